@@ -1,10 +1,11 @@
-"""A share of the connections for each view, so that a blocked table stops only the pages that need it.
+"""Limits on the connections of each view, so that a locked table stops only the pages that need it.
 
-Requests that wait for a lock keep their connections. Without a limit the requests of one view would take all
-of the pool, and every other page would wait too. A view that ran into a lock is refused at once for a second;
-then one request finds out whether the lock is gone, and those that come meanwhile wait for what it finds.
-Where nobody has asked for a while, nothing is known of the lock any more, and those that come together are
-let in.
+Requests that wait for a lock keep their connections. Without a limit, the requests of one view would take the
+whole pool, and every other page would wait too.
+
+A view that ran into a lock is refused for a second; then one request probes whether the lock is gone, while
+others wait for its result. If no request came for a while, the lock's state is unknown, and requests that
+arrive together are all admitted.
 """
 
 import threading
@@ -14,8 +15,9 @@ from collections import Counter
 from django.conf import settings
 
 PROBE_SECONDS = 1.0
-POLL_SECONDS = 0.1  # while a probe is waited for, which another one follows after PROBE_SECONDS
-KNOWN_SECONDS = 4.0  # for which a lock is remembered that nobody meets again: longer than one is waited for
+POLL_SECONDS = 0.1  # between checks of a running probe; the next probe follows after PROBE_SECONDS
+# for which a lock is remembered without another request meeting it: longer than a statement waits for one
+KNOWN_SECONDS = 4.0
 
 
 class Bulkheads:
@@ -24,15 +26,15 @@ class Bulkheads:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._used: Counter[str] = Counter()
-        self._stuck: dict[str, float] = {}  # when a view ran into a lock last
-        self._probed: dict[str, float] = {}  # when the request began that finds out whether it is gone
+        self._stuck: dict[str, float] = {}  # when a view last ran into a lock
+        self._probed: dict[str, float] = {}  # when the request began that probes whether the lock is gone
 
     def refuses(self, view: str) -> bool:
         """Whether the view ran into a lock a moment ago."""
         return _is_recent(self._stuck, view, PROBE_SECONDS)
 
     def enter(self, view: str, seconds: float) -> bool:
-        """Take a place, waiting so long for one; whether there was any."""
+        """Wait up to `seconds` for one of the view's places; whether there was one."""
         if not view:
             return True
         deadline = time.monotonic() + seconds
@@ -53,7 +55,7 @@ class Bulkheads:
         return True
 
     def leave(self, view: str, *, stuck: bool | None) -> None:
-        """Give a place back; `stuck` where its statements ran into a lock, None where they did not end."""
+        """Release a place; `stuck`: its statements ran into a lock (None: did not finish)."""
         if not view:
             return
         with self._changed:

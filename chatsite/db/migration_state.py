@@ -23,7 +23,7 @@ def known_migrations() -> frozenset[tuple[str, str]]:
 
 
 def unapplied_migrations() -> frozenset[tuple[str, str]]:
-    """Those of the code that the database lacks; all of them in an empty database."""
+    """Migrations of the code that the database lacks; all of them in an empty database."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT to_regclass('django_migrations')")
         if cursor.fetchone() == (None,):
@@ -33,7 +33,7 @@ def unapplied_migrations() -> frozenset[tuple[str, str]]:
 
 
 def demand_migrations() -> None:
-    """For a command that works with what the site keeps. Raises CommandError where there is none of it."""
+    """Raise CommandError unless the database is fully migrated; for commands that use stored data."""
     try:
         missing = unapplied_migrations()
     except OperationalError as error:

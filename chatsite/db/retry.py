@@ -14,14 +14,14 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 RETRY_SECONDS = 30.0
-FULL_DISK_SECONDS = 3.0  # a full disk stays full for longer than anybody waits, and is said at once
+FULL_DISK_SECONDS = 3.0  # a full disk stays full for longer than a caller waits, so it is reported soon
 PAUSE = 0.3
 
 
 async def retry_until_available(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """As in_database, repeated until the database answers; only for calls that may run more than once.
+    """As in_database, repeated until the database answers; only for idempotent calls.
 
-    Nothing is sent to readers meanwhile, so nobody reads on while their rights cannot be checked. Raises the
+    Readers of a stream receive nothing meanwhile, because their rights cannot be checked. Raises the
     database's error after half a minute, or after a few seconds if its disk is full.
     """
     started = time.monotonic()

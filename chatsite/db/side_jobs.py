@@ -1,4 +1,4 @@
-"""The queue of work that is short and waits for no document."""
+"""The queue for short jobs that belong to no document."""
 
 from collections.abc import Callable, Iterable
 
@@ -8,10 +8,11 @@ QUEUE = "side"
 
 
 def requeue(task: str, argument: str, wanted: Iterable[int], defer: Callable[[int], None]) -> int:
-    """Defer a job of `task` for each of `wanted` ids for which none waits or runs; how many there were.
+    """Defer a job of `task` for each of the `wanted` ids that has none queued or running; return their
+    number.
 
-    Jobs get lost where a worker of another version fails what it does not know, and where the database fails
-    more often than a job is tried.
+    Jobs get lost when a worker of another version does not know their task, and when the database fails more
+    often than a job is retried.
     """
     needed = set(wanted)
     if not needed:

@@ -1,7 +1,8 @@
-r"""SQL from the named files in ingestion/sql or another folder, each read once. Values travel as parameters.
+r"""SQL from named files in ingestion/sql or another folder, each read once. Values travel as parameters.
 
-Each file is one whole statement as `psql -f` runs it: a parameter is a variable of psql, `:'name'` or `:name`
-(where PostgreSQL takes no quotes), and lines `\set name value` may give it a value to try the statement with.
+Each file is one complete statement that `psql -f` can run: a parameter is a psql variable, `:'name'`, or
+`:name` where PostgreSQL allows no quotes. Lines `\set name value` may give it a value for trying the
+statement.
 """
 
 import functools
@@ -22,13 +23,13 @@ M = TypeVar("M", bound=Model)
 _DIRECTORY = Path(settings.BASE_DIR) / "ingestion" / "sql"
 _MARGIN = re.compile(r"^(?: *--.*\n|\\.*\n| +)", re.MULTILINE)
 _VARIABLE = re.compile(r"(?<![:\w]):(?:'(?P<quoted>[a-z_]+)'|(?P<bare>[a-z_]+))")
-_columns: dict[str, tuple[str, ...]] = {}  # of the rows that a statement gives
+_columns: dict[str, tuple[str, ...]] = {}  # column names of each statement's rows
 
 
 @functools.cache
 def statement(name: str, folder: Path = _DIRECTORY) -> str:
-    """The text of <name>.sql in that folder, with its variables as the driver writes parameters, and without
-    comments: the server and the driver read it at every execution."""
+    """The text of <name>.sql with variables in the driver's notation and without comments, which the server
+    and the driver would parse at every execution."""
     text = (folder / f"{name}.sql").read_text(encoding="utf-8")
     whole = _MARGIN.sub("", text).strip().removesuffix(";")
     return _VARIABLE.sub(lambda match: f"%({match['quoted'] or match['bare']})s", whole.replace("%", "%%"))
@@ -38,7 +39,7 @@ Rows = list[dict[str, Any]]
 
 
 def rows(name: str, parameters: Mapping[str, Any], folder: Path = _DIRECTORY, *, after: str = "") -> Rows:
-    """Run <name>.sql of that folder and give its rows, where it has any, by the names of their columns.
+    """Run <name>.sql and return its rows, if any, as dictionaries.
 
     `after` names a statement that sets something for this one's transaction.
     """
@@ -47,10 +48,10 @@ def rows(name: str, parameters: Mapping[str, Any], folder: Path = _DIRECTORY, *,
 
 
 def rows_of_each(texts: Sequence[str], parameters: Mapping[str, Any]) -> list[Rows]:
-    """As :func:`rows`, of several statements in one message, which PostgreSQL runs as one transaction."""
+    """As :func:`rows`, for several statements in one message, which PostgreSQL runs as one transaction."""
     found: list[Rows] = []
     with connection.cursor() as cursor:
-        results = cursor.cursor  # the driver's: all of them are here once the last statement has ended
+        results = cursor.cursor  # the driver's cursor: it has every result once the last statement has ended
         with connection.wrap_database_errors:
             bound = ";\n".join(texts) % _Literals(results, parameters)
         cursor.execute(bound)
@@ -67,8 +68,7 @@ def rows_of_each(texts: Sequence[str], parameters: Mapping[str, Any]) -> list[Ro
 
 
 def instances(model: type[M], text: str, parameters: Mapping[str, Any] | None = None) -> list[M]:
-    """The rows of a statement as `model.objects.raw` gives them, further columns as attributes, at a fifth of
-    its cost."""
+    """The rows as `model.objects.raw` returns them, extra columns as attributes, at a fifth of its cost."""
     with connection.cursor() as cursor:
         cursor.execute(text, parameters)
         columns = [column.name for column in cursor.description or ()]
@@ -84,10 +84,10 @@ def _instance(model: type[M], row: dict[str, Any]) -> M:
 
 
 class _Literals(dict[str, str]):
-    """The values as SQL, by name, each written once however often a statement names it.
+    """Values as SQL literals by name, each formatted once even if a statement uses it several times.
 
-    The driver writes a value anew for each of its places, and parses a statement of more than 4,096 bytes
-    anew at each execution: for a search it needs several times as long.
+    The driver formats a value for each of its places, and parses statements of more than 4,096 bytes at each
+    execution: searches would take several times as long.
     """
 
     def __init__(self, cursor: Any, values: Mapping[str, Any]) -> None:
@@ -106,7 +106,7 @@ def _quoted(value: Any, transformer: abc.Transformer) -> str:
 
 
 def _array(values: list[Any], transformer: abc.Transformer) -> str:
-    """The usual arrays are written here: the driver looks at each of their values several times."""
+    """Formats the common array types here, because the driver inspects each value several times."""
     kinds = set(map(type, values))
     kind = kinds.pop() if len(kinds) == 1 else None
     if kind not in _ARRAYS:
@@ -124,7 +124,7 @@ def _element(text: str) -> str:
 _WRITERS: dict[type, Callable[[Any, abc.Transformer], str]] = {
     type(None): lambda *_: "NULL",
     bool: lambda value, _: "true" if value else "false",
-    int: lambda value, _: f" {value}",  # so that two minus signs do not begin a comment
+    int: lambda value, _: f" {value}",  # the space keeps two minus signs from beginning a comment
     UUID: lambda value, _: f"'{value}'::uuid",
     list: _array,
 }

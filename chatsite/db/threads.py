@@ -1,13 +1,14 @@
-"""Database work from asynchronous code, in threads that give their connection back; and who it reads for.
+"""Database work from asynchronous code, in threads that return their connection; and whom it reads for.
 
-A generation lives for minutes and uses the database for milliseconds. Every piece of work goes
-through :func:`in_database`, which returns the connection to the pool before the caller goes on, so
-that an open stream holds none.
+A run lives for minutes and uses the database for milliseconds. Every call goes through :func:`in_database`,
+which returns the connection to the pool before the caller continues, so that an open stream holds none.
 
-PostgreSQL shows documents and passages only to a reader who may read them (row-level security, the second
-lock beside the predicate in each query). Before each statement the backend (chatsite.db.backend) tells it
-whom the statement is for: somebody's id, everything, or nobody, which is the default. Of the blocks below
-none may lie around a `yield` of an asynchronous generator: what follows would run as its consumer's.
+PostgreSQL shows documents and passages only to a reader who may read them (row-level security, in addition to
+the predicate in each query). Before each statement the backend (chatsite.db.backend) sets that reader: a
+user's id, everything, or nobody, which is the default.
+
+None of the context managers below may enclose a `yield` of an asynchronous generator: its consumer's code
+would run with the changed reader.
 """
 
 import asyncio
@@ -38,22 +39,24 @@ T = TypeVar("T")
 
 NOBODY = ""
 EVERYTHING = "everything"
-DJANGOS = frozenset({"context", "cursor_factory", "prepare_threshold"})  # parameters of its own connections
-WAIT_SECONDS = 3.0  # for a thread or a connection, where nothing bounds all of the waiting
+# Django's parameters, which libpq does not know
+DJANGOS = frozenset({"context", "cursor_factory", "prepare_threshold"})
+WAIT_SECONDS = 3.0  # for a thread or a connection, if no budget limits the total
 LOCKED = "The database is kept waiting by a lock."
 BUSY = "All database threads are at work."
-ALL = "*"  # no view's name
-MIN_BUDGET_SECONDS = 0.5  # for a request that waited long for others of its address: the database may be well
-MIN_SECONDS = 0.2  # for a statement of somebody whose waiting is used up: most take less
+ALL = "*"  # the semaphore of all views together; no view has this name
+# for a request that was queued long by the address limit while the database may be fine
+MIN_BUDGET_SECONDS = 0.5
+MIN_SECONDS = 0.2  # for a statement when the budget is used up: most take less
 UNDONE = frozenset({"40001", "40P01"})  # SQLSTATE of a serialization failure, of a deadlock
-MARGIN_SECONDS = 2.0  # in which the server's own end of a long statement arrives
+MARGIN_SECONDS = 2.0  # in which the server's cancellation of a long statement arrives
 
 
 class Budget:
-    """How long somebody may be kept waiting by the database in all: for a thread, a connection, statements.
+    """The total time that a caller waits for the database: for a thread, a connection, statements.
 
-    What a request does between its statements does not count; what it `waited` before it was begun does, but
-    leaves it MIN_BUDGET_SECONDS. Refused in time, its caller may try again.
+    The request's own work between statements does not count. The time it `waited` before it began does, but
+    leaves at least MIN_BUDGET_SECONDS. A caller refused in time may try again.
     """
 
     def __init__(self, waited: float = 0.0) -> None:
@@ -62,9 +65,10 @@ class Budget:
 
 @dataclass(slots=True)
 class _Reader:
-    """Whom statements are for. `request` is that of the request around, whose caller becomes known later.
+    """Whom statements read for.
 
-    `budget` is that of somebody who is better refused than kept waiting.
+    `request` is the surrounding request, whose caller becomes known later. `budget` limits the waiting of
+    callers who should be refused rather than kept waiting.
     """
 
     name: str
@@ -73,31 +77,31 @@ class _Reader:
     view: str = ""  # of a request
 
 
-_default = _Reader(NOBODY)  # where nothing says otherwise, in every thread of this process
+_default = _Reader(NOBODY)  # unless set otherwise, in every thread of this process
 _semaphores_of: PerEventLoop[dict[str, asyncio.Semaphore]] = PerEventLoop(dict)
 _reader: ContextVar[_Reader | None] = ContextVar("reader", default=None)
 
 
 def read_everything_by_default() -> None:
-    """For a process that acts for the site and not for somebody: a command, a worker, the tests."""
+    """Let this process read everything by default: for commands, workers and tests."""
     _default.name = EVERYTHING
 
 
 def default_reader() -> str:
-    """Whom the statements of this process are for where nothing says otherwise."""
+    """Whom the statements of this process read for unless set otherwise."""
     return _default.name
 
 
 def reader_name() -> str:
-    """Whom PostgreSQL is to show rows to now: digits of a user's id, EVERYTHING, or NOBODY."""
+    """Whom PostgreSQL shows rows to now: the digits of a user's id, EVERYTHING, or NOBODY."""
     return (_reader.get() or _default).name
 
 
 def statement_seconds() -> float | None:
-    """How long a statement may take now before its session is given up, as the server may hang.
+    """How long a statement may take now before its session is closed because the server may hang.
 
-    None is as long as it takes: for commands and workers, whose statements only the server bounds. For others
-    it is a little longer than that, and for those who wait what is left of their budget.
+    None (commands and workers) means that only the server limits it. Otherwise it is slightly longer than the
+    server's limit, and with a budget what is left of that.
     """
     if _default.name:
         return None
@@ -115,7 +119,7 @@ def connection_seconds() -> float:
 
 @contextmanager
 def waiting() -> Iterator[None]:
-    """The length of the block is waiting for the database, of which what is within counts once."""
+    """Count the whole block as waiting for the database, including nested waits once."""
     budget = _budget()
     if budget is None:
         yield
@@ -134,23 +138,23 @@ def _budget() -> Budget | None:
 
 @contextmanager
 def reading_as(user_id: int | None) -> Iterator[None]:
-    """Read what this person may read; None is nobody. Threads of in_database and new tasks inherit it."""
+    """Read what this person may read (None: nobody). Inherited by threads of in_database and new tasks."""
     with _reading(NOBODY if user_id is None else str(user_id)):
         yield
 
 
 @contextmanager
 def reading_everything() -> Iterator[None]:
-    """Read and write all documents: for a few statements after the right was checked."""
+    """Read and write all documents; for a few statements after a permission check."""
     with _reading(EVERYTHING):
         yield
 
 
 @contextmanager
 def reading_for_request(waited: float = 0.0) -> Iterator[None]:
-    """Read nothing until :func:`request_reads_as` says who calls, wherever in the request it learns that.
+    """Read nothing until :func:`request_reads_as` names the caller, from anywhere within the request.
 
-    `waited` is for how many seconds the request was kept waiting already.
+    `waited` is how many seconds the request was queued before.
     """
     request = _Reader(NOBODY, budget=Budget(waited))
     request.request = request
@@ -162,25 +166,25 @@ def reading_for_request(waited: float = 0.0) -> Iterator[None]:
 
 
 def request_reads_as(user_id: int | None) -> None:
-    """The request's caller is this person, or nobody. Outside of requests it does nothing."""
+    """Name the request's caller (None: nobody). Does nothing outside of requests."""
     _set_request(NOBODY if user_id is None else str(user_id))
 
 
 def request_is_for(view: str) -> None:
-    """The request's view is known now."""
+    """Name the request's view."""
     current = _reader.get()
     if current and current.request:
         current.request.view = view
 
 
 def current_view() -> str:
-    """The view whose request this is for; empty outside of requests."""
+    """The current request's view; empty outside of requests."""
     current = _reader.get()
     return current.request.view if current and current.request else ""
 
 
 def request_reads_everything() -> None:
-    """The rest of the request is for a page of the admin, which may take its time."""
+    """Let the rest of the request, for a page of the admin, read everything and take its time."""
     _set_request(EVERYTHING, keep_budget=False)
 
 
@@ -203,7 +207,7 @@ def time_budget(budget: Budget) -> Iterator[None]:
 
 
 def request_reader() -> str:
-    """Whom the request around reads for; NOBODY outside of requests."""
+    """Whom the current request reads for; NOBODY outside of requests."""
     current = _reader.get()
     return current.request.name if current and current.request else NOBODY
 
@@ -237,12 +241,12 @@ def _reader_with_budget() -> _Reader:
 
 @functools.cache
 def _threads() -> ThreadPoolExecutor:
-    # Never more threads than the pool has connections: work waits here, in order, and not inside the pool.
+    # Never more threads than the pool has connections: work queues here, in order, and not inside the pool.
     return ThreadPoolExecutor(settings.DATABASE_THREADS, thread_name_prefix="database")
 
 
 def libpq_parameters() -> dict[str, Any]:
-    """Of a session with the site's database that is not Django's: a whole one, past any pooler."""
+    """libpq parameters of a session of its own with the site's database, past any pooler."""
     if settings.DATABASES["default"]["OPTIONS"]["transaction_pooling"]:
         return dict(settings.DATABASE_DIRECT)
     parameters = connection.get_connection_params()
@@ -250,7 +254,7 @@ def libpq_parameters() -> dict[str, Any]:
 
 
 def release_connection() -> None:
-    """Give this thread's connection back, unless a transaction (a test's, for instance) is open on it."""
+    """Return this thread's connection, unless a transaction (of a test, for instance) is open on it."""
     if not connection.in_atomic_block:
         connection.close()
 
@@ -258,7 +262,7 @@ def release_connection() -> None:
 def _call(reader: _Reader | None, asked: float, function: Callable[[], T]) -> T:
     token = _reader.set(reader)
     if reader is not None and reader.budget is not None:
-        reader.budget.left -= time.monotonic() - asked  # for this thread
+        reader.budget.left -= time.monotonic() - asked  # the time in which the call waited for this thread
     try:
         return function()
     except OperationalError as error:
@@ -324,7 +328,8 @@ async def in_database_within_budget(function: Callable[P, T], *args: P.args, **k
 
 
 def _semaphores(view: str) -> tuple[asyncio.Semaphore, ...]:
-    """Places to take before a thread: two are left to running answers, and half to other views."""
+    """Semaphores to acquire before a thread: they reserve two threads for running answers and half for other
+    views."""
     semaphores = _semaphores_of()
     if view not in semaphores:
         semaphores[view] = asyncio.Semaphore(max(1, settings.DATABASE_THREADS // 2))
@@ -334,14 +339,15 @@ def _semaphores(view: str) -> tuple[asyncio.Semaphore, ...]:
 
 
 def _localized(function: "functools.partial[T]") -> Callable[[], T]:
-    """The function, for another thread: in the language and time zone of this one, which it does not keep."""
+    """The function for another thread, in this thread's language and time zone."""
     language, zone = translation.get_language(), timezone.get_current_timezone()
 
     def call() -> T:
         with translation.override(language), timezone.override(zone):
             return function()
 
-    functools.update_wrapper(call, function.func)  # its name, by which the work of an answer is counted
+    # its name, under which the metrics count the work of an answer
+    functools.update_wrapper(call, function.func)
     return call
 
 

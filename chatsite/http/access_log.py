@@ -1,7 +1,7 @@
-"""The access log (CHATSITE_ACCESS_LOG): one line for each request and each socket, without anybody's words.
+"""The access log (CHATSITE_ACCESS_LOG): one line for each request and socket, without personal content.
 
-Counts them for `/metrics` too. A line has the pattern of the address and not the address: what people look
-for, ids and tokens that travel in addresses stay out of the log.
+Also counts them for `/metrics`. A line has the URL pattern instead of the URL: search terms, ids and tokens
+in URLs stay out of the log.
 """
 
 import asyncio
@@ -27,25 +27,25 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Any, Any, Any], Awaitable[None]]
 
-RECORD = "chatsite.record"  # of a scope
+RECORD = "chatsite.record"  # key in the ASGI scope
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "WEBSOCKET"})
-REFUSED_SOCKET = 403  # what the server answers where a socket is closed before it was accepted
+REFUSED_SOCKET = 403  # the server's response if a socket is closed before it was accepted
 
 
 class Record:
-    """What is learnt about a request on its way: the pattern of its address, and the number of its person."""
+    """What is logged about a request: the pattern of its URL, and the id of its user."""
 
     __slots__ = ("head", "request_id", "route", "status", "user")
 
     def __init__(self) -> None:
-        self.route = ""  # also of an address that does not exist, or was not looked at
+        self.route = ""  # also for an unknown URL, or one that was not resolved
         self.user: int | None = None
-        self.status: int | None = None  # none where the caller left before an answer
+        self.status: int | None = None  # None if the caller left before a response
         self.request_id = ""
-        self.head = 0.0  # when the answer began
+        self.head = 0.0  # when the response started
 
     def learn(self, request: HttpRequest) -> None:
-        """Take what Django knows of a request. Asks nothing of the database."""
+        """Take route and user from Django's request, without a query."""
         self.request_id = logs.request_id.get()
         if request.resolver_match:
             self.route = request.resolver_match.route
@@ -55,14 +55,14 @@ class Record:
         if reader.isdecimal():
             self.user = int(reader)
         elif getattr(user := getattr(request, "user", None), "_wrapped", None) is not empty:
-            self.user = getattr(user, "pk", None)  # in the admin, which reads for nobody in particular
+            self.user = getattr(user, "pk", None)  # in the admin, which has no reader
 
     def see(self, message: Message) -> None:
-        """Take the status of an answer, and the id of the request, from a message to the caller."""
+        """Take the status and the request id from a message to the caller."""
         kind = message["type"]
         if kind in {"http.response.start", "websocket.http.response.start"}:
             self.status = message["status"]
-            if not self.request_id:  # refused before Django: the refusal names it in these letters
+            if not self.request_id:  # refused before Django: the refusal has the header in lower case
                 named = (value for name, value in message["headers"] if name == b"x-request-id")
                 self.request_id = next(named, b"").decode("latin-1")
         elif kind == "websocket.accept":
@@ -72,15 +72,15 @@ class Record:
 
 
 class AccessLog:
-    """The outermost ASGI middleware, for requests and sockets; `sockets` are the patterns of the latter.
+    """The outermost ASGI middleware, for requests and sockets; `sockets` are the URL patterns of the latter.
 
-    The line comes when the answer has been sent, or the socket is closed.
+    Writes the line when the response has been sent or the socket is closed.
     """
 
     def __init__(self, application: Application, sockets: Sequence[URLPattern] = ()) -> None:
         self.application = application
         self._sockets = sockets
-        self._open = 0  # sockets
+        self._open = 0  # open sockets
         metrics.SOCKETS.read_from(lambda: {(): float(self._open)})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -109,7 +109,7 @@ class AccessLog:
         except asyncio.CancelledError:
             raise
         except Exception:
-            record.status = record.status or HTTPStatus.INTERNAL_SERVER_ERROR  # which the server answers
+            record.status = record.status or HTTPStatus.INTERNAL_SERVER_ERROR  # which the server sends
             raise
         finally:
             self._open -= is_socket
@@ -136,7 +136,7 @@ class AccessLog:
                 _write(method, record, time.perf_counter() - started)
 
     def _route(self, path: str) -> str:
-        """The pattern of a socket's address."""
+        """The URL pattern of a socket."""
         found = (pattern for pattern in self._sockets if pattern.pattern.match(path.removeprefix("/")))
         return next((str(pattern.pattern) for pattern in found), "")
 

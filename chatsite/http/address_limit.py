@@ -24,11 +24,11 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Key = tuple[str, bool]
 
 HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
-# A request that takes longer is waiting for a body, an answer or the database, and costs others little.
+# A request that takes longer waits for a body, an answer or the database, and costs others little.
 SLOT_SECONDS = 2.0
 WAIT_SECONDS = 10.0  # for a slot; then 503
 RETRY_SECONDS = 5
-WAITED_KEY = "chatsite.waited"  # of a scope: for how many seconds its request waited for a slot
+WAITED_KEY = "chatsite.waited"  # key in the ASGI scope: for how many seconds the request waited for a slot
 IPV6_PREFIX_BYTES = 8  # of an address: one subscriber usually has the whole /64
 
 
@@ -54,11 +54,13 @@ class _Queue:
 class AddressLimit:
     """Middleware that gives each address ADDRESS_CONCURRENT_REQUESTS slots; 0 is no limit.
 
-    A request holds its slot until its response starts, SLOT_SECONDS at most, so that open streams and
-    answers that take long count no longer; one that only waits may give it back before (`release_slot`). The
-    wait for a slot counts as waiting for the database (`WAITED_KEY`): while PostgreSQL hangs, a request is
-    refused no later than one that had a slot at once. The address is that of the caller behind a trusted
-    proxy. Health checks have slots of their own: a load balancer may share its address with busy clients.
+    A request holds its slot until its response starts, at most SLOT_SECONDS, so open streams and long answers
+    do not count; a request that only waits may release it earlier (`release_slot`). The wait for a slot
+    counts as waiting for the database (`WAITED_KEY`): while PostgreSQL hangs, a queued request is refused no
+    later than one that had a slot at once.
+
+    The address is that of the caller behind a trusted proxy. Health checks have slots of their own: a load
+    balancer may share its address with busy clients.
     """
 
     def __init__(self, application: Application) -> None:
@@ -100,7 +102,7 @@ class AddressLimit:
             release()
 
     async def _acquire(self, key: Key, limit: int) -> bool:
-        """Wait for a slot; False if there was none in WAIT_SECONDS."""
+        """Wait for a slot; False if none was free within WAIT_SECONDS."""
         queue = self._queues.setdefault(key, _Queue())
         if queue.running < limit:
             queue.running += 1
@@ -111,7 +113,7 @@ class AddressLimit:
             async with asyncio.timeout(WAIT_SECONDS):
                 await turn
         except (TimeoutError, asyncio.CancelledError) as error:
-            if not turn.cancelled():  # it got its slot in the same moment
+            if not turn.cancelled():  # it got its slot at the same moment
                 self._release(key)
             if isinstance(error, asyncio.CancelledError):
                 raise
@@ -132,7 +134,7 @@ class AddressLimit:
 
 
 def _subscriber(client: str) -> str:
-    """The address, or of an IPv6 address the first half."""
+    """The address; of an IPv6 address its first half."""
     try:
         address = ip_address(client.partition("%")[0])
     except ValueError:

@@ -1,8 +1,8 @@
-"""The description of the API (OpenAPI 3.1) at /api/schema/, and pages to browse it at /api/docs/.
+"""The API description (OpenAPI 3.1) at /api/schema/, and pages to browse it at /api/docs/.
 
-The published protocols have no serializers: their part is written by hand, in chatsite/openapi. That of the
-resources (/chat-history) is generated from their serializers. Tests compare both with the URLs and with the
-responses of the site.
+The published protocols have no serializers: their part is written by hand, in chatsite/openapi. The part
+about resources (/chat-history) is generated from their serializers. Tests compare both with the URLs and with
+the responses of the site.
 """
 
 import functools
@@ -50,13 +50,13 @@ TAGS = {
 
 
 class ResourceSchema(AutoSchema):
-    """Describes a view with serializers: its tag, and the form of its errors, are attributes of the view."""
+    """Describes a view with serializers, whose attributes give its tag and the form of its errors."""
 
     def get_tags(self) -> list[str]:
         return [cast(Any, self.view).api_tag]
 
     def get_auth(self) -> list[dict[str, Any]]:
-        return []  # as in the whole description
+        return []  # the description as a whole names them
 
     def _map_basic_serializer(self, serializer: Any, direction: Any) -> dict[str, Any]:
         schema: dict[str, Any] = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
@@ -69,7 +69,7 @@ class ResourceSchema(AutoSchema):
         if operation is None:
             return None
         if self.method in {"PUT", *getattr(self.view, "api_bodies", ())}:
-            operation["requestBody"]["required"] = True  # also where no field of it says so
+            operation["requestBody"]["required"] = True  # also if none of its fields is required
         codes = ["400", "401", "403", "405"]
         codes += ["413", "415"] if "requestBody" in operation else []
         codes += ["404"] if "{" in self.path else []
@@ -96,7 +96,7 @@ class ResourceSchema(AutoSchema):
 
 @functools.cache
 def document() -> dict[str, Any]:
-    """The whole description."""
+    """The complete description."""
     parts = {name: _part(name) for name in ("chat", "openai", "runs", "components")}
     generated = SchemaGenerator().get_schema(public=True)  # type: ignore[no-untyped-call]
     resources = {path.removesuffix("/"): item for path, item in generated["paths"].items()}
@@ -121,12 +121,12 @@ def _part(name: str) -> dict[str, Any]:
 @require_safe
 @cache_control(public=True, max_age=300)
 def schema(request: HttpRequest) -> HttpResponse:
-    """For everyone: nothing in it is about anyone's data."""
+    """Public: it contains no personal data."""
     return JsonResponse(document())
 
 
 @require_safe
 @ensure_csrf_cookie
 def docs(request: HttpRequest) -> HttpResponse:
-    """The description as a page; all that it loads comes from this site."""
+    """The description as a page that loads files of this site only."""
     return render(request, "api_docs.html")

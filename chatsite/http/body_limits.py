@@ -1,4 +1,4 @@
-"""How large and how slow a request's body may be, decided before Django, which reads it before the URL."""
+"""Limits on the size and speed of request bodies, applied before Django reads them."""
 
 import asyncio
 import logging
@@ -36,16 +36,17 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 DRAIN_SECONDS = 1.0
-# Of all refused bodies together: a hundred read at full speed would keep everybody waiting.
+# For all refused bodies together: reading a hundred at full speed would delay everybody else.
 DRAIN_PIECES_PER_SECOND = 500
 MAX_IDLE_THREADS = 16
-IDLE_SECONDS = 30.0  # without a further piece of a body
-# Of one caller, in each process, by however many sessions and keys; more wait for their turn.
+IDLE_SECONDS = 30.0  # without another part of the body
+# For one caller in each process, across all sessions and keys; further ones queue.
 LARGE_BODIES = 4
 WAIT_SECONDS = 0.8  # a refusal comes within a second
-UPLOADS = 6  # of one session or key in each process; they wait for each other, as their quota is counted
+# per session or key in each process; concurrent uploads wait for each other, because they share a quota
+UPLOADS = 6
 UPLOAD_PATHS = [re.compile(pattern) for pattern in settings.UPLOAD_PATHS]
-UPLOAD_METHODS = frozenset({"POST", "PUT"})  # a PATCH says something of a document, and is small
+UPLOAD_METHODS = frozenset({"POST", "PUT"})  # a PATCH changes metadata and is small
 RETRY_AFTER = {429: 10, **SECONDS}
 TOO_MANY = (
     "Several large requests of yours are still on their way. Send this one again when they have arrived."
@@ -56,19 +57,19 @@ TOO_SLOW = "The request’s body did not arrive in time."
 
 
 class BodyTooLarge(Exception):
-    """More arrived than this URL takes."""
+    """The body is longer than this URL accepts."""
 
 
 class BodyTooSlow(Exception):
-    """The rest of the body does not come."""
+    """The rest of the body did not arrive in time."""
 
 
 class UploadLimit:
-    """Middleware: 429 for more uploads of one session or key than are taken at once, by their heads alone.
+    """Middleware: 429 for more concurrent uploads of one session or key than allowed, by their heads alone.
 
-    Stands before everything that waits or asks the database: of a hundred that come together, those that
-    cannot be taken are refused at once and not when their turn has come. `credential(scope)` returns what
-    the sender presents, valid or not; those who present nothing are counted by address.
+    Comes before everything that waits or queries the database, so that excess uploads are refused at once.
+    `credential(scope)` returns what the sender presents, valid or not; senders without one are counted by
+    address.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class UploadLimit:
                 del self._sent[caller]
 
     def _caller(self, scope: Scope) -> str:
-        """Who sends an upload; "" for any other request."""
+        """The sender of an upload; empty for any other request."""
         if not (_is_upload(scope) and _has_body(scope)):
             return ""
         client = scope.get("client") or ("",)
@@ -103,13 +104,15 @@ class UploadLimit:
 
 
 class BodyLimit:
-    """Middleware: 413 for a body over the limit, declared or counted as it comes; 408 for half of it.
+    """Middleware: 413 for a body over the limit, declared or counted; 408 for an incomplete one.
 
-    507 for one that finds no room, 503 where the database cannot say how much its caller may send.
-    429 for one more large body than a caller may send at once: each waits in a file until all of it is there,
-    and a file that is added is copied and stored after that.
-    `known_caller(scope, guests)` returns the id of the account that sent the request, or ""; `guests` counts
-    guests in.
+    507 if the disk is full, 503 if the database cannot provide the caller's limit.
+
+    429 for more concurrent large bodies than a caller may send: each is spooled to a file until it is
+    complete, and copied again when it is stored.
+
+    `known_caller(scope, guests)` returns the id of the account that sent the request, or an empty string;
+    `guests` says whether guests count.
     """
 
     def __init__(self, application: Application, known_caller: Callable[[Scope, bool], str]) -> None:
@@ -155,7 +158,7 @@ class BodyLimit:
         except BodyTooSlow:
             if not counted.answering:
                 await _refuse(scope, receive, send, 408, TOO_SLOW)
-        except OSError as error:  # a long body waits in a file until all of it is there
+        except OSError as error:  # a long body is spooled to a file until it is complete
             if counted.answering or error.errno not in error_pages.DISK_FULL:
                 raise
             logger.error("There is no room for a request's body in the temporary folder")
@@ -164,9 +167,9 @@ class BodyLimit:
             counted.release()
 
     async def _limit(self, scope: Scope) -> tuple[int, str]:
-        """The limit in bytes; and who sends a body that may be large, which only known callers may do.
+        """The limit in bytes, and the sender of a body that may be large.
 
-        Others would fill the disk and then be refused.
+        Only known callers may send one: others would fill the disk and then be refused.
         """
         small: int = settings.BODY_LIMIT
         kind = (header(scope, b"content-type") or b"").lower()
@@ -178,20 +181,20 @@ class BodyLimit:
         large: int = settings.UPLOAD_BODY_LIMIT if _is_upload(scope) else next(fitting, small)
         if large == small or 0 <= _declared_length(scope) <= small:
             return small, ""
-        guests = large <= settings.ATTACHMENT_BODY_LIMIT  # they ask, but add no documents
+        guests = large <= settings.ATTACHMENT_BODY_LIMIT  # guests ask questions but add no documents
         caller: str = await in_database_within_budget(self._known_caller, scope, guests)
         return large if caller else small, caller
 
 
 def _is_upload(scope: Scope) -> bool:
-    """Whether a request may bring a file."""
+    """Whether a request may contain a file."""
     return any(path.search(scope["path"]) for path in UPLOAD_PATHS) and scope["method"] in UPLOAD_METHODS
 
 
 class _CountedBody:
-    """`receive` and `send` of one request, which count what comes in and notice that an answer has begun.
+    """`receive` and `send` of one request, which count the body and notice the start of the response.
 
-    The place is given back when the body is whole, or `until_answered` with the beginning of the answer.
+    The place is released when the body is complete, or with `until_answered` when the response starts.
     """
 
     def __init__(
@@ -216,7 +219,7 @@ class _CountedBody:
         return message
 
     async def _next(self) -> Message:
-        if self._whole:  # after the body, `receive` waits for the end of the connection
+        if self._whole:  # after the body, `receive` waits for the disconnect
             return await self._receive()
         try:
             async with asyncio.timeout(IDLE_SECONDS):
@@ -229,7 +232,7 @@ class _CountedBody:
         return message
 
     def release(self) -> None:
-        """Let another large body of the same caller come."""
+        """Release the caller's place for another large body."""
         place, self._place = self._place, None
         if place:
             place.release()
@@ -241,11 +244,12 @@ class _CountedBody:
 
 
 class LengthHandler(ASGIHandler):
-    """Django's handler, telling views how long a chunked body was, and using its threads again.
+    """Django's handler, which tells views the length of a chunked body and reuses threads.
 
-    Without a Content-Length, Django's form parser and Django REST framework take a body for empty. The thread
-    in which a request's synchronous code runs serves another one afterwards: Django's own begins one for each
-    request, and a second one to wait for its end.
+    Without Content-Length, Django's form parser and Django REST framework treat a body as empty.
+
+    The thread that runs a request's synchronous code is reused: Django starts one for each request, and
+    another to wait for its end.
     """
 
     def __init__(self) -> None:
@@ -262,7 +266,7 @@ class LengthHandler(ASGIHandler):
         finally:
             if ended and len(self._idle) < MAX_IDLE_THREADS:
                 self._idle.append(thread)
-            else:  # something of a request that was broken off may still run in it
+            else:  # code of a cancelled request may still run in the thread
                 thread.shutdown(wait=False)
 
     def create_request(
@@ -289,7 +293,7 @@ def _has_body(scope: Mapping[str, Any]) -> bool:
 
 
 def _declared_length(scope: Mapping[str, Any]) -> int:
-    """Content-Length, or -1 where the body comes in chunks of unknown number."""
+    """Content-Length, or -1 for a chunked body."""
     value = header(scope, b"content-length")
     if value is None or header(scope, b"transfer-encoding") is not None or not value.isdigit():
         return -1
@@ -297,7 +301,7 @@ def _declared_length(scope: Mapping[str, Any]) -> int:
 
 
 def session_key(scope: Mapping[str, Any]) -> str:
-    """Of the cookie; empty where there is none."""
+    """The session key of the cookie; empty without one."""
     cookies = SimpleCookie()
     try:
         cookies.load((header(scope, b"cookie") or b"").decode("latin-1"))
@@ -308,7 +312,8 @@ def session_key(scope: Mapping[str, Any]) -> str:
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, words: str) -> None:
-    """The refusal; then read on for a moment, for clients that look at the answer when all is sent."""
+    """Send the refusal, then keep reading for a moment: some clients read the response only after sending
+    all."""
     body, media_type = error_pages.body(scope["path"], status, words)
     headers = [
         (b"content-type", media_type.encode()),
@@ -334,7 +339,7 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, words
 
 
 class _Pace:
-    """Lets its callers continue one after the other, DRAIN_PIECES_PER_SECOND of them."""
+    """Paces its callers to DRAIN_PIECES_PER_SECOND in total."""
 
     def __init__(self) -> None:
         self._next = 0.0

@@ -1,4 +1,4 @@
-"""Sparing a server that is down: after several failures it is left alone, then one request tries it."""
+"""A circuit breaker: after several failures a server gets no requests for a while, then one as a probe."""
 
 import threading
 import time
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 
 class CircuitOpen(Exception):
-    """The server is left alone for so many `seconds`: nothing was sent to it."""
+    """The breaker is open for another `seconds`: nothing was sent."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__("The server is left alone after failures.")
@@ -15,10 +15,10 @@ class CircuitOpen(Exception):
 
 
 class CircuitBreaker:
-    """Counts the failures of one server in one process; several threads may share it.
+    """Counts the failures of one server in one process; thread-safe.
 
-    It opens after `failures` within `window` seconds, for `rest` seconds, or for as long as the server asks,
-    at most `max_rest`. Then one request at a time tries whether the server is back.
+    Opens after `failures` within `window` seconds, for `rest` seconds or as long as the server asks, at most
+    `max_rest`. Then one request at a time probes whether the server is back.
     """
 
     def __init__(self, *, failures: int, rest: float, max_rest: float, window: float = float("inf")) -> None:
@@ -34,17 +34,17 @@ class CircuitBreaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether the last requests failed, also when it is time to try the server again."""
+        """Whether the last requests failed, even if a probe is due."""
         return len(self._failures) >= self._limit
 
     @property
     def is_probing(self) -> bool:
-        """Whether a request is under way that finds out whether the server is back."""
+        """Whether a probe is under way."""
         return self._probing
 
     @contextmanager
     def request(self) -> Iterator[None]:
-        """Around each request, up to the head of its response. Raises CircuitOpen."""
+        """Wrap each request, up to the head of its response. Raises CircuitOpen."""
         now = time.monotonic()
         with self._lock:
             is_probe = self.is_open
@@ -61,13 +61,13 @@ class CircuitBreaker:
                 self._probing = False
 
     def record_success(self) -> None:
-        """The server works, whatever its answer was."""
+        """Record that the server responded, with whatever status."""
         with self._lock:
             self._failures.clear()
             self._paused_until = 0.0
 
     def record_failure(self, retry_after: float | None = None) -> None:
-        """The server is unreachable or out of order; `retry_after` is what it asked for."""
+        """Record that the server failed or was unreachable; `retry_after` is what it asked for."""
         now = time.monotonic()
         with self._lock:
             if not self.is_open:
@@ -76,6 +76,6 @@ class CircuitBreaker:
             self._open_until = now + min(max(self._rest, retry_after or 0.0), self._max_rest)
 
     def pause(self, seconds: float) -> None:
-        """Leave the server alone for this long, however often it has failed: it asked for that."""
+        """Open the breaker for this long at the server's request, however few failures it had."""
         with self._lock:
             self._paused_until = time.monotonic() + min(seconds, self._max_rest)

@@ -1,7 +1,7 @@
-"""Which other origins' pages may use the API from a browser (CHATSITE_CORS_ORIGINS); none by default.
+"""Cross-origin access to the API from browsers (CHATSITE_CORS_ORIGINS); none by default.
 
-Stands in front of everything else, so that refusals by the body limit carry the headers too. Only the paths
-for programs are opened: no page of the portal or of the admin can be read from elsewhere.
+Wraps everything else, so that refusals by the body limit carry the headers too. Only API paths are opened: no
+page of the portal or of the admin can be read from another origin.
 """
 
 import re
@@ -26,7 +26,7 @@ NAMES = re.compile(rb"[A-Za-z0-9_-]+( *, *[A-Za-z0-9_-]+)*")
 
 
 class Cors:
-    """ASGI middleware: answers preflights of allowed origins, and says in every answer who may read it."""
+    """ASGI middleware: answers preflights of allowed origins and adds CORS headers to their responses."""
 
     def __init__(self, application: Application) -> None:
         self.application = application
@@ -61,7 +61,7 @@ class Cors:
 
 
 def _preflight(scope: Scope) -> Headers:
-    """Any header may be sent: which are understood is for the API to say, and none of them is a secret."""
+    """Any header is allowed: the API decides which it reads, and none of them is a secret."""
     headers = [(b"access-control-allow-methods", METHODS), (b"access-control-max-age", MAX_AGE)]
     wanted = _header(scope, b"access-control-request-headers").strip()
     if NAMES.fullmatch(wanted):
@@ -74,7 +74,7 @@ def _header(scope: Scope, wanted: bytes) -> bytes:
 
 
 def _merged(present: Any, more: Headers) -> Headers:
-    """With one `Vary` that names all that the answer varies by."""
+    """The headers with one `Vary` that includes Origin."""
     vary = [bytes(value) for name, value in present if name.lower() == b"vary"]
     others = [(name, value) for name, value in present if name.lower() != b"vary"]
     return [*others, (b"vary", b", ".join([*vary, b"Origin"])), *(row for row in more if row[0] != b"vary")]

@@ -1,18 +1,18 @@
-"""Cells of CSV files that spreadsheets open: no cell is a formula, and each can be told from every other."""
+"""CSV cells that no spreadsheet reads as a formula, with an encoding that can be reversed."""
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # with these a spreadsheet begins to calculate
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # with these a spreadsheet formula begins
 
 
 def plain(cell: str) -> str:
-    """A cell that no spreadsheet takes for a formula: an apostrophe says that it is text."""
+    """Escape a cell that a spreadsheet would read as a formula with an apostrophe."""
     return f"'{cell}" if _is_formula(cell) else cell
 
 
 def unplain(cell: str) -> str:
-    """What `plain` was given."""
+    """Reverse `plain`."""
     return cell[1:] if cell.startswith("'") and _is_formula(cell) else cell
 
 
 def _is_formula(cell: str) -> bool:
-    # Apostrophes before it count, so that one can be taken off.
+    # Leading apostrophes count as well, so that `unplain` can remove one.
     return cell.lstrip("'").startswith(FORMULA_STARTS)

@@ -1,4 +1,4 @@
-"""A refused or failed request gets a page in a browser, JSON in a program, never a traceback."""
+"""Error responses: a page for browsers, JSON for programs, never a traceback."""
 
 import errno
 import json
@@ -18,7 +18,7 @@ from . import problem_details
 from .retry_after import SECONDS, set_retry_after
 
 ErrorBody = Callable[[str, int], dict[str, Any]]
-_error_bodies: dict[str, ErrorBody] = {}  # by the beginning of the path, see register_error_body
+_error_bodies: dict[str, ErrorBody] = {}  # by URL prefix, see register_error_body
 PROGRAM_PATHS = (
     "/chat",
     "/ask",
@@ -68,7 +68,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """A database that is away, or has too much to do, is no fault of the site: the caller may try again."""
+    """503 if the database is down or overloaded, so that the caller may try again; otherwise 500."""
     error = sys.exc_info()[1]
     full = isinstance(error, OSError) and error.errno in DISK_FULL
     if isinstance(error, OperationalError | InterfaceError):
@@ -86,7 +86,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def guest_refused(request: HttpRequest, status: int, retry_after: float = 0) -> HttpResponse:
-    """The answer to somebody without an account who is not made a guest."""
+    """The response to an anonymous caller who is not admitted as a guest."""
     response = _response(request, status, FOREIGN if status == 403 else MANY_GUESTS)
     if retry_after:
         set_retry_after(response, retry_after)
@@ -94,12 +94,12 @@ def guest_refused(request: HttpRequest, status: int, retry_after: float = 0) -> 
 
 
 def register_error_body(start: str, build: ErrorBody) -> None:
-    """Build the bodies of errors at `start` and below it with `build(words, status)`."""
+    """Build error bodies for URLs at or below `start` with `build(words, status)`."""
     _error_bodies[start] = build
 
 
 def body(path: str, status: int, words: str) -> tuple[bytes, str]:
-    """The body of an error for a program, in the form that is spoken at this path, and its media type."""
+    """The error body for programs in the format of this URL, and its media type."""
     for start, build in _error_bodies.items():
         if _is_below(path, start):
             return json.dumps(build(words, status)).encode(), "application/json"
@@ -117,7 +117,7 @@ def is_for_programs(path: str) -> bool:
 
 
 def wants_json(request: HttpRequest) -> bool:
-    """On paths for programs JSON, unless the caller names HTML; elsewhere what the caller prefers."""
+    """JSON for API paths unless the caller asks for HTML; elsewhere the caller's preference."""
     if is_for_programs(request.path):
         return "text/html" not in request.headers.get("Accept", "")
     return request.get_preferred_type(["text/html", "application/json"]) == "application/json"
@@ -128,6 +128,6 @@ def _response(request: HttpRequest, status: int, words: str = "") -> HttpRespons
     if wants_json(request):
         content, media_type = body(request.path, status, words)
         return HttpResponse(content, status=status, content_type=media_type)
-    # Without the request: no context processor runs, so no failure there can hide this page.
+    # Without a request no context processor runs, so that none can fail here.
     page = loader.render_to_string(f"{status}.html", {"status": status, "words": words})
     return HttpResponse(page, status=status)

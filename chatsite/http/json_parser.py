@@ -1,4 +1,4 @@
-"""Reading the bodies of requests, with bounds."""
+"""A JSON parser with bounds."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from rest_framework import exceptions, parsers
 
 
 class StrictJSONParser(parsers.BaseParser):
-    """JSON with bounds: no NaN, no depth that exhausts the stack, no lone surrogates."""
+    """JSON without NaN, without lone surrogates, and with limited depth."""
 
     media_type = "application/json"
 

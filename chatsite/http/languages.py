@@ -1,4 +1,4 @@
-"""The language and the time zone of a caller: the person's own, else the browser's, else the operator's."""
+"""The language and time zone of a caller: the person's setting, else the browser's, else the site's."""
 
 from functools import lru_cache
 from typing import Any

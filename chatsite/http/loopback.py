@@ -1,9 +1,9 @@
-"""Which addresses, names and requests stay on this machine."""
+"""Whether addresses, names and requests belong to this machine."""
 
 from collections.abc import Iterable
 from ipaddress import IPv6Address, ip_address
 
-# Set by proxies, and by nothing that a browser on this machine sends.
+# Set by proxies, and by no browser on this machine.
 PROXY_HEADERS = frozenset(
     {
         "forwarded",
@@ -38,7 +38,7 @@ def host_of(header: str) -> str:
 
 
 def is_local(client: str, host: str, headers: Iterable[str]) -> bool:
-    """Whether a request comes from this machine, for this machine, through no proxy.
+    """Whether a request comes from this machine, is addressed to it, and passed no proxy.
 
     `client` is the caller's address, `host` the Host header, `headers` the names of all headers.
     """
@@ -46,6 +46,6 @@ def is_local(client: str, host: str, headers: Iterable[str]) -> bool:
 
 
 def is_proxied(headers: Iterable[str]) -> bool:
-    """Whether a header, of which these are the names, says that a request came through a proxy."""
+    """Whether one of these header names was set by a proxy."""
     names = {name.lower() for name in headers}
     return bool(names & PROXY_HEADERS) or any(name.startswith(PROXY_PREFIX) for name in names)

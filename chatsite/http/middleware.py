@@ -1,4 +1,4 @@
-"""What every response carries: a request id and a content security policy."""
+"""Request ids, content security policy, and Django's middleware run on the event loop."""
 
 import re
 import uuid
@@ -34,7 +34,7 @@ PORTAL_POLICY = (
 
 
 def identifier_from(header: str) -> str:
-    """The caller's `X-Request-ID` where it is well formed, else a new one."""
+    """The caller's `X-Request-ID` if it is well formed, else a new one."""
     return header if REQUEST_ID.fullmatch(header) else uuid.uuid4().hex
 
 
@@ -53,14 +53,14 @@ class AsyncMiddleware:
 
 
 class RequestIdMiddleware(AsyncMiddleware):
-    """Takes `X-Request-ID` where it is well formed, else makes one; answers and logs carry it."""
+    """Takes a well-formed `X-Request-ID` or creates one; responses and logs carry it."""
 
     async def __call__(self, request: HttpRequest) -> HttpResponseBase:
         identifier = identifier_from(request.headers.get("X-Request-ID", ""))
         request.request_id = identifier  # type: ignore[attr-defined]
         logs.request_id.set(identifier)
-        scope = getattr(request, "scope", {})  # a test's request has none
-        # What all middleware asks of the database shares the request's time.
+        scope = getattr(request, "scope", {})  # a test's request has no scope
+        # All database calls of middleware share the request's budget.
         with reading_for_request(scope.get(WAITED_KEY, 0.0)):
             response = await self.get_response(request)
             if record := scope.get(RECORD):
@@ -70,7 +70,8 @@ class RequestIdMiddleware(AsyncMiddleware):
 
 
 class ContentSecurityPolicyMiddleware(AsyncMiddleware):
-    """No script, style, image or connection but the site's own, unless a view has set a stricter policy."""
+    """Allows only the site's own scripts, styles, images and connections, unless a view sets a stricter
+    policy."""
 
     async def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = await self.get_response(request)
@@ -82,7 +83,7 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
 
 class EventLoopMiddleware(MiddlewareMixin):
-    """Stands before one of Django's classes, whose methods it calls where they are."""
+    """Mixin that runs the hooks of Django's middleware on the event loop instead of in a thread."""
 
     sync_capable = False
 
@@ -99,7 +100,7 @@ class EventLoopMiddleware(MiddlewareMixin):
         return response
 
     def asks_database(self, request: HttpRequest) -> bool:
-        """Whether what is left to do with the response may, so that it belongs in a thread."""
+        """Whether finishing the response may query the database, so that it must run in a thread."""
         return False
 
 
@@ -108,7 +109,7 @@ class SecurityMiddleware(EventLoopMiddleware, security.SecurityMiddleware):
 
 
 class LocaleMiddleware(EventLoopMiddleware, locale.LocaleMiddleware):
-    """The browser's language and time zone; a person's own language follows when they are known."""
+    """Activates the browser's language and time zone; authentication activates the person's own."""
 
     def process_request(self, request: HttpRequest) -> None:
         languages.activate_browsers(request)
@@ -123,7 +124,7 @@ class CsrfViewMiddleware(EventLoopMiddleware, csrf.CsrfViewMiddleware):
     async def process_view(  # type: ignore[override]
         self, request: HttpRequest, view: Callable[..., Any], args: Any, kwargs: Any
     ) -> HttpResponseBase | None:
-        """The token may stand in a form, which may be long."""
+        """Reads the CSRF token in a thread, because the form that contains it may be long."""
         look = super().process_view
         if request.method in SAFE_METHODS or getattr(view, "csrf_exempt", False):
             return look(request, view, args, kwargs)
@@ -135,7 +136,7 @@ class AuthenticationMiddleware(EventLoopMiddleware, auth.AuthenticationMiddlewar
 
 
 class MessageMiddleware(EventLoopMiddleware, messages.MessageMiddleware):
-    """Makes the storage of messages when it is asked for: few requests do, and none of a program."""
+    """Creates the message storage on first use: few requests need one, and no API request."""
 
     def process_request(self, request: HttpRequest) -> None:
         request._messages = SimpleLazyObject(partial(default_storage, request))  # type: ignore[attr-defined]
@@ -144,7 +145,7 @@ class MessageMiddleware(EventLoopMiddleware, messages.MessageMiddleware):
         return super().process_response(request, response) if _was_asked_for(request) else response
 
     def asks_database(self, request: HttpRequest) -> bool:
-        """Messages that do not fit into a cookie are kept in the session."""
+        """Messages that do not fit into a cookie are stored in the session."""
         storage = request._messages  # type: ignore[attr-defined]
         return _was_asked_for(request) and (storage.used or storage.added_new)
 

@@ -1,4 +1,4 @@
-"""Requests to OpenAI-compatible servers: chat completions, embeddings and reranking share this client."""
+"""The HTTP client for OpenAI-compatible servers: chat completions, embeddings and reranking."""
 
 import asyncio
 import json
@@ -15,23 +15,23 @@ from chatsite.event_loops import PerEventLoop, close_at_end
 from .retry_after import retry_after_seconds
 
 OPENAI_BASE_URL = "https://api.openai.com/v1"
-PLACEHOLDER_KEY = "no-key"  # local servers want none, the client library insists on one
-BODY_LIMIT = 1_000_000  # bytes of anything but a stream of events
-MAX_CONNECTIONS = 10_000  # the site limits its answers itself
+PLACEHOLDER_KEY = "no-key"  # local servers need no key, but the client library requires one
+BODY_LIMIT = 1_000_000  # bytes of any response but an event stream
+MAX_CONNECTIONS = 10_000  # the site limits its runs itself
 KEEP_ALIVE_SECONDS = 4.0  # many servers close idle connections after five
-# What reading a response may raise: the transport leaves some of aiohttp's errors as they are.
+# Exceptions of reading a response: the transport passes on some of aiohttp's.
 TRANSPORT_ERRORS = (httpx2.HTTPError, aiohttp.ClientError)
-CLOSED = "connection_closed"  # our extension of a response
+CLOSED = "connection_closed"  # our own extension of a response
 
 
 class ModelServer:
-    """One server as one caller sees it: connections are kept, redirects not followed, nothing repeated.
+    """A client of one server: keeps connections alive, follows no redirects, retries nothing.
 
-    Raises InvalidURL or ValueError for an address or a key that cannot be used.
+    Raises InvalidURL or ValueError for an unusable URL or key.
     """
 
     def __init__(self, base_url: str, api_key: str, connect_seconds: float) -> None:
-        # Callers set a deadline for the whole request; a time-out of each read would cost a timer a token.
+        # Callers set a deadline for the whole request; a read time-out would cost a timer for each token.
         timeout = httpx2.Timeout(None, connect=connect_seconds)
         self._http = openai.DefaultAioHttpClient(
             timeout=timeout,
@@ -43,7 +43,7 @@ class ModelServer:
             base_url=base_url or OPENAI_BASE_URL,
             max_retries=0,
             timeout=timeout,
-            # Nothing is unpacked: it would cost more than it saves, and a small body could become any size.
+            # No compression: it would cost more than it saves, and a small body could expand to any size.
             default_headers={"Accept-Encoding": "identity"},
             http_client=self._http,
         )
@@ -64,8 +64,8 @@ class ModelServer:
     async def stream(self, path: str, members: Mapping[str, Any]) -> httpx2.Response:
         """The unread response to a POST, which the caller closes. Raises openai.APIError.
 
-        The library's own calls look at every member of every message and build address and headers anew
-        each time, which takes several times as long as the rest of a request.
+        The library's own methods validate every member of every message and rebuild URL and headers each
+        time, which takes several times as long as the rest of a request.
         """
         request = httpx2.Request(
             "POST",
@@ -77,7 +77,7 @@ class ModelServer:
         try:
             response = await self._http.send(request, stream=True)
         except httpx2.TimeoutException as error:
-            # The transport also calls refused and broken connections time-outs.
+            # The transport also reports refused and broken connections as time-outs.
             if isinstance(error.__cause__, TimeoutError):
                 raise openai.APITimeoutError(request) from error
             raise openai.APIConnectionError(request=request) from error
@@ -90,7 +90,7 @@ class ModelServer:
         return response
 
     async def post(self, path: str, members: Mapping[str, Any], limit: int = BODY_LIMIT) -> bytes:
-        """The response's body, cut after `limit` bytes. Raises openai.APIError."""
+        """The response body, truncated to `limit` bytes. Raises openai.APIError."""
         response = await self.stream(path, members)
         try:
             return await _body(response, limit)
@@ -99,7 +99,7 @@ class ModelServer:
 
 
 async def pieces(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
-    """The body as it arrives. Raises one of TRANSPORT_ERRORS where it breaks off."""
+    """The body as it arrives. Raises one of TRANSPORT_ERRORS if it breaks off."""
     async with aclosing(response.aiter_raw()) as received:
         async for piece in received:
             yield piece
@@ -109,11 +109,11 @@ async def pieces(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
 
 
 def _closed(response: httpx2.Response) -> asyncio.Future[None] | None:
-    """How the connection ends, for a body that only the connection's end delimits.
+    """How the connection ended, for a body that only the end of the connection delimits.
 
-    To aiohttp any end of the connection, even a reset, is the good end of such a body; it finds out by itself
-    where a body with a length or in chunks is cut short. Taken before the body is read, for the response lets
-    go of its connection with the last byte.
+    aiohttp takes any end of the connection, even a reset, for the regular end of such a body; it detects
+    truncation itself for a body with a length or in chunks. Read before the body, because the response
+    releases its connection with the last byte.
     """
     if "content-length" in response.headers or "transfer-encoding" in response.headers:
         return None
@@ -128,13 +128,13 @@ def _closed(response: httpx2.Response) -> asyncio.Future[None] | None:
 
 
 def _retrieve(closed: asyncio.Future[None]) -> None:
-    """So that asyncio does not complain of an error that nobody has looked at."""
+    """Retrieve the exception, so that asyncio does not log it as never retrieved."""
     if not closed.cancelled():
         closed.exception()
 
 
 async def _status_error(response: httpx2.Response) -> openai.APIStatusError:
-    """With the error that the body describes, as far as it does."""
+    """The library's error for a status, with the details of the body."""
     body: object = {}
     try:
         data = await _body(response, BODY_LIMIT)
@@ -148,7 +148,7 @@ async def _status_error(response: httpx2.Response) -> openai.APIStatusError:
 
 
 async def _body(response: httpx2.Response, limit: int) -> bytes:
-    """What the server sends, however much it is, up to `limit` bytes. Closes the response."""
+    """The body up to `limit` bytes, however long it is. Closes the response."""
     data = bytearray()
     try:
         async with aclosing(pieces(response)) as received:
@@ -162,7 +162,7 @@ async def _body(response: httpx2.Response, limit: int) -> bytes:
 
 
 def retry_after_of(error: openai.APIStatusError) -> float | None:
-    """Seconds for which the server asks to be left alone, if it does."""
+    """Seconds after which the server accepts requests again, by its Retry-After."""
     return retry_after_seconds(error.response.headers.get("retry-after", ""))
 
 
@@ -170,7 +170,7 @@ _servers: PerEventLoop[dict[tuple[str, str, float], ModelServer]] = PerEventLoop
 
 
 def model_server(base_url: str, api_key: str, connect_seconds: float) -> ModelServer:
-    """The server's client for the running event loop, which owns its connections."""
+    """The client of a server for the running event loop, which owns its connections."""
     servers = _servers()
     key = (base_url, api_key, connect_seconds)
     if key not in servers or servers[key].is_closed:

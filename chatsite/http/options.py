@@ -6,7 +6,7 @@ from rest_framework.metadata import BaseMetadata
 
 
 class NoMetadata(BaseMetadata):
-    """No body, only the methods in `Allow`: the API description says the rest."""
+    """Responds to OPTIONS with `Allow` and no body: the API description has the rest."""
 
     def determine_metadata(self, request: Any, view: Any) -> None:
         return None

@@ -1,7 +1,7 @@
-"""Where a browser's request comes from, by headers that no page can set: `Sec-Fetch-Site` and `Origin`.
+"""The origin of a browser's request, by headers that no page can set: `Sec-Fetch-Site` and `Origin`.
 
-Browsers attach the site's cookies to requests from other ports of the host and from sub-domains, so a cookie
-alone does not show that one of the site's own pages sent a request.
+Browsers attach the site's cookies to requests from other ports of the host and from subdomains, so a cookie
+alone does not prove that one of the site's own pages sent a request.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
@@ -36,10 +36,10 @@ class OwnOrigin:
 
 
 def proves_same_origin(request: HttpRequest) -> bool:
-    """Whether the browser itself says that a page of this site, or of a listed origin, sent the request.
+    """Whether the browser asserts that a page of this site or of a trusted origin sent the request.
 
-    Where `Sec-Fetch-Site` is sent it decides alone. Browsers send it over HTTPS and to loopback addresses;
-    elsewhere `Origin` decides. A program that sends neither proves nothing.
+    `Sec-Fetch-Site` decides alone if it is sent: browsers send it over HTTPS and to loopback addresses.
+    Otherwise `Origin` decides. A program that sends neither proves nothing.
     """
     site = request.headers.get("Sec-Fetch-Site")
     if site is not None:
@@ -49,7 +49,7 @@ def proves_same_origin(request: HttpRequest) -> bool:
 
 
 def opened_from_here(request: HttpRequest) -> bool:
-    """Whether a page is opened by a link or a form of this site, as far as the browser says so."""
+    """Whether a link or form of this site opened the page, according to the browser."""
     site = request.headers.get("Sec-Fetch-Site")
     if site is not None:
         return site == "same-origin"
@@ -58,9 +58,9 @@ def opened_from_here(request: HttpRequest) -> bool:
 
 
 def comes_from_elsewhere(request: HttpRequest) -> bool:
-    """Whether a page of an origin that is neither this site nor listed caused the request.
+    """Whether a page of a foreign, untrusted origin caused the request.
 
-    Following a link is not counted: it opens the site in a tab of its own, with all of its cookies.
+    Following a link does not count: it opens the site in a tab with all of its cookies.
     """
     origin = request.headers.get("Origin") or _origin_of(request.headers.get("Referer", ""))
     if origin in settings.CORS_ORIGINS or _is_trusted(origin.lower()):
@@ -81,13 +81,13 @@ def _origin_of(address: str) -> str:
 
 
 def _is_own(origin: str, host: str) -> bool:
-    """Whether an origin in lower case has this host and port, and a scheme that the site is served by."""
+    """Whether a lower-case origin has this host and port, and a scheme of the site."""
     schemes = ("https",) if settings.HTTPS else ("http", "https")
     return bool(host) and origin in {f"{scheme}://{host}" for scheme in schemes}
 
 
 def _is_trusted(origin: str) -> bool:
-    """Whether an origin in lower case is in CHATSITE_TRUSTED_ORIGINS: the site itself, behind a proxy."""
+    """Whether a lower-case origin is in CHATSITE_TRUSTED_ORIGINS: the site itself, behind a proxy."""
     try:
         sent = urlsplit(origin)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Refusals of the REST API as problem details (RFC 9457)."""
+"""Errors of the REST API as problem details (RFC 9457)."""
 
 from http import HTTPStatus
 from typing import Any
@@ -14,7 +14,7 @@ MEDIA_TYPE = "application/problem+json"
 
 
 class ProblemDetails(exceptions.APIException):
-    """A refusal of one member of a request: a sentence, and which member it is about."""
+    """An error about one member of a request."""
 
     status_code = HTTPStatus.BAD_REQUEST
 
@@ -24,7 +24,7 @@ class ProblemDetails(exceptions.APIException):
 
 
 def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | None:
-    """The response for an exception of a view; None for one that nobody expected."""
+    """The response for an exception of a view; None for an unexpected one."""
     if isinstance(exc, Http404):
         return problem(HTTPStatus.NOT_FOUND, gettext("There is no such thing, or you may not see it."))
     if not isinstance(exc, exceptions.APIException):
@@ -44,7 +44,7 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
 
 
 def problem(status: int, detail: str, errors: list[dict[str, str]] | None = None) -> Response:
-    """The response for a refusal in words."""
+    """The response for an error message."""
     response = Response(body(status, detail, errors), status=status, content_type=MEDIA_TYPE)
     if status in SECONDS:
         set_retry_after(response, SECONDS[status])
@@ -52,7 +52,7 @@ def problem(status: int, detail: str, errors: list[dict[str, str]] | None = None
 
 
 def body(status: int, detail: str, errors: list[dict[str, str]] | None = None) -> dict[str, Any]:
-    """The members of a refusal."""
+    """The members of a problem."""
     members: dict[str, Any] = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
@@ -63,7 +63,7 @@ def body(status: int, detail: str, errors: list[dict[str, str]] | None = None) -
 
 
 def _errors(detail: Any, pointer: str) -> Any:
-    """One object for each sentence of a serializer, with a JSON Pointer to its member."""
+    """One object for each error of a serializer, with a JSON Pointer to its member."""
     if isinstance(detail, dict):
         for name, part in detail.items():
             yield from _errors(part, pointer if name == "non_field_errors" else f"{pointer}/{name}")

@@ -1,4 +1,4 @@
-"""The header Retry-After: reading that of other servers, and writing our own."""
+"""The header Retry-After: parsing that of other servers, and writing our own."""
 
 import math
 import time
@@ -7,12 +7,12 @@ from http import HTTPStatus
 
 from django.http import HttpResponseBase
 
-# After which a refusal may be over: the site is busy, its disk is full.
+# Statuses after which a retry may succeed: the site is busy, or its disk is full.
 SECONDS: dict[int, int] = {HTTPStatus.SERVICE_UNAVAILABLE: 2, HTTPStatus.INSUFFICIENT_STORAGE: 10}
 
 
 def retry_after_seconds(value: str) -> float | None:
-    """Seconds from a number or until a date; None for a header that is missing or makes no sense."""
+    """Seconds from a number or until a date; None for a missing or invalid header."""
     try:
         seconds = float(value)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Serializers that take known members alone, and fields that take values of their JSON type alone."""
+"""Serializers that accept only known members, and fields that accept only their JSON type."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,9 +9,9 @@ from rest_framework.fields import empty
 
 
 class StrictSerializer(serializers.Serializer[Any]):
-    """An object that has no members without a meaning: passed over, a misspelt wish would seem granted."""
+    """Rejects unknown members: silently ignored, a misspelt option would seem to work."""
 
-    refuses_unknown = True  # in the API's description
+    refuses_unknown = True  # read by the API description
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping) and (unknown := sorted(data.keys() - self.fields.keys())):
@@ -20,7 +20,7 @@ class StrictSerializer(serializers.Serializer[Any]):
 
 
 class StrictCharField(serializers.CharField):
-    """Text. A number is not text."""
+    """A string; numbers are rejected."""
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
@@ -29,7 +29,7 @@ class StrictCharField(serializers.CharField):
 
 
 class StrictChoiceField(serializers.ChoiceField):
-    """One of some words; a refusal names them."""
+    """One of several strings; the error lists them."""
 
     def to_internal_value(self, data: Any) -> Any:
         is_blank = data == "" and self.allow_blank
@@ -40,7 +40,7 @@ class StrictChoiceField(serializers.ChoiceField):
 
 
 class BoundedListField(serializers.ListField):
-    """A list whose length is looked at first: DRF would look at each of a million items before it."""
+    """A list whose length is checked before its items."""
 
     def to_internal_value(self, data: Any) -> list[Any]:
         most = self.max_length
@@ -50,7 +50,7 @@ class BoundedListField(serializers.ListField):
 
 
 class StrictBooleanField(serializers.BooleanField):
-    """True or false. Neither a number nor a word is one of them."""
+    """A JSON boolean; numbers and strings are rejected."""
 
     def to_internal_value(self, data: Any) -> bool:
         if not isinstance(data, bool):
@@ -59,9 +59,9 @@ class StrictBooleanField(serializers.BooleanField):
 
 
 class WordBooleanField(serializers.BooleanField):
-    """`true` or `false` in a parameter or a form, also as Python writes them. A number is neither."""
+    """`true` or `false` in a query or a form, also in Python's spelling; numbers are rejected."""
 
-    default_empty_html = empty  # left out, it is not a box that nobody ticked
+    default_empty_html = empty  # an omitted field is missing, not false
 
     def to_internal_value(self, data: Any) -> bool:
         if data not in ("true", "True", "false", "False"):
@@ -70,7 +70,7 @@ class WordBooleanField(serializers.BooleanField):
 
 
 class StrictIntegerField(serializers.IntegerField):
-    """A whole number. Neither a word nor a truth value is one."""
+    """An integer; strings and booleans are rejected."""
 
     def to_internal_value(self, data: Any) -> int:
         if isinstance(data, bool) or not isinstance(data, int | float) or data != data // 1:
@@ -79,7 +79,7 @@ class StrictIntegerField(serializers.IntegerField):
 
 
 class StrictFloatField(serializers.FloatField):
-    """A number. Neither a word nor a truth value is one."""
+    """A number; strings and booleans are rejected."""
 
     def to_internal_value(self, data: Any) -> float:
         if isinstance(data, bool) or not isinstance(data, int | float):

@@ -1,4 +1,4 @@
-"""Whose socket it is, by the session of the page; and a database that cannot say so is said, in time."""
+"""Authentication of sockets by the session cookie, within a time limit."""
 
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -31,9 +31,9 @@ Send = Callable[[Message], Awaitable[None]]
 
 
 class OwnSession:
-    """ASGI middleware for sockets: the scope's `user` and `session` are those of the cookie.
+    """ASGI middleware for sockets: sets the scope's `user` and `session` from the cookie.
 
-    Runs in the threads of chatsite.db.threads, within the time of a request; otherwise 503.
+    Runs in the threads of chatsite.db.threads, within the time budget of a request; otherwise 503.
     """
 
     def __init__(self, application: Callable[[Message, Receive, Send], Awaitable[None]]) -> None:
@@ -66,7 +66,7 @@ class OwnSession:
 
 
 def _request(scope: Message) -> HttpRequest:
-    """The headers of a socket's handshake that tell the language and the time zone."""
+    """A request with those headers of the handshake that determine language and time zone."""
     request = HttpRequest()
     request.META["HTTP_ACCEPT_LANGUAGE"] = (header(scope, b"accept-language") or b"").decode("latin-1")
     request.COOKIES = parse_cookie((header(scope, b"cookie") or b"").decode("latin-1"))

@@ -1,4 +1,4 @@
-"""The address the site listens on, taken before anything is started."""
+"""The address that the site listens on, reserved before anything is started."""
 
 import errno
 import socket
@@ -7,15 +7,15 @@ from django.conf import settings
 
 from .refusal import StartRefused
 
-BACKLOG = 2048  # connections that wait to be taken
+BACKLOG = 2048  # pending connections
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - not bound here: an operator may ask for it
 
 
 def take(host: str, port: int) -> socket.socket:
-    """A TCP socket with the address. Port 0 takes a free one. Raises StartRefused.
+    """Bind a TCP socket to the address; port 0 selects a free port. Raises StartRefused.
 
-    It does not listen: a web server does, as soon as it serves. Until then the kernel refuses callers, and
-    a proxy asks another machine instead of waiting here.
+    The socket does not listen yet: a web server does so when it can serve. Until then the kernel refuses
+    connections, so that a proxy tries another machine instead of waiting.
     """
     if not 0 <= port <= 65_535:
         raise StartRefused(f"PORT must be between 0 and 65535, not {port}.")
@@ -37,9 +37,9 @@ def take(host: str, port: int) -> socket.socket:
 
 
 def _forget_who_never_reads(listener: socket.socket) -> None:
-    """Connections whose other end takes nothing for so long are dropped by the kernel, buffers and all.
+    """Let the kernel drop connections whose other end reads nothing for this long, with their buffers.
 
-    The server could not: closing a connection waits until its buffer was sent. Only Linux knows how.
+    The server could not drop them itself: closing a connection waits until its buffer is sent. Linux only.
     """
     if hasattr(socket, "TCP_USER_TIMEOUT"):
         milliseconds = int(settings.READER_SECONDS * 1000)
@@ -57,7 +57,7 @@ def _reason(error: OSError, host: str, port: int) -> str:
 
 
 def reachable(listener: socket.socket) -> tuple[str, int]:
-    """Host and port under which this machine reaches the socket."""
+    """The host and port at which this machine reaches the socket."""
     host, port = listener.getsockname()[:2]
     return EVERYWHERE.get(host, host), port
 

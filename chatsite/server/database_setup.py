@@ -1,4 +1,4 @@
-"""The database before the site uses it: reachable, recent enough, and migrated by one process at a time."""
+"""Prepares the database: checks that it is reachable and recent, and migrates it in one process at a time."""
 
 import contextlib
 from collections.abc import Iterator, Mapping
@@ -24,13 +24,13 @@ CONNECT_SECONDS = 5
 
 
 def parameters() -> dict[str, Any]:
-    """libpq's, of the database that is configured, past any pooler."""
+    """libpq parameters of the configured database, past any pooler."""
     direct, usual = (environment.database_url(name) for name in ("DATABASE_DIRECT_URL", "DATABASE_URL"))
     return direct or usual or embedded_postgres.connection_parameters(settings.DATA_DIR)
 
 
 def connect(parameters: Mapping[str, Any]) -> psycopg.Connection[tuple[Any, ...]]:
-    """A session of its own, outside of the pool. Raises StartRefused, with the reason."""
+    """A session outside of the pool. Raises StartRefused."""
     try:
         return psycopg.connect(**{"connect_timeout": CONNECT_SECONDS, **parameters}, autocommit=True)
     except psycopg.Error as error:
@@ -39,7 +39,7 @@ def connect(parameters: Mapping[str, Any]) -> psycopg.Connection[tuple[Any, ...]
 
 @contextlib.contextmanager
 def alone(parameters: Mapping[str, Any]) -> Iterator[None]:
-    """Check the server, then hold the site's advisory lock: other starts on this database wait.
+    """Check the server, then hold the site's advisory lock, so that other starts on this database wait.
 
     `parameters` are libpq's. Raises StartRefused.
     """
@@ -52,11 +52,11 @@ def alone(parameters: Mapping[str, Any]) -> Iterator[None]:
 
 
 def migrate() -> None:
-    """Bring the schema up to date; the caller holds the lock. Raises StartRefused."""
+    """Apply migrations; the caller holds the lock. Raises StartRefused."""
     try:
         if unapplied_migrations():
             with connection.cursor() as cursor:
-                # The limits of a request do not fit a migration of a large table.
+                # The time limits of requests are too short to migrate a large table.
                 cursor.execute("SET statement_timeout = 0; SET lock_timeout = 0")
             call_command("migrate", interactive=False, verbosity=0)
     except (DatabaseError, psycopg.Error) as error:
@@ -66,7 +66,7 @@ def migrate() -> None:
 
 
 def complaint(server_version: int, vector_version: str | None) -> str | None:
-    """What is wrong with a server, or None. `server_version` as libpq has it: 180001 is 18.1."""
+    """Why the server cannot be used, or None. `server_version` is libpq's number: 180001 is 18.1."""
     major = server_version // 10_000
     if major < MIN_POSTGRESQL:
         return f"PostgreSQL {MIN_POSTGRESQL} or newer is needed; the database runs {major}."
@@ -90,7 +90,7 @@ def _check(session: psycopg.Connection[tuple[Any, ...]]) -> None:
     try:
         session.execute("CREATE EXTENSION IF NOT EXISTS vector")
     except psycopg.errors.UniqueViolation:
-        return  # another start made it at the same moment
+        return  # another start created it at the same time
     except psycopg.Error:
         raise StartRefused(
             "pgvector is not enabled in this database, and its role may not enable it:"

@@ -1,4 +1,4 @@
-"""What is wrong with a site, in plain words, each with what to do. Changes nothing."""
+"""Finds problems of a site and says in plain words what to do about each. Read-only."""
 
 import json
 import os
@@ -34,7 +34,7 @@ MIN_OPEN_FILES = 4_096
 MAX_CLOCK_SECONDS = 5.0
 OLD_JOB_SECONDS = 1_800
 OLD_BACKUP = timedelta(days=8)
-LOOKED_AT = 500  # the newest documents, whose files are looked for
+LOOKED_AT = 500  # the newest documents, whose files are checked
 MODEL_SECONDS = 5.0
 OPENAI = "https://api.openai.com/v1"
 WORKERS = "SELECT count(*) FROM procrastinate_workers WHERE last_heartbeat > now() - interval '1 minute'"
@@ -50,7 +50,7 @@ EXPIRED = "SELECT count(*) FROM chat_lease WHERE until < now() - interval '1 min
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at. `level` is ok, note (worth knowing), or wrong (to be mended)."""
+    """One result of a check. `level` is ok, note (worth knowing), or wrong (needs action)."""
 
     level: str
     words: str
@@ -69,7 +69,7 @@ def wrong(words: str) -> Finding:
 
 
 def findings(*, ask_model: bool = True) -> Iterator[Finding]:
-    """What can be found from here, the database's last. Asking the model's server may take seconds."""
+    """All findings, those about the database last. The request to the model's server may take seconds."""
     yield from _of_settings()
     yield from _of_folders()
     if ask_model:
@@ -120,7 +120,7 @@ def _of_folders() -> Iterator[Finding]:
 
 
 def _of_model() -> Iterator[Finding]:
-    """Whether the model's server answers, and takes the key. Sends nothing but a request for its models."""
+    """Check that the model's server responds and accepts the key, by listing its models."""
     if not settings.CHAT_MODEL:
         yield note("No language model is connected: answers are quotations (CHAT_MODEL).")
         return
@@ -144,7 +144,7 @@ def _of_model() -> Iterator[Finding]:
 
 
 def _models(answer: httpx2.Response) -> list[str]:
-    """The names in its list; none where it has another form."""
+    """The names in its list; empty if the response has another form."""
     try:
         return [str(each["id"]) for each in answer.json()["data"]]
     except (ValueError, LookupError, TypeError):
@@ -162,7 +162,7 @@ def _of_backups() -> Iterator[Finding]:
 
 
 def note_backup(made: datetime, place: object) -> None:
-    """Remember a backup for `last_backup`; where the disk is full it is forgotten."""
+    """Record a backup for `last_backup`; not recorded if the disk is full."""
     try:
         remembered = json.dumps({"made_at": made.isoformat(), "file": str(place)})
         (settings.DATA_DIR / "last_backup.json").write_text(remembered)

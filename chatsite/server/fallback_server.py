@@ -1,4 +1,4 @@
-"""Answers 503 in place of the web servers while those crash and wait to be started again."""
+"""Responds with 503 while the web servers have crashed and wait for their restart."""
 
 import asyncio
 import contextlib
@@ -13,13 +13,13 @@ from chatsite.http import error_pages
 from .address import BACKLOG
 
 WORDS = "The site is starting again. Try again in a few seconds."
-READ_SECONDS = 2.0  # for a request's head; a caller that sends none is answered too
+READ_SECONDS = 2.0  # for a request's head; a client that sends none gets the response, too
 MAX_HEAD_BYTES = 65_536
-MAX_CALLERS = 500  # at once; any more are answered without reading their request
+MAX_CALLERS = 500  # at once; further ones get the response without their request being read
 
 
 class FallbackServer:
-    """Takes connections from the site's socket, in a thread of the supervising process."""
+    """Accepts connections from the site's socket, in a thread of the supervising process."""
 
     def __init__(self, listener: socket.socket, retry_after: Callable[[], int]) -> None:
         self._listener = listener
@@ -80,7 +80,7 @@ class FallbackServer:
 
 
 def _response(head: bytes, page: str, retry_after: int) -> bytes:
-    """A page for a browser, JSON for a program in the form of its path."""
+    """An HTML page for browsers, JSON for programs."""
     line, _, fields = head.decode("latin-1").partition("\r\n")
     method, _, target = line.partition(" ")
     path = target.split(" ")[0].partition("?")[0]

@@ -1,4 +1,4 @@
-"""Two questions of a load balancer: does the process live, and can it serve?"""
+"""Health checks for load balancers: liveness and readiness."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ from chatsite.http.retry_after import set_retry_after
 
 logger = logging.getLogger(__name__)
 
-DATABASE_SECONDS = 0.8  # an answer within a second, whatever it is
+DATABASE_SECONDS = 0.8  # so that there is a response within a second in any case
 RETRY_AFTER_SECONDS = 2
 
 _looks: WeakKeyDictionary[asyncio.AbstractEventLoop, "asyncio.Task[bool]"] = WeakKeyDictionary()
@@ -26,7 +26,7 @@ _looks: WeakKeyDictionary[asyncio.AbstractEventLoop, "asyncio.Task[bool]"] = Wea
 @require_safe
 @never_cache
 async def healthz(request: HttpRequest) -> JsonResponse:
-    """The process answers; nothing else is asked."""
+    """The process responds; nothing else is checked."""
     return JsonResponse({"status": "ok"})
 
 
@@ -34,7 +34,7 @@ async def healthz(request: HttpRequest) -> JsonResponse:
 @require_safe
 @never_cache
 async def readyz(request: HttpRequest) -> JsonResponse:
-    """The database answers, and has every migration; else 503."""
+    """The database responds and has every migration; otherwise 503."""
     try:
         migrated = await asyncio.wait_for(asyncio.shield(_look()), DATABASE_SECONDS)
     except (DatabaseError, TimeoutError):
@@ -46,7 +46,7 @@ async def readyz(request: HttpRequest) -> JsonResponse:
 
 
 def _look() -> "asyncio.Task[bool]":
-    """One at a time, shared by all who ask: a database that hangs must not hold a thread for each of them."""
+    """One check at a time, shared by all callers: a hanging database must not block a thread for each."""
     loop = asyncio.get_running_loop()
     look = _looks.get(loop)
     if look is None or look.done():

@@ -1,4 +1,4 @@
-"""`/metrics` for Prometheus: for CHATSITE_METRICS_TOKEN and CHATSITE_METRICS_ADDRESSES; else not found."""
+"""`/metrics` for Prometheus: for CHATSITE_METRICS_TOKEN and CHATSITE_METRICS_ADDRESSES; others get 404."""
 
 import asyncio
 import hmac
@@ -19,7 +19,7 @@ from chatsite import metrics
 from chatsite.db.threads import in_database_within_budget
 from chatsite.http.loopback import is_proxied
 
-DATABASE_SECONDS = 2.0  # then the page comes without what only the database knows
+DATABASE_SECONDS = 2.0  # after which the page omits the metrics of the database
 JOBS = """
     SELECT coalesce(sum((status = 'todo')::int), 0), coalesce(sum((status = 'doing')::int), 0),
            coalesce(sum((status = 'failed')::int), 0)
@@ -31,7 +31,7 @@ OLDEST_JOB = """
     WHERE job.status = 'todo' AND event.type = 'deferred'
       AND (job.scheduled_at IS NULL OR job.scheduled_at <= now())
 """
-# Those of endpoints that are left alone for a while are late by no fault of the site.
+# Paused endpoints do not count: their delay is not the site's fault.
 WEBHOOKS = """
     SELECT count(*), coalesce(extract(epoch FROM now() - min(delivery.next_at)), 0)
     FROM accounts_webhookdelivery AS delivery JOIN accounts_webhookendpoint AS endpoint
@@ -45,7 +45,7 @@ LEASES = """
 
 
 def start(kind: str) -> metrics.Recorder | None:
-    """Begin to write this process's numbers, where the page is open to anybody."""
+    """Start writing this process's metrics, if anybody may read the page."""
     if not settings.METRICS:
         return None
     recorder = metrics.Recorder(folder(), kind)
@@ -54,7 +54,7 @@ def start(kind: str) -> metrics.Recorder | None:
 
 
 def folder() -> Path:
-    """Where the processes of this machine write their numbers."""
+    """Where the processes of this machine write their metrics."""
     path: Path = settings.DATA_DIR / "metrics"
     return path
 
@@ -63,7 +63,7 @@ def folder() -> Path:
 @require_safe
 @never_cache
 async def page(request: HttpRequest) -> HttpResponse:
-    """The numbers of all processes of this machine, and those of the database."""
+    """The metrics of all processes of this machine, and those of the database."""
     if not may_read(request):
         raise Http404
     counted, stored = await asyncio.gather(asyncio.to_thread(_counted), _stored())
@@ -71,7 +71,7 @@ async def page(request: HttpRequest) -> HttpResponse:
 
 
 def may_read(request: HttpRequest) -> bool:
-    """Whether the caller has the token, or asks from one of the addresses and through no proxy."""
+    """Whether the caller has the token, or calls from one of the addresses without a proxy."""
     scheme, _, presented = request.headers.get("Authorization", "").partition(" ")
     if settings.METRICS_TOKEN and scheme.lower() == "bearer":
         return hmac.compare_digest(presented.strip().encode(), settings.METRICS_TOKEN.encode())
@@ -91,7 +91,7 @@ def _counted() -> metrics.Snapshot:
 
 
 async def _stored() -> metrics.Snapshot:
-    """What the database knows. Where it does not answer, the page says so and has the rest."""
+    """The database's metrics; if it does not respond, a metric says so."""
     started = time.monotonic()
     try:
         found = await asyncio.wait_for(in_database_within_budget(stored_numbers), DATABASE_SECONDS)
@@ -105,7 +105,7 @@ async def _stored() -> metrics.Snapshot:
 
 
 def stored_numbers() -> metrics.Snapshot:
-    """Jobs and unfinished answers, of all machines."""
+    """Jobs and unfinished runs of all machines."""
     with connection.cursor() as cursor:
         cursor.execute(JOBS)
         jobs = cursor.fetchone()

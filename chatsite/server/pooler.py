@@ -1,8 +1,8 @@
-"""Check that the database's addresses lead to whole sessions, or to a pooler the site can work behind.
+"""Checks that the database URLs lead to PostgreSQL itself, or to a pooler that the site supports.
 
 PgBouncer in transaction mode gives each transaction any of its server sessions. Settings, advisory locks and
-LISTEN then end up with another client, without an error. The site works behind such a pooler where
-DATABASE_DIRECT_URL leads past it; where it does not, the start is refused.
+LISTEN then silently reach another client. The site works behind such a pooler if DATABASE_DIRECT_URL leads
+past it; otherwise the start is refused.
 """
 
 from collections.abc import Mapping
@@ -51,14 +51,14 @@ def check_sessions() -> None:
 
 
 def _fault_of_sessions(parameters: Mapping[str, Any], name: str) -> str:
-    """What is wrong with the sessions at this address, or nothing."""
+    """What is wrong with the sessions at this address; empty if nothing."""
     token = uuid4().hex
     with _connect(parameters, name) as first, _connect(parameters, name) as second:
         try:
             if _is_shared(first, second, token):
                 return "gives each transaction another session (transaction mode)"
         except psycopg.Error as error:
-            if error.sqlstate is None:  # nothing was answered in time
+            if error.sqlstate is None:  # no response in time
                 raise StartRefused(f"The database cannot be reached: {first_line(error)}") from error
             return f"keeps no sessions ({first_line(error)})"
     try:
@@ -70,11 +70,11 @@ def _fault_of_sessions(parameters: Mapping[str, Any], name: str) -> str:
 
 
 def _is_shared(first: Probe, second: Probe, token: str) -> bool:
-    """Whether two clients were seen to have one session, or one client several."""
+    """Whether two clients share one session, or one client has several."""
     first.execute(SET_PROBE, [token])
     own = first.execute(GET_PROBE).fetchone()
     for _ in range(ROUNDS):
-        # A new transaction gets the session that was returned last, so its former owner gets another one.
+        # A new transaction gets the session returned last, so its former client gets another one.
         second.execute("BEGIN")
         other = second.execute(GET_PROBE).fetchone()
         if other is None or other[1] == token or first.execute(GET_PROBE).fetchone() != own:
@@ -84,7 +84,7 @@ def _is_shared(first: Probe, second: Probe, token: str) -> bool:
 
 
 def _check_pooled(pooled: Mapping[str, Any], direct: Mapping[str, Any]) -> None:
-    """Raise StartRefused where DATABASE_URL leads to another database, or to no usable transactions."""
+    """Raise StartRefused if DATABASE_URL leads to another database, or transactions do not work there."""
     with _connect(pooled, POOLED) as session, _connect(direct, DIRECT) as own:
         try:
             with session.transaction():

@@ -1,4 +1,4 @@
-"""The processes of a running site: started together, started again when one dies, stopped together."""
+"""The processes of a running site: started together, restarted after a crash, stopped together."""
 
 import os
 import select
@@ -14,16 +14,16 @@ from django.conf import settings
 
 from .interrupt import interrupt
 
-# Threads take turns in Python: with a heap for each of them, memory would only lie about in more pieces.
+# Python threads take turns: a heap for each of them would only fragment memory.
 ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}
-STOP_SECONDS = 4  # beyond what answers are given to be finished
-STEADY_SECONDS = 30  # a process that lived so long failed by chance: it starts again at once
+STOP_SECONDS = 4  # in addition to the grace period of running answers
+STEADY_SECONDS = 30  # a process that lived this long failed by chance and is restarted at once
 LONGEST_DELAY = 30.0
 TEND_SECONDS = 1.0
 
 
 def report(line: str) -> None:
-    """Write a line to the log, if that is possible: a site goes on while the disk of its log is full."""
+    """Write a line to the log, if possible: the site continues if the log's disk is full."""
     with suppress(OSError):
         sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
@@ -31,9 +31,10 @@ def report(line: str) -> None:
 
 @dataclass
 class Child:
-    """One process of the site. `module` is run with `--parent` and `arguments`.
+    """One process of the site.
 
-    One that `serves` also gets `--serving`, a descriptor to which it writes once it takes requests.
+    `module` is run with `--parent` and `arguments`. One that `serves` also gets `--serving`, a descriptor to
+    which it writes when it accepts requests.
     """
 
     title: str
@@ -46,7 +47,8 @@ class Child:
     start_again_at: float = 0.0
     failures: int = 0
     pidfd: int = field(default=-1, repr=False)
-    reports: int = field(default=-1, repr=False)  # the descriptor that says whether it takes requests
+    # a descriptor that becomes readable when it accepts requests
+    reports: int = field(default=-1, repr=False)
     serving: bool = False
 
     def start(self) -> None:
@@ -58,7 +60,7 @@ class Child:
             env=ENVIRONMENT | os.environ,
             pass_fds=[*self.descriptors, *([writing] if self.serves else [])],
             stdin=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C reaches `up` alone, which stops its children in order
+            start_new_session=True,  # Ctrl-C reaches only `up`, which stops its children in order
         )
         if self.serves:
             os.close(writing)
@@ -67,7 +69,7 @@ class Child:
         self.started_at = time.monotonic()
 
     def ended(self) -> int | None:
-        """The exit status of a process that ended and was not noticed before."""
+        """The exit status of a process that has ended since the last call."""
         status = self.process.poll() if self.process else None
         if status is not None:
             self.process = None
@@ -77,7 +79,7 @@ class Child:
         return status
 
     def listen(self) -> None:
-        """Read that it takes requests, from a descriptor that has something to say."""
+        """Note that it accepts requests, from its readable descriptor."""
         self.serving = bool(os.read(self.reports, 1))
         self._stop_listening()
 
@@ -105,7 +107,7 @@ class Children:
             child.start()
 
     def wait(self, seconds: float) -> list[tuple[Child, int]]:
-        """Sleep until a process ends or the time is over; those that ended, with their exit status.
+        """Wait until a process ends or the time is over; returns ended ones with their exit status.
 
         Raises KeyboardInterrupt after a signal.
         """
@@ -120,7 +122,7 @@ class Children:
         return [(child, status) for child, status in ended if status is not None]
 
     def keep_running(self, check: Callable[[], None]) -> None:
-        """Watch until interrupted: what dies is said in one line and started again.
+        """Watch until interrupted: log and restart processes that die.
 
         `check` is called every second, for servers that are not child processes.
         """
@@ -140,14 +142,12 @@ class Children:
         return bool(servers) and all(child.failures > 1 and not child.serving for child in servers)
 
     def seconds_to_start(self) -> float:
-        """Until the next process that has crashed is started again."""
+        """Seconds until the next restart of a crashed process."""
         return min(self._next_start(), LONGEST_DELAY)
 
     def close(self) -> None:
-        """Ask every process to end, and end those that do not in time, or at a second Ctrl-C.
-
-        Safe to call twice.
-        """
+        """Terminate every process; kill those that do not end in time, or at a second Ctrl-C. Safe to call
+        twice."""
         running = [child.process for child in self.children if child.process]
         for process in running:
             process.terminate()

@@ -13,7 +13,7 @@ POLL_SECONDS = 0.05
 
 
 def wait_until_ready(children: Children, host: str, port: int) -> None:
-    """Return once `/readyz` succeeds. Raises StartRefused if a process dies or nothing answers."""
+    """Return when `/readyz` succeeds. Raises StartRefused if a process dies or the time is over."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         for child, status in children.wait(POLL_SECONDS):
@@ -29,7 +29,7 @@ def wait_until_ready(children: Children, host: str, port: int) -> None:
 
 
 def _status(host: str, port: int) -> int:
-    """What `/readyz` says; 0 where nobody answers."""
+    """The status of `/readyz`; 0 without a response."""
     connection = http.client.HTTPConnection(host, port, timeout=5)
     try:
         connection.request("GET", "/readyz", headers={"Host": _allowed_host()})
@@ -41,6 +41,6 @@ def _status(host: str, port: int) -> int:
 
 
 def _allowed_host() -> str:
-    """A host name that Django answers to."""
+    """A host name that ALLOWED_HOSTS accepts."""
     names = [name.lstrip(".") for name in settings.ALLOWED_HOSTS if name != "*"]
     return names[0] if names else "localhost"

@@ -1,4 +1,4 @@
-"""The one way in which a start fails for a reason that an operator can act upon."""
+"""The exception for a start that fails for a reason the operator can fix."""
 
 
 class StartRefused(Exception):

@@ -1,4 +1,4 @@
-"""Static files, collected under hashed names again whenever their sources have changed."""
+"""Collects static files under hashed names whenever their sources have changed."""
 
 import fcntl
 import hashlib
@@ -19,20 +19,20 @@ def collect() -> None:
     try:
         root.mkdir(parents=True, exist_ok=True)
         with (root / ".sources").open("a+") as mark:
-            os.fchmod(mark.fileno(), 0o600)  # nobody else may hold the lock
+            os.fchmod(mark.fileno(), 0o600)  # no other account may hold the lock
             fcntl.flock(mark, fcntl.LOCK_EX)
             mark.seek(0)
             if mark.read() == wanted:
                 return
             call_command("collectstatic", interactive=False, verbosity=0)
             mark.truncate(0)
-            mark.write(wanted)  # last: an interrupted collection is done again
+            mark.write(wanted)  # last, so that an interrupted collection is repeated
     except OSError as error:
         raise StartRefused(f"Static files cannot be written to {root}: {error.strerror}.") from error
 
 
 def fingerprint() -> str:
-    """A digest of every source file's name, size and time of change."""
+    """A digest of the name, size and modification time of every source file."""
     digest = hashlib.sha256(settings.STORAGES["staticfiles"]["BACKEND"].encode())
     for finder in get_finders():
         for name, storage in finder.list([]):

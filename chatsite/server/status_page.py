@@ -1,4 +1,4 @@
-"""The admin's page on how the site is, for administrators; it needs neither Prometheus nor a terminal."""
+"""The admin's status page for administrators; it needs neither Prometheus nor a terminal."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ Row = tuple[str, str]
 
 
 def status(request: HttpRequest, context: dict[str, object]) -> TemplateResponse:
-    """What is wrong, and what the site does just now. Changes nothing, and asks no other server."""
+    """Problems and current load of the site. Read-only, and without requests to other servers."""
     if not (isinstance(request.user, User) and request.user.is_superuser):
         raise PermissionDenied
     found = [*findings(ask_model=False)]
@@ -53,7 +53,7 @@ def _of_database() -> Iterator[Row]:
 
 
 def _of_processes() -> Iterator[Row]:
-    """Of this machine, where they write down their numbers."""
+    """The processes of this machine, by the metrics they write."""
     if not settings.METRICS:
         return
     numbers = metrics.gathered(metrics_page.folder())
@@ -65,6 +65,6 @@ def _of_processes() -> Iterator[Row]:
 
 
 def _of_servers() -> Iterator[Row]:
-    """The servers that this process asks, and leaves alone after failures."""
+    """Servers that this process calls, with the state of their circuit breakers."""
     for labels, (is_open,) in metrics.BREAKERS_OPEN.read():
         yield f"Connection: {labels[0]}", "left alone after failures" if is_open else "in use"

@@ -1,4 +1,4 @@
-"""The worker process: one document at a time, and beside it what need not wait for documents."""
+"""The worker process: reads one document at a time and runs short jobs beside it."""
 
 import argparse
 import asyncio
@@ -37,8 +37,8 @@ from .lifeline import exit_with_parent  # noqa: E402
 QUEUES = (
     (documents.QUEUE, 1),
     (side_jobs.QUEUE, 2),
-)  # queues, and how many jobs of each are done at once
-GRACE_SECONDS = 2  # what is still being read then goes back into the queue
+)  # queues, with the number of concurrent jobs of each
+GRACE_SECONDS = 2  # after which unfinished documents return to the queue
 
 
 def main() -> None:
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 async def work() -> None:
-    """Run jobs until SIGTERM. Procrastinate's Django app gives connections back after each."""
+    """Run jobs until SIGTERM. Procrastinate's Django app releases connections after each job."""
     stopping = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
@@ -86,7 +86,7 @@ async def work() -> None:
             for task in beside:
                 task.cancel()
             for worker in workers:
-                worker.cancel()  # it finishes its current jobs and takes no others
+                worker.cancel()  # finishes its current jobs and takes no others
             _, unfinished = await asyncio.wait(workers, timeout=GRACE_SECONDS)
             if unfinished:
                 await _leave()
@@ -96,7 +96,7 @@ async def work() -> None:
 
 
 async def _leave() -> NoReturn:
-    """Exit in the middle of a document: PostgreSQL rolls back, and another worker takes the job."""
+    """Exit while a document is being read: PostgreSQL rolls back, and another worker takes the job."""
     try:
         await asyncio.wait_for(requeue_active_jobs(), GRACE_SECONDS)
     finally:

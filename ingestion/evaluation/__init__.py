@@ -1,1 +1,1 @@
-"""How well search finds what it should: questions with known places, figures with intervals, comparisons."""
+"""Evaluation of search: questions with known places, metrics with intervals, comparisons."""

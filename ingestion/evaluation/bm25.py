@@ -1,7 +1,7 @@
-"""BM25 over stemmed words: the yardstick that search has to beat, on the same passages under the same rights.
+"""BM25 over stemmed words: the baseline for search, on the same passages under the same rights.
 
-It knows nothing of the search's own ranking: PostgreSQL stems words and leaves stop words out, and scores are
-counted here, with the idf of Lucene.
+Independent of the search's own ranking: PostgreSQL stems words and drops stop words, and this module computes
+scores with Lucene's idf.
 """
 
 import math
@@ -20,21 +20,19 @@ K1 = 1.5
 B = 0.75
 NAME = "stemmed BM25"
 
-Postings = tuple[
-    NDArray[np.int64], NDArray[np.float64]
-]  # numbers of passages, and what the word scores in each
+Postings = tuple[NDArray[np.int64], NDArray[np.float64]]  # passage numbers, and the word's score in each
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a passage is: its document, and the anchor in it."""
+    """A passage's document and its anchor in it."""
 
     document_id: int
     anchor: str
 
 
 class Bm25:
-    """An index, in memory, of all passages that somebody may read."""
+    """An in-memory index of all passages that a person may read."""
 
     def __init__(self, principal: Principal) -> None:
         passages = rows("readable_words", {"user_id": principal.user_id, "today": timezone.localdate()})
@@ -49,7 +47,7 @@ class Bm25:
         self._postings = {word: self._scored(places, norms) for word, places in found.items()}
 
     def best(self, question: str, count: int) -> list[Place]:
-        """The places of the best passages, best first; without those that hold no word of the question."""
+        """The best places in order, without passages that contain no word of the question."""
         scores = np.zeros(len(self._places))
         text = search_text(question, stored=False)
         for row in rows("question_lexemes", {"text": text, "languages": self._languages}):

@@ -1,4 +1,4 @@
-"""Means with 95 % intervals, by drawing questions again and again (bootstrap), with a fixed seed."""
+"""Means with 95 % bootstrap intervals, with a fixed seed."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ BOUNDS = (2.5, 97.5)  # percentiles
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean and where it would lie in 95 of 100 other draws of as many questions."""
+    """A mean and its 95 % interval over samples of as many questions."""
 
     mean: float
     low: float
@@ -22,7 +22,7 @@ class Interval:
 def intervals(scores: NDArray[np.float64]) -> list[Interval]:
     """One interval for each column of `scores`, which has one row for each question (at least one).
 
-    For the difference of two settings pass the differences of each question: the draws are then paired.
+    To compare two settings, pass the differences of each question: the samples are then paired.
     """
     random = np.random.default_rng(SEED)
     count = len(scores)

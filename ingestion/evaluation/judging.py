@@ -1,4 +1,4 @@
-"""Runs searches under a person's rights and judges the results."""
+"""Runs searches with a person's rights and scores the results."""
 
 import functools
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
@@ -26,11 +26,11 @@ from ingestion.search.retrieval import (
 DEPTHS = (3, 5, 10)
 METRICS = {"recall": recall, "MRR": reciprocal_rank, "nDCG": ndcg}
 COLUMNS = [(name, depth) for name in METRICS for depth in DEPTHS]
-NDCG_10 = COLUMNS.index(("nDCG", 10))  # the figure by which two settings are compared
+NDCG_10 = COLUMNS.index(("nDCG", 10))  # the metric by which two settings are compared
 
 
 class UnknownSetting(Exception):
-    """A setting that search does not have; the text says which there are."""
+    """A setting that search does not have; the text lists those it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Settings:
 
     @classmethod
     def of(cls, text: str) -> "Settings":
-        """From "mode=text,top=5". Raises UnknownSetting."""
+        """Parse "mode=text,top=5". Raises UnknownSetting."""
         values: dict[str, Any] = {}
         for part in filter(None, (part.strip() for part in text.split(","))):
             name, _, value = part.partition("=")
@@ -55,7 +55,7 @@ class Settings:
         return cls(**values)
 
     def __str__(self) -> str:
-        """What differs from the default; never empty."""
+        """The settings that differ from the defaults; never empty."""
         plain = Settings()
         changed = [f"{name}={value}" for name, value in asdict(self).items() if value != getattr(plain, name)]
         return ", ".join(changed) or f"mode={self.mode}"
@@ -63,7 +63,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class CitationTarget:
-    """The target of a citation for one reader: a document and a place in it (empty: anywhere)."""
+    """What a citation refers to for one reader: a document and a place in it (empty: anywhere)."""
 
     document_id: int
     anchor: str = ""
@@ -71,7 +71,7 @@ class CitationTarget:
 
 @dataclass(frozen=True, slots=True)
 class QuestionScore:
-    """One question under one setting: the figures in the order of COLUMNS, the labels found, and whether
+    """The scores of one question under one setting, in the order of COLUMNS; the labels found; and whether
     search was sure of them."""
 
     question: Question
@@ -84,12 +84,13 @@ class QuestionScore:
         return not self.scores[NDCG_10]
 
 
-# The target of a citation, or in words why it has none.
+# The target of a citation, or a message why it has none.
 Resolver = Callable[[str], CitationTarget | str]
 
 
 def resolver_for(principal: Principal, name: str) -> Resolver:
-    """Resolves citations as the reader (called `name`) would; an ending of a file name may be missing."""
+    """A function that resolves citations with the rights of the reader called `name`; file extensions are
+    optional."""
 
     def resolved(citation: str) -> CitationTarget | str:
         source, _, anchor = citation.partition("#")
@@ -105,7 +106,7 @@ def resolver_for(principal: Principal, name: str) -> Resolver:
 
 
 def _named(name: str) -> DocumentQuerySet:
-    """All documents of that file name, with or without its ending."""
+    """All documents with that file name, with or without its extension."""
     name = name.replace("\0", "")
     return Document.objects.filter(Q(name=name) | Q(name__startswith=f"{name}."))
 
@@ -118,7 +119,7 @@ def _by_stem(principal: Principal, stem: str) -> Document | None:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A question whose truth is resolved for one reader: the grade of each place that should be found."""
+    """A question whose truth is resolved for one reader: the grade of each relevant place."""
 
     question: Question
     grades: dict[CitationTarget, float]
@@ -126,7 +127,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A citation without a target, and why."""
+    """A citation without a target, and the reason."""
 
     place: str
     citation: str
@@ -134,7 +135,7 @@ class Problem:
 
 
 def resolve_truths(questions: Iterable[Question], resolver: Resolver) -> tuple[list[Task], list[Problem]]:
-    """The questions that can be judged, and the citations without a target, which are left out."""
+    """The questions that can be scored, and the citations without a target, which are skipped."""
     known = functools.cache(resolver)
     tasks, problems = [], []
     for question in questions:
@@ -151,7 +152,7 @@ def resolve_truths(questions: Iterable[Question], resolver: Resolver) -> tuple[l
 
 
 def judge(principal: Principal, tasks: Iterable[Task], settings: Settings) -> Iterator[QuestionScore]:
-    """Search for one question after the other, with the rights of `principal` and nobody else's."""
+    """Search for each question with the rights of `principal`."""
     for task in tasks:
         found = search(principal, task.question.text, **asdict(settings))
         places = [Place(passage.document_id, passage.label.partition("#")[2]) for passage in found.passages]
@@ -160,7 +161,7 @@ def judge(principal: Principal, tasks: Iterable[Task], settings: Settings) -> It
 
 
 def judge_baseline(principal: Principal, tasks: Iterable[Task]) -> Iterator[QuestionScore]:
-    """The same questions by stemmed BM25 over all that the reader may read."""
+    """Score the same questions with stemmed BM25 over all that the reader may read."""
     index = Bm25(principal)
     for task in tasks:
         places = [
@@ -177,7 +178,7 @@ def _scores(places: Sequence[Place], grades: dict[CitationTarget, float]) -> tup
 
 
 def ranking(found: Sequence[Place], wanted: Container[CitationTarget]) -> Ranking:
-    """The target that each passage fulfils: its exact place goes before its whole document."""
+    """The target that each passage matches: an exact place before the document."""
     keys = []
     for place in found:
         exact = CitationTarget(place.document_id, place.anchor)
@@ -188,7 +189,7 @@ def ranking(found: Sequence[Place], wanted: Container[CitationTarget]) -> Rankin
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """Counts of questions: all, those without results, and those with unsure results."""
+    """Numbers of questions: all, those without results, and those with unsure results."""
 
     asked: int
     refused: int
@@ -196,14 +197,14 @@ class Refusals:
 
     @classmethod
     def of(cls, found: Iterable[tuple[bool, bool]]) -> "Refusals":
-        """From (whether something was found, whether search was sure of it)."""
+        """Count pairs of (whether something was found, whether search was sure of it)."""
         pairs = list(found)
         refused = sum(not something for something, _ in pairs)
         return cls(len(pairs), refused, sum(something and not sure for something, sure in pairs))
 
 
 def refusals_of(principal: Principal, questions: Iterable[str], settings: Settings) -> Refusals:
-    """The results of questions that no document answers."""
+    """Search for questions that no document answers."""
     results = (search(principal, question, **asdict(settings)) for question in questions)
     return Refusals.of((bool(result.passages), result.sure) for result in results)
 

@@ -1,7 +1,7 @@
-"""How good one ranking is: recall, reciprocal rank and nDCG of its first places.
+"""Metrics of one ranking: recall, reciprocal rank and nDCG of its first places.
 
-A ranking is what was found, best first, each place with the key of the wanted thing that it shows or None.
-What is wanted has a grade above 0. A key that comes again brings nothing more, but takes its place.
+A ranking has the results, best first, each with the key of the relevant item that it matches, or None.
+Relevant items have a grade above 0. A repeated key scores nothing but occupies its place.
 """
 
 import math
@@ -13,13 +13,13 @@ Grades = Mapping[Any, float]
 
 
 def recall(ranking: Ranking, grades: Grades, depth: int) -> float:
-    """The share of the wanted places among the first `depth` results; 0 if none are wanted."""
+    """The share of the relevant items among the first `depth` results; 0 if there are none."""
     wanted = _wanted(grades)
     return len(wanted & set(ranking[:depth])) / len(wanted) if wanted else 0.0
 
 
 def reciprocal_rank(ranking: Ranking, grades: Grades, depth: int) -> float:
-    """1 / the first place (from 1) of something wanted, among the first `depth`; else 0."""
+    """1 / the first position (from 1) of a relevant item among the first `depth`; else 0."""
     wanted = _wanted(grades)
     return next((1 / place for place, key in enumerate(ranking[:depth], 1) if key in wanted), 0.0)
 

@@ -24,7 +24,7 @@ class Malformed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question; `truth` has a grade above 0 for each citation that should be found."""
+    """One question; `truth` has a grade above 0 for each relevant citation."""
 
     place: str  # in the file: "line 3", "query 17"
     text: str
@@ -33,14 +33,14 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """The texts that a folder brings along: id: (title, text)."""
+    """The texts of a folder: id: (title, text)."""
 
     texts: dict[str, tuple[str, str]]
 
 
 @dataclass(slots=True)
 class Questions:
-    """What was read: the questions, how many had no truth, and the folder's own texts, if there are any."""
+    """The questions, the number of those without a truth, and the folder's own texts, if any."""
 
     asked: list[Question] = field(default_factory=list)
     without_truth: int = 0
@@ -48,7 +48,7 @@ class Questions:
 
 
 def read_questions(path: Path) -> Questions:
-    """Of a file or a folder. Raises Malformed."""
+    """Read a file or a folder. Raises Malformed."""
     try:
         found = _read_folder(path) if path.is_dir() else _read_file(path)
     except FileNotFoundError as error:
@@ -73,7 +73,8 @@ def read_lines(path: Path) -> list[str]:
 
 
 def subset(questions: Questions, size: int) -> Questions:
-    """So many of the texts, drawn with a fixed seed, at most half of them for their questions, which stay."""
+    """That many of the texts, sampled with a fixed seed; at most half are truths of questions, which are
+    kept."""
     assert questions.corpus is not None
     texts = questions.corpus.texts
     chance = random.Random(SEED)  # noqa: S311 (a sample, no secret)
@@ -120,7 +121,7 @@ def _truth(value: Any, place: str) -> dict[str, float]:
 
 
 def _read_folder(folder: Path) -> Questions:
-    """queries.jsonl, qrels/test.tsv (else all of qrels/*.tsv) and, where there is one, corpus.jsonl."""
+    """queries.jsonl, qrels/test.tsv (else all of qrels/*.tsv) and, if present, corpus.jsonl."""
     texts = {
         _text(row, "_id", folder / "queries.jsonl", place): _text(
             row, "text", folder / "queries.jsonl", place

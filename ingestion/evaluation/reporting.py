@@ -1,4 +1,4 @@
-"""The figures of an evaluation: as values for programs, and as lines for people."""
+"""Reports an evaluation as JSON values or as text."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -19,12 +19,12 @@ from ingestion.evaluation.judging import (
 )
 
 SHOWN_LABELS = 3
-SAME = 1e-9  # differences below it are none
+SAME = 1e-9  # smaller differences count as equal
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was asked, as whom, and what came out under one setting or two, for the same questions."""
+    """The reader, the questions, and their scores under one setting or two."""
 
     reader: str
     documents: int
@@ -37,14 +37,14 @@ class Report:
     other: Sequence[QuestionScore] = ()
     passages: int = 0
     baseline: Sequence[QuestionScore] = ()
-    off_topic: Refusals | None = None  # of questions that nothing here answers
+    off_topic: Refusals | None = None  # for questions that no document answers
 
     def own(self) -> Refusals:
-        """What search says to the questions whose answers are here."""
+        """The same counts for questions that have answers."""
         return Refusals.of((bool(item.labels), item.sure) for item in self.judged)
 
     def lead(self) -> list[Interval]:
-        """First setting less the yardstick, question by question."""
+        """First setting minus the baseline, for each question."""
         return intervals(table(self.judged) - table(self.baseline))
 
     def figures(self) -> list[Interval]:
@@ -54,13 +54,13 @@ class Report:
         return intervals(table(self.other))
 
     def differences(self) -> list[Interval]:
-        """First setting less the other, question by question."""
+        """First setting minus the other, for each question."""
         return intervals(table(self.judged) - table(self.other))
 
     def changed(
         self,
     ) -> tuple[list[tuple[QuestionScore, QuestionScore]], list[tuple[QuestionScore, QuestionScore]]]:
-        """Pairs of the questions that the first setting answers better, and worse, by nDCG at 10."""
+        """Numbers of questions that the first setting answers better, and worse, by nDCG at 10."""
         pairs = list(zip(self.judged, self.other, strict=True))
         gains = [one.scores[NDCG_10] - two.scores[NDCG_10] for one, two in pairs]
         better = [pair for pair, gain in zip(pairs, gains, strict=True) if gain > SAME]
@@ -69,7 +69,7 @@ class Report:
 
 
 def as_values(report: Report) -> dict[str, Any]:
-    """All of it, for `--json`."""
+    """Everything, for `--json`."""
     values: dict[str, Any] = {
         "reader": report.reader,
         "documents": report.documents,
@@ -119,7 +119,7 @@ def _judged_values(item: QuestionScore) -> dict[str, Any]:
 
 
 def as_lines(report: Report, details: bool = False) -> Iterator[str]:
-    """The same for people; with `details` also single questions."""
+    """The report as text; with `details` also single questions."""
     asked = _count(len(report.judged), "question")
     yield f"{asked} as {report.reader}, who may read {_count(report.documents, 'document')}."
     left = [f"{report.without_truth} without truth"] if report.without_truth else []
@@ -190,7 +190,7 @@ def _listed(labels: Sequence[str]) -> str:
 
 
 def _line(text: str) -> str:
-    """On one line, without control characters, for a terminal."""
+    """The text on one line, without control characters, for a terminal."""
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 

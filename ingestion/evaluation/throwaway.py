@@ -28,9 +28,9 @@ from ingestion.parsing.language import language_of
 
 BATCH = 200  # documents of one transaction
 PREFIX = "evaluation_"
-LOCKS = 7_236_115  # any number, the same in every version: the first half of the key of an advisory lock
+LOCKS = 7_236_115  # any number, the same in every version: the first half of an advisory lock's key
 CLAIM = "SELECT pg_try_advisory_lock(%s, hashtext(%s))"
-# Nobody is connected, and the role may drop it.
+# Databases that nobody is connected to and that the role may drop.
 ABANDONED = """
     SELECT datname FROM pg_database
     WHERE starts_with(datname, %s) AND pg_has_role(datdba, 'USAGE')
@@ -41,10 +41,10 @@ Session = psycopg.Connection[tuple[Any, ...]]
 
 @contextmanager
 def empty_database() -> Iterator[Principal]:
-    """A fresh database beside the site's, dropped at the end; and someone who may read what is put there.
+    """Create a database on the same server, dropped at the end; yields a principal who may read its contents.
 
     The role of the site's database needs CREATEDB. The site's own data is neither read nor written. Databases
-    that killed runs have left behind are dropped first. Raises CommandError.
+    left by killed runs are dropped first. Raises CommandError.
     """
     own = connection.settings_dict["NAME"]
     names = connection.settings_dict["TEST"]
@@ -63,9 +63,9 @@ def empty_database() -> Iterator[Principal]:
 
 
 def drop_abandoned(session: Session) -> list[str]:
-    """Drop the databases that killed evaluations left behind; returns their names.
+    """Drop the databases left by killed evaluations; returns their names.
 
-    Each run holds a lock with the name of its own for as long as it lives.
+    A running evaluation holds a lock on its name.
     """
     dropped = []
     for (name,) in session.execute(ABANDONED, [PREFIX]).fetchall():
@@ -79,7 +79,7 @@ def drop_abandoned(session: Session) -> list[str]:
 
 
 def _beside() -> Session:
-    """A session of its own in the site's database, without the limits of a request."""
+    """A session in the site's database without the time limits of requests."""
     try:
         session: Session = psycopg.connect(**libpq_parameters(), autocommit=True)
     except psycopg.OperationalError as error:
@@ -95,10 +95,10 @@ def fill(
     category: str = "",
     progress: Callable[[int], None] | None = None,
 ) -> dict[str, int]:
-    """Write every text (id: title, text) as a document of one passage, as reading a file would leave it.
+    """Store every text (id: title, text) as a document of one passage, as ingestion would.
 
-    Returns the document's primary key by id. Without `language` it is detected for each text. `progress` is
-    called from time to time with the number written.
+    Returns the document's primary key by id. Without `language`, each text's language is detected. `progress`
+    is called now and then with the number written.
     """
     everyone = access_list_for(Audience(everyone=True), None)
     identifiers = list(texts)

@@ -1,4 +1,4 @@
-"""Files in a bucket of an S3-compatible server. Needs the extra `s3`; loaded only where it is configured."""
+"""Files in an S3-compatible bucket. Needs the extra `s3`; imported only if configured."""
 
 import io
 from functools import partial
@@ -20,7 +20,7 @@ BUFFER_BYTES = 256 * 1024
 
 
 class BucketStorage(S3Storage):  # type: ignore[misc]
-    """Like django-storages', but what is opened is read where it is wanted, and never held as a whole."""
+    """django-storages' S3 storage, whose files are streamed in ranges and never loaded completely."""
 
     def __init__(self, **options: Any) -> None:
         time_limits = Config(connect_timeout=5, read_timeout=30, retries={"total_max_attempts": 3})

@@ -1,4 +1,4 @@
-"""Where files are kept unless something else is configured: a folder where nothing is lost or half there."""
+"""The default storage: a folder whose files are complete and durable."""
 
 import os
 import tempfile
@@ -12,10 +12,10 @@ CHUNK_BYTES = 1_000_000
 
 
 class DurableStorage(FileSystemStorage):
-    """A folder. A file that has its name is complete and on disk; the same name again replaces it."""
+    """A folder. A file under its final name is complete and synced; saving the name again replaces it."""
 
     def get_available_name(self, name: str, max_length: int | None = None) -> str:
-        return name  # names are generated: what has the same name is the same thing
+        return name  # names are generated: an equal name means equal content
 
     def _save(self, name: str, content: "File[Any]") -> str:
         path = Path(self.path(name))
@@ -35,7 +35,7 @@ class DurableStorage(FileSystemStorage):
         return name
 
     def _sync_folders(self, folder: Path) -> None:
-        """The folder that names the file, and those above it, which may be new as well."""
+        """Sync the folder that contains the file and its parents, which may be new as well."""
         base = Path(self.location)
         while folder.is_relative_to(base):
             descriptor = os.open(folder, os.O_RDONLY)

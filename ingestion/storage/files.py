@@ -1,6 +1,6 @@
-"""The files of documents: under generated names in Django's default storage, images of pages beside them.
+"""Files of documents, under generated names in Django's default storage, with images of their pages.
 
-A storage may be a folder or somewhere else; nothing here knows paths but `local_copy`.
+The storage may be a folder or remote; only `local_copy` handles paths.
 """
 
 import contextlib
@@ -34,12 +34,12 @@ class TooLarge(Exception):
 
 
 class StorageFault(OSError):
-    """The storage does not answer as it should; later it may."""
+    """The storage failed or did not respond; a retry may succeed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A file in the storage: its generated name, its size in bytes, its digest."""
+    """A stored file: its generated name, its size in bytes, its digest."""
 
     name: str
     size: int
@@ -47,10 +47,7 @@ class Stored:
 
 
 def store(upload: "File[bytes]", limit: int) -> Stored:
-    """Keep the upload, durably, under a name that says nothing about it.
-
-    Raises TooLarge; then, and when writing fails, nothing is left behind.
-    """
+    """Store the upload durably under a random name. Raises TooLarge. Leaves nothing behind on failure."""
     token = secrets.token_hex(16)
     name = f"{FOLDER}/{token[:2]}/{token}"
     measured = _Measured(upload, limit)
@@ -58,14 +55,14 @@ def store(upload: "File[bytes]", limit: int) -> Stored:
         with _answering():
             name = default_storage.save(name, measured)
     except BaseException:
-        with contextlib.suppress(OSError):  # what is left there goes with the orphans
+        with contextlib.suppress(OSError):  # the clean-up of orphans removes the rest
             remove(name)
         raise
     return Stored(name, measured.total, measured.digest.hexdigest())
 
 
 def remove(name: str) -> None:
-    """Remove a stored file and the images of its pages; nothing happens where they are gone."""
+    """Remove a stored file and its page images; missing ones are ignored."""
     if name:
         with _answering():
             default_storage.delete(name)
@@ -73,24 +70,24 @@ def remove(name: str) -> None:
 
 
 def discard(stored: Stored, document_id: int) -> None:
-    """Remove a file that was to take the document's place, unless it has."""
+    """Remove a file that was to replace the document's file, unless it has."""
     if not Document.objects.filter(pk=document_id, file=stored.name).exists():
         remove(stored.name)
 
 
 def exists(name: str) -> bool:
-    """Whether the storage holds the file."""
+    """Whether the storage has the file."""
     with _answering():
         return default_storage.exists(name)
 
 
 @contextlib.contextmanager
 def local_copy(name: str) -> Iterator[Path]:
-    """A path at which the file can be read while the block lasts. Raises FileNotFoundError."""
+    """A path at which the file can be read within the block. Raises FileNotFoundError."""
     try:
         path = default_storage.path(name)
     except NotImplementedError:
-        with workspace() as folder:  # swept by the next worker where this one is killed
+        with workspace() as folder:  # cleaned up by the next worker if this one is killed
             copy = Path(folder) / "file"
             with _answering(), default_storage.open(name) as source, copy.open("wb") as target:
                 shutil.copyfileobj(source, target, CHUNK_BYTES)
@@ -100,18 +97,18 @@ def local_copy(name: str) -> Iterator[Path]:
 
 
 def open_file(document: Document) -> "File[bytes]":
-    """The document's file. Raises FileNotFoundError where it was lost."""
+    """The document's file. Raises FileNotFoundError if it is missing."""
     with _answering():
         return default_storage.open(str(document.file.name))
 
 
 def page_image(document: Document, page: int) -> bytes:
-    """A page (from 1) of a PDF as PNG, kept for the next time. Raises Unreadable where there is none."""
+    """A page (from 1) of a PDF as PNG, cached in the storage. Raises Unreadable if there is none."""
     return _kept(document, f"{page:d}.png", lambda path: process.render(path, page))
 
 
 def page_characters(document: Document, page: int) -> dict[str, Any]:
-    """Where the characters of the page stand on its image, kept as the image is. Raises Unreadable."""
+    """The positions of the page's characters on its image, cached like the image. Raises Unreadable."""
     found: dict[str, Any] = json.loads(
         _kept(document, f"{page:d}.json", lambda path: process.characters(path, page))
     )
@@ -119,7 +116,7 @@ def page_characters(document: Document, page: int) -> dict[str, Any]:
 
 
 def _kept(document: Document, part: str, make: Callable[[Path], bytes]) -> bytes:
-    """What is made of a file once, and removed with it."""
+    """A file derived from the document's file, created once and removed with it."""
     name = str(document.file.name)
     cached = f"{name}{IMAGES}/{part}"
     with contextlib.suppress(FileNotFoundError), _answering(), default_storage.open(cached) as file:
@@ -134,14 +131,14 @@ def _kept(document: Document, part: str, make: Callable[[Path], bytes]) -> bytes
 
 
 def names_older_than(age: timedelta) -> list[str]:
-    """Generated names of everything that has been in the storage for that long."""
+    """Names of all files that have been in the storage for at least this long."""
     before = timezone.now() - age
     with _answering():
         return [name for name, moment in _everything() if moment < before]
 
 
 def _everything() -> Iterator[tuple[str, datetime]]:
-    """Each file with the time it was written, and each folder of images by the name of its file."""
+    """Each file with its modification time, and each folder of images by the name of its file."""
     for group in _listed(FOLDER)[0]:
         folder = f"{FOLDER}/{group}"
         folders, names = _listed(folder)
@@ -159,12 +156,12 @@ def _remove_images(name: str) -> None:
     for image in images:
         default_storage.delete(f"{folder}/{image}")
     if images:
-        with contextlib.suppress(OSError):  # another image came just now
+        with contextlib.suppress(OSError):  # another image was added just now
             default_storage.delete(folder)
 
 
 def _listed(folder: str) -> tuple[list[str], list[str]]:
-    """Folders and files in a folder; none where it does not exist."""
+    """Folders and files in a folder; empty if it does not exist."""
     try:
         return default_storage.listdir(folder)
     except FileNotFoundError:
@@ -173,7 +170,7 @@ def _listed(folder: str) -> tuple[list[str], list[str]]:
 
 @contextlib.contextmanager
 def _answering() -> Iterator[None]:
-    """Storages of others fail with errors of their own: they become StorageFault."""
+    """Translate errors of third-party storages into StorageFault."""
     try:
         yield
     except (OSError, TooLarge, SuspiciousOperation):
@@ -183,7 +180,7 @@ def _answering() -> Iterator[None]:
 
 
 class _Measured(File):  # type: ignore[type-arg]
-    """A file that is counted and digested while a storage reads it, once and from its beginning."""
+    """A file that counts and digests its bytes while a storage reads it once from the beginning."""
 
     def __init__(self, upload: "File[bytes]", limit: int) -> None:
         assert upload.file is not None
@@ -194,7 +191,7 @@ class _Measured(File):  # type: ignore[type-arg]
         self.digest = hashlib.sha256()
 
     def read(self, size: int = -1) -> bytes:
-        # One byte beyond the limit is enough to know.
+        # One byte beyond the limit is enough.
         most = self.limit - self.total + 1
         data = self.source.read(most if size < 0 else min(size, most))
         self.total += len(data)
@@ -218,7 +215,7 @@ class _Measured(File):  # type: ignore[type-arg]
             yield data
 
     def close(self) -> None:
-        """The caller's file stays open: it is theirs."""
+        """The caller closes its own file."""
 
     def __iter__(self) -> Any:
         return self.chunks()

@@ -1,4 +1,4 @@
-"""A file that lies elsewhere, read where one is: each place where reading begins is one request, streamed."""
+"""A remote file with random access: each seek followed by a read is one streamed request."""
 
 import io
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 
 class Body(Protocol):
-    """What a request gives: bytes from a place on, until it is closed."""
+    """The body of a response: bytes from a position, until it is closed."""
 
     def read(self, size: int, /) -> bytes: ...
 
@@ -14,7 +14,7 @@ class Body(Protocol):
 
 
 class RangedReader(io.RawIOBase):
-    """`begin` asks for everything from a position (in bytes) on; `size` is that of the whole."""
+    """`begin` requests everything from a byte position; `size` is that of the whole file."""
 
     def __init__(self, begin: Callable[[int], Body], size: int) -> None:
         self._begin = begin

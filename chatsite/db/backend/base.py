@@ -1,10 +1,11 @@
-"""The database wrapper: before a statement, PostgreSQL learns who reads, where it does not know it yet.
-A pool's sessions are those of chatsite.db.backend.sessions, which do not wait for ever.
+"""The database wrapper, which tells PostgreSQL before a statement whom it reads for.
 
-The reader of a session is remembered with the session itself, which a pool passes from one thread to the
-next. `set_config` is part of the transaction: after anything that may have undone it the reader counts as
-unknown, and the next statement sets it again, in the same message. With the option `transaction_pooling`
-sessions keep nothing, and each transaction sets its reader (chatsite.db.backend.pooling).
+Pools hold sessions of chatsite.db.backend.sessions, which bound every wait.
+
+The reader of a session is stored with the session itself, because a pool passes it from one thread to the
+next. `set_config` is part of the transaction: after anything that may have rolled it back, the reader counts
+as unknown, and the next statement sets it again, in the same message. With the option `transaction_pooling`
+sessions keep no state, and each transaction sets its reader (chatsite.db.backend.pooling).
 """
 
 import functools
@@ -45,16 +46,16 @@ from .sessions import Session, report_missed
 
 SET_READER = f"SELECT set_config('{SETTING}', %s, false)"
 SET_NAMED_READER = SET_READER.replace("%s", "%(chatsite_reader)s")
-# By sessions of psycopg; what is missing is not known.
+# By psycopg session; an absent session's reader is unknown.
 _readers: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
-_checked: WeakSet[Any] = WeakSet()  # those that have the settings they were started with
-_used: WeakKeyDictionary[Any, float] = WeakKeyDictionary()  # when they were given back
+_checked: WeakSet[Any] = WeakSet()  # sessions whose settings were verified
+_used: WeakKeyDictionary[Any, float] = WeakKeyDictionary()  # when each session was returned to the pool
 MOMENT = 1.0  # seconds
-# What may share an implicit transaction with the telling; others (VACUUM, for instance) must be alone.
+# Statements that may share an implicit transaction with `set_config`; others, such as VACUUM, must run alone.
 TOGETHER = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b", re.IGNORECASE)
 LOCK_NOT_AVAILABLE = "55P03"  # SQLSTATE
 LOST = ("08", "57P")  # prefixes of SQLSTATE: the session ends with the error
-# The settings give this one to each session, besides those that matter.
+# The option that settings.py gives to each session, besides those whose effect is checked.
 KEEPS_SETTINGS = "SELECT current_setting('chatsite.session', true) = 'own'"
 DROPPED = (
     "DATABASE_URL leads to a connection pooler that drops the settings of a session: set DATABASE_DIRECT_URL"
@@ -99,7 +100,7 @@ class ReaderCursor(base.CursorMixin, ClientCursor[Any]):
             yield copy
 
     def _lacks(self, name: str) -> bool:
-        # A failed transaction reads nothing more, and takes no statement but its end.
+        # A failed transaction reads nothing more and accepts only its end.
         failed = self.connection.pgconn.transaction_status == TransactionStatus.INERROR
         return self.sets_reader and _readers.get(self.connection) != name and not failed
 
@@ -111,7 +112,7 @@ class ReaderCursor(base.CursorMixin, ClientCursor[Any]):
 
 @metrics.POOL.read_from
 def _pool_numbers() -> dict[metrics.Labels, float]:
-    """Of this process's pools, which exist from their first use on."""
+    """Statistics of this process's pools; a pool exists from its first use."""
     found: dict[metrics.Labels, float] = {(state,): 0.0 for state in ("size", "idle", "waiting")}
     pools: dict[str, ConnectionPool[Any]] = base.DatabaseWrapper._connection_pools  # type: ignore[attr-defined]
     for pool in list(pools.values()):
@@ -133,30 +134,30 @@ def _check(session: Session) -> None:
 
 
 def _within_budget(pool: ConnectionPool[Any], timeout: float | None = None) -> Any:
-    """`getconn` of the pool, within the time budget of the reader."""
+    """`getconn` of the pool, within the reader's time budget."""
     if timeout is None and not default_reader():
         timeout = connection_seconds()
     return ConnectionPool.getconn(pool, timeout=timeout)
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Django's own otherwise."""
+    """Django's PostgreSQL wrapper with readers, time budgets and bulkheads."""
 
     creation_class = DatabaseCreation
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.execute_wrappers.append(self._for_reader)
-        # The view that has this connection; whether it ran into a lock, None while that is not known.
+        # The view that uses this connection, and whether it ran into a lock (None: not known yet).
         self._view = ""
         self._stuck: bool | None = False
         pooled = self.settings_dict["OPTIONS"].get("transaction_pooling", False)
         self.is_pooled = (
             bool(pooled) and self.alias != NO_DB_ALIAS
-        )  # each transaction may have another session
+        )  # each transaction may use another session
 
     def get_connection_params(self) -> dict[str, Any]:
-        """Sessions of commands and workers read everything from their start, also those of libraries."""
+        """Sessions of commands and workers, and of libraries in them, read everything from their start."""
         parameters: dict[str, Any] = super().get_connection_params()
         if parameters.pop("transaction_pooling", False):
             options = parameters.pop("options", "")
@@ -170,17 +171,17 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     @property
     def pool(self) -> Any:
-        """Sessions are tried out before they are given out, unless they were used a moment ago: trying one
-        out takes as long as most of what is done with it. One that died within that moment fails its user."""
+        """The pool tests a session before handing it out, unless it was used a moment ago: the test takes as
+        long as most statements. A session that died within that moment fails its user."""
         pool = super().pool
         if pool is not None and pool.connection_class is not Session:
             pool._check = pool._check and _check
             pool.getconn = functools.partial(_within_budget, pool)
-            pool.connection_class = Session  # last: another thread may look now
+            pool.connection_class = Session  # last, because another thread may already use the pool
         return pool
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        """Not at once for everybody while the server hangs, where the process answers requests."""
+        """While the server hangs, a process that answers requests opens connections within their budgets."""
         if default_reader() or self.pool is None:
             session = super().get_new_connection(conn_params)
         elif not breaker.allows_probe():
@@ -191,10 +192,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return session
 
     def _from_pool(self, conn_params: dict[str, Any]) -> Any:
-        """With a place among those of the view, which is given back with the session."""
+        """A session together with one of the view's places, which is released with it."""
         seconds, view = connection_seconds(), current_view()
         with waiting():
-            if not bulkheads.enter(view, seconds / 2):  # the rest is for the connection and the statements
+            # the other half is for the connection and the statements
+            if not bulkheads.enter(view, seconds / 2):
                 raise OperationalError(LOCKED)
             try:
                 session = super().get_new_connection(conn_params)
@@ -208,11 +210,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return session
 
     def _check_settings(self, session: Any) -> None:
-        """Once for each session. Raises ImproperlyConfigured where a pooler has dropped its settings."""
+        """Check the session's settings once. Raises ImproperlyConfigured if a pooler has dropped them."""
         if self.is_pooled or self.alias == NO_DB_ALIAS or session in _checked:
             return
         kept = session.execute(KEEPS_SETTINGS).fetchone() == (True,)
-        session.rollback()  # a session of no pool begins a transaction with its first statement
+        session.rollback()  # outside of a pool, the first statement of a session opens a transaction
         if not kept:
             if self.pool is None:
                 session.close()
@@ -222,9 +224,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         _checked.add(session)
 
     def create_cursor(self, name: str | None = None) -> Any:
-        """The reader is that of the moment at which the cursor is made, also for COPY.
+        """The reader is fixed when the cursor is created, also for COPY.
 
-        Behind a pooler a cursor of the server ends with its transaction; without one, all rows come at once.
+        Behind a pooler, a server-side cursor ends with its transaction; without one, all rows are fetched at
+        once.
         """
         if name and self.is_pooled:
             if self.connection.autocommit:
@@ -256,7 +259,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             if state == LOCK_NOT_AVAILABLE:
                 self._stuck = True
             elif not state and not self._stuck:
-                self._stuck = None  # given up, perhaps before the lock was
+                self._stuck = None  # closed, perhaps before the lock was released
             if state and not state.startswith(LOST):
                 breaker.record_success()
             raise
@@ -264,11 +267,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return result
 
     def _set_reader(self) -> None:
-        """Set the reader, past Django's own cursors: no query log or count includes it."""
+        """Set the reader without Django's cursors, so that query logs and counts do not include it."""
         if self.is_pooled:
             return  # each cursor sets the reader of its own transaction
         name = reader_name()
-        # A failed transaction reads nothing more, and takes no statement but its end.
+        # A failed transaction reads nothing more and accepts only its end.
         if self.connection is None or _readers.get(self.connection) == name or self._has_failed():
             return
         with self.wrap_database_errors, self.connection.cursor() as cursor:
@@ -276,8 +279,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         _readers[self.connection] = name
 
     def set_autocommit(self, autocommit: bool, *args: Any, **kwargs: Any) -> None:
-        """A transaction that has lost its session ends here: Django would wait for another one, and all
-        sessions begin so."""
+        """End a transaction that has lost its session: otherwise Django would wait for another one."""
         if autocommit and self.connection is None and not self.in_atomic_block:
             self.autocommit = True
             return
@@ -319,7 +321,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self._forget()
 
     def _close(self) -> None:
-        """A pool undoes an open transaction when it takes the session back."""
+        """The pool rolls back an open transaction when the session is returned."""
         if self.connection is not None:
             if self._transaction() != TransactionStatus.IDLE:
                 self._forget()

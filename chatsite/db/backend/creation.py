@@ -1,10 +1,10 @@
-"""Test databases, with which threads and event loops of tests may still have sessions when dropped."""
+"""Test databases that can be dropped while threads or event loops of tests still have sessions."""
 
 from django.db.backends.postgresql import creation
 
 
 class DatabaseCreation(creation.DatabaseCreation):
-    """Django's own otherwise."""
+    """Django's database creation, with forced dropping."""
 
     def _destroy_test_db(self, test_database_name: str, verbosity: int) -> None:
         self.connection.close_pool()

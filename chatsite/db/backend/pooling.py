@@ -42,7 +42,7 @@ def transaction_cursor(options: str) -> type["TransactionCursor"]:
 
 
 class TransactionCursor(CursorMixin, ClientCursor[Any]):
-    """Django’s ordinary cursor; a transaction has the reader and the settings before its first statement."""
+    """Django's cursor; a transaction sets the reader and the settings before its first statement."""
 
     constants = ""  # calls of set_config, each after a comma
 
@@ -66,14 +66,15 @@ class TransactionCursor(CursorMixin, ClientCursor[Any]):
             yield copy
 
     def set_reader(self) -> None:
-        """Set the reader and settings of the open transaction, for a statement that cannot carry them."""
+        """Set the reader and the settings in the open transaction, for a statement that cannot carry them."""
         if self._lacks(reader_name()):
             with self.connection.cursor() as cursor:
                 cursor.execute("SELECT")
 
     @contextmanager
     def _in_transaction(self) -> Iterator[None]:
-        """A transaction around an operation of several messages; in autocommit mode each would be its own."""
+        """A transaction around an operation of several messages, each of which would otherwise commit by
+        itself."""
         if self._status() == TransactionStatus.IDLE and self.connection.autocommit:
             with self.connection.transaction():
                 self.set_reader()
@@ -86,7 +87,7 @@ class TransactionCursor(CursorMixin, ClientCursor[Any]):
         return TransactionStatus(self.connection.pgconn.transaction_status)
 
     def _lacks(self, name: str) -> bool:
-        """Whether the transaction of the next statement does not have this reader yet."""
+        """Whether the transaction of the next statement has another reader, or none."""
         status = self._status()
         if status == TransactionStatus.INERROR:
             return False  # a failed transaction accepts only its end

@@ -6,7 +6,7 @@ UNLOCKED = "SELECT rolname FROM pg_roles WHERE rolname = current_user AND (rolsu
 
 
 def unlocked_role(connection: BaseDatabaseWrapper) -> str:
-    """The role's name, where row-level security does not bind it; else nothing."""
+    """The name of the site's role if row-level security does not apply to it; otherwise empty."""
     with connection.cursor() as cursor:
         cursor.execute(UNLOCKED)
         row = cursor.fetchone()

@@ -1,7 +1,7 @@
-"""A session that closes itself when the server does not respond: frozen, or behind a lost network.
+"""A session that closes itself when the server does not respond: frozen, or behind a broken network.
 
-The server cancels statements that take too long. If even that does not arrive, nothing will: the session is
-closed, its user gets the error of a lost connection, and the pool opens another one.
+The server cancels statements that take too long. If even that cancellation does not arrive, the session is
+closed, its user gets the error of a lost connection, and the pool opens another session.
 """
 
 import threading
@@ -30,10 +30,10 @@ _watched = threading.Lock()
 
 
 def report_missed() -> None:
-    """Report a time-out of the database, and let a thread find out when it is back.
+    """Report a time-out of the database and start a thread that detects its return.
 
-    Without that thread the process would learn it only from its requests, one of which may probe each second:
-    of those arriving together after the return, all but one would be refused.
+    Without that thread, only requests would probe the database, one per second: of those that arrive together
+    after its return, all but one would be refused.
     """
     breaker.record_timeout()
     if breaker.is_missing and not default_reader() and _watched.acquire(blocking=False):
@@ -53,13 +53,13 @@ def _watch_for_return() -> None:
 
 
 class Session(psycopg.Connection[Any]):
-    """A psycopg connection with a time limit on waiting."""
+    """A psycopg connection that bounds every wait."""
 
     _seconds: float | None = None
 
     @contextmanager
     def waiting(self, seconds: float) -> Iterator[None]:
-        """Inside the block, wait at most so long for each statement, whatever the reader's budget."""
+        """Within the block, wait at most this long for each statement, whatever the reader's budget is."""
         self._seconds = seconds
         try:
             yield
@@ -67,7 +67,7 @@ class Session(psycopg.Connection[Any]):
             self._seconds = None
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
-        """Every wait of an established session goes through here."""
+        """Called by psycopg for every wait of an established session."""
         if timeout is None:
             timeout = self._seconds or statement_seconds()
         if timeout is None:
@@ -80,7 +80,7 @@ class Session(psycopg.Connection[Any]):
             if self.pgconn.transaction_status != TransactionStatus.ACTIVE:
                 raise
             self.pgconn.finish()
-            # A shorter wait may have been for a lock, and proves nothing about the server.
+            # A shorter wait may have been for a lock and proves nothing about the server.
             if self._seconds or timeout > settings.LOCK_SECONDS:
                 report_missed()
             raise psycopg.OperationalError(f"The database did not answer within {timeout:.3g} s.") from None

@@ -1,1 +1,1 @@
-"""A whole site in one file: database, files, signing key, and the sums by which a copy is checked."""
+"""Backup and restore of a site in one file: database, files, signing key and checksums."""

@@ -1,7 +1,7 @@
 """Encryption with a passphrase in the format of age (age-encryption.org/v1), which `age -d` reads too.
 
-A header with the key of the file, locked by scrypt; then pieces of 64 KB, each authenticated with its number
-and whether it is the last. So nothing can be changed, left out or cut off without notice.
+A header contains the file key, encrypted by scrypt. It is followed by chunks of 64 KB, each authenticated
+with its number and whether it is the last, so that changed, missing or truncated chunks are detected.
 """
 
 import base64
@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 MAGIC = b"age-encryption.org/v1\n"
-WORK_FACTOR = 18  # of scrypt, as a power of two: about a second and 256 MB
+WORK_FACTOR = 18  # of scrypt, as a power of two: takes about a second and 256 MB
 MAX_WORK_FACTOR = 20
 PIECE_BYTES = 65_536
 TAG_BYTES = 16
@@ -25,11 +25,11 @@ MAX_LINE_BYTES = 200
 
 
 class WrongPassphrase(Exception):
-    """The key of the file cannot be unlocked."""
+    """The passphrase does not decrypt the file key."""
 
 
 class Damaged(Exception):
-    """The file is not what was written: changed, or cut off."""
+    """The file was changed or truncated."""
 
 
 class Sink(Protocol):
@@ -37,7 +37,7 @@ class Sink(Protocol):
 
 
 class Writer:
-    """A file to write to, of which `target` gets the encrypted form. `close` writes the end."""
+    """A file object that encrypts to `target`; `close` writes the last chunk."""
 
     def __init__(self, target: Sink, passphrase: str, work_factor: int | None = None) -> None:
         self._target = target
@@ -56,7 +56,7 @@ class Writer:
 
     def write(self, data: bytes) -> int:
         self._held += data
-        while len(self._held) > PIECE_BYTES:  # a full piece may be the last
+        while len(self._held) > PIECE_BYTES:  # a full chunk may be the last
             self._put(bytes(self._held[:PIECE_BYTES]), last=False)
             del self._held[:PIECE_BYTES]
         return len(data)
@@ -70,7 +70,7 @@ class Writer:
 
 
 class Reader:
-    """What a Writer was given, from its file. Raises WrongPassphrase, Damaged."""
+    """A file object that decrypts what a Writer wrote. Raises WrongPassphrase, Damaged."""
 
     def __init__(self, source: IO[bytes], passphrase: str) -> None:
         self._source = source
@@ -96,7 +96,7 @@ class Reader:
         self._ended = False
 
     def read(self, size: int = -1) -> bytes:
-        """Up to `size` bytes, less only at the end."""
+        """Read up to `size` bytes, fewer only at the end."""
         parts = [self._held]
         have = len(self._held)
         while not self._ended and (size < 0 or have < size):

@@ -34,17 +34,17 @@ COPY_BYTES = 1_000_000
 
 
 class BadBackup(Exception):
-    """The file is no whole backup; the text is one line that says why."""
+    """The file is not a complete backup; the text is one line with the reason."""
 
 
 class Source(Protocol):
-    """Where an archive is read: a path, or an object in a bucket."""
+    """Where an archive is read from: a path, or an object in a bucket."""
 
     def open(self, mode: Literal["rb"], /) -> IO[bytes]: ...
 
 
 class HashingReader:
-    """A file that is digested while it is read."""
+    """A file object that computes a digest of what is read."""
 
     def __init__(self, source: IO[bytes]) -> None:
         self._source, self.digest = source, hashlib.sha256()
@@ -67,7 +67,7 @@ class Archive:
         self.add_file(name, io.BytesIO(data), len(data))
 
     def add_file(self, name: str, source: IO[bytes], size: int) -> str:
-        """Returns the file's SHA-256. Raises OSError where it is shorter than `size`."""
+        """Returns the file's SHA-256. Raises OSError if the file is shorter than `size`."""
         member = tarfile.TarInfo(name)
         member.size, member.mode, member.mtime = size, 0o600, int(time.time())
         reader = HashingReader(source)
@@ -78,10 +78,10 @@ class Archive:
 
 @contextmanager
 def written(target: Path | BucketObject, passphrase: str) -> Iterator[Archive]:
-    """An archive at `target`, which is there when the block has ended well, and not before or otherwise."""
+    """Write an archive at `target`, which appears only if the block succeeds."""
     with new_file(target) if isinstance(target, Path) else target.writing() as file:
         encrypted = age.Writer(file, passphrase) if passphrase else None
-        to: Any = encrypted or file  # tarfile needs no more of it than `write`
+        to: Any = encrypted or file  # tarfile only calls `write`
         with tarfile.open(fileobj=to, mode="w|", format=tarfile.PAX_FORMAT) as tar:
             archive = Archive(tar)
             yield archive
@@ -92,13 +92,13 @@ def written(target: Path | BucketObject, passphrase: str) -> Iterator[Archive]:
 
 
 def place(words: str) -> Path | BucketObject:
-    """Raises CommandError for an address of a bucket that names no object."""
+    """A path, or an object in a bucket. Raises CommandError for a bucket's address without an object."""
     return BucketObject(words) if words.startswith(SCHEME) else Path(words).absolute()
 
 
 @contextmanager
 def new_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write to, at `path` when the block has ended well."""
+    """Write a file that appears at `path` only if the block succeeds."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
@@ -117,7 +117,7 @@ def is_encrypted(source: Source) -> bool:
 
 @contextmanager
 def members(source: Source, passphrase: str) -> Iterator[Iterator[tuple[str, IO[bytes]]]]:
-    """The members of an archive, in order, each to be read before the next. Raises BadBackup."""
+    """The members of an archive in order; read each before taking the next. Raises BadBackup."""
     with source.open("rb") as file:
         try:
             plain: Any = age.Reader(file, passphrase) if passphrase else file
@@ -140,7 +140,7 @@ def _named(tar: tarfile.TarFile) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 def checked(source: Source, passphrase: str) -> dict[str, Any]:
-    """What the archive says of itself, after all of it was read and compared. Raises BadBackup."""
+    """The archive's description, after all checksums were verified. Raises BadBackup."""
     found: dict[str, str] = {}
     head: dict[str, Any] | None = None
     expected: dict[str, str] | None = None

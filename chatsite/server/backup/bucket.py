@@ -1,8 +1,8 @@
-"""An object in a bucket of an S3-compatible server, as a backup is written to and read from it: streamed.
+"""Streams a backup to or from an object in an S3-compatible bucket.
 
-Needs boto3 of the extra `s3`. Server, region and keys come from the variables that all programs for buckets
-know (AWS_ENDPOINT_URL_S3, AWS_DEFAULT_REGION, AWS_ACCESS_KEY_ID, ...), a profile or a role: a key for backups
-need not be that of the site's files.
+Needs boto3 of the extra `s3`. Endpoint, region and credentials come from the standard variables
+(AWS_ENDPOINT_URL_S3, AWS_DEFAULT_REGION, AWS_ACCESS_KEY_ID, ...), a profile or a role: backups need not use
+the credentials of the site's files.
 """
 
 import errno
@@ -29,8 +29,8 @@ else:
     FAULTS = (BotoCoreError, ClientError)
 
 SCHEME = "s3://"
-PART_BYTES = 32_000_000  # held in memory, of an upload; all but the last part have the same size
-MAX_PARTS = 10_000  # of an upload, by the protocol
+PART_BYTES = 32_000_000  # of an upload, held in memory; all but the last part have the same size
+MAX_PARTS = 10_000  # of an upload, defined by the protocol
 BUFFER_BYTES = 1_000_000
 MISSING = frozenset({"404", "NoSuchKey", "NotFound"})
 REASONS = {
@@ -47,14 +47,14 @@ log = logging.getLogger(__name__)
 
 
 class BucketError(OSError):
-    """What the server refused, or that it cannot be reached."""
+    """The server refused the request or cannot be reached."""
 
     def __str__(self) -> str:
         return str(self.strerror)
 
 
 class BucketObject:
-    """An object by its address, s3://BUCKET/KEY. Raises CommandError for an address that names none."""
+    """An object by its URL, s3://BUCKET/KEY. Raises CommandError for a URL without a key."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -69,7 +69,7 @@ class BucketObject:
         return self._address
 
     def exists(self) -> bool:
-        """Whether it is there, as far as the access key may know: one that may only write may not."""
+        """Whether the object exists, as far as the credentials can tell: write-only ones cannot."""
         try:
             self._head()
         except FileNotFoundError:
@@ -81,7 +81,7 @@ class BucketObject:
         return True
 
     def open(self, mode: Literal["rb"] = "rb") -> IO[bytes]:
-        """The object from its beginning. Each reading is of the same version of it. Raises OSError."""
+        """Read the object from its beginning, always the same version of it. Raises OSError."""
         if self._known is None:
             self._known = self._head()
         size, version = self._known
@@ -91,7 +91,7 @@ class BucketObject:
 
     @contextmanager
     def writing(self) -> Iterator["Upload"]:
-        """What is written in the block is there as a whole when it has ended well, else not at all."""
+        """Write an object that appears only if the block succeeds."""
         with Upload(self._s3, self._bucket, self._key) as upload:
             yield upload
 
@@ -113,7 +113,7 @@ class BucketObject:
 
 
 class Upload:
-    """An upload in parts, one of them in memory. Leaves no object where the block fails."""
+    """A multipart upload with one part in memory. Leaves no object if the block fails."""
 
     def __init__(self, s3: Any, bucket: str, key: str) -> None:
         self._s3, self._place = s3, {"Bucket": bucket, "Key": key}
@@ -166,12 +166,13 @@ class Upload:
     def _abort(self) -> None:
         try:
             self._s3.abort_multipart_upload(**self._place)
-        except FAULTS as error:  # a rule of the bucket removes such parts; no object is made of them
+        # a lifecycle rule of the bucket removes such parts; they never become an object
+        except FAULTS as error:
             log.warning("Parts of %s are left in the bucket: %s", self._place["Key"], error)
 
 
 class _Body:
-    """A body whose errors are OSErrors."""
+    """A response body whose errors are OSErrors."""
 
     def __init__(self, body: Body) -> None:
         self._body = body
@@ -189,7 +190,7 @@ def client() -> Any:
         connect_timeout=5,
         read_timeout=60,
         retries={"total_max_attempts": 5},
-        # Checksums in trailers are unknown to many servers; the archive has its own.
+        # Many servers do not support checksums in trailers, and the archive has its own.
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
     )
@@ -202,7 +203,7 @@ def client() -> Any:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Raise what boto3 raises as BucketError, or FileNotFoundError, with one line."""
+    """Translate errors of boto3 into BucketError or FileNotFoundError, with one line."""
     try:
         yield
     except FAULTS as error:

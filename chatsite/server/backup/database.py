@@ -1,4 +1,4 @@
-"""The database of a backup: a snapshot of it, dumped while the site runs; and a dump restored as a whole."""
+"""Dumps a snapshot of the running site's database, and restores a dump completely or not at all."""
 
 import contextlib
 import importlib.util
@@ -23,8 +23,8 @@ from chatsite.db.availability import first_line
 from chatsite.server import database_setup
 
 Program = Literal["pg_dump", "pg_restore", "psql"]
-PART_BYTES = 16_000_000  # of the dump, in one member of the archive
-# Of every session here. A row's text depends on the last ones, and row-level security on the first.
+PART_BYTES = 16_000_000  # of the dump, for each member of the archive
+# For every session here. The text form of a row depends on the last ones, its visibility on the first.
 SETTINGS = {
     "chatsite.reader": "everything",
     "row_security": "on",
@@ -37,7 +37,7 @@ SETTINGS = {
     "bytea_output": "hex",
     "extra_float_digits": "1",
 }
-# Tables of the site with their columns, but for what PostgreSQL works out itself.
+# Tables of the site with their columns, except generated columns.
 COLUMNS = """
     SELECT class.relname, array_agg(attribute.attname::text ORDER BY attribute.attnum)
     FROM pg_class AS class
@@ -59,7 +59,7 @@ IS_EMPTY = """
           AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = class.oid AND deptype = 'e')
     )
 """
-# A column may have the name of a variable: FOUND is one of every block.
+# A column may have the name of a variable, such as FOUND in every block.
 CHECK = """
 DO $chatsite$
 #variable_conflict use_column
@@ -73,7 +73,7 @@ END
 $chatsite$;
 """
 REHEARSAL = "chatsite_rehearsal_"
-LOCKS = 7_236_116  # any number, the same in every version: the first half of the key of an advisory lock
+LOCKS = 7_236_116  # any number, the same in every version: the first half of an advisory lock's key
 CLAIM = "SELECT pg_try_advisory_lock(%s, hashtext(%s))"
 ABANDONED = """
     SELECT datname FROM pg_database
@@ -81,7 +81,7 @@ ABANDONED = """
       AND NOT EXISTS (SELECT FROM pg_stat_activity AS session WHERE session.datid = pg_database.oid)
 """
 FAULT = re.compile(r"(?:ERROR|FATAL|error|fatal): +(.*)")
-# Written by newer programs into a script, and not known to older servers.
+# Commands in scripts of newer programs that older servers do not know.
 UNKNOWN_BEFORE_17 = re.compile(rb"^SET transaction_timeout = \w+;\n", re.MULTILINE)
 
 Session = psycopg.Connection[tuple[Any, ...]]
@@ -89,7 +89,7 @@ Session = psycopg.Connection[tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class Table:
-    """A table as it was in the snapshot."""
+    """A table at the time of the snapshot."""
 
     columns: list[str]
     rows: int
@@ -97,7 +97,8 @@ class Table:
 
 
 def parameters(database: str = "") -> dict[str, Any]:
-    """libpq's, of a session that sees everything and waits as long as it takes; of another `database`."""
+    """libpq parameters of a session that sees everything and has no time limits; optionally of another
+    `database`."""
     options = " ".join(f"-c {name}={value}" for name, value in SETTINGS.items())
     own = database_setup.parameters()
     given = own.get("options", "")
@@ -105,7 +106,7 @@ def parameters(database: str = "") -> dict[str, Any]:
 
 
 def connect(database: str = "") -> Session:
-    """Raises CommandError."""
+    """Open a session. Raises CommandError."""
     try:
         return psycopg.connect(**parameters(database), autocommit=True)
     except psycopg.Error as error:
@@ -114,7 +115,7 @@ def connect(database: str = "") -> Session:
 
 @contextmanager
 def snapshot(session: Session) -> Iterator[str]:
-    """Show the session one state of the database while the block lasts; its name, for other sessions."""
+    """Give the session one state of the database within the block; yields its name for other sessions."""
     session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
     try:
         row = session.execute("SELECT pg_export_snapshot()").fetchone()
@@ -125,7 +126,7 @@ def snapshot(session: Session) -> Iterator[str]:
 
 
 def tables(session: Session) -> dict[str, Table]:
-    """All tables by name, with how many rows each has and a checksum that no order of them changes."""
+    """All tables by name, with row counts and checksums that do not depend on the rows' order."""
     found = {}
     for name, columns in session.execute(COLUMNS).fetchall():
         row = session.execute(_sum(name, columns)).fetchone()
@@ -139,7 +140,7 @@ def is_empty(session: Session) -> bool:
 
 
 def dumped(session: Session, name: str) -> Iterator[bytes]:
-    """The parts of pg_dump's custom format of the snapshot `name`. Raises CommandError."""
+    """The dump of snapshot `name` in pg_dump's custom format, in parts. Raises CommandError."""
     command = [
         _program("pg_dump", session.info.server_version),
         "--format=custom",
@@ -160,9 +161,9 @@ def dumped(session: Session, name: str) -> Iterator[bytes]:
 
 @contextmanager
 def throwaway(session: Session) -> Iterator[str]:
-    """The name of an empty database beside the site's, dropped at the end. Raises CommandError.
+    """The name of an empty database on the same server, dropped at the end. Raises CommandError.
 
-    Those that killed rehearsals have left are dropped first: each holds a lock with its name while it lives.
+    Databases left by killed rehearsals are dropped first; a running rehearsal holds a lock on its name.
     """
     name = f"{REHEARSAL}{secrets.token_hex(6)}"
     try:
@@ -180,9 +181,9 @@ def throwaway(session: Session) -> Iterator[str]:
 
 
 def restore(parts: Iterable[bytes], expected: Mapping[str, Table], database: str = "") -> None:
-    """Restore a dump into an empty database and compare each table, all in one transaction.
+    """Restore a dump into an empty database and compare each table, in one transaction.
 
-    Raises CommandError; then nothing is changed. `parts` may raise, with the same effect.
+    Raises CommandError after a rollback; so does an exception of `parts`.
     """
     with connect(database) as session:
         version = session.info.server_version
@@ -228,7 +229,7 @@ def _copy_script(source: IO[bytes], target: IO[bytes], version: int) -> None:
 
 
 class _Feeder(threading.Thread):
-    """Writes the parts into a pipe, beside the thread that reads what comes of them."""
+    """A thread that writes the parts into a pipe while another thread reads the output."""
 
     def __init__(self, target: IO[bytes], parts: Iterable[bytes]) -> None:
         super().__init__(daemon=True)
@@ -237,7 +238,7 @@ class _Feeder(threading.Thread):
 
     def run(self) -> None:
         try:
-            with contextlib.suppress(BrokenPipeError):  # its reader says why
+            with contextlib.suppress(BrokenPipeError):  # the reader of the pipe reports the reason
                 for part in self._parts:
                     self._target.write(part)
         except BaseException as error:
@@ -253,10 +254,10 @@ class _Feeder(threading.Thread):
 
 
 class _Program:
-    """A program of PostgreSQL's that runs: ended with the block where that fails, else awaited.
+    """A running PostgreSQL program: terminated if the block fails, else awaited.
 
-    Then raises CommandError with `words` and its reason, if it failed. The password goes by the environment:
-    arguments are shown to everybody on the machine.
+    Raises CommandError with `words` and its reason if it failed. The password is passed in the environment,
+    because all users of the machine can see arguments.
     """
 
     def __init__(
@@ -292,7 +293,7 @@ class _Program:
             if kind is None:
                 self.demand_success()
         finally:
-            self._process.kill()  # before its input ends: half a script must not be committed
+            self._process.kill()  # before its input ends: an incomplete script must not be committed
             self._process.wait()
             self._listener.join()
             for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
@@ -301,12 +302,12 @@ class _Program:
                         pipe.close()
 
     def demand_success(self) -> None:
-        """Wait for its end. Raises CommandError."""
+        """Wait for the program to end. Raises CommandError if it failed."""
         if self._process.wait() != 0:
             raise CommandError(self.fault())
 
     def fault(self) -> str:
-        """What it said was wrong, in one line, when it has ended."""
+        """The program's error message in one line, after it ended."""
         self._process.wait()
         self._listener.join()
         said = b"".join(self._said).decode("utf-8", "replace")
@@ -320,7 +321,7 @@ class _Program:
 
 
 def _program(name: Program, server_version: int) -> str:
-    """The oldest one there is that knows a server of that version. Raises CommandError."""
+    """The oldest installed version that supports a server of that version. Raises CommandError."""
     major = server_version // 10_000
     found = sorted((version, str(path)) for path in _candidates(name) if (version := _version(path)) >= major)
     if not found:
@@ -340,7 +341,7 @@ def _candidates(name: Program) -> Iterator[Path]:
 
 
 def _version(program: Path) -> int:
-    """The major version; 0 where it does not say it."""
+    """The major version; 0 if unknown."""
     try:
         said = subprocess.run([str(program), "--version"], capture_output=True, check=True, text=True)  # noqa: S603
     except (OSError, subprocess.CalledProcessError):
@@ -356,7 +357,7 @@ def _sum(name: str, columns: Iterable[str]) -> sql.Composed:
 
 
 def _checks(session: Session, expected: Mapping[str, Table]) -> str:
-    """Statements that fail unless each table is as it was."""
+    """SQL statements that fail unless each table has its recorded rows."""
     constants = "".join(f"SET {name} = '{value}';\n" for name, value in SETTINGS.items())
     checks = [
         sql.SQL(CHECK)

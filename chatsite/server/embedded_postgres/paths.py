@@ -1,6 +1,6 @@
 """Paths of the embedded database and its secrets in the data directory.
 
-Everything here is computed, not looked up: settings can name the socket before the server runs.
+All are computed without access to the disk, so that settings can name the socket before the server runs.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import IO
 
-SERVER_ACCOUNT = "nobody"  # runs PostgreSQL where the site is started by root
+SERVER_ACCOUNT = "nobody"  # runs PostgreSQL if the site is started by root
 DATABASE = ROLE = "chatsite"
 PORT = 5432  # only part of the socket's name; nothing listens on TCP
 SOCKET_PATH_LIMIT = 100  # bytes; the kernel takes 107
@@ -39,7 +39,7 @@ def socket_directory(data: Path) -> Path:
 
 
 def open_lock(path: Path) -> IO[bytes]:
-    """Open a file to lock, which no other account may open: it could hold the lock for ever."""
+    """Open a lock file that no other account may open: it could hold the lock for ever."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     if os.fstat(descriptor).st_mode & 0o077:
         os.fchmod(descriptor, 0o600)
@@ -47,7 +47,7 @@ def open_lock(path: Path) -> IO[bytes]:
 
 
 def is_private(folder: Path, accounts: Collection[int]) -> bool:
-    """Whether this is a folder, not a link, of one of the accounts, and closed to all others."""
+    """Whether this is a folder (not a link) owned by one of the accounts, without access for others."""
     status = folder.lstat()
     return stat.S_ISDIR(status.st_mode) and status.st_uid in accounts and not status.st_mode & 0o077
 
@@ -71,7 +71,7 @@ def connection_parameters(data: Path, role: str = ROLE, database: str = DATABASE
         "host": str(socket_directory(data)),
         "port": PORT,
         "passfile": str(password_file(data)),
-        "password": "",  # not missing: PGPASSWORD of the shell would go before the password file
+        "password": "",  # set, because PGPASSWORD of the shell would take precedence over the password file
     }
 
 

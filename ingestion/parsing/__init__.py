@@ -1,5 +1,5 @@
-"""Files in, sections of text out.
+"""Readers that turn files into sections of text.
 
-Everything here but `process` runs in a child process that knows no Django: a hostile file can only
-hurt the child, whose memory, time and output are limited.
+All modules but `process` run in a child process without Django: a hostile file can harm only that child,
+whose memory, time and output are limited.
 """

@@ -7,7 +7,7 @@ from .packages import open_package
 from .sections import Contents, Limits, Progress, Unreadable
 
 MAX_FILES = 1_000
-# What programs put beside the files of a person.
+# Files that programs add to a person's own files.
 BOILERPLATE = ("__MACOSX/", ".DS_Store", "Thumbs.db", "desktop.ini")
 NONE_READ = "None of the {count} files in the archive could be read: {reasons}."
 REASONS = 3

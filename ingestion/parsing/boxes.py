@@ -12,16 +12,16 @@ COLUMN = re.compile(r"(?:^|(?<=[;\n]))[ ]?[^:;\n]{1,100}: ")
 PIECE = re.compile(r"[^\n]+")
 SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 OPENING = frozenset("([{\u201c\u2018\u201e\u00ab\u00bf\u00a1")
-LEAST_LETTERS = 4  # of a piece that is looked for by itself
-GAP = 1.5  # of a character's height: what may lie between two words of a line
-OVERLAP = 0.5  # of its height: on one line
+LEAST_LETTERS = 4  # shortest piece that is searched for by itself
+GAP = 1.5  # of a character's height: the widest gap between two words of a line
+OVERLAP = 0.5  # of a character's height: the least overlap of characters on one line
 
 
 def boxes_of(page: Mapping[str, Any], content: str, spans: Iterable[Sequence[int]]) -> list[Box]:
     """Boxes of the spans of `content`, in the units of `page` (see `pdf_boxes.characters`), line by line.
 
-    The page is compared by its letters and digits alone: a passage has lost the hyphens and the ends of its
-    lines, and a row of a table has got the names of its columns.
+    Only letters and digits are compared: a passage has lost the hyphens and line ends of its page, and a
+    table row contains the names of its columns.
     """
     letters, places = _letters(page["text"])
     whole, whole_places = _letters(content)
@@ -40,7 +40,7 @@ def boxes_of(page: Mapping[str, Any], content: str, spans: Iterable[Sequence[int
 
 
 def _with_signs(text: str, start: int, end: int) -> tuple[int, int]:
-    """The range with the brackets, quotes and full stops that touch it."""
+    """The range extended by adjacent brackets, quotes and full stops."""
     while start > 0 and text[start - 1] in OPENING:
         start -= 1
     while end < len(text) and not (text[end].isspace() or text[end].isalnum() or text[end] in OPENING):
@@ -49,7 +49,7 @@ def _with_signs(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _letters(text: str) -> tuple[str, list[int]]:
-    """Letters and digits in one form, and where in the text each of them stands."""
+    """Letters and digits in normal form, and the position of each in the text."""
     letters: list[str] = []
     places: list[int] = []
     for place, character in enumerate(text):
@@ -63,7 +63,7 @@ def _letters(text: str) -> tuple[str, list[int]]:
 
 
 def _found(letters: str, text: str) -> Iterator[tuple[int, int]]:
-    """Where the text stands among the letters: whole, as rows without the names of columns, or in pieces."""
+    """Where the text occurs among the letters: as a whole, as rows without column names, or in pieces."""
     for way in (text, COLUMN.sub("; ", text)):
         wanted, _ = _letters(way)
         start = letters.find(wanted) if wanted else -1
@@ -83,7 +83,7 @@ def _found(letters: str, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _lines(boxes: Sequence[Sequence[int]], text: str, place: int) -> Iterator[Box]:
-    """The characters' boxes joined, as long as each stands beside the one before it."""
+    """The boxes of characters, joined while each is next to the one before."""
     line: Box | None = None
     before: Box = (0, 0, 0, 0)
     for offset, (left, top, right, bottom) in enumerate(boxes):

@@ -1,8 +1,8 @@
-"""The child process that reads a file, or draws a page, forked by `template` and asked by `process`.
+"""The child process that reads a file or renders a page, forked by `forkserver` for `process`.
 
-Its answer: for `render` the image, for `characters` one line of JSON, for `read` JSON lines
-`{"progress": [done, total]}`, `{"scans": true}`, `{"section": [anchor, page, heading, text]}`, and at the end
-`{"done": {"title", "language", "pages"}}` or `{"unreadable": "a sentence"}`.
+Output: for `render` the image; for `characters` one line of JSON; for `read` JSON lines `{"progress": [done,
+total]}`, `{"scans": true}`, `{"section": [anchor, page, heading, text]}`, and at the end `{"done": {"title",
+"language", "pages"}}` or `{"unreadable": "a sentence"}`.
 """
 
 import ctypes
@@ -48,12 +48,12 @@ JUNK_TITLES = (
 
 
 def exit_with_parent() -> None:
-    """Ask the kernel to kill this process with the one that waits for it: nobody else would end it."""
+    """Ask the kernel to kill this process when its parent ends."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def limit_resources(memory: int, seconds: int) -> None:
-    """What the process may use from here on; the time is of its processor, waiting is the parent's to end."""
+    """Limit the process's resources; the time is CPU time, and the parent limits the waiting."""
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_FSIZE, (memory, memory))
@@ -61,7 +61,7 @@ def limit_resources(memory: int, seconds: int) -> None:
 
 
 def read(path: Path, ending: str, limits: Limits, send: Callable[[dict[str, Any]], None]) -> None:
-    """Read the file and send what was found. Raises Unreadable."""
+    """Read the file and write its sections. Raises Unreadable."""
     contents = readers.read_file(path, ending, limits, _Progress(send))
     sections = contents.sections
     if not any(character.isalnum() for section in sections for character in section.text):
@@ -72,13 +72,13 @@ def read(path: Path, ending: str, limits: Limits, send: Callable[[dict[str, Any]
 
 
 def load(arguments: list[str]) -> None:
-    """Load the reader that `main` will want for these arguments. Raises ImportError."""
+    """Import the reader that `main` needs for these arguments. Raises ImportError."""
     ending = arguments[4] if arguments[0] == "read" else ".pdf"
     readers.load(readers.READERS[FORMATS[ending].family][0])
 
 
 class _Progress:
-    """Tells of finished pages a few times a second."""
+    """Reports finished pages a few times a second."""
 
     def __init__(self, send: Callable[[dict[str, Any]], None]) -> None:
         self._send = send
@@ -90,12 +90,12 @@ class _Progress:
             self._send({"progress": [done, total]})
 
     def scans(self) -> None:
-        """Say that pictures are read from here on, which may take longer."""
+        """Report that images are read from now on, which may take longer."""
         self._send({"scans": True})
 
 
 def _title(contents: Contents) -> str:
-    """The title its author gave; "" where programs filled the field in."""
+    """The title set by the author; empty if a program filled in the field."""
     title = one_line(contents.title, TITLE_CHARACTERS)
     junk = title.lower().startswith(JUNK_TITLES) or Path(title).suffix.lower() in FORMATS
     return "" if junk else title
@@ -113,9 +113,8 @@ def _language(sections: list[Section]) -> str:
 
 
 def main(arguments: list[str], output: BinaryIO) -> None:
-    """`arguments`: read, render or characters, the path, bytes of memory, seconds of the processor; then for
-    `read` the ending and what `Limits` holds, for the others the page.
-    """
+    """`arguments`: read, render or characters; the path; bytes of memory; seconds of CPU time; then for
+    `read` the file extension and the values of `Limits`, otherwise the page."""
     command, path, memory, seconds, *rest = arguments
     exit_with_parent()
     limit_resources(int(memory), int(seconds))
@@ -139,9 +138,9 @@ def main(arguments: list[str], output: BinaryIO) -> None:
         send({"unreadable": str(error)})
     except MemoryError:
         send({"unreadable": TOO_MUCH_MEMORY.format(megabytes=int(memory) / 1_000_000)})
-    except ImportError as error:  # nothing is wrong with the file
+    except ImportError as error:  # not the file's fault
         send({"unreadable": NO_READER.format(package=f" ({error.name})" if error.name else "")})
-    except Exception as error:  # whatever a parser throws at a hostile file, its owner gets a sentence
+    except Exception as error:  # parsers may raise anything for a hostile file, but its owner gets a sentence
         sys.stderr.write(f"{type(error).__name__}: {error}"[:500])
         send({"unreadable": DAMAGED})
     output.flush()

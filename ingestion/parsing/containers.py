@@ -1,4 +1,4 @@
-"""Files within a file, read one after the other with what is left of its limits."""
+"""Files within a file, read in turn within its remaining limits."""
 
 import tempfile
 from dataclasses import replace
@@ -15,7 +15,7 @@ NOT_A_FORMAT = "files of this kind cannot be read"
 
 
 class Container:
-    """Adds the files in a file to its `contents`; `left_out` says why others were not."""
+    """Adds the files in a file to its `contents`; `left_out` has the reasons for skipped ones."""
 
     def __init__(self, contents: Contents, limits: Limits, progress: Progress, word: str) -> None:
         self.contents = contents
@@ -25,7 +25,7 @@ class Container:
         self._word = word  # what such a file is called in citations
 
     def add(self, name: str, data: bytes) -> None:
-        """Read one more file. What is wrong with it is kept as a reason; the others can be read."""
+        """Read one more file. An unreadable one is recorded with its reason; others can still be read."""
         shown = one_line(name, NAME_CHARACTERS) or "file"
         ending = ending_of(shown)
         try:

@@ -1,4 +1,4 @@
-"""Bytes of a text whose encoding nobody told, into characters."""
+"""Decodes text whose encoding is unknown."""
 
 import codecs
 import re
@@ -24,7 +24,7 @@ DECLARED = re.compile(
     rb"<meta[^>]{0,200}charset\s*=\s*[\"']?([\w-]{2,30})|\A<\?xml[^>]{0,100}encoding=[\"']([\w-]{2,30})",
     re.IGNORECASE,
 )
-# In these sets the same bytes are letters, each time others: which was meant, words and language tell.
+# In these encodings the same bytes are different letters: words and language decide which one was meant.
 LATIN = re.compile(r"cp125[0247]|iso8859_(?:1|2|3|4|9|10|13|14|15|16)|latin_1|mac_\w+|cp1140|hp_roman8")
 CANDIDATES = ("cp1252", "cp1250", "iso8859_2")
 SETS = {
@@ -36,21 +36,21 @@ SETS = {
 }
 HIGH = re.compile(rb"[\x80-\xff]+")
 CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
-# A sign or a capital in the middle of a word: what a text looks like in a neighbour of its encoding.
+# A symbol or a capital within a word: typical of text decoded with a related encoding.
 WRONG = re.compile(
     "[^\\W\\d_][\x80-\x9f\u00a1-\u00bf\u00d7\u00f7]|[a-z][\u00c0-\u00d6\u00d8-\u00de\u0139-\u017d]"
 )
 
 
 def decode(data: bytes) -> str:
-    """The text of a whole file; what is not in its encoding becomes U+FFFD."""
+    """The text of a whole file; undecodable bytes become U+FFFD."""
     return data.decode(encoding_of(data), "replace")
 
 
 def encoding_of(data: bytes, whole: bool = True) -> str:
-    """The most likely encoding: by its mark, as UTF-8, as declared in HTML, as UTF-16, else as guessed.
+    """The most likely encoding: by byte order mark, as UTF-8, as declared in HTML, as UTF-16, else guessed.
 
-    `whole` is False where more bytes follow: the last character may be cut.
+    `whole` is False if more bytes follow, so that the last character may be incomplete.
     """
     for mark, encoding in MARKS:
         if data.startswith(mark):
@@ -67,7 +67,7 @@ def encoding_of(data: bytes, whole: bool = True) -> str:
 
 
 def encoding_of_file(path: Path) -> str:
-    """The encoding of a file, which is not held in memory."""
+    """The encoding of a file, without loading all of it."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     with path.open("rb") as file:
         head = file.read(GUESSING_BYTES)
@@ -84,7 +84,8 @@ def encoding_of_file(path: Path) -> str:
 
 
 def wide_encoding(data: bytes) -> str:
-    """UTF-16 without its mark, where every other byte is one of two low ones (the scripts'); else ""."""
+    """UTF-16 without byte order mark, if every other byte is one of two low ones (the scripts'); else
+    empty."""
     sample = data[: GUESSING_BYTES // 10 & ~1]
     if b"\0\0" in {sample[place : place + 2] for place in range(0, len(sample), 2)}:
         return ""
@@ -96,7 +97,7 @@ def wide_encoding(data: bytes) -> str:
 
 
 def _declared(data: bytes) -> str:
-    """What HTML or XML says of itself, where it is a set that Python knows and that is not UTF."""
+    """The encoding declared in HTML or XML, if Python has it and it is not a UTF."""
     found = DECLARED.search(data[:2_000])
     try:
         name = codecs.lookup((found[1] or found[2]).decode()).name if found else ""
@@ -111,6 +112,6 @@ def _guessed(data: bytes) -> str:
         best = charset_normalizer.from_bytes(data).best()
         if best and not LATIN.fullmatch(best.encoding):
             return best.encoding
-    # Among single letters beyond ASCII detectors are at a loss: the words between them tell more.
+    # Detectors often fail for single letters beyond ASCII: the words around them are a better clue.
     sets = SETS.get(detect_language(data.decode("cp1252", "replace")), CANDIDATES)
     return min(sets, key=lambda name: len(WRONG.findall(data[:SAMPLE_BYTES].decode(name, "replace"))))

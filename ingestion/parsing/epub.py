@@ -20,7 +20,7 @@ ENCRYPTED = "{http://www.w3.org/2001/04/xmlenc#}EncryptedData"
 FONTS = (
     "http://www.idpf.org/2008/embedding",
     "http://ns.adobe.com/pdf/enc#RC",
-)  # scrambled fonts are no lock
+)  # obfuscated fonts are not copy protection
 CHAPTERS = frozenset({"application/xhtml+xml", "text/html"})
 
 

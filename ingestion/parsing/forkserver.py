@@ -1,6 +1,6 @@
-"""Children that read files, forked from a process that has loaded what they need (`template`).
+"""Forks children that read files from a process (the template) that has loaded what they need.
 
-Uses no more of Django than its settings.
+Uses only Django's settings.
 """
 
 import atexit
@@ -26,7 +26,7 @@ STATUS_BYTES = 20
 
 
 class Child:
-    """A child at work. `output` ends with it; `expired` says that its time was over."""
+    """A running child. `output` ends with it; `expired` is true if it exceeded its time limit."""
 
     def __init__(self, template: "_Template", arguments: Sequence[str], folder: str, seconds: float) -> None:
         self.output = template.fork(arguments, folder)
@@ -38,7 +38,7 @@ class Child:
         self.set_deadline(seconds)
 
     def set_deadline(self, seconds: float) -> None:
-        """End it after that many seconds from now on."""
+        """Kill it after that many seconds from now."""
         if self._timer:
             self._timer.cancel()
         self.seconds = seconds
@@ -46,15 +46,15 @@ class Child:
         self._timer.start()
 
     def wait(self) -> int:
-        """Until it has ended: its exit status, or its signal as a negative number. Raises OSError."""
+        """Wait for its end: the exit status, or the signal as a negative number. Raises OSError."""
         if self._status is None:
             status = self._template.wait()
-            with self._lock:  # from here on its template may work for another
+            with self._lock:  # from here on its template may fork another child
                 self._status = status
         return self._status
 
     def close(self) -> None:
-        """End it, where it has not ended. Raises OSError where its template is gone."""
+        """End it if it still runs. Raises OSError if its template is gone."""
         self.output.close()
         try:
             self._kill()
@@ -64,7 +64,7 @@ class Child:
                 self._timer.cancel()
 
     def end(self) -> None:
-        """Kill it, from any thread, where it has not ended."""
+        """Kill it if it still runs; from any thread."""
         with contextlib.suppress(OSError):
             self._kill()
 
@@ -82,9 +82,9 @@ class Child:
 
 @contextlib.contextmanager
 def forked(arguments: Sequence[str], folder: str, seconds: float) -> Iterator[Child]:
-    """A child with the arguments of `child.main` and a folder to itself. It is gone when the block ends.
+    """Fork a child that runs `child.main` with these arguments in its own folder; ends with the block.
 
-    Raises OSError where there can be none.
+    Raises OSError if no child can be started.
     """
     template = _free()
     try:
@@ -102,7 +102,7 @@ def forked(arguments: Sequence[str], folder: str, seconds: float) -> Iterator[Ch
 
 
 class _Template:
-    """A running `template`, with one child at a time."""
+    """A running template process, with one child at a time."""
 
     def __init__(self) -> None:
         self.closed = False
@@ -118,7 +118,7 @@ class _Template:
         return self._process.poll() is None
 
     def fork(self, arguments: Sequence[str], folder: str) -> IO[bytes]:
-        """Start a child; what it answers."""
+        """Start a child; returns its output."""
         ours, theirs = os.pipe()
         try:
             request = {"arguments": arguments, "environment": _environment(folder)}
@@ -140,7 +140,7 @@ class _Template:
         return os.waitstatus_to_exitcode(int(status))
 
     def close(self) -> None:
-        """With its child, if there is one."""
+        """Close the template and its child, if any."""
         self.closed = True
         self._control.close()
         self._process.wait()
@@ -150,7 +150,7 @@ _idle: list[_Template] = []
 
 
 def _free() -> _Template:
-    """A template without a child; as many come to be as there are files read at a time."""
+    """A template without a child; there are as many as files are read at a time."""
     while _idle:
         template = _idle.pop()
         if template.alive():
@@ -166,7 +166,7 @@ def _close_idle() -> None:
 
 
 def _environment(folder: str) -> dict[str, str]:
-    """Nothing of ours: no key, no address of a database."""
+    """An environment without secrets: no key, no database URL."""
     inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
     return inherited | {
         "PYTHONPATH": str(settings.BASE_DIR),
@@ -183,22 +183,22 @@ REQUEST_BYTES = 100_000
 
 
 def main(control: socket.socket) -> None:
-    """Serve requests one after the other until nobody holds the other end."""
+    """Serve requests in turn until the other end is closed."""
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, REQUEST_BYTES, 1)
         if not message:
             return
-        if not descriptors:  # to end a child that has just ended by itself
+        if not descriptors:  # a request to end a child that may just have ended by itself
             continue
         status = _run(control, json.loads(message), descriptors[0])
-        with contextlib.suppress(OSError):  # then the next message is the end
+        with contextlib.suppress(OSError):  # the next message is then the end of the stream
             control.send(str(status).encode())
 
 
 def _run(control: socket.socket, request: dict[str, Any], answer: int) -> int:
-    with contextlib.suppress(ImportError):  # the child will say so
+    with contextlib.suppress(ImportError):  # the child will report it
         child.load(request["arguments"])
-    gc.freeze()  # else the child's first collection would copy the memory of all that is loaded
+    gc.freeze()  # otherwise the child's first collection would copy all loaded memory
     number = os.fork()
     if number == 0:
         control.close()
@@ -214,7 +214,8 @@ def _run(control: socket.socket, request: dict[str, Any], answer: int) -> int:
             select.select([ended], [], [])
     finally:
         os.close(ended)
-    _kill_group(number)  # what the child has left; until it is waited for, nobody else gets its number
+    # processes that the child has left; its process id is not reused before it is waited for
+    _kill_group(number)
     return os.waitpid(number, 0)[1]
 
 
@@ -222,7 +223,7 @@ def _be_child(request: dict[str, Any], answer: int) -> NoReturn:
     status = 1
     try:
         _lead_group(0)
-        os.set_inheritable(answer, False)  # what the child starts must not hold the answer open
+        os.set_inheritable(answer, False)  # processes started by the child must not keep the output open
         os.environ.clear()
         os.environ.update(request["environment"])
         os.chdir(request["environment"]["HOME"])
@@ -230,11 +231,11 @@ def _be_child(request: dict[str, Any], answer: int) -> NoReturn:
             child.main(request["arguments"], output)
         status = 0
     finally:
-        os._exit(status)  # nothing of the template's is to be tidied up here
+        os._exit(status)  # without the template's exit handlers
 
 
 def _lead_group(number: int) -> None:
-    """Both sides say so: whichever comes first."""
+    """Called by parent and child, because either may be first."""
     with contextlib.suppress(OSError):
         os.setpgid(number, number)
 

@@ -1,4 +1,4 @@
-"""The formats that are read, by ending, and whether a file is what its ending says."""
+"""The supported formats by file extension, and the check that a file's content matches its extension."""
 
 import zipfile
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ OFFICE = "application/vnd.openxmlformats-officedocument"
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A kind of file: `name` is what people call it."""
+    """A file format: `name` is shown to people."""
 
     family: Family
     name: str
@@ -90,7 +90,7 @@ PAGED = frozenset({PDF.media_type})  # formats whose pages can be shown as image
 
 
 def format_of(name: str) -> Format | None:
-    """The format that a file's name promises, or None where it is not one that can be read."""
+    """The format for a file name's extension, or None if it is not supported."""
     return FORMATS.get(PurePosixPath(name).suffix.lower())
 
 
@@ -129,7 +129,7 @@ PASSWORD = "The file is password-protected. Save it without a password and add i
 
 
 def check(path: Path, expected: Format, limits: Limits) -> None:
-    """Raise Unreadable where the file is empty, not what its name says, protected, or a trap."""
+    """Raise Unreadable if the file is empty, protected, an archive bomb, or not what its name says."""
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
     if not head:
@@ -162,7 +162,7 @@ def _kind(head: bytes) -> str:
 
 
 def _binary(head: bytes) -> bool:
-    """Zero bytes, where they are not those of a text in two bytes a letter."""
+    """Whether the text has zero bytes, unless it is encoded with two bytes for each character."""
     return b"\x00" in head and not encoding_of(head, whole=False).replace("_", "-").startswith(
         ("utf-16", "utf-32")
     )
@@ -186,7 +186,7 @@ def _check_office(path: Path, head: bytes, expected: Format, actual: str, limits
 
 
 def _check_package(path: Path, head: bytes, expected: Format, actual: str, limits: Limits) -> None:
-    """OpenDocument files and books say in their first member what they are; an archive says nothing."""
+    """OpenDocument files and books name their type in their first member; other archives do not."""
     names = _checked_names(path, head, expected, actual, limits)
     if expected == ARCHIVE:
         return
@@ -201,7 +201,7 @@ def _check_package(path: Path, head: bytes, expected: Format, actual: str, limit
 
 
 def _checked_names(path: Path, head: bytes, expected: Format, actual: str, limits: Limits) -> set[str]:
-    """The names of an archive's members. Raises Unreadable where unpacking them is not safe."""
+    """The names of an archive's members. Raises Unreadable if unpacking them is not safe."""
     if not head.startswith(b"PK"):
         raise _mislabelled(expected, actual)
     try:

@@ -1,4 +1,4 @@
-"""Which language a text is in, as the name of a text-search configuration of PostgreSQL."""
+"""Detects the language of a text, as the name of one of PostgreSQL's text search configurations."""
 
 import re
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 UNKNOWN = "simple"
-TAGS = {  # BCP 47, by the names of the list
+TAGS = {  # BCP 47 tags by the names of the list
     "albanian": "sq",
     "arabic": "ar",
     "armenian": "hy",
@@ -50,23 +50,23 @@ TAGS = {  # BCP 47, by the names of the list
     "yiddish": "yi",
 }
 SAMPLE_CHARACTERS = 60_000
-MIN_WORDS = 2  # different known words below which nothing is said
-MIN_IN_SHORT, MIN_IN_TABLES = 3, 5  # the same in a text of fewer than SHORT_WORDS, and in a table
+MIN_WORDS = 2  # least number of different known words
+MIN_IN_SHORT, MIN_IN_TABLES = 3, 5  # the same for a text of fewer than SHORT_WORDS, and for a table
 SHORT_WORDS, SHORT_CHARACTERS = 8, 400
-CELL = re.compile(r"(?<=[:;])\s")  # between the names and the values of a row
-TABULAR_PIECES, TABULAR_CHARACTERS = 6, 25  # more pieces, and on average shorter ones, are a table
-LEAST_SHARE = 0.05  # of all words that must be known ones
-LEAD = 1.15  # how much more than the second the first language must have
+CELL = re.compile(r"(?<=[:;])\s")  # between the column names and the values of a row
+TABULAR_PIECES, TABULAR_CHARACTERS = 6, 25  # a text with more pieces of a lower mean length is a table
+LEAST_SHARE = 0.05  # least share of known words among all words
+LEAD = 1.15  # least ratio between the first and the second language
 WORDS = Path(__file__).with_name("common_words.txt")
-# Letters with the marks that combine with them, which are no letters by themselves in Indian scripts.
+# Letters with combining marks, which are not letters by themselves in Indic scripts.
 WORD = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff])+")
 
 
 def language_of(text: str) -> str:
-    """The language of the text; "simple" where that is not clear, or PostgreSQL has no stemmer for it.
+    """The language of the text; "simple" if it is unclear or PostgreSQL has no stemmer for it.
 
-    Of tables only what differs counts: the name of a column says it once, not in each row. A text of few
-    words, or a table without sentences, must hold several common words of the language.
+    Of tables only distinct content counts: a column's name once, not in each row. A text of few words, or a
+    table without sentences, must contain several common words of the language.
     """
     pieces = [piece for line in text[:SAMPLE_CHARACTERS].splitlines() for piece in CELL.split(line)]
     distinct = dict.fromkeys(pieces)
@@ -78,12 +78,12 @@ def language_of(text: str) -> str:
 
 
 def language_tag(text: str) -> str:
-    """The language of the text as a BCP 47 tag, also one without a stemmer; empty where it is not clear."""
+    """The language of the text as a BCP 47 tag, even without a stemmer; empty if unclear."""
     return TAGS.get(detect_language(text).strip("()"), "")
 
 
 def detect_language(text: str, min_words: int = MIN_WORDS) -> str:
-    """The language whose common words are most frequent, in brackets where it is in brackets in the list.
+    """The language whose common words are most frequent, in brackets if it is in brackets in the list.
 
     A word that several languages share counts for each by its share.
     """

@@ -1,4 +1,4 @@
-"""The Office formats from before 2007, turned into today's by LibreOffice where it is installed."""
+"""Office formats from before 2007, converted to current ones by LibreOffice if it is installed."""
 
 import ctypes
 import os
@@ -23,7 +23,7 @@ REFUSED = "LibreOffice could not read the file: it is damaged, password-protecte
 TOO_LONG = f"LibreOffice needed longer than is allowed ({SECONDS} s) to read the file."
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 NEW_USER, NEW_NETWORK = 0x1000_0000, 0x4000_0000  # linux/sched.h
-# No macros, no links to elsewhere: nothing that a file asks for is fetched or run.
+# No macros and no external links: nothing that a file refers to is fetched or run.
 ITEM = (
     '<item oor:path="/org.openoffice.Office.{}"><prop oor:name="{}" oor:op="fuse"><value>{}</value></prop>'
     "</item>"
@@ -38,11 +38,11 @@ SETTINGS = (
     + ITEM.format("Calc/Content/Update", "Link", "1")
     + "</oor:items>"
 )
-UNREACHABLE_PROXY = "http://127.0.0.1:9"  # for what would ask the network all the same
+UNREACHABLE_PROXY = "http://127.0.0.1:9"  # for requests that are made in spite of the settings
 
 
 def read(path: Path, limits: Limits, ending: str) -> Contents:
-    """An old Office file as the current format that LibreOffice makes of it. Raises Unreadable."""
+    """Read an old Office file in the current format that LibreOffice converts it to. Raises Unreadable."""
     if not shutil.which(PROGRAM):
         raise Unreadable(NOT_INSTALLED)
     target, reader = TARGETS[ending]
@@ -70,7 +70,7 @@ def read(path: Path, limits: Limits, ending: str) -> Contents:
 
 
 def _isolate_process() -> None:
-    """Let the program end with this process, and take the network from it where the kernel allows that."""
+    """End the program with its parent, and disable its network if the kernel allows that."""
     libc = ctypes.CDLL(None)
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if libc.unshare(NEW_NETWORK):

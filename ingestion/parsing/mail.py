@@ -1,4 +1,4 @@
-"""Messages with their header and attachments: MIME (.eml) and Outlook (.msg)."""
+"""E-mail messages with header and attachments: MIME (.eml) and Outlook (.msg)."""
 
 import email
 import email.policy
@@ -23,19 +23,19 @@ HEADER_CHARACTERS = 1_000
 MAX_ATTACHMENTS = 200
 MAX_PARTS = 2_000
 FIELDS = ("From", "To", "Cc", "Date", "Subject")
-# Properties of Outlook: [MS-OXPROPS], without the type.
+# Ids of Outlook's properties ([MS-OXPROPS]), without the type.
 SUBJECT, SENDER, SENDER_ADDRESS, TO, CC, BODY, HTML = "0037", "0C1A", "5D01", "0E04", "0E03", "1000", "1013"
 DATA, LONG_NAME, SHORT_NAME = "3701", "3707", "3704"
 TEXT_TYPES = {"001F": "utf-16-le", "001E": "cp1252"}
 SENT = 0x0039_0040
 PROPERTY_BYTES = 16
-PROPERTIES_AFTER = 32  # bytes at the start of a message's list of properties
+PROPERTIES_AFTER = 32  # size of the header before a message's properties
 EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
 
 
 @dataclass(slots=True)
 class Message:
-    """A message: its header, its text as HTML or plain, and its attachments as (name, bytes)."""
+    """A message: its header, its text as HTML or plain text, and its attachments as (name, bytes)."""
 
     header: dict[str, str]
     text: str = ""
@@ -44,12 +44,12 @@ class Message:
 
 
 def read_mime(path: Path, limits: Limits, progress: Progress) -> Contents:
-    """A message as it travels, with its attachments. Raises Unreadable."""
+    """A MIME message with its attachments. Raises Unreadable."""
     return _contents(_mime(path.read_bytes()), limits, progress)
 
 
 def read_outlook(path: Path, limits: Limits, progress: Progress) -> Contents:
-    """A message that Outlook has stored, with its attachments. Raises Unreadable."""
+    """A message saved by Outlook, with its attachments. Raises Unreadable."""
     try:
         with olefile.OleFileIO(path) as file:
             message = _outlook(file)
@@ -115,7 +115,7 @@ def _mime(data: bytes) -> Message:
 
 
 def _parts(message: Any) -> Iterator[Any]:
-    """The parts of a message that hold no others; messages within it are whole."""
+    """The leaf parts of a message; messages within it are not split."""
     waiting = [message]
     while waiting:
         part = waiting.pop(0)
@@ -126,7 +126,7 @@ def _parts(message: Any) -> Iterator[Any]:
 
 
 def _header(message: Any, name: str) -> str:
-    """A field of the header; headers are often not what their standard says."""
+    """A field of the header; many headers violate the standard."""
     try:
         return str(message.get(name, ""))
     except (ValueError, IndexError, TypeError, AttributeError, MessageError):
@@ -179,7 +179,7 @@ def _property(file: Any, folder: list[str], number: str) -> str:
 
 
 def _sent(file: Any) -> str:
-    """When it was sent, from the list of properties of fixed size."""
+    """The time of sending, from the properties of fixed size."""
     data = _stream(file, ["__properties_version1.0"])
     for start in range(PROPERTIES_AFTER, len(data) - PROPERTY_BYTES + 1, PROPERTY_BYTES):
         if int.from_bytes(data[start : start + 4], "little") == SENT:

@@ -1,4 +1,4 @@
-"""Markdown, and formats that are turned into Markdown first."""
+"""Markdown, and formats that are converted to Markdown first."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -18,10 +18,10 @@ FRONT_TITLE = re.compile(r"^title:(.*)$", re.MULTILINE | re.IGNORECASE)
 TAG = re.compile(r"<!--.{0,1000}?-->|<[^<>]{0,1000}>", re.DOTALL)
 MARK = re.compile(r"[\\`*_\[\]<&!]")
 INLINE_CHARACTERS = 1_500
-DENSE_CHARACTERS, DENSE = 200, 0.4  # what consists of marks for the most part is not parsed at all
+DENSE_CHARACTERS, DENSE = 200, 0.4  # a text that consists mostly of markup characters is not parsed at all
 BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
 INLINES = MarkdownIt("commonmark")
-Environment = dict[str, Any]  # the targets of links, which blocks define and paragraphs use
+Environment = dict[str, Any]  # link targets, which blocks define and paragraphs use
 
 
 def read(path: Path, limits: Limits) -> Contents:
@@ -39,7 +39,7 @@ def read(path: Path, limits: Limits) -> Contents:
 
 
 def _collect(text: str, outline: Outline) -> None:
-    """Headings, paragraphs and tables of a Markdown text, without its marks."""
+    """Headings, paragraphs and tables of a Markdown text, without markup."""
     environment: Environment = {}
     tokens = BLOCKS.parse(text.replace("\x00", ""), environment)
     prefix = ""
@@ -65,7 +65,7 @@ def _collect(text: str, outline: Outline) -> None:
 
 
 def _table(tokens: Sequence[Token], start: int, environment: Environment) -> tuple[list[list[str]], int]:
-    """The cells of the table that opens at `start`, and the index of what follows it."""
+    """The cells of the table that opens at `start`, and the index after it."""
     rows: list[list[str]] = []
     for index in range(start, len(tokens)):
         token = tokens[index]
@@ -79,12 +79,12 @@ def _table(tokens: Sequence[Token], start: int, environment: Environment) -> tup
 
 
 def _plain(content: str, environment: Environment) -> str:
-    """The words of a paragraph, without marks of emphasis, links and code."""
+    """The text of a paragraph, without markup of emphasis, links and code."""
     return "".join(_words(part, environment) for part in _parts(content))
 
 
 def _parts(content: str) -> Iterator[str]:
-    """Parsing takes time with the square of a paragraph's length: a long one is parsed in parts."""
+    """The text in parts: parsing time grows with the square of a paragraph's length."""
     start = 0
     while len(content) - start > INLINE_CHARACTERS:
         half = start + INLINE_CHARACTERS // 2

@@ -1,4 +1,4 @@
-"""Text recognition of pictures, by the program tesseract where it is installed."""
+"""Text recognition by tesseract, if it is installed."""
 
 import csv
 import ctypes
@@ -29,12 +29,12 @@ PROGRAM = "tesseract"
 PAGE_SECONDS = 60
 LISTING_SECONDS = 10
 DOTS_PER_INCH = 300
-MIN_CONFIDENCE = 40  # of 100; what it is less sure of is a stain or a picture
-SURE = 75  # a page of words that it is on average less sure of may be turned,
-UNREADABLE = 60  # and one that it is less sure of whichever way it is turned holds noise
+MIN_CONFIDENCE = 40  # of 100; with less confidence it is a stain or part of a picture
+SURE = 75  # mean confidence below which a page may be rotated
+UNREADABLE = 60  # mean confidence below which, in every rotation, a page is noise
 TURNS = {90: Image.Transpose.ROTATE_90, 180: Image.Transpose.ROTATE_180, 270: Image.Transpose.ROTATE_270}
 ORIENTATION = re.compile(rb"^Orientation in degrees: (90|180|270)", re.MULTILINE)
-MIN_ROTATED = 200  # points of the shorter side: a smaller picture is no page
+MIN_ROTATED = 200  # points of the shorter side: a smaller picture is not a page
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 NOT_INSTALLED = "{what}, and text recognition (tesseract) is not installed on the server."
 SWITCHED_OFF = "{what}, and text recognition is switched off on the server."
@@ -43,7 +43,7 @@ TOO_LONG = "Recognising the text of a page took longer than is allowed ({seconds
 
 
 def why_not(languages: str, what: str) -> str:
-    """The reason why no picture can be read here, as a sentence that begins with `what`; "" if they can."""
+    """Why text recognition is not possible here, as a sentence that begins with `what`; empty if it is."""
     if not languages:
         return SWITCHED_OFF.format(what=what)
     if not shutil.which(PROGRAM):
@@ -53,7 +53,7 @@ def why_not(languages: str, what: str) -> str:
 
 @cache
 def usable(languages: str) -> str:
-    """Those of the languages ("eng+deu") that are installed."""
+    """The installed ones of these languages ("eng+deu")."""
     listed = subprocess.run(  # noqa: S603 - a fixed program
         [PROGRAM, "--list-langs"],
         capture_output=True,
@@ -66,17 +66,17 @@ def usable(languages: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """Text in paragraphs, with the mean confidence (0 to 100) in its characters."""
+    """Recognised paragraphs, with the mean confidence (0 to 100) of their characters."""
 
     text: str
     confidence: float
 
 
 def recognise(image: Image.Image, languages: str) -> str:
-    """The text of a picture in paragraphs; "" where nothing on it can be read.
+    """The text of a picture in paragraphs; empty if nothing can be read.
 
-    A page that stands on its head, or lies on its side, is turned; a faint one gets its full contrast. Raises
-    Unreadable where it takes too long.
+    Rotated pages are turned upright, and faint ones get full contrast. Raises Unreadable if it takes too
+    long.
     """
     picture = ImageOps.autocontrast(_on_white(image))
     best = _recognised(picture, languages)
@@ -92,7 +92,7 @@ def _weight(found: Recognised) -> float:
 
 
 def _on_white(image: Image.Image) -> Image.Image:
-    """The picture in greys; what shines through is white, as on a page."""
+    """The picture in greyscale on a white background."""
     if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
         letters = image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", letters.size, "white"), letters)
@@ -100,7 +100,7 @@ def _on_white(image: Image.Image) -> Image.Image:
 
 
 def _turns(picture: Image.Image, all_ways: bool) -> Sequence[int]:
-    """By how many degrees, against the clock, to turn the picture: as tesseract sees it, else each way."""
+    """Counter-clockwise rotations in degrees to try: tesseract's own result, else all."""
     seen = ORIENTATION.search(_output(picture, "--psm", "0", "-l", "osd"))
     return [int(seen[1])] if seen else list(TURNS) if all_ways else []
 
@@ -114,7 +114,7 @@ def _recognised(picture: Image.Image, languages: str) -> Recognised:
 
 
 def _output(picture: Image.Image, *arguments: str) -> bytes:
-    """What tesseract writes. Raises Unreadable where it takes too long."""
+    """The output of tesseract. Raises Unreadable if it takes too long."""
     data = io.BytesIO()
     picture.save(data, "PPM")
     try:
@@ -139,7 +139,7 @@ class _Word(NamedTuple):
 
 
 def _words(table: str) -> Iterator[_Word]:
-    """The words of tesseract's table but for those that it is not sure of at all."""
+    """The words of tesseract's table, without those of very low confidence."""
     for row in csv.DictReader(io.StringIO(table), delimiter="\t", quoting=csv.QUOTE_NONE):
         text = one_line(row.get("text") or "", 200)
         if text and (confidence := float(row["conf"])) >= MIN_CONFIDENCE:
@@ -147,7 +147,7 @@ def _words(table: str) -> Iterator[_Word]:
 
 
 def _paragraphs(words: Iterable[_Word]) -> Iterator[str]:
-    """The words in paragraphs; a hyphen at a line's end joins the two halves."""
+    """The words in paragraphs; words hyphenated at line ends are joined."""
     text, place, line = "", ("", ""), ""
     for word in words:
         if word.paragraph != place and text:
@@ -165,7 +165,7 @@ WHAT = "The file is an image"
 
 
 def read(path: Path, limits: Limits, progress: Progress) -> Contents:
-    """One section for each picture in the file; a TIFF may hold several."""
+    """One section for each picture in the file; a TIFF may contain several."""
     try:
         with Image.open(path) as image:
             return _read(image, limits, progress)

@@ -1,4 +1,4 @@
-"""OpenDocument: texts by heading, sheets by range of cells, presentations by slide."""
+"""OpenDocument: texts by heading, sheets by cell range, presentations by slide."""
 
 import contextlib
 import zipfile
@@ -19,19 +19,19 @@ TEXT, TABLE, OFFICE, DRAW, STYLE, SHOW, FO, MANIFEST = (
 )  # fmt: skip
 MANIFEST_PART = "META-INF/manifest.xml"
 DC = "{http://purl.org/dc/elements/1.1/}"
-# What is no text of the document: what was deleted, remarks of reviewers, fields that only lay out.
+# Not text of the document: deleted text, reviewers' comments, layout fields.
 LEFT_OUT = frozenset(
     {f"{TEXT}tracked-changes", f"{OFFICE}annotation", f"{TEXT}sequence-decls", f"{OFFICE}forms"}
     | {f"{TEXT}table-of-content", f"{TEXT}bibliography", f"{TEXT}alphabetical-index", f"{SHOW}notes"}
 )
 AROUND = frozenset({f"{TEXT}section", f"{OFFICE}text", f"{TEXT}numbered-paragraph"})
-MAX_REPEATED = 1_000  # rows or cells that one element stands for
+MAX_REPEATED = 1_000  # rows or cells that one element repeats
 MAX_DEPTH = 100
 BOLD_LEVEL = 9  # of a heading that is only a bold paragraph
 
 
 def read_text(path: Path, limits: Limits) -> Contents:
-    """A text by its headings, with lists, tables and footnotes; not what was deleted."""
+    """A text by heading, with lists, tables and footnotes, without deleted text."""
     with _opened(path) as archive:
         root = optional_xml_part(archive, "content.xml")
         outline = Outline(limits)
@@ -45,7 +45,7 @@ def read_text(path: Path, limits: Limits) -> Contents:
 
 
 def read_sheets(path: Path, limits: Limits) -> Contents:
-    """The visible sheets with the values as they are shown; every row names its columns."""
+    """The visible sheets with formatted values; every row names its columns."""
     with _opened(path) as archive:
         root = optional_xml_part(archive, "content.xml")
         hidden = {
@@ -99,7 +99,7 @@ def read_slides(path: Path, limits: Limits) -> Contents:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
-    """The file's parts. What is wrong with them becomes Unreadable."""
+    """The file's parts. Errors in them become Unreadable."""
     with open_package(path) as archive:
         manifest = optional_xml_part(archive, MANIFEST_PART)
         if any(part.tag == f"{MANIFEST}encryption-data" for part in manifest.iter()):
@@ -112,7 +112,7 @@ def _title(archive: zipfile.ZipFile) -> str:
 
 
 class _Text:
-    """Walks a text and hands its headings, paragraphs and tables to the outline."""
+    """Walks a text and passes its headings, paragraphs and tables to the outline."""
 
     def __init__(self, outline: Outline, *parts: ElementTree.Element) -> None:
         self._outline = outline
@@ -123,7 +123,7 @@ class _Text:
             for properties in style.iterfind(f"{STYLE}text-properties")
             if properties.get(f"{FO}font-weight") == "bold"
         }
-        # Programs give paragraphs automatic styles that rest on the named ones.
+        # Programs give paragraphs automatic styles that inherit from named ones.
         self._parents = {
             style.get(f"{STYLE}name", ""): style.get(f"{STYLE}parent-style-name", "") for style in styles
         }
@@ -171,7 +171,7 @@ class _Text:
 
 
 def _words(element: ElementTree.Element, depth: int = 0) -> str:
-    """The text of an element, without footnotes and what is no text."""
+    """The text of an element, without footnotes and content that is not text."""
     words = [element.text or ""]
     for child in element if depth < MAX_DEPTH else ():
         if child.tag == f"{TEXT}s":
@@ -199,7 +199,7 @@ def _rows(table: ElementTree.Element) -> Iterator[list[str]]:
 
 
 def _numbered_rows(table: ElementTree.Element) -> Iterator[tuple[int, list[str]]]:
-    """Number (from 1) and cells of each row; a cell over several rows stands in each of them."""
+    """Number (from 1) and cells of each row; a cell that spans several rows is repeated in each."""
     above: dict[int, tuple[int, str]] = {}
     number = 1
     for row in _table_rows(table):
@@ -225,7 +225,7 @@ def _table_rows(table: ElementTree.Element) -> Iterator[ElementTree.Element]:
 def _cells(
     row: ElementTree.Element, above: dict[int, tuple[int, str]]
 ) -> tuple[list[str], dict[int, tuple[int, str]]]:
-    """The texts of a row, and by column what reaches into the next with how many rows are left."""
+    """The texts of a row, and by column the cells that span further rows, with the number of those rows."""
     cells: list[str] = []
     below = {column: (left - 1, text) for column, (left, text) in above.items() if left > 1}
     for cell in row:

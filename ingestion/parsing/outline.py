@@ -1,4 +1,4 @@
-"""Sections by heading: from a run of headings and paragraphs, for formats that have them."""
+"""Collects headings and paragraphs into sections."""
 
 import re
 from collections import Counter
@@ -9,16 +9,16 @@ from .tables import table_text
 
 
 def slug(heading: str) -> str:
-    """The anchor that GitHub gives a heading: lower case, no punctuation, hyphens for spaces."""
+    """The anchor that GitHub derives from a heading: lower case, no punctuation, hyphens for spaces."""
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")[:ANCHOR_CHARACTERS]
 
 
-TITLE_CHARACTERS = 80  # of a line that is a heading because it is bold
-PLACE_CHARACTERS = 4_000  # of a section: what follows in a longer one is cited by its paragraph
+TITLE_CHARACTERS = 80  # of a bold line that is a heading
+PLACE_CHARACTERS = 4_000  # of a section: the rest of a longer one is cited by paragraph
 
 
 def is_title(text: str) -> bool:
-    """Whether a bold line by itself reads like a heading."""
+    """Whether a bold line of its own reads like a heading."""
     line = text.strip()
     return (
         0 < len(line) <= TITLE_CHARACTERS
@@ -29,7 +29,7 @@ def is_title(text: str) -> bool:
 
 
 class Outline:
-    """Collects paragraphs under their headings into `contents`, and knows the path of headings to each."""
+    """Collects paragraphs under their headings into `contents`, with the path of headings to each."""
 
     def __init__(self, limits: Limits) -> None:
         self.contents = Contents(limits)
@@ -39,7 +39,7 @@ class Outline:
         self._used: Counter[str] = Counter()
         self._blocks: list[str] = []
         self._size = 0
-        self._open = False  # whether the last heading has nothing under it yet
+        self._open = False  # whether the last heading has no text yet
 
     def heading(self, level: int, text: str) -> None:
         text = one_line(text, HEADING_CHARACTERS)
@@ -68,16 +68,16 @@ class Outline:
         self.paragraph(table_text(rows))
 
     def _flush_heading(self) -> None:
-        """A heading with nothing under it is text itself."""
+        """Turn a heading without text into text."""
         if not self._blocks and self._path and self._open:
             self._blocks.append(self._path[-1][1])
 
     def close(self, ended: bool = True) -> Contents:
-        """End the section that is open; what was collected so far."""
+        """End the open section; returns the contents so far."""
         if ended:
             self._flush_heading()
         if self._blocks:
-            # The first heading is the document's title: it can be asked for, so it must be possible to quote.
+            # The first heading is the document's title: questions may be about it, so it must be quotable.
             titled = [text for _, text in self._path] == [self.first_heading] != self._blocks
             self._add([self.first_heading, *self._blocks] if titled else self._blocks)
         self._blocks = []
@@ -86,7 +86,7 @@ class Outline:
         return self.contents
 
     def _add(self, blocks: list[str]) -> None:
-        """One section, or several where it is long, each but the first cited by its first paragraph."""
+        """Add one section, or several if it is long; all but the first are cited by their first paragraph."""
         part: list[str] = []
         place, size = self._anchor, 0
         for number, block in enumerate(blocks, 1):
@@ -100,7 +100,7 @@ class Outline:
         self.contents.add(place[:ANCHOR_CHARACTERS], None, self._heading(), "\n\n".join(part))
 
     def _heading(self) -> str:
-        # The first heading of the first level is the document's title, which every passage carries anyway.
+        # The first heading of the first level is the document's title, which every passage has anyway.
         path = [text for _, text in self._path]
         if len(path) > 1 and path[0] == self.first_heading:
             path = path[1:]

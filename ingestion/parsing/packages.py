@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 from .formats import DAMAGED
 from .sections import Unreadable
 
-# What reading a damaged one raises: a broken archive, a missing part, broken XML, an unknown compression.
+# Exceptions of damaged packages: broken archive, missing part, broken XML, unknown compression.
 DAMAGE = (
     zipfile.BadZipFile,
     KeyError,
@@ -22,7 +22,7 @@ DAMAGE = (
 
 @contextmanager
 def open_package(path: Path) -> Iterator[zipfile.ZipFile]:
-    """The package, to read parts of. What is wrong with it, or with a part, becomes Unreadable."""
+    """Open a package. Errors in it, or in one of its parts, become Unreadable."""
     try:
         with zipfile.ZipFile(path) as package:
             yield package
@@ -31,10 +31,10 @@ def open_package(path: Path) -> Iterator[zipfile.ZipFile]:
 
 
 def xml_part(package: zipfile.ZipFile, name: str) -> ElementTree.Element:
-    """A part of the package. Raises KeyError where it is missing."""
+    """A part of the package. Raises KeyError if it is missing."""
     return ElementTree.fromstring(package.read(name))  # noqa: S314 - expat stops entity bombs; memory is limited
 
 
 def optional_xml_part(package: zipfile.ZipFile, name: str) -> ElementTree.Element:
-    """A part of the package; an element without content where it is missing."""
+    """A part of the package; an empty element if it is missing."""
     return xml_part(package, name) if name in package.namelist() else ElementTree.Element("none")

@@ -1,4 +1,4 @@
-"""PDF: text page by page, read from pictures where a page is one, and pages as images."""
+"""PDF: text page by page, text recognition for scanned pages, and pages as images."""
 
 import io
 import itertools
@@ -23,13 +23,13 @@ from .pdf_lines import (
 from .sections import HEADING_CHARACTERS, Contents, Limits, Progress, Unreadable, one_line
 
 IMAGE_SCALE = 110 / 72
-IMAGE_SIDE = 2_000  # pixels; pages may claim to be as large as a house
+IMAGE_SIDE = 2_000  # pixels; pages may claim any size
 SCAN_SIDE = 4_000
-SCAN_LETTERS = 20  # a page with fewer, most of which is a picture, is a scan
+SCAN_LETTERS = 20  # a page with fewer letters that is mostly a picture is a scan
 SCAN_SHARE = 0.3  # of the page
-DRAWN_SHAPES = 20  # letters drawn as shapes are many of them
+DRAWN_SHAPES = 20  # a page with more shapes than this has letters drawn as shapes
 MAX_BOOKMARKS = 10_000
-DEPTH = 3  # of pictures within forms
+DEPTH = 3  # of pictures nested in forms
 NOTHING_READ = "No text was found on the scanned pages, or it is too faint or blurred to be read."
 WHAT = "The pages are scanned images"
 
@@ -77,7 +77,7 @@ def read(path: Path, limits: Limits, progress: Progress) -> Contents:
 
 
 def _bookmarks(document: pypdfium2.PdfDocument) -> Bookmarks:
-    """The bookmarks that lead to a page; a file may hold any number of them."""
+    """The bookmarks that lead to a page, up to a limit."""
     found: dict[int, list[tuple[int, str]]] = {}
     try:
         for bookmark in itertools.islice(document.get_toc(), MAX_BOOKMARKS):
@@ -92,7 +92,7 @@ def _bookmarks(document: pypdfium2.PdfDocument) -> Bookmarks:
 
 
 def render(path: Path, number: int) -> bytes:
-    """Page `number` (from 1) as a PNG of about 110 dots an inch. Raises Unreadable where there is none."""
+    """Page `number` (from 1) as a PNG of about 110 dots per inch. Raises Unreadable if there is none."""
     document = open_pdf(path)
     if not 1 <= number <= len(document):
         raise Unreadable("The file has no such page.")
@@ -104,7 +104,8 @@ def render(path: Path, number: int) -> bytes:
 
 
 def _page(document: pypdfium2.PdfDocument, number: int) -> tuple[list[Line], bool]:
-    """The page's lines, and whether it is a scan. Raises DecompressionBombError for one too large to draw."""
+    """The page's lines, and whether it is a scan. Raises DecompressionBombError if it is too large to
+    render."""
     try:
         page = document[number]
         lines = lines_of(page)
@@ -119,7 +120,7 @@ def _page(document: pypdfium2.PdfDocument, number: int) -> tuple[list[Line], boo
 
 
 def _check_pixels(page: pypdfium2.PdfPage) -> None:
-    """Raise DecompressionBombError for pictures that a page of a few bytes may take half a minute to draw."""
+    """Raise DecompressionBombError for pictures that would take very long to render."""
     pixels = 0
     for picture in page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=DEPTH):
         columns, rows = picture.get_px_size()
@@ -129,7 +130,7 @@ def _check_pixels(page: pypdfium2.PdfPage) -> None:
 
 
 def _pictured(page: pypdfium2.PdfPage, wordless: bool) -> bool:
-    """Whether pictures cover a good part of the page; where it has no words, whether it shows anything."""
+    """Whether pictures cover much of the page; for a page without words, whether it shows anything."""
     width, height = page.get_size()
     covered = 0.0
     shapes = 0
@@ -154,7 +155,7 @@ def _recognise(
     limits: Limits,
     progress: Progress,
 ) -> None:
-    """Put what is read in pictures in the place of scanned pages' lines."""
+    """Replace the lines of scanned pages by recognised text."""
     if reason := ocr.why_not(limits.ocr_languages, WHAT):
         if any(pages):
             return  # the other pages can be read

@@ -1,4 +1,4 @@
-"""Where each character of a PDF's page stands on its image."""
+"""The position of each character of a PDF page on its image."""
 
 import ctypes
 from pathlib import Path
@@ -14,10 +14,10 @@ MOST_CHARACTERS = 50_000
 
 
 def characters(path: Path, number: int) -> dict[str, Any]:
-    """`{"width", "height", "text", "boxes"}` of page `number` (from 1), as it is drawn: turned, and cropped.
+    """`{"width", "height", "text", "boxes"}` of page `number` (from 1) as rendered: rotated and cropped.
 
-    `boxes` has left, top, right and bottom of each character: as wide as its place in the line, from the top
-    of its ink down to where letters like p end. Raises Unreadable.
+    `boxes` has left, top, right and bottom of each character: as wide as its advance, from the top of its ink
+    to the descender line. Raises Unreadable.
     """
     document = open_pdf(path)
     if not 1 <= number <= len(document):

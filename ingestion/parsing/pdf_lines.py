@@ -1,4 +1,4 @@
-"""The lines of a page of a PDF; the rows of its tables are lines that name their columns."""
+"""The lines of a PDF page; rows of tables are lines that name their columns."""
 
 import ctypes
 import itertools
@@ -25,15 +25,15 @@ from .tables import table_lines
 FONT_NAME_BYTES = 200
 LINE_CHARACTERS = 20_000
 WORD = re.compile(r"\S+")
-MOST_WORDS = 5_000  # on a page on which tables are looked for
+MOST_WORDS = 5_000  # on a page that is searched for tables
 MOST_OBJECTS = 5_000
 MAX_RECTANGLES = 500
 LEAST_RULES = 3  # between the rows of a table
-GAP = 0.7  # of the line's height: what may keep columns apart
+GAP = 0.7  # of the line's height: a gap that may separate columns
 THIN = 2.5  # points: a thinner rectangle is a line
 BOLD_WEIGHT = 600
-# PDFium gives a hyphen at the end of a line as U+0002 or U+FFFE, also where it has joined that line with the
-# next one (columns). In lines it is this character until `_without_hyphenation` decides what it was.
+# PDFium returns a hyphen at the end of a line as U+0002 or U+FFFE, even if it has joined that line with the
+# next (columns). In lines it is this character until `_without_hyphenation` resolves it.
 BREAK = "\U000f00ad"
 BROKEN_LINE = re.compile(r"[\x02\ufffe\xad](?=\s*\Z)|(?<=\w)[\x02\ufffe](?=\w)")
 BROKEN_WORD = re.compile(rf"\b(\w++){BREAK}(?=(\w++))")
@@ -42,10 +42,10 @@ COMPOUND = re.compile(r"\b\w++-\w++")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a page, with the size in which its first letter is drawn.
+    """A line of a page, with the font size of its first letter.
 
-    `whole` is a row of a table or recognised text: never a heading, never joined with its neighbours.
-    `level` is that of the bookmark which points to the line; the size is 0 where only the bookmark is there.
+    `whole` is a row of a table or recognised text: never a heading, never joined with its neighbours. `level`
+    is that of the bookmark that points to the line; the size is 0 for a line that only the bookmark provides.
     """
 
     text: str
@@ -56,7 +56,7 @@ class Line:
 
 
 def lines_of(page: pypdfium2.PdfPage) -> list[Line]:
-    """The lines in the order of the text, with each table in the place of its first line."""
+    """The lines in the order of the text, with each table at the position of its first line."""
     textpage = page.get_textpage()
     try:
         text = textpage.get_text_range()
@@ -72,7 +72,7 @@ def lines_of(page: pypdfium2.PdfPage) -> list[Line]:
 
 
 def _lines(textpage: pypdfium2.PdfTextPage, text: str) -> Iterator[tuple[int, Line]]:
-    """Each line with the place where it starts."""
+    """Each line with its start position."""
     position = 0
     for raw in text.split("\r\n"):
         start = position
@@ -86,13 +86,14 @@ def _lines(textpage: pypdfium2.PdfTextPage, text: str) -> Iterator[tuple[int, Li
 
 
 def _character(textpage: pypdfium2.PdfTextPage, place: int) -> int:
-    """PDFium's number of the character at this place of the text, which lacks those without a meaning."""
+    """PDFium's index of the character at this position of the text, which omits characters without
+    meaning."""
     index = int(pdfium.FPDFText_GetCharIndexFromTextIndex(textpage.raw, place))
     return index if index >= 0 else place
 
 
 def _size(textpage: pypdfium2.PdfTextPage, index: int) -> float:
-    """The size in which a character is drawn: many programs set size 1 and scale the text."""
+    """The rendered size of a character: many programs set size 1 and scale the text."""
     size = float(pdfium.FPDFText_GetFontSize(textpage.raw, index))
     matrix = pdfium.FS_MATRIX()
     if pdfium.FPDFText_GetMatrix(textpage.raw, index, matrix):
@@ -101,7 +102,7 @@ def _size(textpage: pypdfium2.PdfTextPage, index: int) -> float:
 
 
 def _gap(textpage: pypdfium2.PdfTextPage, lines: list[tuple[int, Line]]) -> Iterator[bool]:
-    """For each line whether it has a gap: far quicker to know than where its words are."""
+    """Whether each line has a gap, which is far faster to compute than the positions of its words."""
     box = tuple(ctypes.c_double() for _ in range(4))  # left, top, right, bottom
     for start, line in lines:
         spans, height = [], 0.0
@@ -139,7 +140,7 @@ def _words(textpage: pypdfium2.PdfTextPage, text: str, lines: list[tuple[int, Li
 
 
 def _rules(page: pypdfium2.PdfPage) -> list[Rule]:
-    """Horizontal edges of what is drawn: lines, and the borders of boxes."""
+    """Horizontal edges of drawings: lines, and the borders of boxes."""
     found = []
     left, bottom, right, top = (ctypes.c_float() for _ in range(4))
     for index in range(min(pdfium.FPDFPage_CountObjects(page.raw), MOST_OBJECTS)):
@@ -155,7 +156,7 @@ def _rules(page: pypdfium2.PdfPage) -> list[Rule]:
 
 
 def _with_tables(lines: list[tuple[int, Line]], found: list[Table]) -> Iterator[Line]:
-    """The lines, with those that make a table replaced by its rows."""
+    """The lines, with those of a table replaced by its rows."""
     table_of = {number: table for table in found for number in table.lines}
     told: set[int] = set()
     for number, (_, line) in enumerate(lines):
@@ -167,24 +168,24 @@ def _with_tables(lines: list[tuple[int, Line]], found: list[Table]) -> Iterator[
             yield from (Line(row, line.size, whole=True) for row in table_lines(table.rows, table.named))
 
 
-EDGE_LINES = 2  # at the top and at the foot, where running titles and page numbers stand
+EDGE_LINES = 2  # at the top and bottom, which may be running titles and page numbers
 EDGE_SHARE = 0.6  # of the pages on which a line must appear to be boilerplate
-HEADING_SCALE = 1.12  # of the size of the text around
+HEADING_SCALE = 1.12  # of the size of the surrounding text
 BOLD_HEADING_SCALE = 1.02  # the same for a bold line
-BOLD_HEADING_LINES = 2  # a bold line of the text's own size is a heading where at most so many are together
-BOLD_SHARE = 0.3  # and not more of the text is bold
+BOLD_HEADING_LINES = 2  # a bold line of normal size is a heading if at most this many are together
+BOLD_SHARE = 0.3  # and at most this share of the text is bold
 HEADING_LINE = 120
 FULL_LINE = 0.72  # of the widest usual line: a shorter one ends its paragraph
 SHORT_LINE = 40  # never joined with the next
 MAX_MARKS = 100  # bookmarks of a page
-MARKED_LINES = 3  # a bookmark's title may go over so many lines
+MARKED_LINES = 3  # the most lines of a bookmark's title
 BULLET = re.compile(r"^(?:[•◦▪‣–*-]|\(?\d{1,2}[.)]|[a-z]\))\s")
 NUMBERED = re.compile(r"^(?:chapter|section|part|appendix|annex)?[\d.ivx]+(?=[^\d.ivx])", re.IGNORECASE)
-Bookmarks = Mapping[int, Sequence[tuple[int, str]]]  # level and title, by the number of the page from 1
+Bookmarks = Mapping[int, Sequence[tuple[int, str]]]  # level and title, by page number from 1
 
 
 def without_boilerplate(pages: list[list[Line]]) -> list[list[Line]]:
-    """The pages without lines that stand at the edge of most of them, but for their numbers."""
+    """The pages without lines that repeat at the edge of most of them, apart from their numbers."""
     if len(pages) < 3:
         return pages
     seen = Counter(key for lines in pages for key in {_shape(line) for line in _edges(lines)})
@@ -205,7 +206,7 @@ def _shape(line: Line) -> str:
 
 
 def sections_of(pages: list[list[Line]], bookmarks: Bookmarks | None = None) -> Iterator[Section]:
-    """One section for each heading on each page; a heading goes on over the page's end."""
+    """One section for each heading on each page; a heading also applies to the next page."""
     plain = [line for lines in pages for line in lines if not line.whole]
     sizes = [line.size for line in plain for _ in range(0, len(line.text), 20)]
     body = median(sizes) if sizes else 0
@@ -231,17 +232,17 @@ def sections_of(pages: list[list[Line]], bookmarks: Bookmarks | None = None) -> 
                 f"page={number}", number, heading, _without_hyphenation(_paragraphs(run, full), compounds)
             )
             pending = []
-        if pending and pending[0].size:  # a heading without text under it is still text of this page
+        if pending and pending[0].size:  # a heading without text is text of this page
             yield Section(f"page={number}", number, "", pending[0].text)
 
 
 def _with_bookmarks(lines: list[Line], bookmarks: Sequence[tuple[int, str]]) -> list[Line]:
-    """The lines, of which those that bookmarks name know their level; other bookmarks come first."""
+    """The lines with the levels of bookmarks that name them; other bookmarks come first."""
     if not bookmarks:
         return lines
     keys = ["" if line.whole else _key(line.text) for line in lines]
     unseen = []
-    marked: dict[int, tuple[int, int]] = {}  # by the first line: how many lines, and the level
+    marked: dict[int, tuple[int, int]] = {}  # by first line: the number of lines, and the level
     for level, title in bookmarks[:MAX_MARKS]:
         wanted = _key(title)
         for start, first in enumerate(keys):
@@ -264,20 +265,20 @@ def _with_bookmarks(lines: list[Line], bookmarks: Sequence[tuple[int, str]]) -> 
 
 
 def _key(text: str) -> str:
-    """A heading's letters and digits, without the number before it, which bookmarks often lack."""
+    """A heading's letters and digits, without its number, which bookmarks often lack."""
     key = NUMBERED.sub("", "".join(text.split()))
     return "".join(filter(str.isalnum, key)).casefold()
 
 
 def _outranks(line: Line, other: Line) -> bool:
-    """Whether a heading stands above another one: bookmarks above what only looks like a heading."""
+    """Whether a heading ranks above another one: bookmarks above lines that look like headings."""
     if line.level is not None or other.level is not None:
         return line.level is not None and (other.level is None or line.level < other.level)
     return line.size > other.size * 1.02
 
 
 def _headings(lines: list[Line], body: float, full: float, some_bold: bool) -> list[bool]:
-    """For each line whether it is a heading: bookmarked, larger than the text, or bold and by itself."""
+    """Whether each line is a heading: bookmarked, larger than the text, or bold and separate."""
     found = []
     for line in lines:
         scale = BOLD_HEADING_SCALE if line.bold else HEADING_SCALE
@@ -299,7 +300,7 @@ def _headings(lines: list[Line], body: float, full: float, some_bold: bool) -> l
 
 
 def _runs(lines: list[Line], headings: list[bool]) -> Iterator[tuple[bool, list[Line]]]:
-    """Neighbouring lines that are headings of one size, or text; a bookmarked heading is alone."""
+    """Runs of adjacent lines: headings of one size, or text; a bookmarked heading is a run of its own."""
     run: list[Line] = []
     run_heading = False
     for line, heading in zip(lines, headings, strict=True):
@@ -320,7 +321,7 @@ def _widest(lines: list[Line]) -> int:
 
 
 def _paragraphs(lines: list[Line], full: float) -> str:
-    """Lines joined to paragraphs; those shorter than `full` (rows, ends of paragraphs) stay alone."""
+    """Lines joined to paragraphs; lines shorter than `full` (rows, ends of paragraphs) are not continued."""
     text = ""
     previous, size = "", 0.0
     for line in lines:
@@ -340,9 +341,9 @@ def _paragraphs(lines: list[Line], full: float) -> str:
 
 
 def _without_hyphenation(text: str, compounds: set[str]) -> str:
-    """The text with the words whole that the ends of lines had broken.
+    """The text with words joined that line ends had split.
 
-    A hyphen is kept where the document writes the word with one elsewhere, and before digits and names.
+    A hyphen is kept if the document has the word with a hyphen elsewhere, and before digits and names.
     """
 
     def joined(match: re.Match[str]) -> str:

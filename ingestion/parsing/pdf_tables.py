@@ -1,7 +1,7 @@
-"""Tables on a page of a PDF, by the places of its words and of the lines drawn between them.
+"""Finds tables on a PDF page by the positions of words and of the lines between them.
 
-A PDF has no tables, only words and lines. What is found here is certain: columns are kept apart by white
-space that goes through all rows. Everything else stays text.
+A PDF has no tables, only words and lines. A table is recognised only if white space through all rows
+separates its columns; everything else remains text.
 """
 
 import math
@@ -15,18 +15,18 @@ from .tables import is_number
 
 NEAR = 4.0  # points between edges of lines that belong together
 SAME_HEIGHT = 3.0  # between the middles of words on one line
-WIDTH = 60.0  # of a line between two rows, at the least
+WIDTH = 60.0  # least width of a line between two rows
 EM = 1 / 0.72  # of the height of a capital
-RULED_GUTTER, GUTTER = 0.7, 1.1  # least white space between columns, in em, with lines and without
-PITCH = 2.6  # em between rows that no line keeps apart
-ROWS = 3  # without lines
-CELL_CHARACTERS = 28  # a column of longer ones is text; one such is allowed
-MARKERS = 3  # characters of a bullet or a number of a list
+RULED_GUTTER, GUTTER = 0.7, 1.1  # least white space between columns in em, with and without drawn lines
+PITCH = 2.6  # em between rows without drawn lines
+ROWS = 3  # least number of rows without drawn lines
+CELL_CHARACTERS = 28  # a column with longer cells is text; one such column is allowed
+MARKERS = 3  # characters of a bullet or a list number
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word, its box in points from the page's lower left corner, and the line of text it stands in."""
+    """A word, its box in points from the page's lower left corner, and the number of its line."""
 
     text: str
     left: float
@@ -56,7 +56,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """Cells by row, whether the first row names the columns, and the lines of text that it is made of."""
+    """Cells by row, whether the first row names the columns, and the lines of text that the table covers."""
 
     rows: list[list[str]]
     named: bool
@@ -78,13 +78,13 @@ def tables(words: Sequence[Word], rules: Iterable[Rule]) -> list[Table]:
 
 
 def _certain(table: Table, words: Sequence[Word]) -> bool:
-    """Whether no word of its lines was left out."""
+    """Whether the table has every word of its lines."""
     size = sum(len(cell.replace(" ", "")) for row in table.rows for cell in row)
     return size == sum(len(word.text) for word in words if word.line in table.lines)
 
 
 def _groups(rules: Iterable[Rule]) -> Iterator[list[Rule]]:
-    """Lines of the same width one above the other, each after joining what was drawn cell by cell."""
+    """Groups of lines of the same width above each other, after joining lines drawn cell by cell."""
     joined: list[Rule] = []
     for rule in sorted(rules, key=lambda rule: (-round(rule.height), rule.left)):
         last = joined[-1] if joined else None
@@ -110,7 +110,7 @@ def _groups(rules: Iterable[Rule]) -> Iterator[list[Rule]]:
 
 
 def _ruled(words: Sequence[Word], group: list[Rule], em: float) -> Iterator[Table]:
-    """Tables between the lines: neighbouring bands in which the same white space keeps columns apart."""
+    """Tables between drawn lines: adjacent bands with the same white space between columns."""
     left, right = group[0].left - NEAR, group[0].right + NEAR
     run = _Run(RULED_GUTTER * em)
     for above, below in pairwise(group):
@@ -124,7 +124,7 @@ def _ruled(words: Sequence[Word], group: list[Rule], em: float) -> Iterator[Tabl
 
 
 def _aligned(words: Sequence[Word], em: float) -> Iterator[Table]:
-    """Tables without lines: rows one below the other whose columns stand apart everywhere."""
+    """Tables without drawn lines: adjacent rows whose columns are separate everywhere."""
     run = _Run(GUTTER * em, ruled=False)
     for row in _visual_lines(words):
         near = not run.bands or run.bands[-1][0].middle - row[0].middle < PITCH * em
@@ -136,7 +136,7 @@ def _aligned(words: Sequence[Word], em: float) -> Iterator[Table]:
 
 
 class _Run:
-    """Rows from the top, as long as white space goes through all of them."""
+    """Rows from the top, as long as white space runs through all of them."""
 
     def __init__(self, gutter: float, ruled: bool = True) -> None:
         self.bands: list[list[Word]] = []
@@ -146,7 +146,7 @@ class _Run:
         self._left, self._right = math.inf, -math.inf
 
     def takes(self, band: list[Word]) -> bool:
-        """Add the row, if columns stay apart with it."""
+        """Add the row if the columns remain separate."""
         if not band:
             return False
         left = min(self._left, *(word.left for word in band))
@@ -171,7 +171,7 @@ class _Run:
 
 
 def _cells(band: list[Word], gutters: list[Span]) -> list[str]:
-    """The texts between the gutters, in the direction in which the script is read."""
+    """The texts between the gutters, in the reading direction of the script."""
     columns: list[list[Word]] = [[] for _ in range(len(gutters) + 1)]
     backwards = _from_the_right(band)
     for line in _visual_lines(band):
@@ -197,7 +197,7 @@ def _visual_lines(words: Iterable[Word]) -> list[list[Word]]:
 
 
 def _free(band: Sequence[Word], least: float) -> list[Span]:
-    """White space in a row, also before its first word and after its last: a cell may be empty."""
+    """White space in a row, including before its first and after its last word: a cell may be empty."""
     spans: list[Span] = []
     end = -math.inf
     for word in sorted(band, key=lambda word: word.left):
@@ -208,7 +208,7 @@ def _free(band: Sequence[Word], least: float) -> list[Span]:
 
 
 def _common(first: list[Span], second: list[Span], least: float) -> list[Span]:
-    """What is white in both, from left to right like each of them."""
+    """The white space common to both, from left to right."""
     both = []
     place = other = 0
     while place < len(first) and other < len(second):
@@ -223,7 +223,7 @@ def _common(first: list[Span], second: list[Span], least: float) -> list[Span]:
 
 
 def _like_cells(rows: list[list[str]]) -> bool:
-    """Whether these are cells: not the columns of a newspaper, and not a list with its bullets."""
+    """Whether these are cells, and not newspaper columns or a bulleted list."""
     columns = [[cell for cell in column if cell] for column in zip(*rows, strict=True)]
     if min(map(len, columns)) < 2 or any(not row[0] for row in rows):
         return False
@@ -234,7 +234,7 @@ def _like_cells(rows: list[list[str]]) -> bool:
 
 
 def _named(run: list[list[Word]], rows: list[list[str]]) -> bool:
-    """Whether the first row names the columns: in bold above plain ones, or in words above numbers."""
+    """Whether the first row names the columns: bold above plain cells, or words above numbers."""
     if all(word.bold for word in run[0]):
         return not all(word.bold for band in run[1:] for word in band)
     return any(

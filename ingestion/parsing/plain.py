@@ -1,4 +1,4 @@
-"""Plain text and CSV: cited by line or by range of cells where they are long."""
+"""Plain text and CSV; long files are cited by line or by cell range."""
 
 import csv
 import itertools
@@ -15,7 +15,7 @@ SAMPLE_LINES = 50
 SAMPLE_CHARACTERS = 20_000
 LONGEST_CELL = 1_000_000
 DELIMITERS = ",;\t|"
-HINT = "sep="  # Excel's first line, where it is told which character separates
+HINT = "sep="  # Excel's first line, which names the delimiter
 
 
 def read_text(path: Path, limits: Limits) -> Contents:
@@ -40,7 +40,7 @@ def read_text(path: Path, limits: Limits) -> Contents:
 
 
 def read_csv(path: Path, limits: Limits) -> Contents:
-    """Rows with the names of their columns; a quotation mark that is never closed is a sign like others."""
+    """Rows with the names of their columns; an unclosed quotation mark counts as a normal character."""
     encoding = encoding_of_file(path)
     delimiter, skipped = _delimiter(path, encoding)
     for quoted, longest in ((True, CELL_CHARACTERS), (False, LONGEST_CELL)):
@@ -60,7 +60,7 @@ def read_csv(path: Path, limits: Limits) -> Contents:
 
 
 def _delimiter(path: Path, encoding: str) -> tuple[str, int]:
-    """What separates the cells, and how many lines to skip for having been told so."""
+    """The delimiter, and the number of lines to skip that only declare it."""
     with path.open(encoding=encoding, errors="replace", newline="") as file:
         sample = file.read(SAMPLE_CHARACTERS).replace("\x00", "").splitlines(keepends=True)[:SAMPLE_LINES]
     if sample and sample[0].lower().startswith(HINT) and len(sample[0].strip()) == len(HINT) + 1:
@@ -69,7 +69,7 @@ def _delimiter(path: Path, encoding: str) -> tuple[str, int]:
 
 
 def _fit(sample: list[str], delimiter: str) -> float:
-    """How well the lines fall into rows of one length; 0 where they do not at all."""
+    """How well the lines split into rows of equal length; 0 if not at all."""
     widths = Counter(_widths(sample, delimiter))
     if not widths:
         return 0

@@ -1,6 +1,6 @@
-"""Has a child read a file, and turns whatever happens to it into sections or into a reason.
+"""Reads a file in a child process and returns sections, or the reason why it is unreadable.
 
-Uses no more of Django than its settings.
+Uses only Django's settings.
 """
 
 import contextlib
@@ -27,13 +27,13 @@ FAILED = "The file could not be read: it is damaged, or built in a way that its 
 IMAGE_SECONDS = 30
 IMAGE_BYTES = 30_000_000
 CHARACTERS_BYTES = 5_000_000
-LINE_BYTES = 8  # of JSON for one character, at the most
-AT_ONCE = threading.BoundedSemaphore(2)  # children drawing pages
+LINE_BYTES = 8  # most bytes of JSON for one character
+AT_ONCE = threading.BoundedSemaphore(2)  # children that render pages
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A file as read. `title` may be empty, `language` is a text-search configuration."""
+    """The result of reading a file. `title` may be empty; `language` is a text search configuration."""
 
     title: str
     language: str
@@ -42,7 +42,7 @@ class Reading:
 
 
 class Interrupted(Exception):
-    """Another thread has ended the reading; nothing is wrong with the file."""
+    """Another thread stopped the reading; the file is not at fault."""
 
 
 class Stoppable(Protocol):
@@ -52,7 +52,7 @@ class Stoppable(Protocol):
 
 
 class Interruption:
-    """Ends a reading from another thread, by ending what it waits for."""
+    """Stops a reading from another thread, by stopping what it waits for."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -72,7 +72,7 @@ class Interruption:
 
     @contextlib.contextmanager
     def ending(self, awaited: Stoppable) -> Iterator[None]:
-        """End what is awaited if it is requested before the block ends. Raises Interrupted then."""
+        """Stop `awaited` if an interruption is requested within the block, and raise Interrupted."""
         with self._lock:
             self._awaited = awaited
         try:
@@ -87,10 +87,8 @@ class Interruption:
 def read(
     path: Path, ending: str, on_progress: Callable[[int, int], None], interruption: Interruption | None = None
 ) -> Reading:
-    """Read a file of the format that `ending` (".pdf") names.
-
-    Raises Unreadable, FileNotFoundError, and Interrupted.
-    """
+    """Read a file of the format of the extension `ending` (".pdf"). Raises Unreadable, FileNotFoundError, and
+    Interrupted."""
     path.stat()
     interruption = interruption or Interruption()
     sizes = (
@@ -120,7 +118,7 @@ def read(
 
 
 def render(path: Path, page: int) -> bytes:
-    """A page (from 1) of a PDF as PNG. Raises Unreadable where there is none."""
+    """A page (from 1) of a PDF as PNG. Raises Unreadable if there is none."""
     with AT_ONCE, _child("render", path, IMAGE_SECONDS, [str(page)]) as child:
         image = child.output.read(IMAGE_BYTES)
     if not image.startswith(b"\x89PNG"):
@@ -129,7 +127,7 @@ def render(path: Path, page: int) -> bytes:
 
 
 def characters(path: Path, page: int) -> bytes:
-    """JSON of where the characters of a page (from 1) stand. Raises Unreadable where there is none."""
+    """JSON with the positions of a page's characters (pages from 1). Raises Unreadable if there is none."""
     with AT_ONCE, _child("characters", path, IMAGE_SECONDS, [str(page)]) as child:
         told = child.output.read(CHARACTERS_BYTES)
     if not told.startswith(b'{"width"') or not told.endswith(b"\n"):
@@ -138,7 +136,7 @@ def characters(path: Path, page: int) -> bytes:
 
 
 def _lines(output: IO[bytes], limit: int) -> Iterator[bytes]:
-    """Whole lines, up to `limit` bytes of them in all."""
+    """Complete lines, up to `limit` bytes in total."""
     while limit > 0 and (line := output.readline(limit)):
         limit -= len(line)
         if line.endswith(b"\n"):
@@ -147,7 +145,7 @@ def _lines(output: IO[bytes], limit: int) -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def _child(command: str, path: Path, seconds: float, arguments: Sequence[str]) -> Iterator[Child]:
-    """A child at work. It is gone when the block ends, and its death is Unreadable, in words."""
+    """A running child, ended with the block. Its crash raises Unreadable with a message."""
     processor_seconds = int(max(seconds, settings.OCR_SECONDS)) + 1
     limits = [str(settings.READING_MEMORY_BYTES), str(processor_seconds)]
     with workspace() as folder, forked([command, str(path), *limits, *arguments], folder, seconds) as child:
@@ -160,11 +158,11 @@ def _child(command: str, path: Path, seconds: float, arguments: Sequence[str]) -
 
 
 def _death(child: Child) -> str:
-    """Why the child did not answer, or "" where it ended by itself."""
-    child.output.close()  # one that still writes gets a broken pipe instead of waiting for ever
+    """Why the child did not finish; empty if it ended by itself."""
+    child.output.close()  # a child that still writes gets a broken pipe instead of blocking for ever
     status = child.wait()
     if child.expired or -status == signal.SIGXCPU:
         return TOO_SLOW.format(seconds=child.seconds)
-    if -status in (signal.SIGABRT, signal.SIGKILL):  # out of memory, seen by a library or by the kernel
+    if -status in (signal.SIGABRT, signal.SIGKILL):  # out of memory, detected by a library or by the kernel
         return TOO_MUCH_MEMORY.format(megabytes=settings.READING_MEMORY_BYTES / 1_000_000)
     return ""

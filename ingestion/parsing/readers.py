@@ -1,4 +1,4 @@
-"""The reader of each family of formats, loaded when a file of its kind is read."""
+"""The reader of each family of formats, imported when a file of its kind is read."""
 
 from importlib import import_module
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 from .formats import FORMATS, check
 from .sections import Contents, Limits, Progress
 
-# Libraries take longer to load than most files to read.
+# Importing the libraries takes longer than reading most files.
 READERS = {
     "pdf": ("pdf", "read"),
     "image": ("ocr", "read"),
@@ -29,13 +29,13 @@ READERS = {
     "json": ("records", "read"),
     "text": ("plain", "read_text"),
 }
-# Readers that report how far they are: PDFs, pictures, and what may hold such files.
+# Readers that report progress: PDFs, pictures, and formats that may contain such files.
 REPORTING = frozenset(["pdf", "image", "mail", "outlook", "archive"])
 BY_ENDING = frozenset(["old"])  # readers of several formats
 
 
 def read_file(path: Path, ending: str, limits: Limits, progress: Progress) -> Contents:
-    """Check the file and read it with the reader for its ending. Raises Unreadable."""
+    """Check the file and read it with the reader for its extension. Raises Unreadable."""
     kind = FORMATS[ending]
     check(path, kind, limits)
     module, function = READERS[kind.family]
@@ -45,5 +45,5 @@ def read_file(path: Path, ending: str, limits: Limits, progress: Progress) -> Co
 
 
 def load(name: str) -> Any:
-    """Load one of the modules beside this one. Raises ImportError."""
+    """Import one of the modules in this package. Raises ImportError."""
     return import_module(f"{__package__}.{name}")

@@ -1,4 +1,4 @@
-"""JSON by record: an object of a list, wherever the list stands, or a line of a file of records."""
+"""JSON by record: the objects of a list anywhere in the document, or the lines of a JSON Lines file."""
 
 import itertools
 import json
@@ -12,16 +12,16 @@ from .sections import Contents, Limits, Unreadable, anchor, one_line
 
 DEEPEST = 60
 LINE_CHARACTERS = 200
-NAMES = ("title", "name", "label", "subject", "question", "id")  # of fields that say what a record is
+NAMES = ("title", "name", "label", "subject", "question", "id")  # fields that name a record
 NAME_CHARACTERS = 120
-MANY = 1_000  # records; of more, short neighbours share a section
+MANY = 1_000  # with more records, short adjacent ones share a section
 SHORT = 300
 TOO_DEEP = "The file is not valid JSON, or nested too deeply."
 SPACE = re.compile(r"[\s,]*")
 
 
 def read(path: Path, limits: Limits) -> Contents:
-    """A JSON document, or JSON values one after the other; the numbers of records count from 1."""
+    """A JSON document, or a sequence of JSON values; the numbers of records start at 1."""
     text = decode(path.read_bytes()).strip().lstrip("\ufeff")
     contents = Contents(limits)
     collector = _Collector(contents)
@@ -44,7 +44,8 @@ def read(path: Path, limits: Limits) -> Contents:
 
 
 def _values(text: str, start: int, end: str) -> Iterator[Any]:
-    """Values one at a time, up to the bracket `end`, after which nothing may follow, or the text's end."""
+    """Values one at a time, up to the closing bracket `end`, after which nothing may follow, or to the end of
+    the text."""
     decoder = json.JSONDecoder()
     while True:
         start = SPACE.match(text, start).end()  # type: ignore[union-attr]
@@ -65,7 +66,7 @@ class _Collector:
         self._first = ""
 
     def whole(self, value: Any) -> None:
-        """One value: its lists of objects become records, under the path that leads to them."""
+        """One value: its lists of objects become records under the path that leads to them."""
         if isinstance(value, dict):
             title = value.get("title")
             self._contents.title = one_line(title, 200) if isinstance(title, str) else ""
@@ -80,7 +81,7 @@ class _Collector:
                 self.records(_numbered(group), path)
 
     def records(self, values: Iterator[tuple[str, str, Any]], path: str) -> None:
-        """Each its number or key, its name where it has one, and itself."""
+        """Each record with its number or key, and its name if it has one."""
         label = ""
         for count, (label, name, value) in enumerate(values):
             text = "\n".join(_lines(_leaves(value, "", 0)))
@@ -122,7 +123,7 @@ def _name(record: Any) -> str:
 
 
 def _part(value: Any, name: str, rest: list[str], groups: list[tuple[str, Any]], depth: int) -> None:
-    """Set lists of objects, and objects of objects, apart from all other values."""
+    """Separate lists of objects, and objects of objects, from all other values."""
     items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     several = len(items) >= (2 if isinstance(value, dict) else 1)
     if depth > DEEPEST:
@@ -137,7 +138,7 @@ def _part(value: Any, name: str, rest: list[str], groups: list[tuple[str, Any]],
 
 
 def _lines(pairs: Iterator[str]) -> Iterator[str]:
-    """Lines of "path: value", neighbouring short ones joined."""
+    """Lines of "path: value"; short adjacent ones are joined."""
     line = ""
     for pair in pairs:
         if line and len(line) + len(pair) > LINE_CHARACTERS:
@@ -150,7 +151,7 @@ def _lines(pairs: Iterator[str]) -> Iterator[str]:
 
 
 def _leaves(value: Any, name: str, depth: int) -> Iterator[str]:
-    """Every value that is no object or list, as "path: value"."""
+    """Every scalar value as "path: value"."""
     if depth > DEEPEST:
         raise ValueError(TOO_DEEP)
     if isinstance(value, dict):

@@ -1,4 +1,5 @@
-"""Rich text: words and tables of an RTF file, with headings by outline level or style; nothing it embeds."""
+"""Rich text: words and tables of an RTF file, with headings by outline level or style; embedded objects are
+skipped."""
 
 import codecs
 import re
@@ -27,7 +28,7 @@ CHARSETS = {
 }  # fmt: skip
 STYLE = re.compile(rb"\{\\s(\d{1,4})([^{}]{0,600})\}")
 CONTROL = re.compile(rb"\\[A-Za-z]+-?\d* ?")
-STARRED = frozenset([b"shpinst", b"shptxt"])  # text in groups that other programs may leave out
+STARRED = frozenset([b"shpinst", b"shptxt"])  # text in groups that other programs may skip
 STYLES_BYTES = 500_000
 MAX_DEPTH = 1_000
 BOLD_LEVEL = 9  # of a heading that is only a bold paragraph
@@ -36,7 +37,7 @@ TOO_DEEP = "The file's groups are nested too deeply."
 
 @dataclass(slots=True)
 class _State:
-    """What a group inherits from the one around it."""
+    """What a group inherits from its parent."""
 
     skipped: bool = False
     hidden: bool = False
@@ -46,7 +47,7 @@ class _State:
 
 
 def read(path: Path, limits: Limits) -> Contents:
-    """A rich-text file by its headings. Raises Unreadable."""
+    """A rich text file by heading. Raises Unreadable."""
     reader = _Reader(path.read_bytes(), limits)
     contents = reader.outline.close()
     contents.title = reader.title or reader.outline.first_heading
@@ -54,7 +55,7 @@ def read(path: Path, limits: Limits) -> Contents:
 
 
 class _Reader:
-    """Goes through the file once; afterwards `outline` is filled."""
+    """Parses the file in one pass into `outline`."""
 
     def __init__(self, data: bytes, limits: Limits) -> None:
         self.outline = Outline(limits)
@@ -72,7 +73,7 @@ class _Reader:
         self._in_table = False
         self._row: list[str] = []
         self._rows: list[list[str]] = []
-        self._skip = 0  # characters that stand in for the one before them
+        self._skip = 0  # characters that replace the one before them
         self._star = False
         self._fonts_at = self._title_at = 0
         self._go_through(data)
@@ -241,7 +242,7 @@ def _codec(number: int | None) -> str:
 
 
 def _levels(data: bytes) -> dict[int, int]:
-    """The levels of headings, by the numbers of their styles."""
+    """The levels of headings by style number."""
     start = data.find(b"{\\stylesheet")
     found = {}
     for match in STYLE.finditer(data, start, start + STYLES_BYTES) if start >= 0 else ():

@@ -1,4 +1,4 @@
-"""What every reader hands back, and the words in which it refuses."""
+"""What every reader returns, and the messages of unreadable files."""
 
 import re
 import unicodedata
@@ -10,7 +10,7 @@ ANCHOR_CHARACTERS = 200
 HEADING_CHARACTERS = 300
 TOO_MUCH_MEMORY = "The file needs more memory to read than is allowed ({megabytes:g} MB)."
 TITLE_CHARACTERS = 200
-# Control characters but tab and newline, lone surrogates, and marks that turn the writing direction.
+# Control characters except tab and newline, lone surrogates, and marks that change the writing direction.
 UNWANTED = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u202a-\u202e\u2066-\u2069\ufeff\u00ad]"
 )
@@ -22,7 +22,7 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Text that belongs together: (a part of) a page, slide, sheet, or what stands under a heading.
+    """Text that belongs together: (a part of) a page, slide, sheet, or the text under a heading.
 
     Paragraphs are separated by a blank line; a row of a table is a line that names its columns.
     """
@@ -34,18 +34,18 @@ class Section:
 
 
 class Progress(Protocol):
-    """Tells how far reading has come."""
+    """Receives the progress of reading."""
 
     def __call__(self, done: int, total: int) -> None:
-        """So many pages of all are done."""
+        """Report the number of finished pages out of all."""
 
     def scans(self) -> None:
-        """Pictures are read from here on, which may take much longer."""
+        """Report that images are read from now on, which may take much longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Sizes beyond which a file is refused, and the languages in which pictures of text are read."""
+    """Sizes beyond which a file is refused, and the languages for text recognition."""
 
     pages: int
     characters: int
@@ -55,7 +55,7 @@ class Limits:
 
 
 class Contents:
-    """All that a reader found; `pages` is None for formats without pages or slides."""
+    """The result of a reader; `pages` is None for formats without pages or slides."""
 
     def __init__(self, limits: Limits, title: str = "", pages: int | None = None) -> None:
         self.title = title
@@ -65,14 +65,14 @@ class Contents:
         self._most = limits.characters
 
     def add(self, section_anchor: str, page: int | None, heading: str, text: str) -> None:
-        """Keep a section, where there is text in it. Raises Unreadable where the file holds too much."""
+        """Add a section if it has text. Raises Unreadable if the file has too much text."""
         if text := clean(text).strip():
             self.check(len(text))
             self.characters += len(text)
             self.sections.append(Section(section_anchor, page, one_line(heading, HEADING_CHARACTERS), text))
 
     def add_lines(self, section_anchor: str, heading: str, lines: Iterable[str]) -> None:
-        """The same for lines that may be many: they are counted while they come."""
+        """Add lines, whose number and size are checked while they arrive."""
         kept, size = [], 0
         for line in lines:
             kept.append(line)
@@ -81,13 +81,14 @@ class Contents:
         self.add(section_anchor, None, heading, "\n".join(kept))
 
     def check(self, more: int) -> None:
-        """Raise Unreadable where that many characters more are too many."""
+        """Raise Unreadable if that many more characters exceed the limit."""
         if self.characters + more > self._most:
             raise Unreadable(f"The file holds more text than is read ({self._most:,} characters).")
 
 
 def clean(text: str) -> str:
-    """Text that PostgreSQL can store and a person can read: composed, plain newlines, no controls."""
+    """Text that PostgreSQL can store and people can read: composed, with plain newlines, without control
+    characters."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n").replace("\u2028", "\n")
     return unicodedata.normalize("NFC", UNWANTED.sub("", text))
 
@@ -97,6 +98,6 @@ def one_line(text: str, limit: int) -> str:
 
 
 def anchor(text: str) -> str:
-    """A text as part of a citation, whose own signs ([ ] and ": ") must not occur in it."""
+    """A text as part of a citation, without the characters of its syntax ([ ] and ": ")."""
     plain = one_line(text, ANCHOR_CHARACTERS).replace("[", "(").replace("]", ")")
     return re.sub(r":(?=\s|$)", "", plain)

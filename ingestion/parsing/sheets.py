@@ -1,4 +1,4 @@
-"""The values of a sheet's cells as people see them; dates are written year-month-day in every sheet."""
+"""Cell values of spreadsheets as displayed; dates are always written year-month-day."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ DECIMALS = 15
 
 
 def shown(value: Any, number_format: str) -> str:
-    """A value in its format; an error of a formula is nothing."""
+    """A value in its number format; empty for an error."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, int | float):
@@ -36,7 +36,7 @@ def shown(value: Any, number_format: str) -> str:
 
 
 def _number(value: float, number_format: str) -> str:
-    """A number with the decimals, separators and signs of its format, where that is a plain one."""
+    """A number with the decimals, separators and signs of its format, if that format is supported."""
     sections = number_format.split(";")
     section = sections[1] if value < 0 and len(sections) > 1 else sections[0]
     found = DIGITS.search(QUOTED.sub("", CURRENCY.sub("", section)))
@@ -61,7 +61,7 @@ def _plain(value: float) -> str:
 
 
 def _around(section: str) -> tuple[str, str]:
-    """What the format writes before and after the digits: signs of money, units, per cent."""
+    """What the format adds before and after the digits: currency symbols, units, per cent."""
     literal = CURRENCY.sub(lambda match: match[1], section)
     literal = re.sub(r"\[[^\[\]]*\]|_.|\*.", "", literal)
     digits = DIGITS.search(QUOTED.sub(lambda match: "\ue000" * len(match[0]), literal))
@@ -74,33 +74,34 @@ def _around(section: str) -> tuple[str, str]:
 
 MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s+ref="([A-Z]{1,3})(\d{1,7}):\1(\d{1,7})"')
 MERGED_LONGEST = 60
-MERGED_AT_MOST = 2_000  # cells over several rows, and how far down each is repeated
+MERGED_AT_MOST = 2_000  # cells that span several rows, and the most rows in which each is repeated
 MERGED_ROWS = 1_000
 CHUNK_BYTES = 1_000_000
-Merged = dict[int, list[tuple[int, int]]]  # by column: first and last row, all from 1
+Merged = dict[int, list[tuple[int, int]]]  # by column: first and last row, from 1
 
 
 def read(path: Path, limits: Limits) -> Contents:
-    """An Excel file by sheet, with the values that its formulas had; every row names its columns.
+    """An Excel file by sheet, with the cached values of formulas; every row names its columns.
 
-    Sheets that their author has hidden are not read. Whatever openpyxl raises means a damaged file: the
-    child process says so.
+    Hidden sheets are skipped. Any exception of openpyxl means a damaged file, which the child process
+    reports.
     """
-    with path.open("rb") as file:  # its name may have any ending
+    with path.open("rb") as file:  # openpyxl checks the extension of a path
         book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
         contents = Contents(limits, book.properties.title or "")
         for sheet in book.worksheets:
             if sheet.sheet_state == "visible":
-                sheet.reset_dimensions()  # a file may claim any, and openpyxl would fill them
+                # a file may declare any size, which openpyxl would fill with empty cells
+                sheet.reset_dimensions()
                 add_rows(contents, sheet.title, _rows(sheet), f"sheet={sheet.title}")
     return contents
 
 
 def _rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:
-    """Number and texts of each row; a cell over several rows stands in each of them."""
+    """Number and texts of each row; a cell that spans several rows is repeated in each."""
     merged = _merged(sheet)
-    kept: dict[int, str] = {}  # by column: what a cell over several rows says
-    for row in filter(None, sheet.iter_rows()):  # between rows far apart openpyxl gives empty ones
+    kept: dict[int, str] = {}  # by column: the text of a cell that spans several rows
+    for row in filter(None, sheet.iter_rows()):  # openpyxl yields empty rows between distant ones
         texts = [shown(cell.value, cell.number_format) if cell.value is not None else "" for cell in row]
         number = next((cell.row for cell in row if cell.value is not None), 0)
         for column, ranges in merged.items():
@@ -114,11 +115,11 @@ def _rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:
 
 
 def _merged(sheet: Any) -> Merged:
-    """The cells that reach over several rows of one column. They are listed behind the rows."""
+    """The cells that span several rows of one column. A sheet lists them after its rows."""
     found: Merged = {}
     rest = b""
     count = 0
-    with sheet._get_source() as part:  # openpyxl does not tell of them when it reads row by row
+    with sheet._get_source() as part:  # openpyxl does not provide them when it reads row by row
         while chunk := part.read(CHUNK_BYTES):
             for match in MERGED.finditer(rest + chunk):
                 first, last = int(match[2]), int(match[3])

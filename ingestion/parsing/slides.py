@@ -49,7 +49,7 @@ def _read(archive: zipfile.ZipFile, limits: Limits) -> Contents:
 
 
 def _relations(archive: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]]:
-    """Kind and target of each relation of a part, by id; targets outside the file are left out."""
+    """Type and target of each relationship of a part, by id; without external targets."""
     folder, name = posixpath.split(part)
     rels = f"{folder}/_rels/{name}.rels"
     if rels not in archive.namelist():
@@ -71,7 +71,7 @@ def _title(archive: zipfile.ZipFile) -> str:
 
 
 def _slide(elements: Iterator[ElementTree.Element]) -> tuple[str, list[str]]:
-    """The slide's title, and its other texts and tables in their order."""
+    """The slide's title, and its other texts and tables in order."""
     heading, blocks = "", []
     for element in elements:
         if element.tag == f"{A}tbl":
@@ -88,7 +88,7 @@ def _slide(elements: Iterator[ElementTree.Element]) -> tuple[str, list[str]]:
 
 
 def _rows(table: ElementTree.Element) -> Iterator[list[str]]:
-    """Cells by row; a cell over several rows stands in each of them."""
+    """Cells by row; a cell that spans several rows is repeated in each."""
     above: list[str] = []
     for row in table.iterfind(f"{A}tr"):
         cells: list[str] = []

@@ -1,4 +1,4 @@
-"""The cells of an HTML table in rows and columns, where cells may reach over several of either."""
+"""Tables: HTML cells that span rows or columns, and lines of text that name the columns of each value."""
 
 import itertools
 import re
@@ -11,14 +11,15 @@ MOST_COLUMNS = 1_000
 
 
 class Grid:
-    """A cell over several columns stands in the first of them, one over several rows in each row."""
+    """A cell that spans several columns is in the first of them; one that spans several rows is in each."""
 
     def __init__(self) -> None:
         self.rows: list[list[str]] = []
         self._open = False
         self._across = self._down = 1
-        self._above: dict[int, tuple[int, str]] = {}  # by column: cells that reach into this row
-        self._below: dict[int, tuple[int, str]] = {}  # and those that reach into the next, with how many rows
+        self._above: dict[int, tuple[int, str]] = {}  # by column: cells that extend into this row
+        # and those that extend into the next, with the number of rows left
+        self._below: dict[int, tuple[int, str]] = {}
 
     def row(self) -> None:
         self._above, self._below = self._below, {}
@@ -26,14 +27,14 @@ class Grid:
         self._reach_down()
 
     def cell(self, attributes: dict[str, str]) -> None:
-        """A cell begins; `fill` says what is in it."""
+        """Start a cell; `fill` provides its text."""
         if not self.rows:
             self.row()
         self._across, self._down = (_whole(attributes.get(name, "")) for name in ("colspan", "rowspan"))
         self._open = True
 
     def fill(self, text: str) -> None:
-        """End the cell that is open, if one is."""
+        """End the open cell, if any."""
         if not self._open:
             return
         self._open = False
@@ -61,8 +62,8 @@ ROW_CHARACTERS = 450  # a longer row becomes several lines, each naming the row 
 CELL_CHARACTERS = 200_000
 NAME_CHARACTERS = 100  # of a column's name
 MAX_HEADER_ROWS = 3
-HEADER_AHEAD = 8  # rows that are looked at to know which of the first are the header
-PLACE_ROWS = 50  # of a longer table are a section
+HEADER_AHEAD = 8  # rows that are inspected to find the header
+PLACE_ROWS = 50  # of a longer table make one section
 PERIOD = re.compile(r"(?:19|20)\d\d(?:[-/.]\d\d?){0,2}")  # a number that can name a column
 
 
@@ -71,9 +72,9 @@ def table_text(rows: Iterable[Sequence[str]]) -> str:
 
 
 def table_lines(rows: Iterable[Sequence[str]], named: bool = True) -> Iterator[str]:
-    """What stands above the table in single cells, then its rows as "Column: value; …".
+    """Single cells above the table, then its rows as "Column: value; …".
 
-    Where the table is not `named`, its first row is known to be one like the others.
+    Unless the table is `named`, its first row is known to be a normal row.
     """
     return (line for _, line in numbered_lines(enumerate(rows, 1), named))
 
@@ -81,7 +82,7 @@ def table_lines(rows: Iterable[Sequence[str]], named: bool = True) -> Iterator[s
 def numbered_lines(
     rows: Iterable[tuple[int, Sequence[str]]], named: bool = True
 ) -> Iterator[tuple[int, str]]:
-    """The same for rows with their numbers; the header may be several rows."""
+    """The same for rows with their numbers; the header may have several rows."""
     cleaned = ((number, [one_line(cell, CELL_CHARACTERS) for cell in raw]) for number, raw in rows)
     filled = ((number, cells) for number, cells in cleaned if any(cells))
     names: Sequence[str] | None = None if named else []
@@ -108,7 +109,7 @@ def numbered_lines(
 
 
 def add_rows(contents: Contents, heading: str, rows: Iterable[tuple[int, Sequence[str]]], place: str) -> None:
-    """Add a table in one section, or in several of PLACE_ROWS each, cited by the range of their cells."""
+    """Add a table in one section, or in several of PLACE_ROWS each, cited by cell range."""
     widest = 0
 
     def measured() -> Iterator[tuple[int, Sequence[str]]]:
@@ -146,10 +147,10 @@ def column_letters(number: int) -> str:
 
 
 def _header_rows(rows: Sequence[Sequence[str]]) -> int:
-    """How many of the first rows name the columns: a group of columns has its names in the row below.
+    """How many rows the header has: a group of columns has its column names in the row below.
 
-    The second row must fill gaps of the first, in words, above numbers, and the first column must be one
-    cell over both rows.
+    The second row must fill gaps of the first, in words, above numbers, and the first column must be one cell
+    over both rows.
     """
     count = 1
     while count < min(MAX_HEADER_ROWS, len(rows) - 1):
@@ -172,7 +173,7 @@ def _header_rows(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _header(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The names of the columns, each after the names of the groups of columns that it belongs to."""
+    """The names of the columns, each after the names of its groups."""
     width = max(map(len, rows))
     names = _padded(rows[0], width)
     for row in rows[1:]:
@@ -191,7 +192,7 @@ def _padded(cells: Sequence[str], width: int) -> list[str]:
 
 
 def _names(cells: Sequence[str]) -> Sequence[str]:
-    """The row as names of columns; none where it is a row of values, or a name and its value."""
+    """The row as column names; empty if it is a row of values, or a name and its value."""
     values = [cell for cell in cells if cell and is_number(cell) and not PERIOD.fullmatch(cell)]
     pair = len(cells) == 2 and cells[0].endswith(":")
     if values or pair or all(PERIOD.fullmatch(cell) for cell in cells if cell):
@@ -200,11 +201,11 @@ def _names(cells: Sequence[str]) -> Sequence[str]:
 
 
 def row_lines(names: Sequence[str], cells: Sequence[str]) -> Iterator[str]:
-    """A row as "Column: value; …", in several lines where it is long, each with its first value."""
+    """A row as "Column: value; …", in several lines if it is long, each with its first value."""
     pairs = [
         _pair(names[index] if index < len(names) else "", cell) for index, cell in enumerate(cells) if cell
     ]
-    if len(pairs) == 2 and pairs[0].endswith(":"):  # a form: a name and what was filled in
+    if len(pairs) == 2 and pairs[0].endswith(":"):  # a form: a label and what was filled in
         pairs = [" ".join(pairs)]
     line = ""
     for pair in pairs:

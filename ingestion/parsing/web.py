@@ -1,4 +1,4 @@
-"""HTML: what a reader of the page would read, by heading; no navigation, banners, footers or scripts."""
+"""HTML: the visible text of a page by heading, without navigation, banners, footers or scripts."""
 
 import re
 from html.parser import HTMLParser
@@ -28,7 +28,7 @@ BLOCKS = _tags(
     "p div section article main header ul ol dl dt dd blockquote pre figure figcaption address aside details "
     "summary form fieldset hr body html table"
 )
-# A start tag of one of these ends the one before it that was left open.
+# A start tag of one of these closes the open one before it.
 SIBLINGS = _tags("p li td th tr dt dd option")
 VOID = _tags("area base br col embed hr img input link meta source track wbr")
 HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
@@ -38,7 +38,7 @@ Attributes = dict[str, str]
 def read(path: Path, limits: Limits) -> Contents:
     text = _without_slow_markup(decode(path.read_bytes()))
     page = Page(text, Outline(limits), boilerplate=False)
-    if not page.outline.contents.sections:  # all of it stands in a navigation, or a tag was never closed
+    if not page.outline.contents.sections:  # all of it is within navigation, or a tag was never closed
         page = Page(text, Outline(limits), boilerplate=True)
     contents = page.outline.contents
     contents.title = page.outline.first_heading or page.title
@@ -46,12 +46,12 @@ def read(path: Path, limits: Limits) -> Contents:
 
 
 def chapter(text: str, outline: Outline) -> None:
-    """Add a page to the outline of what it is a part of: a book, a message."""
+    """Add a page to the outline of the book or message that contains it."""
     Page(_without_slow_markup(text), outline, boilerplate=True)
 
 
 def _without_slow_markup(text: str) -> str:
-    """The page without comments, and without what never ends: the parser would spend its time on it."""
+    """The page without comments and without unclosed markup, which the parser handles very slowly."""
     parts, start = [], 0
     while (comment := text.find("<!--", start)) >= 0:
         parts.append(text[start:comment])
@@ -63,7 +63,7 @@ def _without_slow_markup(text: str) -> str:
 
 
 class Page(HTMLParser):
-    """Reads a page at once; afterwards `outline` is closed and `title` set."""
+    """Parses a page; afterwards `outline` is closed and `title` set."""
 
     def __init__(self, text: str, outline: Outline, *, boilerplate: bool) -> None:
         super().__init__(convert_charrefs=True)
@@ -73,8 +73,8 @@ class Page(HTMLParser):
         self._only_main = not boilerplate and bool(
             re.search(r"<main[\s>]|role=[\"']?main", text, re.IGNORECASE)
         )
-        self._inside = 0  # of main and article elements
-        self._skipped = ""  # the element that is left out, and how often it stands in itself
+        self._inside = 0  # nesting depth of main and article elements
+        self._skipped = ""  # the element that is skipped, and its nesting depth
         self._depth = 0
         self._in_title = self._in_header = False
         self._words: list[str] = []
@@ -105,7 +105,7 @@ class Page(HTMLParser):
         self._in_header = self._in_header or (tag == "header" and not self._inside and not self._boilerplate)
         if tag in HEADINGS:
             self._flush()
-            self._end_table()  # it only laid out the page
+            self._end_table()  # it was only used for layout
             self._heading = HEADINGS[tag]
         elif tag == "table":
             self._flush()
@@ -121,7 +121,7 @@ class Page(HTMLParser):
         self._lines_kept = self._lines_kept or tag == "pre"
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in NEVER:  # a slash closes no element of HTML, but `<script/>` of XHTML
+        if tag not in NEVER:  # a slash closes no HTML element, but `<script/>` in XHTML
             self.handle_starttag(tag, attrs)
 
     def handle_endtag(self, tag: str) -> None:
@@ -169,7 +169,7 @@ class Page(HTMLParser):
         )
 
     def _skip_ends(self, tag: str) -> bool:
-        """Whether the element that is left out ends where this one begins, without an end tag."""
+        """Whether this start tag implicitly ends the skipped element."""
         if (tag == self._skipped and tag in SIBLINGS) or (self._skipped, tag) == ("head", "body"):
             self._skipped = ""
         return not self._skipped

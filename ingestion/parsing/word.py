@@ -1,4 +1,4 @@
-"""The lists of a Word file: bullets, and numbers that are counted as Word counts them."""
+"""Word files: text by heading, with lists numbered as Word numbers them."""
 
 import re
 import zipfile
@@ -20,7 +20,7 @@ MAX_COUNTED = frozenset({"decimal", "decimalZero", "lowerLetter", "upperLetter",
 
 
 class Numbering:
-    """Gives each paragraph of a list its mark; letters and Roman numbers become plain ones."""
+    """Computes the label of each list item; letters and Roman numerals become digits."""
 
     def __init__(self, part: ElementTree.Element) -> None:
         kinds = {
@@ -36,7 +36,7 @@ class Numbering:
         self._counted: Counter[NumberedAs] = Counter()
 
     def mark(self, numbered: NumberedAs | None) -> str:
-        if numbered is None or numbered[0] == "0":  # by 0 a paragraph leaves the list of its style
+        if numbered is None or numbered[0] == "0":  # 0 removes a paragraph from the list of its style
             return ""
         identifier, level = numbered
         kind = self._kinds.get((self._abstract.get(identifier, ""), str(level)), "bullet")
@@ -51,17 +51,18 @@ class Numbering:
 
 
 HEADING = re.compile(r"heading ?([1-9])$", re.IGNORECASE)
-DEEPEST = 12  # styles rest on styles; a file in which they do so in a circle is read all the same
+DEEPEST = 12  # of inherited styles, which may form a cycle in a damaged file
 
 
 class Styles:
-    """Looks at a paragraph's own properties first, then along its styles."""
+    """Resolves a paragraph's properties, first its own, then those of its styles."""
 
     def __init__(self, part: ElementTree.Element) -> None:
         self._styles = {style.get(f"{W}styleId", ""): style for style in part.iterfind(f"{W}style")}
 
     def level(self, properties: ElementTree.Element | None) -> int | None:
-        """0 for a title, 1 to 9 for a heading, None for text. Names are English in every language of Word."""
+        """0 for a title, 1 to 9 for a heading, None for text. Style names are English in every language of
+        Word."""
         if properties is None:
             return None
         own = _value(properties, "outlineLvl")
@@ -108,7 +109,7 @@ def _value(element: ElementTree.Element | None, name: str) -> str:
 MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 DC = "{http://purl.org/dc/elements/1.1/}"
-# Elements that stand around paragraphs, rows or runs without being any; what was deleted is not among them.
+# Elements that wrap paragraphs, rows or runs; deleted text is not among them.
 AROUND = frozenset(
     {f"{W}{name}" for name in ("sdt", "sdtContent", "ins", "moveTo", "smartTag", "customXml", "hyperlink")}
     | {f"{MC}AlternateContent", f"{MC}Choice"}
@@ -130,7 +131,7 @@ def read(path: Path, limits: Limits) -> Contents:
 
 
 class _Reader:
-    """Walks the text and keeps its headings, paragraphs and tables."""
+    """Walks the text and collects its headings, paragraphs and tables."""
 
     def __init__(self, archive: zipfile.ZipFile, limits: Limits) -> None:
         self.outline = Outline(limits)
@@ -167,7 +168,7 @@ class _Reader:
         self._footnotes(paragraph)
 
     def _footnotes(self, block: ElementTree.Element) -> None:
-        """After the text that refers to them, each once."""
+        """Each footnote once, after the text that refers to it."""
         for reference in block.iter(f"{W}footnoteReference"):
             identifier = reference.get(f"{W}id", "")
             if not self._told[identifier]:
@@ -176,7 +177,7 @@ class _Reader:
 
 
 def _bold(paragraph: ElementTree.Element, text: str) -> bool:
-    """Whether the paragraph is a heading that was only made bold."""
+    """Whether the paragraph is a heading only by being bold."""
     runs = [
         run for run in paragraph.iter(f"{W}r") if any((part.text or "").strip() for part in run.iter(f"{W}t"))
     ]

@@ -1,4 +1,4 @@
-"""Conversations, feedback and shared links in the admin: each look leaves a trace, and nothing is edited."""
+"""Conversations, feedback and shared links in the admin: read-only, and every view of them is audited."""
 
 from typing import Any
 
@@ -25,15 +25,15 @@ from . import sharing
 from .branches import question_of
 from .models import Conversation, Feedback, Message, Share, Source, SourceQuerySet
 
-COMMENT_SHOWN = 120  # characters of it in the list
+COMMENT_SHOWN = 120  # characters of the comment in the list
 
 
 class Audited(ReadOnly):
-    """Pages that show what others wrote: each look is in the audit log before the page is sent."""
+    """Writes an audit entry before it shows a page with other people's content."""
 
     listed_as: AuditEntry.Action
     read_as: AuditEntry.Action
-    owner_path = "owner"  # the field that leads to whose words a page shows
+    owner_path = "owner"  # the lookup of the person whose content a page shows
 
     def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if self.has_view_permission(request):
@@ -57,7 +57,7 @@ class Audited(ReadOnly):
 
 
 class ReasonForm(forms.Form):
-    """Why somebody reads what another wrote."""
+    """The reason for reading another person's conversation."""
 
     reason = forms.CharField(
         min_length=10,
@@ -68,7 +68,7 @@ class ReasonForm(forms.Form):
 
 
 class MessageInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]
-    """The questions and answers of one conversation."""
+    """The messages of one conversation."""
 
     model = Message
     fields = readonly_fields = (
@@ -80,7 +80,7 @@ class MessageInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]
 
 @admin.register(Conversation)
 class ConversationAdmin(Audited, AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
-    """A person's conversations. Only a superuser deletes one, with all that belongs to it."""
+    """Conversations. Only superusers can delete one, with everything that belongs to it."""
 
     audited_as = AuditEntry.Action.CONVERSATION_DELETED
     listed_as = AuditEntry.Action.CONVERSATIONS_LISTED
@@ -88,7 +88,7 @@ class ConversationAdmin(Audited, AuditedChanges, admin.ModelAdmin):  # type: ign
     list_display = ["id", "owner", "mode", "created_at", "updated_at", "deleted_at"]
     list_filter = ["mode", ("deleted_at", admin.EmptyFieldListFilter)]
     list_select_related = ["owner"]
-    search_fields = ["owner__username"]  # and no title, whose words could be tried one by one
+    search_fields = ["owner__username"]  # not the title, whose words could be found out by searching
     date_hierarchy = "updated_at"
     inlines = [MessageInline]
     fields = readonly_fields = ("id", "owner", "title", "mode", "created_at", "updated_at", "deleted_at")
@@ -97,11 +97,11 @@ class ConversationAdmin(Audited, AuditedChanges, admin.ModelAdmin):  # type: ign
         return obj.owner
 
     def named(self, obj: Conversation) -> str:
-        """Without its title, which is the person's words."""
+        """Without the title, which is private."""
         return str(obj.pk)
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
-        """The page of a conversation of somebody else asks for a reason first."""
+        """Ask for a reason before showing another person's conversation."""
         shown = self.get_object(request, object_id) if self.has_view_permission(request) else None
         if shown is not None and shown.owner != request.user:
             assert isinstance(request.user, User)
@@ -131,17 +131,16 @@ class ConversationAdmin(Audited, AuditedChanges, admin.ModelAdmin):  # type: ign
         return bool(request.user.is_active and request.user.is_superuser)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Runs are read-only for themselves, but go with their conversation."""
+        """Runs are read-only, but are deleted with their conversation."""
         objects, counts, _, protected = super().get_deleted_objects(objs, request)
         return objects, counts, set(), protected
 
 
 @admin.register(Feedback)
 class FeedbackAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
-    """What people think of answers.
+    """Ratings of answers.
 
-    The question and the answer are shown where the asker agreed, and the answer only to those who may read
-    all its sources themselves.
+    Question and answer are shown if the asker agreed, the answer only to staff who may read all its sources.
     """
 
     listed_as = AuditEntry.Action.FEEDBACK_LISTED
@@ -172,7 +171,7 @@ class FeedbackAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
 
     @admin.display(description=gettext_lazy("sources said to be wrong"))
     def doubted_sources(self, feedback: Feedback) -> str:
-        """The titles of those that the member of staff may read."""
+        """The titles of those sources that the member of staff may read."""
         doubted = _readable_sources(feedback).filter(label__in=feedback.wrong_sources)
         titles = sorted({f"{source.title} ({source.label})" for source in doubted})
         closed = len(feedback.wrong_sources) - len({source.label for source in doubted})
@@ -205,7 +204,7 @@ class FeedbackAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
 
 @admin.register(Share)
 class ShareAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
-    """Links by which people share conversations. The change permission lets one revoke them."""
+    """Links by which people share conversations. The change permission allows revoking them."""
 
     listed_as = AuditEntry.Action.SHARES_LISTED
     read_as = AuditEntry.Action.SHARE_READ
@@ -248,7 +247,7 @@ class ShareAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
 
     @admin.action(description=gettext_lazy("Revoke the chosen links"), permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[Share]) -> None:
-        """Each is in the audit log; those that had ended are left as they are."""
+        """Each is audited; links that have already ended are not changed."""
         chosen = Share.objects.filter(pk__in=queryset.values("pk"), revoked_at=None)
         with transaction.atomic():
             revoked = list(chosen.select_related("conversation__owner").select_for_update(of=("self",)))
@@ -263,6 +262,6 @@ class ShareAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 def _readable_sources(feedback: Feedback) -> SourceQuerySet:
-    """Those of the answer's sources that the member of staff who looks may read in the portal, too."""
+    """The answer's sources that the member of staff may also read in the portal."""
     reader = Principal(feedback.reader_id, "session")  # type: ignore[attr-defined]  # annotated above
     return Source.objects.visible_to(reader).filter(message=feedback.message_id)

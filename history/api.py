@@ -1,4 +1,4 @@
-"""`/chat-history`: a person's own conversations, as the Chat UI's protocol describes it."""
+"""`/chat-history`: the caller's own conversations, in the Chat UI's protocol."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,7 +47,7 @@ from .serializers import (
 )
 
 NOT_FOUND = "There is no such conversation."
-# By status, the same words as at /api/….
+# Messages by status, the same as at /api/….
 CODES = {
     401: "unauthorized",
     403: "forbidden",
@@ -81,7 +81,7 @@ class HistoryView(generics.GenericAPIView[Any]):
     content_negotiation_class = JSONNegotiation
     serializer_class: Any = ConversationRowSerializer
     lookup_url_kwarg = "conversation_id"
-    api_tag, api_error = "History", "ChatUiError"  # in the API's description
+    api_tag, api_error = "History", "ChatUiError"  # for the API description
 
     @property
     def principal(self) -> Principal:
@@ -193,9 +193,9 @@ class SavingView(HistoryView):
 
 
 class ConversationView(SavingView):
-    """One conversation."""
+    """A conversation."""
 
-    api_bodies = ("PATCH",)  # one member at least, whichever
+    api_bodies = ("PATCH",)  # it requires at least one of several members
 
     api_links: ClassVar = {
         "DELETE": {
@@ -270,7 +270,7 @@ class MessagesView(SavingView):
 
 
 class RestoreView(HistoryView):
-    """Takes a deletion back, while that is possible."""
+    """Undoes a deletion while that is possible."""
 
     def get_queryset(self) -> QuerySet[Conversation]:
         return Conversation.objects.deleted_by(self.principal)
@@ -306,13 +306,13 @@ class ExportView(HistoryView):
 
 def validated(serializer_class: type[serializers.Serializer[Any]], data: Any) -> Any:
     """The validated data. Raises ValidationError."""
-    # Not is_valid(), which has words of its own for the body `null`.
+    # is_valid() would replace the message for the body `null`.
     return serializer_class().run_validation(data)
 
 
 @contextmanager
 def open_project() -> Iterator[None]:
-    """Raises ValidationError for a project that is not open to the caller, whoever has it."""
+    """The id of a project open to the caller. Raises ValidationError for any other."""
     try:
         yield
     except Project.DoesNotExist:
@@ -353,7 +353,7 @@ def _error(code: int, message: str, name: str) -> Response:
 
 
 def first_error(detail: Any, path: str = "") -> str:
-    """The first sentence of a ValidationError, with the path of its member: “messages[3].role” must be …"""
+    """The first message of a ValidationError, with its path: “messages[3].role” must be …"""
     if isinstance(detail, dict):
         key, inner = next((key, inner) for key, inner in detail.items() if inner)
         if key == "non_field_errors":

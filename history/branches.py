@@ -1,7 +1,7 @@
-"""Branches of a conversation: questions that were edited, and answers that were given again.
+"""Branches of a conversation, created by editing questions and regenerating answers.
 
-Messages are only ever added, each at the next position. One that does not follow the message at the position
-before it says which one it follows; `chosen` is set on those of the branch that its owner reads.
+Messages are only ever added, each at the next position. A message that does not follow the one at the
+previous position names its predecessor; `chosen` marks the branch that the owner reads.
 """
 
 from collections import defaultdict
@@ -10,11 +10,12 @@ from uuid import UUID
 
 from .models import Message
 
-START = -1  # what the first message follows
+START = -1  # the predecessor of the first message
 
 
 class Branches:
-    """Which message follows which in one conversation, by position; one query, where it is looked at."""
+    """The predecessors and successors of one conversation's messages, by position; loaded on first use with
+    one query."""
 
     def __init__(self, conversation_id: UUID) -> None:
         self._conversation_id = conversation_id
@@ -27,18 +28,18 @@ class Branches:
 
     @cached_property
     def _beginnings(self) -> dict[int, list[int]]:
-        """The messages that fork after each message."""
+        """The messages that follow each message in different branches."""
         found: dict[int, list[int]] = defaultdict(list)
         for position, follows in sorted(self._forks.items()):
             found[follows].append(position)
         return found
 
     def before(self, position: int) -> int:
-        """The message that this one follows; START for one that begins the conversation."""
+        """The predecessor of this message; START for the first."""
         return self._forks.get(position, position - 1)
 
     def path_to(self, position: int) -> list[int]:
-        """The message and all before it, in order."""
+        """The message and its predecessors, in order."""
         path = []
         while position > START:
             path.append(position)
@@ -46,13 +47,13 @@ class Branches:
         return path[::-1]
 
     def siblings(self, position: int) -> list[int]:
-        """The message and the others that follow the same one, oldest first."""
+        """The message and the others with the same predecessor, oldest first."""
         before = self.before(position)
         forks = self._beginnings.get(before, [])
         return forks if before + 1 in self._forks else [before + 1, *forks]
 
     def newest_from(self, position: int, last: int) -> int:
-        """The newest message that this one leads to; `last` is the last position of the conversation."""
+        """The newest descendant of this message; `last` is the last position of the conversation."""
         reached = {position}
         for later in range(position + 1, last + 1):
             if self.before(later) in reached:
@@ -61,7 +62,7 @@ class Branches:
 
 
 def question_of(answer: Message) -> Message | None:
-    """The question that an answer follows, also behind others of its team."""
+    """The question that an answer belongs to, also for later answers of a team."""
     path = Branches(answer.conversation_id).path_to(answer.position)
     asked = Message.objects.filter(conversation=answer.conversation_id, role=Message.Role.USER)
     return asked.filter(position__in=path).order_by("-position").first()

@@ -1,4 +1,4 @@
-"""Citations inside a stored text: `[label]`, where the label is one of those that the text cites."""
+"""Citations in a stored text: `[label]`, where `label` is one of those that the text cites."""
 
 import re
 from bisect import bisect_right
@@ -46,9 +46,9 @@ def with_links(text: str, addresses: Mapping[str, str]) -> str:
 def verified_as_sent(
     rows: Sequence[Mapping[str, Any]], text: str, gone: Collection[str], addresses: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """The statements of a stored text, as an API sends them, in the text that :func:`without` and
-    :func:`with_links` make of it."""
-    ends, grown = [-1], [0]  # ends of changed citations, and the growth of the text up to each
+    """The statements of a stored text, with positions in the text that :func:`without` and :func:`with_links`
+    return."""
+    ends, grown = [-1], [0]  # ends of changed citations, and by how much the text has grown up to each
     for match in CITATION.finditer(text):
         if match[2] in gone:
             ends.append(match.end())
@@ -70,5 +70,5 @@ def verified_as_sent(
 
 
 def without_links(text: str) -> str:
-    """The inverse of :func:`with_links`, whatever the links lead to."""
+    """The inverse of :func:`with_links`, for links to any address."""
     return CITATION_LINK.sub(r"[\1]", text)

@@ -26,9 +26,9 @@ UNSAFE_LINK = re.compile(r"(?i)(\]\(\s*|\]:\s*)(?!https?:|mailto:)([a-z][a-z0-9+
 
 
 def as_json(principal: Principal, conversation: Conversation) -> dict[str, Any]:
-    """The conversation with all of its messages: those of the chosen branch, and then the others.
+    """The conversation with all messages: first those of the chosen branch, then the others.
 
-    Each of the others says which message it follows, null for none.
+    Each of the others names its predecessor, or null.
     """
     messages, sources = listing.messages_shown(principal, conversation, aside=True)
     rows = StoredMessageSerializer(cast(Any, messages), many=True, context={"sources": sources}).data
@@ -49,7 +49,7 @@ def as_json(principal: Principal, conversation: Conversation) -> dict[str, Any]:
 
 
 def as_markdown(principal: Principal, conversation: Conversation) -> str:
-    """Questions as headings, each answer below with the list of the sources it cites."""
+    """Questions as headings, each followed by its answer and the sources that it cites."""
     messages, sources = listing.messages_shown(principal, conversation)
     return messages_as_markdown(conversation.title, conversation.created_at, messages, sources)
 
@@ -57,7 +57,7 @@ def as_markdown(principal: Principal, conversation: Conversation) -> str:
 def messages_as_markdown(
     title: str, begun_at: datetime, messages: Sequence[Message], sources: Mapping[UUID, Sequence[Source]]
 ) -> str:
-    """These messages; `sources` has, by message, those that the reader may open."""
+    """These messages; `sources` has those that the reader may open, by message."""
     parts = [f"# {_line(title) or 'Conversation'}", f"{begun_at:%Y-%m-%d}"]
     for message in messages:
         if message.role == Message.Role.USER:
@@ -68,7 +68,7 @@ def messages_as_markdown(
 
 
 def answer_as_markdown(principal: Principal, conversation: Conversation, position: int) -> str | None:
-    """One answer with the list of its sources; None where there is none at that position."""
+    """One answer with its sources; None if there is no answer at that position."""
     messages, sources = listing.messages_shown(principal, conversation, aside=True)
     for message in messages:
         if message.position == position and message.role == Message.Role.ASSISTANT:
@@ -77,7 +77,7 @@ def answer_as_markdown(principal: Principal, conversation: Conversation, positio
 
 
 def message_as_markdown(answer: Message, readable: Sequence[Source]) -> str:
-    """An answer with the list of its sources, `readable` being those that the reader may open."""
+    """An answer with those of its sources that are `readable` for the reader."""
     return "\n\n".join(filter(None, _answer(answer, readable))) + "\n"
 
 
@@ -95,7 +95,7 @@ def _answer(message: Message, readable: Sequence[Source]) -> list[str]:
         parts.append(f"*{failure[1]}*")
     parts.append("\n".join(f"{number}. {_name(titles[label])}" for label, number in numbers.items()))
     counted = tally(row["verdict"] for row in message.verification or ())
-    # Where a source is withdrawn the line would say too much of it, and too little.
+    # If a source was withdrawn, the line on citations would reveal too much and be wrong.
     if not set(message.citations) - titles.keys():
         parts.append(" · ".join(f"*{line}*" for line in (counted.summary, counted.rest) if line and order))
     return parts
@@ -111,9 +111,9 @@ def _line(text: str) -> str:
 
 
 def _harmless(text: str) -> str:
-    """Markdown that loads and runs nothing, whichever program shows it.
+    """Markdown that loads and runs nothing in any viewer.
 
-    No HTML, no images, and only http, https and mailto links. Characters are replaced by entities: a
+    No HTML, no images, and only http, https and mailto links. Characters are replaced by entities, because a
     backslash before an escaping backslash would undo the escape.
     """
     text = text.replace("<", "&lt;").replace("![", "&#33;[")

@@ -1,4 +1,4 @@
-"""Feedback on answers: good or bad, why, and which source does not say what it is cited for."""
+"""Feedback on answers: good or bad, the reasons, and sources that do not support the answer."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ MAY_SEE_FEEDBACK = "history.view_feedback"
 
 
 class Invalid(ValueError):
-    """Feedback that cannot be stored; the message is a sentence, `member` what it is about."""
+    """Feedback that cannot be stored; the message is a sentence about `member`."""
 
     def __init__(self, message: str, member: str) -> None:
         super().__init__(message)
@@ -25,7 +25,7 @@ class Invalid(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What somebody says of an answer. `wrong_sources` are labels that the answer cites."""
+    """A rating of an answer. `wrong_sources` are labels that the answer cites."""
 
     rating: str
     reasons: Collection[str] = ()
@@ -35,15 +35,15 @@ class Opinion:
 
 
 def rated(principal: Principal, message_id: UUID) -> Message:
-    """An answer of the caller's that can be rated, with its feedback. Raises Message.DoesNotExist."""
+    """An answer of the caller that can be rated, with its feedback. Raises Message.DoesNotExist."""
     answers = Message.objects.owned_by(principal).filter(role=Message.Role.ASSISTANT)
     return answers.exclude(state__in=Message.UNFINISHED).select_related("feedback").get(pk=message_id)
 
 
 def give(principal: Principal, message_id: UUID, opinion: Opinion) -> Feedback:
-    """Store feedback in place of what was said before.
+    """Store feedback and replace earlier feedback.
 
-    Raises Message.DoesNotExist for an answer that is not the caller's, or that is not finished, and Invalid.
+    Raises Message.DoesNotExist for an answer that is not the caller's or not finished, and Invalid.
     """
     answer = rated(principal, message_id)
     if opinion.rating not in Feedback.Rating.values:
@@ -64,7 +64,7 @@ def give(principal: Principal, message_id: UUID, opinion: Opinion) -> Feedback:
     if opinion.rating == Feedback.Rating.GOOD:
         reasons, wrong = [], []
     with transaction.atomic():
-        Message.objects.select_for_update(of=("self",)).get(pk=answer.pk)  # one of two at once comes second
+        Message.objects.select_for_update(of=("self",)).get(pk=answer.pk)  # serializes concurrent calls
         given, _ = Feedback.objects.update_or_create(
             message=answer,
             defaults={
@@ -80,7 +80,7 @@ def give(principal: Principal, message_id: UUID, opinion: Opinion) -> Feedback:
 
 
 def take_back(principal: Principal, message_id: UUID) -> None:
-    """Delete feedback, if there is any. Raises Message.DoesNotExist as :func:`give`."""
+    """Delete feedback, if any. Raises Message.DoesNotExist like :func:`give`."""
     answer = rated(principal, message_id)
     with transaction.atomic():
         deleted, _ = Feedback.objects.filter(message=answer).delete()
@@ -89,7 +89,7 @@ def take_back(principal: Principal, message_id: UUID) -> None:
 
 
 def _announce(principal: Principal, answer: Message, opinion: webhooks.Data) -> None:
-    """Tell the asker's webhooks, and without the conversation those of who may see feedback."""
+    """Notify the asker's webhooks, and, without the conversation, those of staff who may see feedback."""
 
     def listeners(candidates: Collection[int]) -> Mapping[int, webhooks.Data]:
         data = {"message_id": str(answer.pk), **opinion}
@@ -102,7 +102,7 @@ def _announce(principal: Principal, answer: Message, opinion: webhooks.Data) -> 
 
 
 def _feedback_now(owner_id: int, delivery: WebhookDelivery) -> webhooks.Data | None:
-    """What was written down, for the asker, or while the owner of the webhook may see feedback."""
+    """The current feedback, for the asker, or for a webhook whose owner may see feedback."""
     if delivery.event != webhooks.Event.ANSWER_FEEDBACK or "conversation_id" in delivery.data:
         return dict(delivery.data)
     allowed = User.objects.get(pk=owner_id).may_as_staff(MAY_SEE_FEEDBACK)
@@ -113,7 +113,7 @@ webhooks.register("answer", _feedback_now)
 
 
 def of(message: Message) -> Feedback | None:
-    """The feedback on an answer; without a query where it was selected with the message."""
+    """The feedback on an answer; without a query if it was selected with the message."""
     try:
         return message.feedback
     except Feedback.DoesNotExist:

@@ -1,4 +1,4 @@
-"""`/api/messages/{id}/feedback`: what the caller thinks of an answer."""
+"""`/api/messages/{id}/feedback`: the caller's rating of an answer."""
 
 from typing import Any
 from uuid import UUID
@@ -31,7 +31,7 @@ MESSAGE_ID = OpenApiParameter(
 
 
 class FeedbackSerializer(StrictSerializer):
-    """The wire form, in both directions."""
+    """Feedback in requests and responses."""
 
     rating = StrictChoiceField(Feedback.Rating.choices)
     reasons = BoundedListField(child=StrictChoiceField(Feedback.Reason.choices), default=list, max_length=20)
@@ -47,7 +47,7 @@ class FeedbackSerializer(StrictSerializer):
 
 
 class FeedbackView(ResourceView):
-    """Reads, sets and takes back the caller's feedback on an answer."""
+    """Reads, sets and deletes the caller's feedback on an answer."""
 
     guests_welcome = True
     required_scopes = (Scope.CHAT,)
@@ -94,7 +94,7 @@ class FeedbackView(ResourceView):
             raise Http404 from None
 
     def _told(self, answer: Message, given: Feedback) -> dict[str, Any]:
-        """Without names of sources that were withdrawn from the caller since."""
+        """Without the names of sources that the caller may no longer read."""
         told = dict(self.get_serializer(given).data)
         if given.wrong_sources:
             withheld = withheld_labels(self.principal, answer.conversation_id)

@@ -1,4 +1,4 @@
-"""Lists of conversations, newest first, with pages that stay stable while new ones arrive."""
+"""Lists of conversations, newest first, in pages that remain stable while rows are added."""
 
 import re
 from collections.abc import Sequence
@@ -19,14 +19,14 @@ from .models import Conversation, ConversationQuerySet, Message, Source
 
 SIDEBAR_ROWS = 30
 EXCERPT = 200  # characters of the last message, without citations
-READ = 2_000  # characters of it that are fetched for the excerpt
+READ = 2_000  # characters fetched for the excerpt
 SALT = "history.listing"
 SITE_SOURCE = re.compile(r"([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})-\d{1,20}")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The last row of a page, below which the next page begins."""
+    """The last row of a page, after which the next page begins."""
 
     updated_at: datetime
     id: UUID
@@ -34,7 +34,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A conversation as a list shows it."""
+    """A conversation as a row of the list."""
 
     conversation: Conversation
     message_count: int
@@ -42,9 +42,10 @@ class Summary:
 
 
 def newest(principal: Principal, limit: int) -> ConversationQuerySet:
-    """The pinned and the newest conversations, in no order: up to `limit`, and one more, of each.
+    """The pinned and the newest conversations, unordered: up to `limit` of each, and one more.
 
-    `running` says whether one is being answered, `fresh` whether it has an answer since its owner saw it.
+    `running` says whether an answer is being written, `fresh` whether there is one that the owner has not
+    seen.
     """
     unfinished = Message.objects.filter(conversation=OuterRef("pk"), state__in=Message.UNFINISHED)
     is_fresh = ExpressionWrapper(Q(seen_at__lt=F("updated_at")), BooleanField())
@@ -57,7 +58,7 @@ def newest(principal: Principal, limit: int) -> ConversationQuerySet:
 def page(
     rows: ConversationQuerySet, limit: int, below: Place | None = None
 ) -> tuple[list[Conversation], Place | None]:
-    """Up to `limit` rows, and where the next page begins, if there is one."""
+    """Up to `limit` rows, and the start of the next page, if any."""
     if below is not None:
         rows = older(rows, below)
     found = list(rows.order_by("-updated_at", "-id").defer("search")[: limit + 1])
@@ -67,13 +68,13 @@ def page(
 
 
 def older(rows: ConversationQuerySet, below: Place) -> ConversationQuerySet:
-    """Rows that follow `below` in a list."""
+    """Rows after `below`."""
     follows = Q(updated_at__lt=below.updated_at) | Q(id__lt=below.id)
     return rows.filter(follows, updated_at__lte=below.updated_at)
 
 
 def place(last: Conversation) -> Place:
-    """The place below this row."""
+    """The place of this row."""
     return Place(last.updated_at, last.pk)
 
 
@@ -103,7 +104,7 @@ def cursor(place: Place) -> str:
 
 
 def place_of(cursor: str) -> Place:
-    """The place of a cursor. Raises ValueError for any other text."""
+    """The place of a cursor. Raises ValueError for an invalid one."""
     try:
         moment, identifier = signing.loads(cursor, salt=SALT)
     except signing.BadSignature:
@@ -130,7 +131,7 @@ def messages_shown(
 ) -> tuple[Sequence[Message], dict[UUID, list[Source]]]:
     """The messages, and for each the sources that the caller may open now, in two queries.
 
-    `aside` includes those of branches that are not chosen.
+    `aside` includes messages of branches that are not chosen.
     """
     rows = conversation.messages.all() if aside else conversation.messages.chosen()
     messages = list(rows.defer("thoughts", "search").order_by("position"))
@@ -145,7 +146,7 @@ def messages_shown(
 
 
 def _leave_out_withdrawn(principal: Principal, messages: Sequence[Message]) -> None:
-    """Drop from imported messages those sources of this site that the caller may not open now."""
+    """Remove sources of this site that the caller may not open now from imported messages."""
     written = {
         row: row.client_members["sources"]
         for row in messages
@@ -161,7 +162,7 @@ def _leave_out_withdrawn(principal: Principal, messages: Sequence[Message]) -> N
 
 
 def _document_of(source: Any) -> UUID | None:
-    """The document of a source in this site's form; None for any other source."""
+    """The document of a source in this site's format; None for any other source."""
     identifier, address = source.get("id"), source.get("url")
     if not (isinstance(identifier, str) and isinstance(address, str) and "/content/" in address):
         return None

@@ -1,8 +1,8 @@
-"""Taking over what a program has kept of a conversation.
+"""Merges messages that a client program has stored into a conversation.
 
-What the site wrote or was asked stays as it is: a program may name such a message, but not change it, so
-that nobody reads as the site's answer what the site did not say. Messages that came from a program are
-replaced by the next request that names them; what is not named stays.
+The site's own messages do not change: a program can refer to them but not edit them, so that no foreign text
+passes as the site's answer. Imported messages are replaced by the next request that names them; those that it
+does not name are kept.
 """
 
 import json
@@ -27,10 +27,10 @@ from .search_words import search_vector
 from .serializers import Incoming
 
 MAX_MESSAGES = 5_000  # messages of one conversation
-MAX_BYTES = 10_000_000  # of all texts of one conversation, and of what programs keep beside them
+MAX_BYTES = 10_000_000  # of all texts of one conversation, and of the data that programs store with them
 TEXTS = ("content", "client_members")
-MAX_UNNAMED = 20  # newest messages of the site, of a large conversation, that a program may still name
-TITLE = 60  # characters, where the first question is the title
+MAX_UNNAMED = 20  # newest messages of the site, in a large conversation, that a program can still refer to
+TITLE = 60  # characters of a title made of the first question
 SAVED_FIELDS = (
     "role",
     "content",
@@ -60,19 +60,19 @@ LOADED_FIELDS = (
 
 
 class TooMany(Exception):
-    """The conversation would have more messages than one may have."""
+    """The conversation would exceed MAX_MESSAGES."""
 
 
 class TooLarge(Exception):
-    """The conversation would hold more than MAX_BYTES."""
+    """The conversation would exceed MAX_BYTES."""
 
 
 @transaction.atomic
 def merge(principal: Principal, conversation_id: UUID, incoming: Sequence[Incoming]) -> None:
-    """Replace the messages that are known, append the others in order; the same again changes nothing.
+    """Replace known messages and append the others in order; idempotent.
 
-    A conversation that is larger than MAX_BYTES, by the site's own answers for instance, may not grow.
-    Raises Conversation.DoesNotExist, TooMany or TooLarge.
+    A conversation above MAX_BYTES, by the site's own answers for instance, may not grow. Raises
+    Conversation.DoesNotExist, TooMany or TooLarge.
     """
     conversation = recording.lock_conversation(principal, conversation_id)
     size = _bytes_of(conversation.messages.all())
@@ -109,9 +109,10 @@ def merge(principal: Principal, conversation_id: UUID, incoming: Sequence[Incomi
 
 
 def _stored(conversation: Conversation, incoming: Sequence[Incoming], *, partial: bool) -> list[Message]:
-    """The messages in order; `sparing` with only those texts that `incoming` may change or name.
+    """The messages in order; with `partial`, only the texts that `incoming` may change or refer to are
+    loaded.
 
-    Raises TooLarge if those are too much.
+    Raises TooLarge if those are too large.
     """
     rows = conversation.messages.order_by("position").only(*LOADED_FIELDS)
     if not partial:
@@ -128,7 +129,7 @@ def _stored(conversation: Conversation, incoming: Sequence[Incoming], *, partial
 
 
 def _bytes_of(messages: QuerySet[Message]) -> int:
-    """Bytes of messages, also of the site's own, which programs may copy."""
+    """The size of messages in bytes, including the site's own, which programs may copy."""
     members = Coalesce(_octets(Cast("client_members", TextField())), 0)
     total = messages.aggregate(total=Sum(_octets(F("content")) + members))["total"]
     return total or 0
@@ -139,16 +140,16 @@ def _octets(value: F | Cast) -> Func:
 
 
 def _size(row: Message) -> int:
-    """Bytes of one message, as :func:`_bytes_of` counts them."""
+    """The size of one message, computed like :func:`_bytes_of`."""
     members = row.client_members
     return len((row.content + (json.dumps(members, ensure_ascii=False) if members else "")).encode())
 
 
 def _match(stored: Sequence[Message], incoming: Sequence[Incoming]) -> dict[str, Message]:
-    """Which stored message each one names.
+    """The stored message that each incoming one refers to.
 
-    A question that was asked of the site with this conversation has a name of the program's own, which
-    the site has never heard: it is the next stored message with these words.
+    A program has its own id for a question that it sent to the site, which the site does not know: such a
+    message matches the next stored one with the same text.
     """
     by_key = {row.client_id: row for row in stored if row.client_id}
     by_id: dict[UUID | None, Message] = {row.pk: row for row in stored}
@@ -182,7 +183,7 @@ def _find_unnamed(stored: Sequence[Message], item: Incoming, named: set[UUID]) -
 
 
 def _replace(row: Message, item: Incoming) -> bool:
-    """Take over what is said about a message that a program wrote; whether that changed anything."""
+    """Update an imported message; returns whether it changed."""
     if not row.imported:
         return False
     given: dict[str, Any] = {
@@ -203,7 +204,7 @@ def _replace(row: Message, item: Incoming) -> bool:
 
 
 def _said(members: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Without what is empty: `null` and `[]` take back what was said before."""
+    """Without empty values: `null` and `[]` delete what was stored before."""
     return {name: value for name, value in members.items() if value} or None
 
 
@@ -226,9 +227,9 @@ def _new(conversation: Conversation, position: int, item: Incoming) -> Message:
 
 
 def _answers(principal: Principal, new: Sequence[Message]) -> dict[UUID, Message]:
-    """New messages that are answers of the site, given without keeping the conversation; by their old ids.
+    """New messages that are answers the site gave without storing the conversation; by their old ids.
 
-    Only for the caller who was answered, and only where the text is the same but for links in citations.
+    Only for the caller who got the answer, and only if the text is the same apart from links in citations.
     """
     named = {key: row for row in new if (key := _uuid(row.client_id or ""))}
     originals = Message.objects.filter(
@@ -258,7 +259,7 @@ def _take_sources(answers: Mapping[UUID, Message]) -> None:
 
 
 def _date(conversation: Conversation, rows: Sequence[Message]) -> None:
-    """The time of the newest message; and a title, where nobody has given one."""
+    """Set the time of the newest message, and a title if there is none."""
     newest = max(max(row.created_at, row.finished_at or row.created_at) for row in rows)
     Conversation.objects.filter(pk=conversation.pk).update(updated_at=min(newest, datetime.now(UTC)))
     if conversation.title:

@@ -1,4 +1,4 @@
-"""Conversations, their messages, and the sources each answer was given."""
+"""Conversations, their messages, and the sources of each answer."""
 
 import uuid
 from typing import ClassVar
@@ -18,15 +18,15 @@ from ingestion.models import AccessList, Document
 
 class ConversationQuerySet(models.QuerySet["Conversation"]):
     def owned_by(self, principal: Principal) -> "ConversationQuerySet":
-        """The caller's own, without deleted ones and those that are kept elsewhere."""
+        """The caller's own, without deleted and unlisted ones."""
         return self.filter(owner_id=principal.user_id, deleted_at=None, listed=True)
 
     def current(self) -> "ConversationQuerySet":
-        """Those that were not put away."""
+        """Those that are not archived."""
         return self.filter(archived_at=None)
 
     def deleted_by(self, principal: Principal) -> "ConversationQuerySet":
-        """The caller's deleted ones that can still be brought back."""
+        """The caller's deleted ones that can still be restored."""
         return self.filter(owner_id=principal.user_id, deleted_at__isnull=False)
 
 
@@ -35,7 +35,7 @@ class ProjectQuerySet(models.QuerySet["Project"]):
         return self.filter(owner_id=principal.user_id)
 
     def joined_by(self, principal: Principal) -> "ProjectQuerySet":
-        """Those of others that the caller is a member of while their owner's account is active."""
+        """Those of other, active accounts that the caller is a member of."""
         member = RawSQL(IS_MEMBER, [principal.user_id], models.BooleanField())  # noqa: S611
         return self.exclude(owner_id=principal.user_id).filter(member)
 
@@ -56,9 +56,9 @@ AND EXISTS (SELECT FROM accounts_user AS owner WHERE owner.id = history_project.
 
 
 class Project(models.Model):
-    """Conversations under a name, with wishes and a scope that go with their questions.
+    """Conversations under a name, with instructions and a scope for their questions.
 
-    Its members have conversations of their own in it, which neither its owner nor other members see.
+    Members have their own conversations in it, which neither its owner nor other members see.
     """
 
     MAX_NAME_CHARACTERS: ClassVar = 100
@@ -67,7 +67,7 @@ class Project(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="projects", db_index=False
-    )  # project_list serves it
+    )  # index project_list
     name = models.CharField(max_length=MAX_NAME_CHARACTERS)
     instructions = models.CharField(
         max_length=MAX_INSTRUCTIONS_CHARACTERS,
@@ -100,11 +100,11 @@ class Project(models.Model):
         indexes = [models.Index(fields=["owner", "-updated_at", "-id"], name="project_list")]
 
     def __str__(self) -> str:
-        return f"project {self.id}"  # its name is its owner's words, as a conversation's title is
+        return f"project {self.id}"  # without the name, which is private like a conversation's title
 
 
 class Conversation(models.Model):
-    """Questions and answers of one person, in order."""
+    """The questions and answers of one person, in order."""
 
     class Mode(models.TextChoices):
         STANDARD = "standard"
@@ -113,7 +113,7 @@ class Conversation(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="conversations", db_index=False
-    )  # conversation_list serves it
+    )  # index conversation_list
     title = models.CharField(max_length=200, blank=True)
     title_by_owner = models.BooleanField(
         default=False, help_text=gettext_lazy("Renamed by hand: never replaced.")
@@ -135,7 +135,7 @@ class Conversation(models.Model):
         on_delete=models.SET_NULL,
         related_name="conversations",
         db_index=False,
-    )  # conversation_project serves it
+    )  # index conversation_project
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(
         default=timezone.now, help_text=gettext_lazy("Time of the newest message.")
@@ -188,7 +188,8 @@ class Conversation(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"conversation {self.id}"  # its title is its owner's words, and Django's own pages show this
+        # without the title, which is private, because Django's pages show this
+        return f"conversation {self.id}"
 
 
 class MessageQuerySet(models.QuerySet["Message"]):
@@ -201,9 +202,9 @@ class MessageQuerySet(models.QuerySet["Message"]):
 
 
 class Message(models.Model):
-    """A question or an answer. Terminal states never change back, and partial text is kept in each.
+    """A question or an answer. Terminal states never change, and partial text is kept in each.
 
-    Of an edited question and of an answer that was given again all versions stay: see history.branches.
+    All versions of edited questions and regenerated answers are kept: see history.branches.
     """
 
     class Role(models.TextChoices):
@@ -224,7 +225,7 @@ class Message(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     conversation = models.ForeignKey(
         Conversation, on_delete=models.CASCADE, related_name="messages", db_index=False
-    )  # message_position serves it
+    )  # index message_position
     position = models.PositiveIntegerField(help_text="Order in the conversation, from 0.")
     follows = models.IntegerField(
         null=True,
@@ -305,7 +306,7 @@ class Message(models.Model):
 
     @property
     def can_continue(self) -> bool:
-        """Whether it is one of the site's own answers that was cut short, and not one of a team's."""
+        """Whether this is one of the site's own answers, not a team's, that was cut short."""
         cut = self.state == self.State.INTERRUPTED or (
             self.state == self.State.COMPLETE and self.finish_reason == "length"
         )
@@ -314,7 +315,7 @@ class Message(models.Model):
 
 
 class Feedback(models.Model):
-    """What a person thinks of an answer. It is theirs to change and to take back."""
+    """A person's rating of an answer, which they can change and delete."""
 
     class Rating(models.TextChoices):
         GOOD = "good", gettext_lazy("Good answer")
@@ -359,7 +360,7 @@ class ShareQuerySet(models.QuerySet["Share"]):
         return self.filter(conversation__owner_id=principal.user_id, conversation__listed=True)
 
     def live(self) -> "ShareQuerySet":
-        """Those whose address opens: not ended, of a conversation and an account that are still there."""
+        """Those whose link works: not ended, with an existing conversation and an active account."""
         return self.filter(
             Q(expires_at=None) | Q(expires_at__gt=timezone.now()),
             revoked_at=None,
@@ -369,14 +370,14 @@ class ShareQuerySet(models.QuerySet["Share"]):
         )
 
     def revoke(self) -> int:
-        """Open them to nobody from now on; when one was revoked first is kept. Says how many it was."""
+        """Revoke them now, except those revoked before; returns their number."""
         return self.filter(revoked_at=None).update(revoked_at=timezone.now())
 
 
 class Share(models.Model):
-    """A link that lets others read a conversation, or one answer of it, as far as their rights go.
+    """A link that lets others read a conversation, or one answer of it, as far as they may.
 
-    Only the hash of its token is stored. It shows what was there when it was made, never later questions.
+    Only the hash of its token is stored. It never shows messages added later.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -419,20 +420,19 @@ class Share(models.Model):
 
 class SourceQuerySet(models.QuerySet["Source"]):
     def visible_to(self, principal: Principal) -> "SourceQuerySet":
-        """Sources whose document the reader may open now, whatever was so when the answer was written."""
+        """Sources whose document the reader may open now, regardless of when the answer was written."""
         return self.filter(document__in=Document.objects.visible_to(principal))
 
 
 class Source(models.Model):
-    """A passage that was given to the model for an answer, as it read then.
+    """A passage that was given to the model for an answer, with its text at that time.
 
-    The row goes with its document: a deleted document leaves no text behind, and a citation without a
-    readable row is shown as gone.
+    Deleted with its document, so that no text remains; a citation without a readable row is shown as gone.
     """
 
     message = models.ForeignKey(
         Message, on_delete=models.CASCADE, related_name="sources", db_index=False
-    )  # source_rank serves it
+    )  # index source_rank
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+")
     document_version = models.PositiveIntegerField()
     passage_id = models.BigIntegerField(

@@ -1,4 +1,4 @@
-"""Pages of conversations: a bare array, and the address of the next page in the `Link` header."""
+"""Pagination: a plain array, with the URL of the next page in the `Link` header."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from .models import Conversation
 
 
 class ConversationPagination(BasePagination):
-    """Newest first; a signed cursor names the last row, so that pages stay stable while rows arrive."""
+    """Newest first; a signed cursor names the last row, so that pages remain stable while rows are added."""
 
     page_size = 100
     max_page_size = 200
@@ -29,12 +29,12 @@ class ConversationPagination(BasePagination):
     def page(
         self, queryset: Any, limit: int, below: listing.Place | None
     ) -> tuple[Sequence[Conversation], listing.Place | None]:
-        """Up to `limit` rows, and where the next page begins, if there is one."""
+        """Up to `limit` rows, and the start of the next page, if any."""
         return listing.page(queryset, limit, below)
 
     def limit(self) -> int:
         limit = self.request.query_params.get("limit", str(self.page_size))
-        # Python reads other scripts' digits too, and refuses very many digits with an error of its own.
+        # int() also accepts other scripts' digits, and fails with another error for very many digits.
         whole = limit.isascii() and limit.isdigit() and len(limit) < 10
         if not (whole and 1 <= int(limit) <= self.max_page_size):
             raise ValidationError({"limit": f"must be a whole number from 1 to {self.max_page_size}."})
@@ -73,7 +73,7 @@ class ConversationPagination(BasePagination):
 
 
 class ProjectPagination(ConversationPagination):
-    """Projects, the last used first, with their numbers of conversations."""
+    """Projects by last use, with their numbers of conversations."""
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         self.request, self.view = request, view

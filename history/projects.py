@@ -1,6 +1,6 @@
-"""Projects: conversations under a name, with wishes and a scope for their questions.
+"""Projects: conversations under a name, with instructions and a scope for their questions.
 
-A project can have members, who see it as its owner does; each reads only their own conversations in it.
+A project can have members, who see it like its owner; each reads only their own conversations in it.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,12 +22,12 @@ from ingestion.search.scopes import CLOSED, is_closed
 
 from .models import Conversation, ConversationQuerySet, Project, ProjectQuerySet
 
-MAX_PROJECTS = 1_000  # of one person
-NO_MEMBERS = "Nobody"  # in the audit log
+MAX_PROJECTS = 1_000  # per person
+NO_MEMBERS = "Nobody"  # for the audit log
 
 
 class Invalid(Exception):
-    """Why a project is not as it was asked for, in a sentence for people; `member` is what is wrong."""
+    """A project that cannot be stored; the message is a sentence about `member`."""
 
     def __init__(self, message: str, member: str) -> None:
         super().__init__(message)
@@ -37,30 +37,30 @@ class Invalid(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A project with how many conversations the reader has in it."""
+    """A project with the reader's number of conversations in it."""
 
     project: Project
     conversations: int
 
 
 def own(principal: Principal, project_id: UUID) -> Project:
-    """Raises Project.DoesNotExist for any id that is not the caller's."""
+    """The caller's own project. Raises Project.DoesNotExist."""
     return Project.objects.owned_by(principal).get(pk=project_id)
 
 
 def opened(principal: Principal, project_id: UUID) -> Project:
-    """A project of the caller, or that they are a member of. Raises Project.DoesNotExist for any other id."""
+    """A project of the caller or one that they are a member of. Raises Project.DoesNotExist."""
     return as_seen(principal, Project.objects.open_to(principal).select_related("owner").get(pk=project_id))
 
 
 def lock(principal: Principal, project_id: UUID) -> Project:
-    """As :func:`opened`; it is neither deleted nor closed to the caller before the end of the transaction."""
+    """As :func:`opened`, locked against deletion and changes of members until the transaction ends."""
     open_to = Project.objects.open_to(principal)
     return as_seen(principal, open_to.select_for_update(no_key=True).get(pk=project_id))
 
 
 def as_seen(principal: Principal, project: Project) -> Project:
-    """The project with a scope that tells a member no names of what they cannot read. Not to be saved."""
+    """The project with a scope that hides names the member may not read. Do not save it."""
     if project.owner_id != principal.user_id and is_closed(principal, project.scope):
         project.scope = CLOSED
     return project
@@ -137,17 +137,18 @@ def set_scope(principal: Principal, project_id: UUID, scope: str) -> None:
 
 @transaction.atomic
 def delete(principal: Principal, project_id: UUID) -> None:
-    """Delete a project and keep its conversations, also those of members. Raises Project.DoesNotExist."""
+    """Delete a project but keep its conversations, including those of members. Raises
+    Project.DoesNotExist."""
     Project.objects.owned_by(principal).select_for_update().get(pk=project_id).delete()
 
 
 def members_of(project: Project) -> Audience:
-    """Who is a member besides the owner."""
+    """The members besides the owner."""
     return audience_of_list(project.access_list, project.owner_id) if project.access_list else Audience()
 
 
 def member_names(project: Project) -> list[str]:
-    """Groups, then people, for the owner."""
+    """The names of groups, then people, for the owner."""
     members = members_of(project)
     people = User.objects.filter(pk__in=members.user_ids)
     groups = Group.objects.filter(pk__in=members.group_ids).order_by("name")
@@ -156,13 +157,13 @@ def member_names(project: Project) -> list[str]:
 
 @transaction.atomic
 def set_members(principal: Principal, project_id: UUID, members: Audience) -> None:
-    """Give one's own project these members, at once. Raises Project.DoesNotExist."""
+    """Set the members of the caller's own project. Raises Project.DoesNotExist."""
     _give(Project.objects.owned_by(principal), principal, project_id, lambda _: members)
 
 
 @transaction.atomic
 def leave(principal: Principal, project_id: UUID) -> None:
-    """End the caller's own membership; one by a group stays. Raises Project.DoesNotExist."""
+    """End the caller's own membership; a membership by group remains. Raises Project.DoesNotExist."""
 
     def without_caller(members: Audience) -> Audience:
         return replace(members, user_ids=members.user_ids - {principal.user_id})
@@ -192,7 +193,7 @@ def _give(
 
 
 def _checked(name: str, instructions: str) -> dict[str, str]:
-    """The columns, cleaned. Raises Invalid."""
+    """The cleaned columns. Raises Invalid."""
     name = " ".join(name.replace("\x00", " ").split())
     instructions = instructions.replace("\r\n", "\n").replace("\x00", "\ufffd").strip()
     if not name:

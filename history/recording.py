@@ -1,6 +1,6 @@
 """The only module that writes conversations and messages.
 
-All functions are synchronous and work in the caller's transaction where there is one.
+All functions are synchronous and use the caller's transaction, if any.
 """
 
 import json
@@ -34,36 +34,36 @@ COPIED_FIELDS = (
     "state", "finish_reason", "error_code", "agent_name", "citations", "labels", "verification", "created_at",
     "finished_at",
 )  # fmt: skip
-RESTORE_TTL = timedelta(hours=1)  # for which a deleted conversation can be restored
-UNLISTED_TTL = timedelta(hours=1)  # for repetitions with the same idempotency key
+RESTORE_TTL = timedelta(hours=1)  # within which a deleted conversation can be restored
+UNLISTED_TTL = timedelta(hours=1)  # within which requests with the same idempotency key are repeated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnIds:
-    """A question with its answer: owner and ids, also those of the run and the request behind them."""
+    """A question with its answer: their owner and ids, and those of the run and the request."""
 
     principal: Principal
     run_id: UUID
     conversation_id: UUID
     question_id: UUID
-    answer_id: UUID  # of the first answer, where a team writes several
+    answer_id: UUID  # of the first answer of a team
     request_id: str
     created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class NewConversation:
-    """A conversation to open. One that is not listed is shown nowhere and purged soon."""
+    """A conversation to open. An unlisted one is not shown and is purged soon."""
 
     title: str
     mode: str = Conversation.Mode.STANDARD
     listed: bool = True
-    project_id: UUID | None = None  # which the caller has locked
+    project_id: UUID | None = None  # locked by the caller
 
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """How an answer ended, for :func:`close_answers`."""
+    """The outcome of an answer, for :func:`close_answers`."""
 
     state: Message.State
     content: str
@@ -72,7 +72,7 @@ class Closing:
     citations: Sequence[str] = ()
     followups: Sequence[str] = ()
     usage: dict[str, int] | None = None
-    verification: Sequence[Mapping[str, Any]] | None = None  # rows of chat.statements; None: not compared
+    verification: Sequence[Mapping[str, Any]] | None = None  # rows of chat.statements; None: not verified
 
 
 @transaction.atomic
@@ -84,9 +84,9 @@ def open_conversation(
     listed: bool = True,
     project_id: UUID | None = None,
 ) -> Conversation:
-    """Create a conversation; in a project it is searched in what that says.
+    """Create a conversation; in a project it gets the project's scope.
 
-    One that is not listed is shown nowhere and purged soon. Raises Project.DoesNotExist.
+    An unlisted one is not shown and is purged soon. Raises Project.DoesNotExist.
     """
     project = projects.lock(principal, project_id) if project_id else None
     return Conversation.objects.create(
@@ -100,15 +100,12 @@ def open_conversation(
 
 
 def lock_conversation(principal: Principal, conversation_id: UUID) -> Conversation:
-    """The caller's conversation, locked until the end of the transaction.
-
-    Raises Conversation.DoesNotExist for any other id.
-    """
+    """The caller's conversation, locked until the transaction ends. Raises Conversation.DoesNotExist."""
     return Conversation.objects.owned_by(principal).select_for_update(of=("self",)).get(pk=conversation_id)
 
 
 def append(conversation: Conversation, role: str, content: str = "", **values: Any) -> Message:
-    """Add the next message of the chosen branch; the caller holds the conversation's lock."""
+    """Add the next message of the chosen branch to a conversation that the caller has locked."""
     position = last_position(conversation) + 1
     before = last_position(conversation, chosen=True)
     message = Message.objects.create(
@@ -125,16 +122,16 @@ def append(conversation: Conversation, role: str, content: str = "", **values: A
 
 
 def last_position(conversation: Conversation, *, chosen: bool = False) -> int:
-    """The position of its last message, or of the last of the chosen branch; START without any."""
+    """The position of the last message, or of the last of the chosen branch; START if there is none."""
     rows = conversation.messages.chosen() if chosen else conversation.messages.all()
     last = rows.order_by("-position").values_list("position", flat=True).first()
     return START if last is None else last
 
 
 def go_back(conversation: Conversation, position: int) -> None:
-    """End the chosen branch at a message, whichever branch that is of; the others are kept aside.
+    """End the chosen branch at a message of any branch; later messages remain unchosen.
 
-    START goes back before the first message. The caller holds the conversation's lock.
+    START goes back before the first message. The caller has locked the conversation.
     """
     path = Branches(conversation.pk).path_to(position)
     messages = conversation.messages
@@ -143,9 +140,9 @@ def go_back(conversation: Conversation, position: int) -> None:
 
 
 def choose_branch(conversation: Conversation, position: int) -> None:
-    """Choose the branch of a message, up to the newest that was said in it.
+    """Choose the branch of a message, up to its newest descendant.
 
-    The caller holds the conversation's lock. Raises Message.DoesNotExist.
+    The caller has locked the conversation. Raises Message.DoesNotExist.
     """
     if not conversation.messages.get(position=position).chosen:
         newest = Branches(conversation.pk).newest_from(position, last_position(conversation))
@@ -156,9 +153,9 @@ def choose_branch(conversation: Conversation, position: int) -> None:
 def copy_shared(
     principal: Principal, title: str, said: Sequence[tuple[Message, Sequence[Source]]]
 ) -> Conversation:
-    """A conversation of the caller's own that goes on from messages of another one.
+    """Create the caller's own conversation from messages of a shared one.
 
-    The messages are as the caller may see them, and have their sources beside them; none is changed.
+    The messages are copied with their sources as the caller may see them; the originals do not change.
     """
     conversation = open_conversation(principal, title=title[:TITLE_LENGTH])
     sources = []
@@ -176,7 +173,7 @@ def copy_shared(
 
 
 def append_answer(conversation_id: UUID, run_id: UUID, agent_name: str, *, request_id: str = "") -> Message:
-    """Append the next message of a team's run, or return it if it was appended already."""
+    """Append the next message of a team's run, or return it if it exists."""
     with transaction.atomic():
         conversation = Conversation.objects.select_for_update().get(pk=conversation_id)
         queued = conversation.messages.filter(run_id=run_id, state=Message.State.QUEUED)
@@ -199,7 +196,7 @@ def name_speaker(answer_id: UUID, agent_name: str) -> Message:
 
 
 def timestamp(moment: datetime) -> str:
-    """ISO 8601 in UTC with milliseconds, as all protocols here write it."""
+    """ISO 8601 in UTC with milliseconds, as in all protocols here."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -213,8 +210,8 @@ def begin_turn(
 ) -> int:
     """Store a question and its queued answer; returns the question's position.
 
-    Without `opens` the caller holds the conversation's lock. `agent_name` is who answers first, of a team.
-    The conversation keeps `scope` for its next questions.
+    Without `opens` the caller has locked the conversation. `agent_name` is the first agent of a team. `scope`
+    applies to the conversation's next questions as well.
     """
     owner_id = turn.principal.user_id
     conversation = opens or NewConversation("")
@@ -248,10 +245,10 @@ def record_context(
     readable: int | None,
     verified: Mapping[str, str] | None = None,
 ) -> None:
-    """Store the sources and steps of an answer, before its text is shown.
+    """Store the sources and steps of an answer before its text is shown.
 
-    Each source has the columns of Source, ranks from 1, and `public_id` of its document. `verified` says who
-    vouches for the text (`by`) and until which day (`until`).
+    Each source has the columns of Source, ranks from 1, and `public_id` of its document. `verified` names who
+    verified the text (`by`) and until which day (`until`).
     """
     parameters = {
         "answer": answer_id,
@@ -266,7 +263,7 @@ def record_context(
 
 
 def record_quotes(answer_id: UUID, quotes: dict[int, list[tuple[int, int]]]) -> None:
-    """Store which characters of each source (by rank) the answer quotes."""
+    """Store the character ranges of each source (by rank) that the answer quotes."""
     changed = []
     for source in Source.objects.filter(message=answer_id, rank__in=quotes):
         source.quotes = quotes[source.rank]
@@ -303,14 +300,15 @@ def close_answers(owner_id: int, closings: Mapping[UUID, Closing]) -> set[UUID]:
 
 
 def set_title(owner_id: int, conversation_id: UUID, title: str) -> bool:
-    """Set a generated title. False if it is the same, or if the owner has chosen one."""
+    """Set a generated title. False if it is unchanged, or if the owner has chosen one."""
     title = title[:TITLE_LENGTH]
     parameters = {"owner": owner_id, "conversation": conversation_id, "title": title}
     return bool(rows("set_title", parameters | {"words": lexemes(owner_id, title)}, SQL))
 
 
 def rename(principal: Principal, conversation_id: UUID, title: str) -> None:
-    """Raises Conversation.DoesNotExist, or ValueError for a title without visible text."""
+    """Set the owner's title. Raises Conversation.DoesNotExist, or ValueError for a title without visible
+    text."""
     words = " ".join(title.replace("\x00", " ").split())[:TITLE_LENGTH]
     if not words:
         raise ValueError("A title needs at least one character.")
@@ -319,26 +317,26 @@ def rename(principal: Principal, conversation_id: UUID, title: str) -> None:
 
 
 def pin(principal: Principal, conversation_id: UUID, *, pinned: bool) -> None:
-    """Keep a conversation above the others, or no longer. One that was put away comes back."""
+    """Pin or unpin a conversation; pinning an archived one restores it."""
     values = {"pinned_at": timezone.now(), "archived_at": None} if pinned else {"pinned_at": None}
     _change(Conversation.objects.owned_by(principal), conversation_id, **values)
 
 
 def saw(conversation: Conversation) -> None:
-    """Its owner has it open, with all that was answered until now."""
+    """Mark all answers of the conversation as seen by its owner."""
     if conversation.seen_at is None or conversation.seen_at <= conversation.updated_at:
         Conversation.objects.filter(pk=conversation.pk).update(seen_at=timezone.now())
 
 
 def archive(principal: Principal, conversation_id: UUID, *, archived: bool) -> None:
-    """Put a conversation away, or bring it back. It stays readable, searchable and shared."""
+    """Archive or unarchive a conversation. Archived ones remain readable, searchable and shared."""
     values = {"pinned_at": None, "archived_at": timezone.now()} if archived else {"archived_at": None}
     _change(Conversation.objects.owned_by(principal), conversation_id, **values)
 
 
 @transaction.atomic
 def move(principal: Principal, conversation_id: UUID, project_id: UUID | None) -> None:
-    """Put a conversation into a project that is open to its owner, or into none.
+    """Move a conversation into a project open to its owner, or into none.
 
     Raises Conversation.DoesNotExist or Project.DoesNotExist.
     """
@@ -347,7 +345,7 @@ def move(principal: Principal, conversation_id: UUID, project_id: UUID | None) -
 
 
 def delete(principal: Principal, conversation_id: UUID) -> None:
-    """Hide a conversation everywhere; :func:`restore` brings it back until it is purged."""
+    """Hide a conversation everywhere; :func:`restore` undoes that until it is purged."""
     _change(Conversation.objects.owned_by(principal), conversation_id, deleted_at=timezone.now())
 
 
@@ -370,7 +368,7 @@ def purge() -> int:
 
 
 def _titled(owner_id: int, title: str) -> dict[str, Any]:
-    """The columns that hold a title."""
+    """The columns of a title."""
     title = title[:TITLE_LENGTH]
     return {"title": title, "search": search_vector(owner_id, title)}
 

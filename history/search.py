@@ -84,7 +84,7 @@ def page(
 def _read_through(
     principal: Principal, words: Sequence[str], number: int, below: Place | None
 ) -> tuple[list[Conversation], Place | None]:
-    """Matches among the next `number` conversations, and where the others begin."""
+    """Matches among the next `number` conversations, and where the rest begins."""
     mine = Conversation.objects.owned_by(principal).annotate(titled=_titled(principal, words))
     read, older = listing.page(mine, number, below)
     found = {row.pk for row in read if row.titled}  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""The serializers of /chat-history. The names of its members occur here only."""
+"""Serializers of /chat-history; the only module with its member names."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,16 +27,16 @@ TIME_LENGTH = 40
 MAX_JSON_LENGTH = 100_000  # characters of the sources or the error of one message
 MAX_DEPTH = 10
 SNIPPET = 300  # characters of a source
-# The role of the Chat UI's error messages: it sends them along, and shows none that it reads back.
+# The role of the Chat UI's error messages: it sends them, but ignores those that it reads.
 DROPPED_ROLE = "system"
 NOT_BOOLEAN: dict[str, Any] = dict.fromkeys(("null", "invalid"), "must be true or false.")
 NO_PROJECT = "must be the id of a project of yours."
-UNTITLED = "New Chat"  # what the client calls a conversation that has no title yet
-OWN_MEMBERS = frozenset({"pinned", "archived", "project_id"})  # of a row, where they say something
-CLIENT_MEMBERS = ("sources", "error", "timestamp")  # stored as they came, and sent back
+UNTITLED = "New Chat"  # the client's title of a conversation that has none yet
+OWN_MEMBERS = frozenset({"pinned", "archived", "project_id"})  # of a row, included unless empty
+CLIENT_MEMBERS = ("sources", "error", "timestamp")  # stored and returned unchanged
 STORED_STATES = {
     "completed": Message.State.COMPLETE,
-    "processing": Message.State.STOPPED,  # the part that had arrived; this site does not continue it
+    "processing": Message.State.STOPPED,  # the received part; this site does not continue it
     "failed": Message.State.FAILED,
 }
 SENT_STATUSES = {
@@ -49,7 +49,7 @@ SENT_STATUSES = {
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """One message that a program saves; None for a member that it leaves out."""
+    """A message to save; None for members that the request lacks."""
 
     key: str
     role: str
@@ -66,7 +66,7 @@ class Incoming:
 
 
 class TextField(serializers.CharField):
-    """Text exactly as it was sent. A number is not text."""
+    """A string, unchanged; numbers are rejected."""
 
     default_error_messages = {
         "required": "must be text.",
@@ -89,7 +89,7 @@ class TextField(serializers.CharField):
 
 @extend_schema_field({"type": "string", "minLength": 1, "maxLength": TITLE_LENGTH, "pattern": r"\S"})
 class TitleField(TextField):
-    """A title that can be read."""
+    """A title with visible text."""
 
     default_error_messages = {"blank": "must be text with at least one character."}
 
@@ -98,7 +98,7 @@ class TitleField(TextField):
 
 
 class WordField(serializers.ChoiceField):
-    """One of a few words."""
+    """One of several strings."""
 
     def __init__(self, choices: Any, **kwargs: Any) -> None:
         sentence = f"must be one of {', '.join(f'“{choice}”' for choice in choices)}."
@@ -119,7 +119,7 @@ class TimestampField(serializers.DateTimeField):
 
 
 class ProjectField(serializers.UUIDField):
-    """The id of a project; whose it is shows when it is used."""
+    """The id of a project, which is checked when it is used."""
 
     default_error_messages = dict.fromkeys(("null", "invalid"), NO_PROJECT)
 
@@ -130,7 +130,7 @@ class ProjectField(serializers.UUIDField):
 
 
 class BodySerializer(serializers.Serializer[Any]):
-    """A JSON object that a program sends."""
+    """A JSON object in a request."""
 
     default_error_messages = dict.fromkeys(("required", "null", "invalid"), "must be a JSON object.")
 
@@ -139,7 +139,7 @@ def optional_text(max_length: int) -> TextField:
     return TextField(max_length=max_length, required=False, allow_null=True)
 
 
-# What programs send
+# Requests
 
 
 class ModeSerializer(BodySerializer):
@@ -149,7 +149,7 @@ class ModeSerializer(BodySerializer):
 
 
 class ListQuerySerializer(ModeSerializer):
-    """Restrict the list to one mode or project; and to archived ones, which it leaves out otherwise."""
+    """Restrict the list to one mode or project, or to archived ones, which are excluded otherwise."""
 
     archived = WordField(("true", "false"), default="false")
     project_id = ProjectField(required=False)
@@ -174,7 +174,7 @@ class NewConversationSerializer(BodySerializer):
 
 
 class ConversationChangeSerializer(BodySerializer):
-    """What is to be different of a conversation: one member at least."""
+    """Changes to a conversation: at least one member."""
 
     title = TitleField(required=False)
     pinned = StrictBooleanField(required=False, error_messages=NOT_BOOLEAN)
@@ -203,7 +203,7 @@ class SavedErrorSerializer(BodySerializer):
 
 @extend_schema_field({"type": "array", "items": {"type": "object"}})
 class SourcesField(serializers.Field[Any, Any, Any, Any]):
-    """A list of JSON objects in whatever form the program has given them, which may be very many."""
+    """A list of JSON objects of any form, possibly very many."""
 
     default_error_messages = {"not_a_list": "must be a list."}
 
@@ -218,7 +218,7 @@ class SourcesField(serializers.Field[Any, Any, Any, Any]):
 
 
 class SavedMessageSerializer(BodySerializer):
-    """A message to save, validated into an Incoming; None for one of the role `system`."""
+    """A message to save, validated into an Incoming; None for the role `system`."""
 
     messageId = optional_text(ID_LENGTH)
     id = optional_text(ID_LENGTH)
@@ -250,7 +250,7 @@ class SavedMessageSerializer(BodySerializer):
         if not key:
             raise serializers.ValidationError({"messageId": "is missing."})
         _check_length(values["content"], values["role"])
-        # A code that this site does not know has no words here, so it is not stored as the message's own.
+        # An unknown code has no message here, so it is not stored as the message's error.
         code = (values.get("error") or {}).get("code") or ""
         return Incoming(
             key=key,
@@ -290,7 +290,7 @@ class SavedMessagesSerializer(BodySerializer):
 
 
 def _check_json(value: Any, member: str) -> None:
-    """Check that a value can be stored, and is no deeper or longer than a list of sources."""
+    """Check that a value can be stored and is within the limits of depth and length."""
     waiting, length = [(value, 0)], 0
     while waiting:
         item, depth = waiting.pop()
@@ -311,7 +311,7 @@ def _check_json(value: Any, member: str) -> None:
 
 def _check_length(content: str, role: str) -> None:
     most = settings.MESSAGE_MAX_CHARACTERS if role == Message.Role.USER else settings.ANSWER_MAX_CHARACTERS
-    # The links that this site put into the text do not count.
+    # Links that this site put into the text do not count.
     if len(content) > most and len(without_links(content)) > most:
         raise serializers.ValidationError({"content": f"is longer than {most:,} characters."})
 
@@ -327,7 +327,7 @@ def _moment(created: str | None, clock: str | None) -> datetime | None:
 
 
 def _parsed(text: str) -> datetime | None:
-    """In UTC, to the millisecond, as it is sent back."""
+    """In UTC with milliseconds, as it is returned."""
     try:
         moment = datetime.fromisoformat(text)
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
@@ -336,7 +336,7 @@ def _parsed(text: str) -> datetime | None:
     return moment.replace(microsecond=moment.microsecond // 1_000 * 1_000)
 
 
-# What the site sends
+# Responses
 
 
 class NewConversationRowSerializer(serializers.Serializer[Conversation]):
@@ -369,7 +369,7 @@ class ConversationRowSerializer(serializers.Serializer[Any]):
     )
 
     def to_representation(self, row: Any) -> dict[str, Any]:
-        # The published protocol knows none of them.
+        # Not part of the published protocol.
         sent = super().to_representation(row)
         return {name: value for name, value in sent.items() if value or name not in OWN_MEMBERS}
 
@@ -384,7 +384,7 @@ class ConversationRowSerializer(serializers.Serializer[Any]):
 
 
 class MatchSerializer(serializers.Serializer[Any]):
-    """A message with the words that were looked for, from a :class:`history.search.Hit`."""
+    """A message with the search terms, from a :class:`history.search.Hit`."""
 
     messageId = serializers.SerializerMethodField()
     role = serializers.ChoiceField(Message.Role.values, source="message.role")
@@ -401,7 +401,7 @@ class MatchSerializer(serializers.Serializer[Any]):
 
 
 class FoundConversationSerializer(ConversationRowSerializer):
-    """A row of a search. The context has the `hits` of each conversation by its id."""
+    """A row of search results. The context has the `hits` of each conversation by its id."""
 
     matches = serializers.SerializerMethodField()
 
@@ -426,14 +426,14 @@ class SourceSerializer(serializers.Serializer[Source]):
 
 
 class ErrorSerializer(serializers.Serializer[Any]):
-    """Why an answer failed. What a program has saved comes back as it was."""
+    """The error of an answer. A program's own errors are returned unchanged."""
 
     message = serializers.CharField(allow_null=True)
     code = serializers.CharField(allow_null=True)
 
 
 class StatementSerializer(serializers.Serializer[Any]):
-    """A statement of an answer, compared with the sources that it cites."""
+    """A statement of an answer and its verification against the cited sources."""
 
     start = serializers.IntegerField()
     end = serializers.IntegerField()
@@ -442,7 +442,7 @@ class StatementSerializer(serializers.Serializer[Any]):
 
 
 class VerifiedSerializer(serializers.Serializer[Any]):
-    """Who vouches for an answer that a person wrote, and until which day."""
+    """Who verified an answer written by a person, and until which day."""
 
     by = serializers.CharField()
     until = serializers.DateField()
@@ -451,8 +451,8 @@ class VerifiedSerializer(serializers.Serializer[Any]):
 class StoredMessageSerializer(serializers.Serializer[Message]):
     """A stored message.
 
-    The context has the `sources` of each message, by its id, that the reader may open now. No other source
-    is named, neither in the list nor in the text.
+    The context has the `sources` of each message, by its id, that the reader may open now. No other source is
+    named, neither in the list nor in the text.
     """
 
     messageId = serializers.SerializerMethodField()
@@ -497,7 +497,7 @@ class StoredMessageSerializer(serializers.Serializer[Message]):
         return SENT_STATUSES.get(Message.State(row.state), "failed")
 
     def get_content(self, row: Message) -> str:
-        """The text that the reader may see as Markdown, in which citations are links."""
+        """The text as Markdown, as the reader may see it, with citations as links."""
         return with_links(readable_text(row, self._readable(row)), self._addresses(row))
 
     def get_contentType(self, row: Message) -> str:
@@ -538,13 +538,13 @@ class StoredMessageSerializer(serializers.Serializer[Message]):
         return cast(Sequence[Source], self.context["sources"].get(row.pk, ()))
 
     def _addresses(self, row: Message) -> dict[str, str]:
-        """The address of each cited source by its label."""
+        """The URL of each cited source by its label."""
         readable = self._readable(row)
         return {source.label: address_of(source) for source in readable if source.label in row.citations}
 
 
 def identifier(message: Message) -> str:
-    """The name that the program gave to its message, otherwise the site's own."""
+    """The program's id of its message, otherwise the site's own."""
     return message.client_id or str(message.pk)
 
 
@@ -554,7 +554,7 @@ def clock_time(moment: datetime) -> str:
 
 
 def readable_text(row: Message, readable: Sequence[Source]) -> str:
-    """The text without citations of sources that the reader may not open (any more)."""
+    """The text without citations of sources that the reader may not open now."""
     open_labels = {source.label for source in readable}
     return without(row.content, [label for label in row.citations if label not in open_labels])
 
@@ -570,11 +570,11 @@ def _saved_members(row: Message) -> dict[str, Any]:
     return {name: members[name] for name in ("sources", "error") if members.get(name)}
 
 
-# Rules that a generated description cannot know
+# Rules that a generated description cannot express
 
 
 class SavedMessageDescription(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
-    """A message has one of its names; one of the role `system` is left out unread."""
+    """A message needs one of two ids; messages of the role `system` are skipped."""
 
     target_class = "history.serializers.SavedMessageSerializer"
 
@@ -596,7 +596,7 @@ class SavedMessageDescription(OpenApiSerializerExtension):  # type: ignore[no-un
 
 
 class ConversationChangeDescription(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
-    """One member at least; others are ignored."""
+    """At least one member; others are ignored."""
 
     target_class = "history.serializers.ConversationChangeSerializer"
 
@@ -610,7 +610,7 @@ class ConversationChangeDescription(OpenApiSerializerExtension):  # type: ignore
 
 
 class ConversationRowDescription(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
-    """Some members are not always there."""
+    """Some members are optional."""
 
     target_class = "history.serializers.ConversationRowSerializer"
     match_subclasses = True
@@ -622,7 +622,7 @@ class ConversationRowDescription(OpenApiSerializerExtension):  # type: ignore[no
 
 
 class StoredMessageDescription(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
-    """Some members are not always there, and what a program has saved has its own form."""
+    """Some members are optional, and imported messages have their own form."""
 
     target_class = "history.serializers.StoredMessageSerializer"
 

@@ -1,4 +1,4 @@
-"""`/api/shares`: links to the caller's conversations and answers, made, listed and revoked."""
+"""`/api/shares`: create, list and revoke links to the caller's conversations and answers."""
 
 from datetime import timedelta
 from typing import Any, cast
@@ -38,7 +38,7 @@ def _in_thirty_days() -> Any:
 
 
 class NewShareSerializer(StrictSerializer):
-    """What is shared, with whom, until when."""
+    """What is shared, with whom, and until when."""
 
     conversation_id = serializers.UUIDField()
     answer_id = serializers.UUIDField(
@@ -63,7 +63,7 @@ class NewShareSerializer(StrictSerializer):
 
 
 class ShareSerializer(serializers.Serializer[Share]):
-    """A share as its owner sees it; the address is not among what is stored."""
+    """A share as its owner sees it; its URL is not stored."""
 
     id = serializers.UUIDField()
     conversation_id = serializers.UUIDField()
@@ -88,7 +88,7 @@ class ShareSerializer(serializers.Serializer[Share]):
 
 
 class CreatedShareSerializer(ShareSerializer):
-    """A share with its address, in the response that creates it alone."""
+    """A share with its URL, which only this response contains."""
 
     url = serializers.URLField(help_text="Shown this once: only its hash is stored.")
 

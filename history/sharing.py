@@ -1,6 +1,6 @@
-"""Links to conversations and answers for others: made, opened, and ended.
+"""Links that share conversations and answers with others: create, open, revoke.
 
-What a reader sees of the content is decided at each look, by their own rights (see chat.withholding).
+What a reader sees is decided at each request by their own rights (see chat.withholding).
 """
 
 import hashlib
@@ -21,15 +21,15 @@ from .branches import START
 from .models import Conversation, Message, Share, ShareQuerySet
 
 DEFAULT_DAYS = 30
-MAX_OPEN = 500  # of one person
+MAX_OPEN = 500  # per person
 LONGEST = timedelta(days=3_660)
 NO_SHARE = UUID(int=0)
-# By the rule of the access lists of documents, with the same work for any list.
+# By the rule of documents' access lists, at the same cost for any list.
 IS_ON_LIST = "SELECT %s IN (SELECT mine.access_list_id FROM ingestion_readable_entries(%s) AS mine)"
 
 
 class Invalid(ValueError):
-    """A share that cannot be made; the message is a sentence, `member` what it is about."""
+    """A share that cannot be created; the message is a sentence about `member`."""
 
     def __init__(self, message: str, member: str) -> None:
         super().__init__(message)
@@ -37,7 +37,7 @@ class Invalid(ValueError):
 
 
 def new_token() -> str:
-    """256 random bits, so that one SHA-256 is enough to store them by."""
+    """256 random bits: enough entropy to store only a SHA-256 hash."""
     return secrets.token_urlsafe(32)
 
 
@@ -54,7 +54,7 @@ def create(
     answer_id: UUID | None = None,
     expires_at: datetime | None = None,
 ) -> tuple[Share, str]:
-    """Share a conversation as it is now, or one finished answer; the second value is the token.
+    """Share a conversation as it is now, or one finished answer; returns the share and its token.
 
     Raises Conversation.DoesNotExist, Message.DoesNotExist and Invalid.
     """
@@ -86,28 +86,25 @@ def create(
 
 
 def renew(principal: Principal, share_id: UUID) -> tuple[Share, str]:
-    """Give an open share another address; the old one leads nowhere from now on.
-
-    Raises Share.DoesNotExist.
-    """
+    """Give an open share a new URL; the old one stops working. Raises Share.DoesNotExist."""
     token = new_token()
     mine = Share.objects.owned_by(principal).live()
     share = mine.select_related("conversation__owner").get(pk=share_id)
-    # One that is revoked at this moment stays revoked.
+    # A share that is revoked at the same time remains revoked.
     Share.objects.filter(pk=share.pk).update(digest=digest_of(token))
     return share, token
 
 
 def revoke(principal: Principal, share_id: UUID) -> None:
-    """End a share. Raises Share.DoesNotExist; one that has ended already stays as it is."""
+    """Revoke a share; one that has ended does not change. Raises Share.DoesNotExist."""
     share = Share.objects.owned_by(principal).get(pk=share_id)
     Share.objects.filter(pk=share.pk).revoke()
 
 
 def opened(principal: Principal, token: str) -> Share | None:
-    """The share behind a token; None if there is none, or none (any more) for this reader.
+    """The share of a token; None if it does not exist or is not open to this reader.
 
-    The same three queries, whatever the reason: what is refused cannot be told apart by its time.
+    Always the same three queries, so that the response time does not reveal the reason.
     """
     found = Share.objects.filter(digest=digest_of(token)).values_list("pk", "access_list_id").first()
     share_id, list_id = found or (NO_SHARE, 0)
@@ -119,19 +116,19 @@ def opened(principal: Principal, token: str) -> Share | None:
 
 
 def of_conversation(principal: Principal, conversation: Conversation) -> list[Share]:
-    """The open shares of one's own conversation, newest first, with their readers."""
+    """The open shares of the caller's conversation, newest first, with their readers."""
     return list(with_readers(Share.objects.owned_by(principal).live().filter(conversation=conversation)))
 
 
 def with_readers(shares: ShareQuerySet) -> ShareQuerySet:
-    """With what :func:`readers_of` needs, in three queries however many they are."""
+    """Prefetch what :func:`readers_of` needs, in three queries for any number of shares."""
     return shares.select_related("conversation__owner").prefetch_related(
         "access_list__entries__user", "access_list__entries__group"
     )
 
 
 def readers_of(share: Share) -> str:
-    """With whom it is shared, for its owner: “Pursers, Ines Calder”."""
+    """Whom it is shared with, for its owner: “Pursers, Ines Calder”."""
     entries = list(share.access_list.entries.all())
     if any(entry.user_id is None and entry.group_id is None for entry in entries):
         return gettext("everyone who signs in")
@@ -141,7 +138,7 @@ def readers_of(share: Share) -> str:
 
 
 def shared_with(share: Share, reader: User) -> str:
-    """With whom it is shared, for one who opened it: no names but those of the reader's own groups."""
+    """Whom it is shared with, for a reader: names only of the reader's own groups."""
     entries = list(share.access_list.entries.select_related("group"))
     if any(entry.user_id is None and entry.group_id is None for entry in entries):
         return gettext("everyone who signs in")

@@ -1,4 +1,4 @@
-"""The line that marks an answer as a verified one."""
+"""The line that marks a verified answer."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -8,7 +8,7 @@ from django.utils.translation import gettext
 
 
 def signed(verified: Mapping[str, str] | None) -> str:
-    """“Verified by the People Team until 31 March 2027”; empty for an answer that nobody verified."""
+    """“Verified by the People Team until 31 March 2027”; empty for an answer that is not verified."""
     if not verified:
         return ""
     until = date_format(date.fromisoformat(verified["until"]), gettext("j F Y"))

@@ -1,4 +1,4 @@
-"""How many statements of an answer were found in their sources: the one place that counts them."""
+"""Counts the statements of an answer by verdict."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -9,10 +9,10 @@ from django.utils.translation import gettext, ngettext
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many statements of an answer there are of each kind; all that count them use this one."""
+    """Numbers of an answer's statements by kind."""
 
     found: int = 0  # quoted or supported
-    missing: int = 0  # with a citation in whose source they were not found
+    missing: int = 0  # with a citation whose source does not support them
     uncited: int = 0
 
     @property
@@ -37,7 +37,7 @@ class Tally:
 
     @property
     def rest(self) -> str:
-        """One line on the statements without citations; empty where there are none."""
+        """One line on statements without citations; empty if there are none."""
         if not self.uncited:
             return ""
         words = ngettext(

@@ -1,6 +1,6 @@
 """The URLs of /chat-history, of feedback and of shares; a trailing slash is accepted.
 
-An id may look like anything: 404 if unknown, with the body of the resource.
+Ids are any text, so that unknown ones get a 404 with the resource's own body.
 """
 
 from django.urls import re_path

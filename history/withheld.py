@@ -1,4 +1,4 @@
-"""Names of sources that a reader may no longer open: deleted, or withdrawn from them."""
+"""Names of sources that a reader may no longer open: their documents are deleted or withdrawn."""
 
 from collections.abc import Collection
 from typing import Any

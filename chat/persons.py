@@ -352,27 +352,9 @@ def export(person: User, path: Path, *, actor: User | None) -> None:
 def _records(person: User, about: Q) -> Iterator[tuple[str, Any]]:
     """(file name, JSON) of everything but conversations and files; no secrets and no hashes of them.
 
-    `about` says which entries of the audit log are the person's.
+    `about` selects the person's entries of the audit log.
     """
-    yield (
-        "profile.json",
-        {
-            "number": person.pk,
-            "username": person.username,
-            "firstName": person.first_name,
-            "lastName": person.last_name,
-            "email": person.email,
-            "wish": person.wish,
-            "active": person.is_active,
-            "staff": person.is_staff,
-            "superuser": person.is_superuser,
-            "joinedAt": person.date_joined,
-            "lastSignIn": person.last_login,
-            "groups": sorted(person.groups.values_list("name", flat=True)),
-            "permissions": sorted(person.get_user_permissions()),
-            "identities": list(person.identities.values("issuer", "claim", "subject", "created_at")),
-        },
-    )
+    yield "profile.json", _profile(person)
     keys = person.api_keys.values(
         "prefix", "name", "scopes", "created_at", "last_used_at", "expires_at", "revoked_at"
     )
@@ -381,65 +363,69 @@ def _records(person: User, about: Q) -> Iterator[tuple[str, Any]]:
     yield "looks.json", list(looks.looks_to_disclose(person.pk).values("begun_at", "conversation", "reason"))
     yield "webhooks.json", list(person.webhooks.values("id", "name", "url", "events", "active", "created_at"))
     yield "feedback.json", list(Feedback.objects.filter(message__conversation__owner=person).values())
-    yield (
-        "projects.json",
-        [
-            {
-                "id": project.pk,
-                "name": project.name,
-                "instructions": project.instructions,
-                "scope": project.scope,
-                "createdAt": project.created_at,
-                "updatedAt": project.updated_at,
-                "members": projects.member_names(project),
-                # Those of members are theirs.
-                "conversations": list(
-                    project.conversations.filter(owner=person).order_by("pk").values_list("pk", flat=True)
-                ),
-            }
-            for project in Project.objects.filter(owner=person)
-        ],
+    yield "projects.json", [_project(each, person) for each in Project.objects.filter(owner=person)]
+    shares = Share.objects.filter(conversation__owner=person).values(
+        "id", "conversation_id", "answer_id", "up_to", "created_at", "expires_at", "revoked_at"
     )
-    shares = Share.objects.filter(conversation__owner=person)
-    yield (
-        "shared-links.json",
-        list(
-            shares.values(
-                "id", "conversation_id", "answer_id", "up_to", "created_at", "expires_at", "revoked_at"
-            )
-        ),
-    )
-    documents = Document.objects.filter(owner=person)
-    fields = (
+    yield "shared-links.json", list(shares)
+    documents = Document.objects.filter(owner=person).values(
         "public_id", "folder", "name", "title", "category", "labels", "source_url", "valid_until",
         "media_type", "size", "status", "reason", "created_at", "changed_at",
     )  # fmt: skip
-    yield "documents.json", list(documents.values(*fields))
+    yield "documents.json", list(documents)
     answers = VerifiedAnswer.objects.filter(owner=person).prefetch_related("questions", "citations")
-    yield (
-        "verified-answers.json",
-        [
-            {
-                "text": answer.text,
-                "questions": [question.text for question in answer.questions.all()],
-                "sources": [citation.words for citation in answer.citations.all()],
-                "validUntil": answer.valid_until,
-                "inUse": answer.active,
-            }
-            for answer in answers
-        ],
-    )
-    yield (
-        "proof.json",
-        {
-            "questions": list(
-                ProofQuestion.objects.filter(added_by=person).values("text", "place", "origin")
-            ),
-            "runs": list(ProofRun.objects.filter(started_by=person).values("created_at", "note", "state")),
-        },
-    )
+    yield "verified-answers.json", [_verified_answer(each) for each in answers]
+    proof = {
+        "questions": list(ProofQuestion.objects.filter(added_by=person).values("text", "place", "origin")),
+        "runs": list(ProofRun.objects.filter(started_by=person).values("created_at", "note", "state")),
+    }
+    yield "proof.json", proof
     entries = AuditEntry.objects.filter(about).order_by("pk")
     yield "audit.json", list(entries.values("created_at", "action", "actor", "person", "subject"))
+
+
+def _profile(person: User) -> dict[str, Any]:
+    return {
+        "number": person.pk,
+        "username": person.username,
+        "firstName": person.first_name,
+        "lastName": person.last_name,
+        "email": person.email,
+        "wish": person.wish,
+        "active": person.is_active,
+        "staff": person.is_staff,
+        "superuser": person.is_superuser,
+        "joinedAt": person.date_joined,
+        "lastSignIn": person.last_login,
+        "groups": sorted(person.groups.values_list("name", flat=True)),
+        "permissions": sorted(person.get_user_permissions()),
+        "identities": list(person.identities.values("issuer", "claim", "subject", "created_at")),
+    }
+
+
+def _project(project: Project, owner: User) -> dict[str, Any]:
+    """The project with its owner's conversations; those of members are theirs."""
+    conversations = project.conversations.filter(owner=owner).order_by("pk")
+    return {
+        "id": project.pk,
+        "name": project.name,
+        "instructions": project.instructions,
+        "scope": project.scope,
+        "createdAt": project.created_at,
+        "updatedAt": project.updated_at,
+        "members": projects.member_names(project),
+        "conversations": list(conversations.values_list("pk", flat=True)),
+    }
+
+
+def _verified_answer(answer: VerifiedAnswer) -> dict[str, Any]:
+    return {
+        "text": answer.text,
+        "questions": [question.text for question in answer.questions.all()],
+        "sources": [citation.words for citation in answer.citations.all()],
+        "validUntil": answer.valid_until,
+        "inUse": answer.active,
+    }
 
 
 def _export_conversations(person: User, archive: ZipFile) -> None:

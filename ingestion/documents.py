@@ -164,8 +164,8 @@ def upsert(
         media_type=kind.media_type if kind else "application/octet-stream",
         **(known_details := columns(details or {})),
     )
-    looks = may_replace and not mirrored
-    if looks and (unchanged := _unchanged(document, upload, external_id, known_details)):
+    may_exist = may_replace and not mirrored
+    if may_exist and (unchanged := _unchanged(document, upload, external_id, known_details)):
         return unchanged
     stored = _store(upload)
     document.file, document.size, document.sha256 = stored.name, stored.size, stored.sha256
@@ -179,21 +179,31 @@ def upsert(
                 if known and not may_replace:
                     raise Exists
                 if known and (kept := _keep(known, document, stored.sha256, known_details)):
+                    # Another caller has sent the same file at the same time.
                     transaction.on_commit(partial(files.remove, stored.name), robust=True)
-                    return kept  # somebody else has sent this very file at the same time
+                    return kept
                 if within_quota and owner:
                     quota.claim(owner, stored.size, instead_of=known.size if known else None)
                 if known:
                     return _replace(known, document, stored, known_details)
-                with contextlib.suppress(IntegrityError), transaction.atomic():
-                    document.queue_position = next_position(document)
-                    document.save(force_insert=True)
-                    if external_id and owner:
-                        ExternalId.objects.create(owner=owner, external_id=external_id, document=document)
-                    _defer(document)
+                if _insert(document, external_id):
                     return Upserted(document, "added")
-                document.pk = None  # another transaction has inserted it since we looked
     raise RuntimeError("Other callers inserted and deleted the document at each attempt.")
+
+
+def _insert(document: Document, external_id: str) -> bool:
+    """Insert the document and queue its reading; False if another transaction has inserted it meanwhile."""
+    try:
+        with transaction.atomic():
+            document.queue_position = next_position(document)
+            document.save(force_insert=True)
+            if external_id and document.owner:
+                ExternalId.objects.create(owner=document.owner, external_id=external_id, document=document)
+            _defer(document)
+    except IntegrityError:
+        document.pk = None
+        return False
+    return True
 
 
 def origin_of(owner: User | None) -> str:

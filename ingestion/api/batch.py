@@ -19,7 +19,9 @@ from chatsite.http.json_parser import StrictJSONParser
 from chatsite.http.problem_details import ProblemDetails, exception_handler, problem
 from chatsite.http.strict_fields import BoundedListField, StrictCharField, StrictChoiceField, StrictSerializer
 
-from .documents import CONDITIONS, ChangeSerializer, DocumentSerializer, DocumentWriteView
+from .conditional import CONDITIONS
+from .document_serializers import ChangeSerializer, DocumentSerializer
+from .documents import DocumentWriteView
 
 MAX_ITEMS = 100
 MAX_BYTES = 8_000_000  # of the whole body, which is held in memory

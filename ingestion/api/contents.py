@@ -16,7 +16,8 @@ from ingestion.models import Document, Passage
 from ingestion.parsing.formats import PAGED
 from ingestion.portal.content import file_response
 
-from .documents import DEFAULT_LIMIT, DOCUMENT_ID, MAX_LIMIT, OneDocumentView, validated
+from .document_serializers import DEFAULT_LIMIT, MAX_LIMIT
+from .documents import DOCUMENT_ID, OneDocumentView, validated
 
 PAGE_NUMBER = re.compile("[0-9]{1,6}")
 NUMBER = OpenApiParameter(

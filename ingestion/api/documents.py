@@ -1,8 +1,7 @@
 """`/api/documents`: what the caller may read, its state and its text; and changing one's own."""
 
-import contextlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 from urllib.parse import urlencode
 from uuid import UUID
@@ -13,13 +12,10 @@ from django.db import transaction
 from django.db.models import Q
 from django.http import Http404
 from django.utils import timezone
-from django.utils.crypto import salted_hmac
-from django.utils.http import parse_etags, quote_etag
 from django.utils.translation import gettext
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_field
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import exceptions, serializers, status
-from rest_framework.fields import empty
 from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -30,15 +26,7 @@ from chatsite.accounts.models import User
 from chatsite.accounts.permissions import demand_scope
 from chatsite.accounts.resource_views import ResourceView
 from chatsite.http.problem_details import ProblemDetails
-from chatsite.http.strict_fields import (
-    BoundedListField,
-    StrictBooleanField,
-    StrictCharField,
-    StrictChoiceField,
-    StrictSerializer,
-    WordBooleanField,
-)
-from ingestion import details, documents
+from ingestion import documents
 from ingestion.access.lists import Audience, audience_of, change_rights
 from ingestion.details import Details
 from ingestion.file_names import category_name
@@ -47,9 +35,17 @@ from ingestion.parsing.formats import format_of
 from ingestion.portal import listing
 from ingestion.portal.actions import NOT_YOURS, any_group, may_change, may_delete
 from ingestion.portal.forms import EVERYONE, ONLY_ME, SOME, AudienceForm
-from ingestion.search.labels import content_address
 
-DEFAULT_LIMIT, MAX_LIMIT = 50, 200
+from . import conditional
+from .document_serializers import (
+    ChangeSerializer,
+    DocumentListQuerySerializer,
+    DocumentSerializer,
+    NewDocumentSerializer,
+    PutDocumentSerializer,
+    UploadedDocumentSerializer,
+)
+
 RESERVED = {"batch"}  # an address of its own
 NAMES = (
     "A name of your own has 1 to 200 letters, digits or ._~:@+- and no slash, and is neither “batch”"
@@ -57,10 +53,6 @@ NAMES = (
 )
 EMPTY = "The body is empty. Send the file as the body, or as the part “file” of a form."
 NO_FILE = "The form has no part “file”."
-CONDITIONS = frozenset({"If-Match", "If-None-Match"})
-TAGS = "%(header)s takes “*”, or the values of ETag with their quotation marks."
-GONE = "There is no document of this name, so it has no ETag that If-Match could name."
-EXISTS = "There is a document of this name, or it has an ETag that If-None-Match names."
 CHUNK = 64 * 1024  # bytes
 _PUBLIC_ID = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}")
 _EXTERNAL_ID = re.compile(r"[A-Za-z0-9._~:@+-]{1,200}")
@@ -79,222 +71,6 @@ EXTERNAL_ID = OpenApiParameter(
 LINK = OpenApiParameter(
     "Link", str, OpenApiParameter.HEADER, response=[200], description="The address of the next page, if any."
 )
-
-
-class DocumentListQuerySerializer(serializers.Serializer[Any]):
-    """Which documents are listed."""
-
-    limit = serializers.IntegerField(min_value=1, max_value=MAX_LIMIT, default=DEFAULT_LIMIT)
-    cursor = serializers.RegexField(
-        listing.CURSOR,
-        required=False,
-        allow_blank=True,
-        help_text="From the address of the next page in `Link`.",
-    )
-    q = serializers.CharField(
-        required=False,
-        allow_blank=True,
-        max_length=listing.QUERY_LENGTH,
-        help_text="Words of name, title or folder.",
-    )
-    folder = serializers.CharField(
-        required=False, max_length=500, allow_blank=True, help_text="This folder, without those in it."
-    )
-    category = serializers.CharField(
-        required=False, allow_blank=True, max_length=100, help_text="Empty is any, as for the status."
-    )
-    status = StrictChoiceField(Document.Status.choices, required=False, allow_blank=True)
-    label = serializers.CharField(required=False, allow_blank=True, max_length=details.LABEL_CHARACTERS)  # type: ignore[assignment]
-    owner = serializers.CharField(
-        required=False, allow_blank=True, max_length=150, help_text="User name of who added it."
-    )
-    valid = StrictChoiceField(
-        ["true", "false"],
-        required=False,
-        allow_blank=True,
-        help_text="Whether search still finds it: its last day is not past.",
-    )
-    own = WordBooleanField(default=False, help_text="Only what the caller added.")
-
-
-class ProgressSerializer(serializers.Serializer[Document]):
-    """Pages read, or texts embedded, of how many; both 0 while that is not known."""
-
-    done = serializers.IntegerField(source="progress_done")
-    total = serializers.IntegerField(source="progress_total")
-
-
-class ReadersSerializer(serializers.Serializer[Any]):
-    """Who may read a document beside its owner."""
-
-    everyone = serializers.BooleanField(help_text="Everyone who signs in.")
-    guests = serializers.BooleanField(help_text="Also people without an account.")
-    users = serializers.ListField(child=serializers.CharField())
-    groups = serializers.ListField(child=serializers.CharField())
-
-
-class DocumentSerializer(serializers.ModelSerializer[Document]):
-    """A document as its readers see it."""
-
-    id = serializers.UUIDField(source="public_id")
-    reason = serializers.CharField(allow_blank=True, help_text="Why it failed or waits, for people.")
-    progress = ProgressSerializer(source="*")
-    source_url = serializers.CharField(allow_blank=True, help_text="Where it comes from; else empty.")
-    expired = serializers.BooleanField(
-        source="is_expired", help_text="Whether its last day is past: search no longer finds it."
-    )
-    external_id = serializers.SerializerMethodField(
-        help_text="What the caller's programs call it; else empty."
-    )
-    own = serializers.SerializerMethodField(help_text="Whether the caller added it.")
-    readers = serializers.SerializerMethodField(help_text="null for callers who may not change them.")
-    url = serializers.SerializerMethodField(help_text="The file.")
-
-    class Meta:
-        model = Document
-        fields = [
-            "id", "external_id", "name", "title", "folder", "category", "labels", "source_url", "valid_until",
-            "expired", "language", "media_type", "size", "sha256", "version", "page_count", "passage_count",
-            "status", "reason", "progress", "own", "readers", "created_at", "changed_at", "url",
-        ]  # fmt: skip
-
-    def get_external_id(self, document: Document) -> str:
-        caller = self.context["request"].auth.user_id
-        mine = (each.external_id for each in document.external_ids.all() if each.owner_id == caller)
-        return next(mine, "")
-
-    def get_own(self, document: Document) -> bool:
-        return bool(document.owner_id == self.context["request"].auth.user_id)
-
-    @extend_schema_field(ReadersSerializer(allow_null=True))
-    def get_readers(self, document: Document) -> dict[str, Any] | None:
-        if not may_change(self.context["request"], document):
-            return None
-        entries = list(document.access_list.entries.all())
-        others = (each.user for each in entries if each.user and each.user_id != document.owner_id)
-        return {
-            "everyone": any(each.user_id is None and each.group_id is None for each in entries),
-            "guests": any(each.guests for each in entries),
-            "users": sorted(each.username for each in others),
-            "groups": sorted(each.group.name for each in entries if each.group),
-        }
-
-    def get_url(self, document: Document) -> str:
-        address = content_address(document.public_id, document.name)
-        return str(self.context["request"].build_absolute_uri(address))
-
-
-class RightsSerializer(serializers.Serializer[Any]):
-    """Who may read a document beside `everyone`; where nobody is named, only who added it."""
-
-    users = BoundedListField(child=StrictCharField(max_length=150), required=False, max_length=200)
-    groups = BoundedListField(
-        child=StrictCharField(max_length=150),
-        required=False,
-        max_length=200,
-        help_text="Names of groups that the caller is in; of staff, with `admin:documents`, any.",
-    )
-
-
-@extend_schema_field(
-    {"anyOf": [{"type": "string", "format": "date"}, {"type": "string", "maxLength": 0}, {"type": "null"}]}
-)
-class DayField(serializers.DateField):
-    """A day as YYYY-MM-DD; empty is none."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(input_formats=["%Y-%m-%d"], **options)
-
-    def run_validation(self, data: Any = empty) -> Any:
-        return None if data == "" else super().run_validation(data)
-
-
-@extend_schema_field({"anyOf": [{"type": "string", "format": "date"}, {"type": "string", "maxLength": 0}]})
-class FormDayField(DayField):
-    """A day in a form or an address, where nothing is null."""
-
-    allow_blank = True  # else DRF takes an empty one for one that is left out
-
-
-@extend_schema_field(
-    {"type": "string", "maxLength": details.ADDRESS_CHARACTERS, "pattern": "^([hH][tT][tT][pP][sS]?://.+)?$"}
-)
-class WebAddressField(StrictCharField):
-    """An address of http or https, or none."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(
-            max_length=details.ADDRESS_CHARACTERS,
-            allow_blank=True,
-            validators=[details.is_web_address],
-            **options,
-        )
-
-
-class DetailsSerializer(RightsSerializer):
-    """What is known of a document besides. What is left out stays as it is, what is empty is taken away."""
-
-    title = StrictCharField(
-        max_length=details.TITLE_CHARACTERS,
-        allow_blank=True,
-        required=False,
-        help_text="In place of the one that the file says itself.",
-    )
-    labels = BoundedListField(
-        child=StrictCharField(max_length=details.LABEL_CHARACTERS, allow_blank=True),
-        max_length=details.MAX_LABELS,
-        required=False,
-    )
-    source_url = WebAddressField(
-        required=False, help_text="Where it comes from: an address of http or https."
-    )
-    valid_until = DayField(
-        allow_null=True, required=False, help_text="After this day it is neither found nor cited."
-    )
-
-
-class ChangeSerializer(StrictSerializer, DetailsSerializer):
-    """What changes. Where one member about readers is given, those that are left out are taken away."""
-
-    everyone = StrictBooleanField(required=False, help_text="Everyone who signs in.")
-    category = StrictCharField(max_length=100, allow_blank=True, required=False)
-
-
-class NewDocumentSerializer(DetailsSerializer):
-    """What is known of a file. Readers who are left out lose the document."""
-
-    refuses_unknown = True  # in the API's description
-    valid_until = FormDayField(required=False, help_text="After this day it is neither found nor cited.")
-    everyone = WordBooleanField(required=False, help_text="Everyone who signs in.")
-    name = serializers.CharField(
-        max_length=255,
-        required=False,
-        allow_blank=True,
-        help_text="File name, whose ending says how it is read; if empty, the name in the address.",
-    )
-    folder = serializers.CharField(max_length=500, allow_blank=True, required=False)
-    category = serializers.CharField(
-        max_length=100, allow_blank=True, required=False, help_text="Empty leaves it as it is."
-    )
-
-
-class UploadedDocumentSerializer(NewDocumentSerializer):
-    """The parts of a form."""
-
-    file = serializers.FileField()
-
-
-class PutDocumentSerializer(DocumentSerializer):
-    """A document that was put, and what happened to it."""
-
-    outcome = serializers.SerializerMethodField()
-
-    class Meta(DocumentSerializer.Meta):
-        fields = [*DocumentSerializer.Meta.fields, "outcome"]
-
-    @extend_schema_field(serializers.ChoiceField(["added", "replaced", "unchanged"]))
-    def get_outcome(self, document: Document) -> str:
-        return str(self.context["outcome"])
 
 
 class RawBody(dict[str, Any]):
@@ -323,13 +99,6 @@ class Refusal(exceptions.APIException):
         super().__init__(refusal.message)
         server = {"storage_full": 507, "storage_away": 503, "too_large": 413}
         self.status_code = server.get(refusal.code, 422)
-
-
-class Changed(exceptions.APIException):
-    """The document is not as the caller knew it."""
-
-    status_code = status.HTTP_412_PRECONDITION_FAILED
-    default_detail = "The document was changed since: it has another ETag. Read it again first."
 
 
 class DocumentsView(ResourceView):
@@ -422,13 +191,13 @@ class DocumentWriteView(OneDocumentView):
         except documents.UploadRefused as refusal:
             raise Refusal(refusal) from None
         except documents.Exists:
-            raise Changed(EXISTS) from None
+            raise conditional.PreconditionFailed(conditional.EXISTS) from None
         return self.found(external_id), put.outcome
 
     def change(self, document_id: str, new: Mapping[str, Any]) -> Document:
         """Change readers and what is known of a document. Raises APIException and Http404."""
         with transaction.atomic():
-            document = self.expected(document_id)
+            document = conditional.checked(self.request, self.found(document_id))
             if not may_change(self.request, document):
                 self.demand_staff_scope()
                 raise exceptions.PermissionDenied(NOT_YOURS)
@@ -442,7 +211,7 @@ class DocumentWriteView(OneDocumentView):
     def remove(self, document_id: str) -> None:
         """Delete a document. Raises APIException and Http404."""
         with transaction.atomic():
-            document = self.expected(document_id)
+            document = conditional.checked(self.request, self.found(document_id))
             if not may_delete(self.request, document):
                 self.demand_staff_scope()
                 raise exceptions.PermissionDenied(NOT_YOURS)
@@ -453,48 +222,6 @@ class DocumentWriteView(OneDocumentView):
         user = self.request.user
         if isinstance(user, User) and user.is_staff:
             demand_scope(self.principal, Scope.ADMIN_DOCUMENTS)
-
-    def conditions(self) -> dict[str, list[str]]:
-        """The ETags of the headers that make the request a conditional one. Raises ParseError."""
-        found = {}
-        for name in CONDITIONS:
-            if name in self.request.headers:
-                # A proxy that compresses what it passes on makes a weak tag of ours.
-                found[name] = [tag.removeprefix("W/") for tag in parse_etags(self.request.headers[name])]
-                if not found[name]:
-                    raise exceptions.ParseError(TAGS % {"header": name})
-        return found
-
-    def expected(self, document_id: str) -> Document:
-        """The document, locked, if it is as the conditions of the request say. Raises Http404 and Changed."""
-        document = self.found(document_id)
-        conditions = self.conditions()
-        if not conditions:
-            return document
-        locked = Document.objects.select_for_update(no_key=True).filter(pk=document.pk).first()
-        if locked is None:
-            raise Http404
-        tag = etag_of(locked)
-        if not {"*", tag} & set(conditions.get("If-Match", ["*"])):
-            raise Changed
-        if {"*", tag} & set(conditions.get("If-None-Match", [])):
-            raise Changed(EXISTS)
-        return document
-
-    @contextlib.contextmanager
-    def as_expected(self, document_id: str) -> Iterator[None]:
-        """Put a document within this where the request has conditions: undone if it fails. Raises Changed."""
-        conditions = self.conditions()
-        if not conditions:
-            yield
-            return
-        with transaction.atomic():
-            try:
-                self.expected(document_id)
-            except Http404:
-                if "If-Match" in conditions:
-                    raise Changed(GONE) from None
-            yield
 
     def audience(self, requested: Mapping[str, Any], current: Audience | None = None) -> Audience:
         """The readers of a wish, by the rule of the portal's form. Raises ValidationError."""
@@ -548,7 +275,7 @@ class DocumentView(DocumentWriteView):
     )
     def get(self, request: Request, document_id: str) -> Response:
         document = self.found(document_id)
-        return Response(self.get_serializer(document).data, headers={"ETag": etag_of(document)})
+        return Response(self.get_serializer(document).data, headers={"ETag": conditional.etag_of(document)})
 
     @extend_schema(
         summary="Add a file under a name of the caller's own, or replace the one that has it",
@@ -579,13 +306,13 @@ class DocumentView(DocumentWriteView):
             values = request.query_params if isinstance(body, RawBody) else body
             new = validated(NewDocumentSerializer, values)
             # Somebody else may add it at the same time.
-            only_adds = self.conditions().get("If-None-Match") == ["*"]
-            with self.as_expected(document_id):
+            only_adds = conditional.conditions_of(request).get("If-None-Match") == ["*"]
+            with conditional.conditionally(request, lambda: self.found(document_id)):
                 document, outcome = self.put_file(file, new, document_id, may_replace=not only_adds)
         context = {**self.get_serializer_context(), "outcome": outcome}
         answer = PutDocumentSerializer(document, context=context)
         status_code = status.HTTP_201_CREATED if outcome == "added" else status.HTTP_200_OK
-        return Response(answer.data, status=status_code, headers={"ETag": etag_of(document)})
+        return Response(answer.data, status=status_code, headers={"ETag": conditional.etag_of(document)})
 
     @extend_schema(
         summary="Say who may read a document, and what is known of it",
@@ -598,7 +325,7 @@ class DocumentView(DocumentWriteView):
         requested = ChangeSerializer(data=request.data)
         requested.is_valid(raise_exception=True)
         document = self.change(document_id, requested.validated_data)
-        return Response(self.get_serializer(document).data, headers={"ETag": etag_of(document)})
+        return Response(self.get_serializer(document).data, headers={"ETag": conditional.etag_of(document)})
 
     @extend_schema(
         summary="Delete a document with its file and passages",
@@ -623,19 +350,6 @@ class SlashedDocumentView(DocumentView):
 def is_external_id(name: str) -> bool:
     """Whether a program may give a document this name."""
     return bool(_EXTERNAL_ID.fullmatch(name)) and name not in RESERVED and not _PUBLIC_ID.fullmatch(name)
-
-
-def etag_of(document: Document) -> str:
-    """A tag of what programs can set of a document: it changes with each of these, and with each file sent.
-
-    It stays as it is when the file is read, which may bring other readers.
-    """
-    state = (
-        document.public_id, document.audience_version, document.name, document.folder, document.category,
-        document.given_title, document.labels, document.source_url, document.valid_until,
-    )  # fmt: skip
-    # Keyed: a reader, who knows the rest, could else find how often readers were changed.
-    return quote_etag(salted_hmac("ingestion.etag", repr(state), algorithm="sha256").hexdigest()[:32])
 
 
 def details_of(requested: Mapping[str, Any]) -> Details:

@@ -15,9 +15,9 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from chatsite.accounts.models import ApiKey
 from ingestion import documents
 from ingestion.access.lists import Audience, audience_of
-from ingestion.api import batch
+from ingestion.api import batch, conditional
 from ingestion.api.batch import BatchItemSerializer
-from ingestion.api.documents import DocumentWriteView, etag_of
+from ingestion.api.conditional import etag_of
 from ingestion.models import Document
 from ingestion.tests.factories import make_document, make_user
 from ingestion.tests.media import MediaMixin
@@ -297,9 +297,7 @@ class IfMatchTests(DocumentsTestCase):
         for wanted in ("*", added.headers["ETag"]):
             self.assertEqual(put("one", **{"If-None-Match": wanted}).status_code, 412)
         self.assertEqual(put("one", **{"If-None-Match": '"other"'}).status_code, 200)
-        with mock.patch.object(
-            DocumentWriteView, "expected", side_effect=Http404
-        ):  # both looked at the same time
+        with mock.patch.object(conditional, "checked", side_effect=Http404):  # both looked at the same time
             self.assertEqual(put("one", **{"If-None-Match": "*"}).status_code, 412)
             self.assertEqual(put("one", text="Two.", **{"If-None-Match": "*"}).status_code, 412)
         lock = documents.lock_name(Document.objects.get().pk)

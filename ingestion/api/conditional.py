@@ -1,0 +1,85 @@
+"""Conditional requests for documents: ETag, `If-Match` and `If-None-Match` (RFC 9110)."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+from django.db import transaction
+from django.http import Http404
+from django.utils.crypto import salted_hmac
+from django.utils.http import parse_etags, quote_etag
+from rest_framework import exceptions, status
+from rest_framework.request import Request
+
+from ingestion.models import Document
+
+CONDITIONS = frozenset({"If-Match", "If-None-Match"})
+TAGS = "%(header)s takes “*”, or the values of ETag with their quotation marks."
+MISSING = "There is no document of this name, so it has no ETag that If-Match could name."
+EXISTS = "There is a document of this name, or it has an ETag that If-None-Match names."
+
+
+class PreconditionFailed(exceptions.APIException):
+    """A condition of the request does not hold."""
+
+    status_code = status.HTTP_412_PRECONDITION_FAILED
+    default_detail = "The document was changed since: it has another ETag. Read it again first."
+
+
+def etag_of(document: Document) -> str:
+    """A tag of what programs can set: it changes with each of these values, and with each file sent.
+
+    It does not change when the file is read, even if that changes the readers.
+    """
+    state = (
+        document.public_id, document.audience_version, document.name, document.folder, document.category,
+        document.given_title, document.labels, document.source_url, document.valid_until,
+    )  # fmt: skip
+    # Keyed, because a reader, who knows the other values, could otherwise compute how often readers changed.
+    return quote_etag(salted_hmac("ingestion.etag", repr(state), algorithm="sha256").hexdigest()[:32])
+
+
+def conditions_of(request: Request) -> dict[str, list[str]]:
+    """The ETags of each conditional header of the request. Raises ParseError."""
+    found = {}
+    for name in CONDITIONS:
+        if name in request.headers:
+            # A proxy that compresses responses turns our tags into weak ones.
+            found[name] = [tag.removeprefix("W/") for tag in parse_etags(request.headers[name])]
+            if not found[name]:
+                raise exceptions.ParseError(TAGS % {"header": name})
+    return found
+
+
+def checked(request: Request, document: Document) -> Document:
+    """The document; with conditions, locked and compared. Raises Http404 and PreconditionFailed."""
+    conditions = conditions_of(request)
+    if not conditions:
+        return document
+    locked = Document.objects.select_for_update(no_key=True).filter(pk=document.pk).first()
+    if locked is None:
+        raise Http404
+    tag = etag_of(locked)
+    if not {"*", tag} & set(conditions.get("If-Match", ["*"])):
+        raise PreconditionFailed
+    if {"*", tag} & set(conditions.get("If-None-Match", [])):
+        raise PreconditionFailed(EXISTS)
+    return document
+
+
+@contextlib.contextmanager
+def conditionally(request: Request, find: Callable[[], Document]) -> Iterator[None]:
+    """Run the block in a transaction after checking the request's conditions, if it has any.
+
+    `find` returns the document, or raises Http404 if there is none yet. Raises PreconditionFailed.
+    """
+    conditions = conditions_of(request)
+    if not conditions:
+        yield
+        return
+    with transaction.atomic():
+        try:
+            checked(request, find())
+        except Http404:
+            if "If-Match" in conditions:
+                raise PreconditionFailed(MISSING) from None
+        yield

@@ -1,0 +1,239 @@
+"""Serializers of `/api/documents`: queries, documents, and what can be changed about them."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.fields import empty
+
+from chatsite.http.strict_fields import (
+    BoundedListField,
+    StrictBooleanField,
+    StrictCharField,
+    StrictChoiceField,
+    StrictSerializer,
+    WordBooleanField,
+)
+from ingestion import details
+from ingestion.models import Document
+from ingestion.portal import listing
+from ingestion.portal.actions import may_change
+from ingestion.search.labels import content_address
+
+DEFAULT_LIMIT, MAX_LIMIT = 50, 200
+
+
+class DocumentListQuerySerializer(serializers.Serializer[Any]):
+    """Which documents are listed."""
+
+    limit = serializers.IntegerField(min_value=1, max_value=MAX_LIMIT, default=DEFAULT_LIMIT)
+    cursor = serializers.RegexField(
+        listing.CURSOR,
+        required=False,
+        allow_blank=True,
+        help_text="From the address of the next page in `Link`.",
+    )
+    q = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=listing.QUERY_LENGTH,
+        help_text="Words of name, title or folder.",
+    )
+    folder = serializers.CharField(
+        required=False, max_length=500, allow_blank=True, help_text="This folder, without those in it."
+    )
+    category = serializers.CharField(
+        required=False, allow_blank=True, max_length=100, help_text="Empty is any, as for the status."
+    )
+    status = StrictChoiceField(Document.Status.choices, required=False, allow_blank=True)
+    label = serializers.CharField(required=False, allow_blank=True, max_length=details.LABEL_CHARACTERS)  # type: ignore[assignment]
+    owner = serializers.CharField(
+        required=False, allow_blank=True, max_length=150, help_text="User name of who added it."
+    )
+    valid = StrictChoiceField(
+        ["true", "false"],
+        required=False,
+        allow_blank=True,
+        help_text="Whether search still finds it: its last day is not past.",
+    )
+    own = WordBooleanField(default=False, help_text="Only what the caller added.")
+
+
+class ProgressSerializer(serializers.Serializer[Document]):
+    """Pages read, or texts embedded, of how many; both 0 while that is not known."""
+
+    done = serializers.IntegerField(source="progress_done")
+    total = serializers.IntegerField(source="progress_total")
+
+
+class ReadersSerializer(serializers.Serializer[Any]):
+    """Who may read a document beside its owner."""
+
+    everyone = serializers.BooleanField(help_text="Everyone who signs in.")
+    guests = serializers.BooleanField(help_text="Also people without an account.")
+    users = serializers.ListField(child=serializers.CharField())
+    groups = serializers.ListField(child=serializers.CharField())
+
+
+class DocumentSerializer(serializers.ModelSerializer[Document]):
+    """A document as its readers see it."""
+
+    id = serializers.UUIDField(source="public_id")
+    reason = serializers.CharField(allow_blank=True, help_text="Why it failed or waits, for people.")
+    progress = ProgressSerializer(source="*")
+    source_url = serializers.CharField(allow_blank=True, help_text="Where it comes from; else empty.")
+    expired = serializers.BooleanField(
+        source="is_expired", help_text="Whether its last day is past: search no longer finds it."
+    )
+    external_id = serializers.SerializerMethodField(
+        help_text="What the caller's programs call it; else empty."
+    )
+    own = serializers.SerializerMethodField(help_text="Whether the caller added it.")
+    readers = serializers.SerializerMethodField(help_text="null for callers who may not change them.")
+    url = serializers.SerializerMethodField(help_text="The file.")
+
+    class Meta:
+        model = Document
+        fields = [
+            "id", "external_id", "name", "title", "folder", "category", "labels", "source_url", "valid_until",
+            "expired", "language", "media_type", "size", "sha256", "version", "page_count", "passage_count",
+            "status", "reason", "progress", "own", "readers", "created_at", "changed_at", "url",
+        ]  # fmt: skip
+
+    def get_external_id(self, document: Document) -> str:
+        caller = self.context["request"].auth.user_id
+        mine = (each.external_id for each in document.external_ids.all() if each.owner_id == caller)
+        return next(mine, "")
+
+    def get_own(self, document: Document) -> bool:
+        return bool(document.owner_id == self.context["request"].auth.user_id)
+
+    @extend_schema_field(ReadersSerializer(allow_null=True))
+    def get_readers(self, document: Document) -> dict[str, Any] | None:
+        if not may_change(self.context["request"], document):
+            return None
+        entries = list(document.access_list.entries.all())
+        others = (each.user for each in entries if each.user and each.user_id != document.owner_id)
+        return {
+            "everyone": any(each.user_id is None and each.group_id is None for each in entries),
+            "guests": any(each.guests for each in entries),
+            "users": sorted(each.username for each in others),
+            "groups": sorted(each.group.name for each in entries if each.group),
+        }
+
+    def get_url(self, document: Document) -> str:
+        address = content_address(document.public_id, document.name)
+        return str(self.context["request"].build_absolute_uri(address))
+
+
+class RightsSerializer(serializers.Serializer[Any]):
+    """Who may read a document beside `everyone`; where nobody is named, only who added it."""
+
+    users = BoundedListField(child=StrictCharField(max_length=150), required=False, max_length=200)
+    groups = BoundedListField(
+        child=StrictCharField(max_length=150),
+        required=False,
+        max_length=200,
+        help_text="Names of groups that the caller is in; of staff, with `admin:documents`, any.",
+    )
+
+
+@extend_schema_field(
+    {"anyOf": [{"type": "string", "format": "date"}, {"type": "string", "maxLength": 0}, {"type": "null"}]}
+)
+class DayField(serializers.DateField):
+    """A day as YYYY-MM-DD; empty is none."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(input_formats=["%Y-%m-%d"], **options)
+
+    def run_validation(self, data: Any = empty) -> Any:
+        return None if data == "" else super().run_validation(data)
+
+
+@extend_schema_field({"anyOf": [{"type": "string", "format": "date"}, {"type": "string", "maxLength": 0}]})
+class FormDayField(DayField):
+    """A day in a form or an address, where nothing is null."""
+
+    allow_blank = True  # else DRF takes an empty one for one that is left out
+
+
+@extend_schema_field(
+    {"type": "string", "maxLength": details.ADDRESS_CHARACTERS, "pattern": "^([hH][tT][tT][pP][sS]?://.+)?$"}
+)
+class WebAddressField(StrictCharField):
+    """An address of http or https, or none."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            max_length=details.ADDRESS_CHARACTERS,
+            allow_blank=True,
+            validators=[details.is_web_address],
+            **options,
+        )
+
+
+class DetailsSerializer(RightsSerializer):
+    """What is known of a document besides. What is left out stays as it is, what is empty is taken away."""
+
+    title = StrictCharField(
+        max_length=details.TITLE_CHARACTERS,
+        allow_blank=True,
+        required=False,
+        help_text="In place of the one that the file says itself.",
+    )
+    labels = BoundedListField(
+        child=StrictCharField(max_length=details.LABEL_CHARACTERS, allow_blank=True),
+        max_length=details.MAX_LABELS,
+        required=False,
+    )
+    source_url = WebAddressField(
+        required=False, help_text="Where it comes from: an address of http or https."
+    )
+    valid_until = DayField(
+        allow_null=True, required=False, help_text="After this day it is neither found nor cited."
+    )
+
+
+class ChangeSerializer(StrictSerializer, DetailsSerializer):
+    """What changes. Where one member about readers is given, those that are left out are taken away."""
+
+    everyone = StrictBooleanField(required=False, help_text="Everyone who signs in.")
+    category = StrictCharField(max_length=100, allow_blank=True, required=False)
+
+
+class NewDocumentSerializer(DetailsSerializer):
+    """What is known of a file. Readers who are left out lose the document."""
+
+    refuses_unknown = True  # in the API's description
+    valid_until = FormDayField(required=False, help_text="After this day it is neither found nor cited.")
+    everyone = WordBooleanField(required=False, help_text="Everyone who signs in.")
+    name = serializers.CharField(
+        max_length=255,
+        required=False,
+        allow_blank=True,
+        help_text="File name, whose ending says how it is read; if empty, the name in the address.",
+    )
+    folder = serializers.CharField(max_length=500, allow_blank=True, required=False)
+    category = serializers.CharField(
+        max_length=100, allow_blank=True, required=False, help_text="Empty leaves it as it is."
+    )
+
+
+class UploadedDocumentSerializer(NewDocumentSerializer):
+    """The parts of a form."""
+
+    file = serializers.FileField()
+
+
+class PutDocumentSerializer(DocumentSerializer):
+    """A document that was put, and what happened to it."""
+
+    outcome = serializers.SerializerMethodField()
+
+    class Meta(DocumentSerializer.Meta):
+        fields = [*DocumentSerializer.Meta.fields, "outcome"]
+
+    @extend_schema_field(serializers.ChoiceField(["added", "replaced", "unchanged"]))
+    def get_outcome(self, document: Document) -> str:
+        return str(self.context["outcome"])

@@ -1,4 +1,4 @@
-"""Keep a site's documents like a folder: new and changed files are put, those that are gone are deleted.
+"""Mirror a folder to a site: upload new and changed files, delete those that are gone.
 
 SITE and KEY (scopes documents:read and documents:write) are in the environment.
 
@@ -22,7 +22,8 @@ TRIES = 5
 
 
 def send(method: str, address: str, body: bytes | None = None) -> Any:
-    """The response to one request, with its JSON as `.told`; a busy site is asked again when it says.
+    """The response to one request, with its JSON as `.data`; repeated after Retry-After while the site is
+    busy.
 
     Raises urllib.error.HTTPError for a refusal.
     """
@@ -34,7 +35,7 @@ def send(method: str, address: str, body: bytes | None = None) -> Any:
         try:
             with urllib.request.urlopen(request, timeout=300) as response:
                 text = response.read()
-                response.told = json.loads(text) if text else None
+                response.data = json.loads(text) if text else None
                 return response
         except urllib.error.HTTPError as refusal:
             if refusal.code not in {429, 503} or tries == TRIES:
@@ -43,7 +44,7 @@ def send(method: str, address: str, body: bytes | None = None) -> Any:
 
 
 def reason(refusal: urllib.error.HTTPError) -> str:
-    """The words of a refusal: those of each member that is wrong, or else of its problem details."""
+    """The message of a refusal: those of each invalid member, or else the problem's detail."""
     try:
         problem = json.loads(refusal.read())
         members = [f"{error['pointer']}: {error['detail']}" for error in problem.get("errors", [])]
@@ -53,24 +54,25 @@ def reason(refusal: urllib.error.HTTPError) -> str:
 
 
 def mark(folder: Path) -> str:
-    """How the names of this folder's documents begin; another folder of the same name has another mark."""
+    """The prefix of the names of this folder's documents; folders with equal names have different
+    prefixes."""
     name = re.sub("[^A-Za-z0-9.-]", "-", folder.name)[-40:]
     return f"mirror:{name}-{hashlib.sha256(str(folder).encode()).hexdigest()[:8]}:"
 
 
 def external_id(folder: Path, path: Path) -> str:
-    """A name that stays the same for a path, and says which folder it is of."""
+    """A stable name for a path, with the prefix of its folder."""
     name = path.relative_to(folder).as_posix()
     digest = hashlib.sha256(name.encode()).hexdigest()[:8]
     return f"{mark(folder)}{re.sub('[^A-Za-z0-9.-]', '-', name)[-100:]}:{digest}"
 
 
 def mirrored(folder: Path) -> set[str]:
-    """The names under which files of this folder are on the site."""
+    """The names of this folder's files on the site."""
     found, address = set(), "/api/documents?own=true&limit=200"
     while address:
         response = send("GET", address)
-        names = (document["external_id"] for document in response.told)
+        names = (document["external_id"] for document in response.data)
         found |= {name for name in names if name.startswith(mark(folder))}
         link = re.match("<(.+)>", response.headers.get("Link") or "")
         address = link[1] if link else ""
@@ -85,18 +87,18 @@ def main() -> None:
     wanted = parser.parse_args()
     folder = wanted.folder.resolve()
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    if not files:  # mistyped, or not mounted: not a wish to delete everything
+    if not files:  # a mistyped or unmounted folder must not delete everything
         sys.exit(f"{folder} has no files. Nothing was changed.")
     kept, refused = set(), 0
     for path in files:
         name = external_id(folder, path)
-        kept.add(name)  # also where it is refused: what the site has of it stays
+        kept.add(name)  # also if it is refused: the site keeps its former version
         about = {"name": path.name, "folder": path.parent.relative_to(folder.parent).as_posix()}
         about |= {"everyone": str(wanted.everyone).lower(), "groups": wanted.group}
         query = urllib.parse.urlencode(about, doseq=True)
         try:
-            told = send("PUT", f"/api/documents/{name}?{query}", path.read_bytes()).told
-            print(f"{told['outcome']:9}  {path.relative_to(folder)}")
+            data = send("PUT", f"/api/documents/{name}?{query}", path.read_bytes()).data
+            print(f"{data['outcome']:9}  {path.relative_to(folder)}")
         except urllib.error.HTTPError as refusal:
             if refusal.code in {401, 403}:  # every other file would be refused, too
                 raise

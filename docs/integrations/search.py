@@ -12,7 +12,7 @@ from typing import Any
 
 
 def search(query: str, **members: object) -> Any:
-    """The answer of `POST /api/search`; ends with the reason if the site refuses."""
+    """The response of `POST /api/search`; exits with the reason if the site refuses."""
     request = urllib.request.Request(
         f"{os.environ['SITE']}/api/search",
         json.dumps({"query": query, **members}).encode(),

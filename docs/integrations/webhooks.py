@@ -1,6 +1,6 @@
-"""Receives the webhooks of a site and prints what they tell; their secret is in WEBHOOK_SECRET.
+"""Receives and prints the webhooks of a site; their secret is in WEBHOOK_SECRET. Standard library only.
 
-Standard library only. What is not signed with the secret, or is older than five minutes, is refused.
+Messages without a valid signature, or older than five minutes, are refused.
 """
 
 import base64
@@ -18,7 +18,7 @@ MAX_BYTES = 100_000
 
 
 def verify(secret: str, headers: Mapping[str, str], body: bytes, now: float | None = None) -> Any:
-    """Return the event of a request that the site has signed. Raises ValueError for any other."""
+    """Return the event of a request signed by the site. Raises ValueError for any other."""
     message_id, timestamp = headers.get("webhook-id"), headers.get("webhook-timestamp")
     if not message_id or not timestamp or not timestamp.isdecimal():
         raise ValueError("A header is missing.")
@@ -55,7 +55,7 @@ class Receiver(BaseHTTPRequestHandler):
         if self.headers["webhook-id"] not in self.seen:
             self.seen.add(self.headers["webhook-id"])
             print(event["timestamp"], event["type"], json.dumps(event["data"]), flush=True)
-        self.reply(204)  # at once: what takes long is done afterwards
+        self.reply(204)  # at once, before any long work
 
     def reply(self, status: int) -> None:
         self.send_response(status)

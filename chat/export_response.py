@@ -1,4 +1,4 @@
-"""All that a person has, sent as one zip file that is never whole in memory."""
+"""Sends a person's data as one zip file without holding it in memory."""
 
 import shutil
 import tempfile
@@ -20,19 +20,19 @@ from chatsite.db.threads import request_may_wait
 from .persons import export
 
 CHUNK_BYTES = 65_536
-MAX_SECONDS = 600  # after which an export that somehow never ended is forgotten
+MAX_SECONDS = 600  # after which an export that never finished is disregarded
 
 
 class ExportRunning(Exception):
-    """The caller's last export is still being made."""
+    """The caller's last export is still running."""
 
 
 def export_response(
     request: HttpRequest, person: User, *, actor: User, name: str, reason: str = ""
 ) -> HttpResponseBase:
-    """The file for `actor`, who makes one at a time: reading everything is work. Raises ExportRunning.
+    """The file for `actor`, one at a time, because exports are expensive. Raises ExportRunning.
 
-    For another than the person, `reason` is noted first.
+    For another person's data, `reason` is recorded first.
     """
     request_may_wait()
     if not cache.add(f"export:{actor.pk}", True, MAX_SECONDS):
@@ -46,7 +46,7 @@ def export_response(
 
 
 def _zip(request: HttpRequest, person: User, actor: User, name: str) -> HttpResponseBase:
-    """The file, which has no name on the disk any more while it is sent."""
+    """The unnamed temporary file that is sent."""
     folder = Path(tempfile.mkdtemp(dir=settings.FILE_UPLOAD_TEMP_DIR))
     try:
         path = folder / "export.zip"
@@ -56,7 +56,7 @@ def _zip(request: HttpRequest, person: User, actor: User, name: str) -> HttpResp
         shutil.rmtree(folder, ignore_errors=True)
     response = FileResponse(file, as_attachment=True, filename=name)
     if isinstance(request, ASGIRequest):
-        response.streaming_content = _pieces(file)  # Django would hold the whole file in memory
+        response.streaming_content = _pieces(file)  # Django would load the whole file
     return response
 
 

@@ -1,7 +1,7 @@
-"""How many messages somebody may send on a day, and how many of them are left.
+"""Daily message allowances, and limits on connections.
 
-A person's own number holds, else the largest of their groups', else that of all others; where there is none,
-there is no limit. Days begin at midnight in the site's time zone.
+A person's own allowance applies, else the largest of their groups', else the general one; without any, there
+is no limit. Days begin at midnight in the site's time zone.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """A limit, what is left of it, and when it begins anew."""
+    """A limit, what is left of it, and when it is reset."""
 
     messages: int
     left: int
@@ -39,7 +39,7 @@ class Allowance:
 
     @property
     def words(self) -> str:
-        """For the person whose it is."""
+        """A sentence for the person."""
         if not self.left:
             return gettext("No messages left today.")
         words = ngettext("%(left)s message left today.", "%(left)s messages left today.", self.left)
@@ -47,17 +47,17 @@ class Allowance:
 
     @property
     def seconds(self) -> int:
-        """Until it begins anew."""
+        """Seconds until the reset."""
         return max(1, int((self.resets_at - timezone.now()).total_seconds()))
 
 
 def today() -> date:
-    """In the site's time zone."""
+    """The date in the site's time zone."""
     return timezone.localdate(timezone=timezone.get_default_timezone())
 
 
 def allowance_of(principal: Principal) -> Allowance | None:
-    """None where nothing limits the caller."""
+    """The caller's allowance; None if there is no limit."""
     found = rows("message_limit", {"owner": principal.user_id}, SQL)
     limit = found[0]["messages"] if found else None
     if limit is None:
@@ -73,7 +73,7 @@ def used_today(principal: Principal) -> int:
 
 
 def with_one_more(limit: int | None, used: int) -> Allowance | None:
-    """What is left after another message, where a limit holds. Raises Refused where none is left."""
+    """The allowance after another message, if there is a limit. Raises Refused if none is left."""
     if limit is None:
         return None
     if used >= limit:
@@ -98,15 +98,15 @@ def _refusal(allowance: Allowance) -> Refused:
 
 
 RETRIES = 10
-FULL_SECONDS = 30  # until somebody may have closed one
+FULL_SECONDS = 30  # after which a slot may be free
 FULL = "{most} pages and streams of this site are open in your name. Close some, and try again."
 
 
 class ConnectionSlot:
     """One open socket, or one response that waits for an answer, counted until `release`.
 
-    A response whose caller goes before its first byte is dropped without being closed: its slot is released
-    with it.
+    If the caller disconnects before the first byte, the response is dropped without being closed; deleting it
+    releases the slot.
     """
 
     def __init__(self, release: Callable[[], None]) -> None:
@@ -121,22 +121,24 @@ class ConnectionSlot:
 
 
 class ConnectionLimiter:
-    """Open sockets and waiting responses of each person in this process; retries are counted apart."""
+    """Limits the open sockets and waiting responses of each person in this process; retries count
+    separately."""
 
     def __init__(self) -> None:
-        self.closing = False  # the process ends: pages are asked to reconnect
+        self.closing = False  # the process is shutting down: pages are asked to reconnect
         self._open: Counter[tuple[int, bool]] = Counter()  # by user, and whether they are retries
         self._on_shutdown: set[Callable[[], None]] = set()
-        # Database threads and the event loop reserve; a finalizer may run in either while it holds the lock.
+        # Used by database threads, the event loop, and finalizers, which may run while the same thread holds
+        # the lock.
         self._lock = RLock()
 
     def reserve(
         self, user_id: int, on_shutdown: Callable[[], None] | None = None, *, again: bool = False
     ) -> ConnectionSlot:
-        """A slot of that person. Raises Refused if all of them are taken.
+        """Reserve a slot for that person. Raises Refused if all are taken.
 
-        A retry (`again`) joins the run of an earlier request and takes none of their slots: it may come
-        before the connection it replaces is known to be lost. Only RETRIES times as many may wait at once.
+        A retry (`again`) joins the run of an earlier request and takes no normal slot: it may arrive before
+        the loss of the former connection is detected. Retries are limited to RETRIES times as many.
         `on_shutdown` is called when the process is about to end.
         """
         limit = settings.USER_CONNECTIONS * (RETRIES if again else 1)
@@ -148,7 +150,7 @@ class ConnectionLimiter:
     def slot(
         self, user_id: int, on_shutdown: Callable[[], None] | None = None, *, again: bool = False
     ) -> ConnectionSlot:
-        """A slot of that person, however many are taken."""
+        """Take a slot for that person without a limit."""
         with self._lock:
             self._open[user_id, again] += 1
             if on_shutdown:

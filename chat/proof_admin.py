@@ -1,7 +1,7 @@
-"""The proof in the admin: its questions, its runs, and what changed from one run to another.
+"""The proof in the admin: its questions, its runs, and comparisons of runs.
 
-A manager sees questions that want nothing or a document that they may read in the portal, and what came of
-these alone: all numbers are counted from what is shown.
+Managers see only questions without a document or with one that they may read in the portal, and their
+results: all numbers are computed from these.
 """
 
 from dataclasses import dataclass
@@ -32,8 +32,8 @@ from ingestion.models import Document
 from .models import ProofQuestion, ProofResult, ProofRun
 from .proof import comparing, questions, running
 
-MAX_OPTIONS = 300  # of a choice; beyond them the name is typed
-MAX_OTHERS = 20  # runs to compare with that a page offers
+MAX_OPTIONS = 300  # of a choice; with more, the name is typed
+MAX_OTHERS = 20  # runs for comparison offered on a page
 VERDICTS = {
     "better": "Better",
     "worse": "Worse",
@@ -43,7 +43,7 @@ VERDICTS = {
 
 
 class QuestionForm(forms.ModelForm):  # type: ignore[type-arg]
-    """A question, and the document that should be found or nothing."""
+    """A question, and the document that it should find, or none."""
 
     class Meta:
         model = ProofQuestion
@@ -74,7 +74,7 @@ class FileForm(forms.Form):
 
 
 class StartForm(forms.Form):
-    """With whose rights the questions are asked, and what was changed before."""
+    """The account whose rights apply, and a note on what was changed."""
 
     group = forms.ModelChoiceField(
         Group.objects.none(),
@@ -104,7 +104,7 @@ class StartForm(forms.Form):
 
 
 class WithResults:
-    """Deletion names the rows and not their hundreds of results."""
+    """The confirmation of deletion lists the rows, not their hundreds of results."""
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         allowed = self.has_delete_permission(request)  # type: ignore[attr-defined]
@@ -119,7 +119,7 @@ class ProofQuestionAdmin(
     AuditedChanges,
     admin.ModelAdmin,  # type: ignore[type-arg]
 ):
-    has_tools = True  # links above its list beside that to add one
+    has_tools = True  # adds links above the list
     audited_as = AuditEntry.Action.PROOF_CHANGED
     form = QuestionForm
     list_display = ["text", "wanted", "origin", "changed_at"]
@@ -140,7 +140,7 @@ class ProofQuestionAdmin(
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def formfield_for_dbfield(self, db_field: "Field[Any, Any]", request: HttpRequest, **kwargs: Any) -> Any:
-        """The document is chosen here, and no sign beside the choice changes or deletes it."""
+        """The document is only selected here, without links to change or delete it."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if field and db_field.name == "document":
             field.widget.can_add_related = field.widget.can_change_related = False
@@ -148,7 +148,7 @@ class ProofQuestionAdmin(
         return field
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Not beyond the most that a run asks."""
+        """Not beyond the limit of a run."""
         return super().has_add_permission(request) and not _is_full()
 
     def save_model(self, request: HttpRequest, obj: ProofQuestion, form: Any, change: bool) -> None:
@@ -159,7 +159,7 @@ class ProofQuestionAdmin(
         super().save_model(request, obj, form, change)
 
     def named(self, obj: ProofQuestion) -> str:
-        """Without its words: they may be those of somebody who is erased later."""
+        """Without its text, which may be of a person who is erased later."""
         return f"number {obj.pk}"
 
     @admin.display(description=gettext_lazy("should find"), ordering="document__name")
@@ -176,7 +176,7 @@ class ProofQuestionAdmin(
         ]
 
     def collect(self, request: HttpRequest) -> HttpResponse:
-        """Questions that the site has already, to be chosen from."""
+        """Existing questions of the site to choose from."""
         if not super().has_add_permission(request):
             raise PermissionDenied
         user = _user(request)
@@ -230,7 +230,7 @@ class Line:
 
     result: ProofResult
     found: list[str]  # documents that the viewer may read
-    others: int  # that they may not
+    others: int  # number of other documents
     before: ProofResult | None = None
 
     @property
@@ -254,7 +254,7 @@ class Line:
 
 @admin.register(ProofRun)
 class ProofRunAdmin(WithResults, AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
-    has_tools = True  # links above its list beside that to add one
+    has_tools = True  # adds links above the list
     audited_as = AuditEntry.Action.PROOF_CHANGED
     list_display = ["__str__", "rights", "note", "state", "started_by"]
     list_filter = ["state"]
@@ -306,7 +306,7 @@ class ProofRunAdmin(WithResults, AuditedChanges, admin.ModelAdmin):  # type: ign
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """What came of a run; a POST cancels it."""
+        """The results of a run; a POST cancels it."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         user = _user(request)
@@ -339,7 +339,7 @@ class ProofRunAdmin(WithResults, AuditedChanges, admin.ModelAdmin):  # type: ign
         )
 
     def compare(self, request: HttpRequest) -> HttpResponse:
-        """Two runs, question by question: `before` and `after` of the address."""
+        """Compare two runs by question: `before` and `after` in the URL."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         user = _user(request)
@@ -397,7 +397,7 @@ def wanted_words(question: ProofQuestion) -> str:
 
 
 def result_words(result: ProofResult) -> str:
-    """How it ended, and where what was wanted stood."""
+    """The outcome, and the rank of the expected document."""
     outcome = ProofResult.Outcome(result.outcome).label
     if result.wants_nothing:
         return outcome
@@ -418,7 +418,7 @@ def _lines(user: User, results: list[ProofResult], before: list[ProofResult] | N
 
 
 def _points(*shares: float) -> list[str]:
-    """As percentage points with their sign."""
+    """Percentage points with their sign."""
     return [f"{100 * share:+.1f}".replace("-", "−") for share in shares]
 
 
@@ -437,7 +437,7 @@ def _record(user: User, subject: str) -> None:
 
 
 def _record_look(user: User, run: ProofRun) -> None:
-    """A look at what others find, whose group the person is not in, is in the audit log."""
+    """Audit the view if the results are those of a group that the person is not in."""
     if run.group and not user.groups.filter(pk=run.group.pk).exists():
         subject = f"{run}, with the rights of {run.group.name}"
         record_before(AuditEntry.Action.PROOF_READ, actor=user, subject=subject)

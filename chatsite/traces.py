@@ -1,7 +1,7 @@
-"""Traces for OpenTelemetry and faults for Sentry, where their packages are installed and an address is set.
+"""Traces for OpenTelemetry and faults for Sentry, if their packages are installed and configured.
 
-A trace holds the request, its search, the answer (by the conventions for generative AI) and the reading of a
-document, and no words of anybody.
+A trace has the request, its search, the answer (by the conventions for generative AI) and the reading of a
+document, and no content of users.
 """
 
 import contextvars
@@ -30,7 +30,7 @@ NAME = "chatsite"
 
 
 def start(process: str) -> None:
-    """Begin to send, where an address is set; without the packages the site does not start."""
+    """Start exporting if an address is configured; without the packages the start is refused."""
     if settings.TRACES_ENDPOINT:
         provider = TracerProvider(resource=Resource.create({SERVICE_NAME: f"{NAME}-{process}"}))
         provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
@@ -38,14 +38,14 @@ def start(process: str) -> None:
     if settings.SENTRY_DSN:
         sentry_sdk.init(
             settings.SENTRY_DSN,
-            include_local_variables=False,  # questions and passages are among them
+            include_local_variables=False,  # they would contain questions and passages
             max_breadcrumbs=0,
             before_send=without_words,
         )
 
 
 def stop() -> None:
-    """Send what is left."""
+    """Send what is still queued."""
     if (
         settings.TRACES_ENDPOINT
         and INSTALLED
@@ -58,7 +58,7 @@ def stop() -> None:
 def request(scope: Mapping[str, Any]) -> Iterator[dict[str, Value | None]]:
     """The span of a request or socket, a child of the caller's (`traceparent`).
 
-    The block fills in what it yields: `name`, and attributes, of which those that are None are left out.
+    The block fills in the yielded object: `name`, and attributes; those that are None are omitted.
     """
     attributes: dict[str, Value | None] = {}
     if not settings.TRACES_ENDPOINT:
@@ -77,7 +77,8 @@ def request(scope: Mapping[str, Any]) -> Iterator[dict[str, Value | None]]:
 
 
 def record(name: str, seconds: float, **attributes: Value | None) -> None:
-    """A span of so many seconds that ends now, below that of the request. `__` in a name is a dot."""
+    """Record a span of that many seconds that ends now, as a child of the request's. `__` in a name becomes a
+    dot."""
     if not settings.TRACES_ENDPOINT:
         return
     now = time.time_ns()
@@ -87,7 +88,7 @@ def record(name: str, seconds: float, **attributes: Value | None) -> None:
 
 
 def only_trace() -> contextvars.Context:
-    """A new context for a task, in which nothing of the current one is set but its trace."""
+    """A new context for a task with only the current trace."""
     fresh = contextvars.Context()
     if settings.TRACES_ENDPOINT:
         fresh.run(context.attach, context.get_current())
@@ -95,7 +96,7 @@ def only_trace() -> contextvars.Context:
 
 
 def carried(function: Callable[[], T]) -> Callable[[], T]:
-    """The function, for another thread, in the trace of this one."""
+    """The function, for another thread, within the current trace."""
     if not settings.TRACES_ENDPOINT:
         return function
     fresh = only_trace()
@@ -111,7 +112,7 @@ def _describe(span: "trace.Span", attributes: Mapping[str, Value | None]) -> Non
 
 
 def without_words(event: Any, hint: Mapping[str, Any]) -> Any:
-    """A fault without what a person wrote: address, headers, body, account."""
+    """An error report without users' content: URL, headers, body, account."""
     for member in ("request", "user", "breadcrumbs"):
         event.pop(member, None)
     return event

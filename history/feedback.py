@@ -94,9 +94,9 @@ def _announce(principal: Principal, answer: Message, opinion: webhooks.Data) -> 
     def listeners(candidates: Collection[int]) -> Mapping[int, webhooks.Data]:
         data = {"message_id": str(answer.pk), **opinion}
         staff = User.objects.filter(pk__in=candidates)
-        heard = {each.pk: data for each in staff if each.may_as_staff(MAY_SEE_FEEDBACK)}
+        recipients = {each.pk: data for each in staff if each.may_as_staff(MAY_SEE_FEEDBACK)}
         own = {principal.user_id: {"conversation_id": str(answer.conversation_id), **data}}
-        return heard | {owner: said for owner, said in own.items() if owner in candidates}
+        return recipients | {owner: said for owner, said in own.items() if owner in candidates}
 
     webhooks.announce(webhooks.Event.ANSWER_FEEDBACK, listeners)
 

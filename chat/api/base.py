@@ -94,7 +94,7 @@ class ProtocolView(APIView):
             return response
 
     def refusal_protocol(self, request: Request) -> ErrorFormat:
-        """The protocol in whose form the request is refused."""
+        """The protocol whose format the refusal has."""
         return self.protocol
 
     def _words(self, error: exceptions.APIException) -> str:
@@ -143,7 +143,7 @@ def limit_headers(allowance: Allowance) -> dict[str, str]:
 
 
 def refused_with(body: Any, code: int, retry_after: float | None = None) -> JsonResponse:
-    """A response that is not streamed; with Retry-After if the request may be repeated."""
+    """A complete response; with Retry-After if the request may be repeated."""
     response = JsonResponse(body, status=code, safe=False)
     if code in RETRYABLE or retry_after is not None:
         set_retry_after(response, retry_after or RETRY_AFTER_SECONDS)

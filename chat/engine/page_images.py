@@ -1,6 +1,6 @@
 """Images of the pages that passages come from, for models that read images and clients that show them.
 
-Drawn for each reader under their current rights, and never stored.
+Rendered for each reader under their current rights, and never stored.
 """
 
 import asyncio
@@ -23,9 +23,9 @@ from ingestion.parsing.sections import Unreadable
 from ingestion.storage import files
 
 MAX_PAGES = 5
-SIDES = (1300, 1024, 768, 512)  # pixels: that of a drawn A4 page, then smaller sizes for large images
+SIDES = (1300, 1024, 768, 512)  # pixels: that of a rendered A4 page, then smaller sizes for large images
 BYTES = 1_000_000
-SECONDS = 20.0  # for all of them
+SECONDS = 20.0  # in total
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Page:
 
 
 async def of_sources(principal: Principal, sources: Sequence[SourceView]) -> tuple[PageImage, ...]:
-    """The images that the model received, drawn again for a reader."""
+    """The images that the model received, rendered again for a reader."""
     pages = [
         Page(source.label, UUID(source.document_id), source.page)
         for source in sources
@@ -48,10 +48,8 @@ async def of_sources(principal: Principal, sources: Sequence[SourceView]) -> tup
 
 
 async def page_images(principal: Principal, pages: Sequence[Page]) -> tuple[PageImage, ...]:
-    """Images of the first few distinct PDF pages that the reader may see.
-
-    Leaves out pages that cannot be drawn in time.
-    """
+    """Images of the first distinct PDF pages that the reader may see. Skips pages that cannot be rendered in
+    time."""
     images: list[PageImage] = []
     documents = await retry_until_available(_documents, principal, pages)
     loop = asyncio.get_running_loop()
@@ -92,7 +90,7 @@ def _url(document: Document, number: int) -> str:
 
 
 def scaled(drawn: bytes) -> bytes:
-    """A PNG that is small enough to be sent, the original if possible; empty if there is none."""
+    """A PNG small enough to be sent, the original if possible; empty if there is none."""
     with Image.open(io.BytesIO(drawn), formats=["PNG"]) as opened:
         if max(opened.size) <= SIDES[0] and len(drawn) <= BYTES:
             return drawn
@@ -109,5 +107,5 @@ def scaled(drawn: bytes) -> bytes:
 
 @functools.cache
 def _threads() -> ThreadPoolExecutor:
-    # Not the event loop's default pool, which resolves host names; as many threads as drawing processes.
+    # Not the event loop's default pool, which resolves host names; as many threads as rendering processes.
     return ThreadPoolExecutor(2, thread_name_prefix="drawing")

@@ -1,4 +1,4 @@
-"""POST views of the portal's forms: questions, answers given again, branches, feedback, and conversations."""
+"""POST views of the portal's forms: questions, regenerated answers, branches, feedback, and conversations."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -39,7 +39,7 @@ from .views import (
     scopes,
 )
 
-MAX_SEVERAL = 100  # conversations of one form
+MAX_SEVERAL = 100  # most conversations in one form
 DONE: dict[str, Callable[[int], str]] = {
     "archive": lambda n: ngettext("%d conversation archived.", "%d conversations archived.", n) % n,
     "bring-back": lambda n: (
@@ -79,7 +79,7 @@ def ask_in_project(request: HttpRequest, principal: Principal, project_id: UUID)
 @require_http_methods(["GET", "HEAD", "POST"])
 @for_caller
 def again(request: HttpRequest, principal: Principal, conversation_id: UUID, position: int) -> HttpResponse:
-    """Answer the question of one answer once more; as :func:`ask`."""
+    """Regenerate one answer; as :func:`ask`."""
     return _again(request, principal, conversation_id, position, continues=False)
 
 
@@ -88,7 +88,7 @@ def again(request: HttpRequest, principal: Principal, conversation_id: UUID, pos
 def continue_answer(
     request: HttpRequest, principal: Principal, conversation_id: UUID, position: int
 ) -> HttpResponse:
-    """Write the rest of an answer that was cut short; as :func:`again`."""
+    """Continue an answer that was cut short; as :func:`again`."""
     return _again(request, principal, conversation_id, position, continues=True)
 
 
@@ -115,7 +115,7 @@ def _again(
 @require_http_methods(["GET", "HEAD", "POST"])
 @for_caller
 def edit(request: HttpRequest, principal: Principal, conversation_id: UUID, asked: int) -> HttpResponse:
-    """Ask something else instead of one question. It and what follows it stay, as another branch."""
+    """Replace a question by an edited one; the original and its answers remain as another branch."""
     row = own_conversation(principal, conversation_id)
     question = row.messages.filter(position=asked, role=Message.Role.USER).first()
     if question is None:
@@ -145,7 +145,7 @@ def edit(request: HttpRequest, principal: Principal, conversation_id: UUID, aske
 @require_http_methods(["GET", "HEAD", "POST"])
 @for_caller
 def choose(request: HttpRequest, principal: Principal, conversation_id: UUID, position: int) -> HttpResponse:
-    """Go to another version of a question or an answer, and to what followed it."""
+    """Switch to another version of a question or an answer, with the messages that follow it."""
     row = own_conversation(principal, conversation_id)
     if request.method != "POST":
         return _latest(row.pk)
@@ -166,9 +166,9 @@ def choose(request: HttpRequest, principal: Principal, conversation_id: UUID, po
 def feedback(
     request: HttpRequest, principal: Principal, conversation_id: UUID, position: int
 ) -> HttpResponse:
-    """Say that an answer is good or bad, and why; an empty rating takes it back.
+    """Rate an answer with reasons; an empty rating deletes the feedback.
 
-    The button of the rating keeps what was said with it before; the form below the answer replaces it.
+    The rating button keeps earlier reasons and comments; the form below the answer replaces them.
     """
     row = own_conversation(principal, conversation_id)
     answer = row.messages.filter(position=position, role=Message.Role.ASSISTANT).first()
@@ -178,7 +178,7 @@ def feedback(
         return SeeOther(_answer_url(row.pk, position))
     rating = request.POST.get("rating", "")
     if answer.state in Message.UNFINISHED:
-        _free(principal, row.pk)  # its text may be whole: then only its follow-up questions are pending
+        _free(principal, row.pk)  # its text may be complete: then only its follow-up questions are pending
     try:
         if rating:
             feedbacks.give(principal, answer.pk, _opinion(request, answer, rating))
@@ -197,7 +197,7 @@ def feedback(
 @require_POST
 @for_caller
 def stop(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
-    """End the answer that is being written, if there is one; what has arrived is kept."""
+    """Stop the answer in progress, if any; its text so far is kept."""
     row = own_conversation(principal, conversation_id)
     _stop_answers(principal, row)
     return _latest(row.pk)
@@ -220,7 +220,7 @@ def rename(request: HttpRequest, principal: Principal, conversation_id: UUID) ->
 @require_POST
 @for_caller
 def seen(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
-    """The answer that has just come was seen: it is new on no other page."""
+    """Mark the conversation's answers as seen, so that no other page shows them as new."""
     recording.saw(own_conversation(principal, conversation_id))
     return HttpResponse(status=204)
 
@@ -228,7 +228,7 @@ def seen(request: HttpRequest, principal: Principal, conversation_id: UUID) -> H
 @require_safe
 @for_caller
 def manage(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
-    """What can be done with a conversation; the module shows it as the menu of its row."""
+    """The actions for a conversation; the script shows them as its row's menu."""
     row = own_conversation(principal, conversation_id)
     return render(request, "chat/manage.html", {"conversation": row, "from": request.GET.get("from", "")})
 
@@ -236,7 +236,7 @@ def manage(request: HttpRequest, principal: Principal, conversation_id: UUID) ->
 @require_POST
 @for_caller
 def pin(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
-    """Pin it above the others; without `on` no longer."""
+    """Pin the conversation; without `on`, unpin it."""
     row = own_conversation(principal, conversation_id)
     with _or_404():
         recording.pin(principal, row.pk, pinned="on" in request.POST)
@@ -246,7 +246,7 @@ def pin(request: HttpRequest, principal: Principal, conversation_id: UUID) -> Ht
 @require_POST
 @for_caller
 def archive(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
-    """Put it away; without `on` bring it back. Its page says so, and offers the opposite."""
+    """Archive the conversation; without `on`, restore it. Its page then offers the opposite."""
     row = own_conversation(principal, conversation_id)
     archived = "on" in request.POST
     with _or_404():
@@ -258,7 +258,7 @@ def archive(request: HttpRequest, principal: Principal, conversation_id: UUID) -
 
 
 def _where_from(request: HttpRequest) -> str:
-    """The page of this site that a menu was opened on; empty where it says none."""
+    """The page of this site on which the menu was opened; empty if unknown."""
     back = request.POST.get("from", "")
     return back if back.startswith("/") and url_has_allowed_host_and_scheme(back, None) else ""
 
@@ -266,7 +266,7 @@ def _where_from(request: HttpRequest) -> str:
 @require_POST
 @for_caller
 def several(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """Archive, bring back, move or delete the conversations that were ticked; the last two ask first."""
+    """Archive, restore, move or delete the selected conversations; the last two ask for confirmation."""
     ticked = [identifier for text in request.POST.getlist("conversation") if (identifier := _uuid(text))]
     owned = Conversation.objects.owned_by(principal).select_related("project")
     rows = list(owned.filter(pk__in=ticked[:MAX_SEVERAL]))
@@ -277,7 +277,7 @@ def several(request: HttpRequest, principal: Principal) -> HttpResponse:
     if rows and act == "move" and principal.method != "guest":
         return move_several(request, principal, rows)
     for row in rows:
-        with suppress(Conversation.DoesNotExist):  # gone meanwhile
+        with suppress(Conversation.DoesNotExist):  # deleted meanwhile
             if act == "delete":
                 _stop_answers(principal, row)
                 recording.delete(principal, row.pk)
@@ -293,7 +293,7 @@ def several(request: HttpRequest, principal: Principal) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @for_caller
 def delete(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
-    """Asks first; afterwards the next page offers to undo it."""
+    """Ask for confirmation; the next page offers to undo the deletion."""
     row = own_conversation(principal, conversation_id)
     if request.method != "POST":
         return render(request, "chat/delete.html", {"conversation": row})
@@ -307,7 +307,7 @@ def delete(request: HttpRequest, principal: Principal, conversation_id: UUID) ->
 @require_POST
 @for_caller
 def undo(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
-    """Bring a deleted conversation back."""
+    """Restore a deleted conversation."""
     with _or_404():
         recording.restore(principal, conversation_id)
     return SeeOther(reverse("chat:conversation", args=[conversation_id]))
@@ -315,7 +315,7 @@ def undo(request: HttpRequest, principal: Principal, conversation_id: UUID) -> H
 
 @contextmanager
 def _or_404() -> Iterator[None]:
-    """A conversation that is deleted at this instant is not found."""
+    """Turn a conversation that is deleted meanwhile into a 404."""
     try:
         yield
     except Conversation.DoesNotExist:
@@ -330,7 +330,7 @@ def _uuid(text: str) -> UUID | None:
 
 
 def _opinion(request: HttpRequest, answer: Message, rating: str) -> feedbacks.Opinion:
-    """What the form below an answer says, or a button: that of the rating, or that of a source to report."""
+    """The feedback in the form below an answer, in a rating button, or in a button to report a source."""
     cited = {str(number): label for number, label in enumerate(answer.citations, start=1)}
     if "reasons_shown" in request.POST:
         return feedbacks.Opinion(
@@ -357,7 +357,7 @@ def _ask(
     request: HttpRequest, principal: Principal, row: Conversation | None, project: Project | None = None
 ) -> HttpResponse:
     text = _question(request)
-    if any(request.POST.getlist("file")):  # chosen without JavaScript; this form sends names alone
+    if any(request.POST.getlist("file")):  # chosen without JavaScript; this form only sends their names
         return _refused(request, principal, row, text, Refused("not_attached"), project)
     team = row is None and request.POST.get("mode") == "team"
     scope = scope_asked_for(request.POST)
@@ -382,12 +382,12 @@ def _ask(
 
 
 def _question(request: HttpRequest) -> str:
-    """What was typed. A browser posts line ends as CR LF; the same text typed in the socket's box has LF."""
+    """The typed question. Forms send line ends as CR LF, but the socket sends the same text with LF."""
     return request.POST.get("question", "").replace("\r\n", "\n")
 
 
 def _begin(request: HttpRequest, principal: Principal, asked: RunRequest, key: str | None) -> AcceptedRun:
-    """Start a run. A form sent twice asks once; one resent with other words (after Back) asks again."""
+    """Start a run. A form sent twice asks once; one sent again with another text (after Back) asks again."""
     try:
         return runs.begin(principal, asked, idempotency_key=key, request_id=_request_id(request))
     except Refused as refused:
@@ -400,13 +400,13 @@ def _begin(request: HttpRequest, principal: Principal, asked: RunRequest, key: s
 
 @async_to_sync
 async def _free(principal: Principal, conversation_id: UUID | None) -> bool:
-    """Whether only the follow-up questions of the previous answer were pending, which are cancelled."""
+    """Whether the previous answer had only its follow-up questions pending, which are cancelled."""
     return conversation_id is not None and await runs.stop_followups(principal, conversation_id)
 
 
 def _stop_answers(principal: Principal, row: Conversation) -> None:
     for run in Run.objects.owned_by(principal).unfinished().filter(conversation=row):
-        with suppress(Refused):  # deleted, or ended, this instant
+        with suppress(Refused):  # deleted or ended meanwhile
             runs.request_stop(principal, run.pk)
 
 

@@ -1,4 +1,4 @@
-"""Files attached to a question: added for their owner alone, and what the question is asked about."""
+"""Attaches files to a question: adds them for their owner only, and makes them the question's scope."""
 
 from itertools import count
 from typing import Any
@@ -35,7 +35,7 @@ def attach(
 ) -> HttpResponse:
     """Add the files of the form, and show the question with them as its scope.
 
-    JSON, where that is asked for, has the members of an upload, and `scope` with its words.
+    The JSON response has the members of an upload, and `scope` with its label.
     """
     row: Conversation | Project | None = None
     if conversation_id:
@@ -73,7 +73,7 @@ def attach(
 
 
 def _name_apart(principal: Principal, folder: str, name: str, file: "UploadedFile[Any]") -> str:
-    """The name, with a number where another file of the day has it: an answer may rest on that one."""
+    """The name, with a number if another file of the day has it, which an answer may cite."""
     known = dict(Document.objects.owned_by(principal).filter(folder=folder).values_list("name", "sha256"))
     if name not in known:
         return name

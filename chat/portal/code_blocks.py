@@ -1,4 +1,4 @@
-"""Code of an answer: its language, its colours as classes, and the place of a button that copies it."""
+"""Code blocks of an answer: language, highlighting as CSS classes, and the place of a copy button."""
 
 import functools
 import html
@@ -12,7 +12,7 @@ from pygments.lexers import find_lexer_class_by_name
 from pygments.token import Comment, Keyword, Name, Number, Operator, String, _TokenType
 from pygments.util import ClassNotFound
 
-# Only these are coloured: a lexer is a set of expressions, and tests try each of these on hostile text.
+# Only these are highlighted: lexers are sets of regular expressions, which are tested on hostile text.
 LANGUAGES = {
     "bash": "Bash",
     "c": "C",
@@ -47,7 +47,7 @@ ALIASES = {
     "golang": "go", "kt": "kotlin", "svg": "xml", "postgresql": "sql", "jsonc": "json", "patch": "diff",
 }  # fmt: skip
 LONGEST_COLOURED = 10_000  # characters
-LONGEST_SECONDS = 0.1  # of the processor: some lexers take the square of a hostile text's length
+LONGEST_SECONDS = 0.1  # CPU time: some lexers take quadratic time on hostile text
 LONGEST_LANGUAGE = 20
 MAX_INFO = 200
 KINDS: tuple[tuple[_TokenType, str], ...] = (
@@ -65,7 +65,8 @@ KINDS: tuple[tuple[_TokenType, str], ...] = (
 
 
 def code_block(language: str, code: str, *, coloured: bool = True) -> str:
-    """Code as HTML below a line with its language, whose button appears where there is a clipboard."""
+    """Code as HTML below a line with its language and a copy button, which appears if there is a
+    clipboard."""
     words = language[:MAX_INFO].split(maxsplit=1)
     language = words[0].lower()[:LONGEST_LANGUAGE] if words else ""
     language = ALIASES.get(language, language)
@@ -104,7 +105,7 @@ def _known() -> dict[str, type[Lexer]]:
     for language in LANGUAGES:
         try:
             found[language] = find_lexer_class_by_name(language)
-        except ClassNotFound:  # of another version of the library
+        except ClassNotFound:  # the language exists only in another version of the library
             continue
     return found
 

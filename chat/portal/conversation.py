@@ -1,4 +1,4 @@
-"""What is said below an answer that did not simply end well, and what one can do about it."""
+"""Turns of a conversation for its page: questions, answers with their sources, notes and actions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -48,13 +48,14 @@ from .markdown import (
 )
 
 REFERENCE_LENGTH = 12
-LANGUAGE_SAMPLE = 1_000  # characters of an answer by which its language is found
+LANGUAGE_SAMPLE = 1_000  # characters of an answer from which its language is detected
 SAVED = gettext_lazy("Your question is saved.")
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """`kind` is plain, warn or danger; `action` the words of the button that answers again."""
+    """A note below an answer. `kind` is plain, warn or danger; `action` is the label of the button to
+    regenerate."""
 
     kind: str
     icon: str
@@ -64,7 +65,7 @@ class Note:
 
 
 def note_for(message: Message) -> Note | None:
-    """None for an answer that runs or that is complete."""
+    """The note of an answer that did not complete normally, else None."""
     reference = message.request_id[:REFERENCE_LENGTH]
     match message.state:
         case Message.State.STOPPED:
@@ -96,7 +97,7 @@ STEP_LENGTH = 200
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """Which of several branches is shown, and the positions that the ones beside it begin at."""
+    """Which of several branches is shown, and the first positions of the previous and next one."""
 
     number: int  # from 1
     count: int
@@ -105,7 +106,7 @@ class Switch:
 
 
 def switch_of(branches: Branches | None, position: int) -> Switch | None:
-    """None where the message at this position is the only one that follows the one before it."""
+    """None if the message at this position is the only successor of the one before it."""
     siblings = branches.siblings(position) if branches else [position]
     if len(siblings) < 2:
         return None
@@ -117,7 +118,7 @@ def switch_of(branches: Branches | None, position: int) -> Switch | None:
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """One row of the list of sources; without a source the reader may not open it (any more)."""
+    """One row of the list of sources; without a source if the reader may not open it (any more)."""
 
     number: int
     label: str
@@ -134,7 +135,7 @@ class SourceLine:
 
     @property
     def use(self) -> str:
-        """How many statements cite it; whether any of them was found in it."""
+        """How many statements cite it, and whether it supports any of them."""
         if not self.tally.cited:
             return ""
         if not self.tally.found:
@@ -149,14 +150,14 @@ class Answer:
 
     message: Message
     sources: Sequence[Source] = ()  # those that the reader may open now, best first
-    labels: Sequence[str] = ()  # of all its sources, also of those
+    labels: Sequence[str] = ()  # of all its sources, including closed ones
     run: Run | None = None
-    newest: bool = False  # of the conversation
+    newest: bool = False  # in the conversation
     shows_thoughts: bool = True  # whether the reader may see the steps behind it
-    superseded: bool = False  # the same question was answered again
-    shareable: bool = True  # guests share nothing
-    scope: str = ""  # what was searched, in words, where it was not all that the reader may read
-    branches: Branches | None = None  # of its conversation; None where only one is shown
+    superseded: bool = False  # the answer was regenerated
+    shareable: bool = True  # guests cannot share
+    scope: str = ""  # the label of the searched scope, if it was not everything
+    branches: Branches | None = None  # of the conversation; None if it has only one
     glossary: Glossary | None = None  # of the reader
 
     @property
@@ -165,12 +166,12 @@ class Answer:
 
     @cached_property
     def switch(self) -> Switch | None:
-        """Between the versions of the answer; of a team's, at its first message."""
+        """The switch between versions of the answer; for a team, at its first message."""
         return switch_of(self.branches, self.place)
 
     @property
     def repeatable(self) -> bool:
-        """Whether it can be answered again: not what was, nor what a program has brought along."""
+        """Whether it can be regenerated: not if it was superseded or imported."""
         brought = self.message.client_id is not None and self.message.run_id is None
         return not self.superseded and not brought
 
@@ -180,7 +181,7 @@ class Answer:
 
     @cached_property
     def _live(self) -> RunResult | None:
-        """What the journal has of a running answer; None of one that is stored."""
+        """The journal's content of a running answer; None for a stored one."""
         if not self.running or self.run is None:
             return None
         result = RunResult()
@@ -190,7 +191,7 @@ class Answer:
 
     @cached_property
     def text(self) -> str:
-        """Stored when the answer ends; until then its events have it."""
+        """The stored text, or that of the events while the answer is being written."""
         return self._live.text_of(str(self.message.pk)) if self._live else self.message.content
 
     @cached_property
@@ -214,7 +215,7 @@ class Answer:
 
     @property
     def language(self) -> str:
-        """The tag of the language that it is written in; empty where that is not clear."""
+        """The BCP 47 tag of its language; empty if unclear."""
         return language_tag(without(self.text[:LANGUAGE_SAMPLE], self.message.citations))
 
     @property
@@ -225,7 +226,7 @@ class Answer:
 
     @property
     def found(self) -> str:
-        """What a running answer is written from."""
+        """The search results of a running answer."""
         thoughts = map(thought_from_json, self.message.thoughts if self.shows_thoughts else ())
         return found_html(self.place, searched_for(thoughts), self.sources)
 
@@ -249,20 +250,21 @@ class Answer:
         ]
 
     def source_of(self, label: str) -> Source | None:
-        """The passage behind a citation. Those of a page share a label: the quoted one, else the best."""
+        """The passage of a citation. Passages of a page share a label: the quoted one is preferred, else the
+        best."""
         same = [source for source in self.sources if source.label == label]
         return next((source for source in same if source.quotes), same[0] if same else None)
 
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
-        """What was found of each statement; none where the answer was not compared with its sources."""
-        if self._live and self._live.done:  # whole, while follow-up questions are awaited
+        """The verified statements; none if the answer was not verified."""
+        if self._live and self._live.done:  # complete, while follow-up questions are pending
             return self._live.done.verification
         return from_rows(self.message.verification or ())
 
     @cached_property
     def proofs(self) -> list[Proof]:
-        """Of each citation in the text, in order of the text, what its statement rests on."""
+        """For each citation, in order of the text, the proof of its statement."""
         found = {proof.start: proof for statement in reversed(self.statements) for proof in statement.proofs}
         return [found[start] for start in sorted(found)]
 
@@ -272,12 +274,12 @@ class Answer:
 
     @property
     def all_found(self) -> bool:
-        """Whether each cited statement was found in a source that the reader may still open."""
+        """Whether each cited statement is supported by a source that the reader may still open."""
         return bool(self.tally.found) and not self.tally.missing and all(line.source for line in self.cited)
 
     @property
     def status(self) -> str:
-        """What is being done, or what was."""
+        """The current step, or a summary of the steps."""
         passages, documents = len(self.sources), len({source.document_id for source in self.sources})
         if self.verified and not self.running:
             return gettext("Answered without a search")
@@ -291,12 +293,12 @@ class Answer:
 
     @property
     def verified(self) -> str:
-        """Who vouches for it, of an answer that a person wrote."""
+        """Who verified the answer, if a person wrote it."""
         return signed(self.message.verified)
 
     @property
     def worked(self) -> bool:
-        """Whether a search was made that can be shown."""
+        """Whether there is a search to show."""
         return bool(self.message.thoughts) and self.shows_thoughts and not self.running
 
     @property
@@ -305,19 +307,19 @@ class Answer:
 
     @cached_property
     def explained(self) -> Sequence[Meaning]:
-        """Words of the house in its text, as far as the reader may know them."""
+        """Terms of the glossary in its text, as far as the reader may see them."""
         if self.running or self.glossary is None:
             return ()
         return self.glossary.explain(without(self.text, self.message.citations))
 
     @property
     def followups(self) -> Sequence[str]:
-        """Questions to go on with; they may name what a source was about, so none where one is gone."""
+        """Follow-up questions; none if a source is closed, whose subject they could reveal."""
         return self.message.followups if len(self.sources) >= len(self.labels) else ()
 
     @property
     def can_continue(self) -> bool:
-        """Whether a model can write the rest of it; offered for the newest answer, which nothing follows."""
+        """Whether a model can continue the text; only for the newest answer."""
         return bool(settings.CHAT_MODEL) and self.newest and self.repeatable and self.message.can_continue
 
     @property
@@ -330,13 +332,13 @@ class Answer:
 
     @property
     def ratings(self) -> list[tuple[str, str, bool]]:
-        """Of each rating: value, words, and whether it was given."""
+        """For each rating: value, label, and whether it was given."""
         given = self.feedback.rating if self.feedback else ""
         return [(value, str(words), value == given) for value, words in Feedback.Rating.choices]
 
     @property
     def reasons(self) -> list[tuple[str, str, bool]]:
-        """Of each reason against an answer but its sources: value, words, and whether it was given."""
+        """For each reason except wrong sources: value, label, and whether it was given."""
         given = self.feedback.reasons if self.feedback else ()
         own = Feedback.Reason.WRONG_SOURCE
         return [
@@ -345,22 +347,22 @@ class Answer:
 
     @property
     def doubted(self) -> Sequence[str]:
-        """The labels of the sources that were said not to support the answer."""
+        """The labels of the sources that were reported as wrong."""
         return self.feedback.wrong_sources if self.feedback else ()
 
 
 @dataclass
 class Turn:
-    """A question and what was answered to it: once, or again."""
+    """A question and its answers."""
 
     question: Message
     answers: list[Answer] = field(default_factory=list)
-    branches: Branches | None = None  # as of its answers
-    documents: list[Document] = field(default_factory=list)  # that it was asked about, if it names them
+    branches: Branches | None = None  # as in its answers
+    documents: list[Document] = field(default_factory=list)  # the documents of its scope, if it names any
 
     @cached_property
     def switch(self) -> Switch | None:
-        """Between the question and others that were asked instead of it."""
+        """The switch between edited versions of the question."""
         return switch_of(self.branches, self.question.position)
 
     @property
@@ -370,7 +372,7 @@ class Turn:
 
     @property
     def long(self) -> bool:
-        """Whether the question is cut, with “Show all”."""
+        """Whether the question is truncated, with “Show all”."""
         return self.question.content.count("\n") >= 12 or len(self.question.content) > 1_200
 
 
@@ -382,7 +384,7 @@ def _step(thought: Mapping[str, Any]) -> str:
 
 
 def scope_of(answer: Message) -> str:
-    """The scope that an answer was searched in, by its steps; empty for all that could be read."""
+    """The scope that an answer was searched in, by its steps; empty for everything."""
     for thought in answer.thoughts:
         if thought.get("title") == SEARCHED_FOR:
             return str((thought.get("props") or {}).get("scope", ""))
@@ -392,7 +394,7 @@ def scope_of(answer: Message) -> str:
 def answers_of(
     principal: Principal, messages: Sequence[Message], branches: Branches | None = None
 ) -> list[Answer]:
-    """The given answers with their sources: two queries, and one for the run of one that is written."""
+    """The given answers with their sources: two queries, and one for the run of a running one."""
     ids = [message.pk for message in messages]
     readable: dict[Any, list[Source]] = {}
     visible = Source.objects.visible_to(principal).filter(message__in=ids).select_related("document")

@@ -1,4 +1,4 @@
-r"""Formulas of an answer, written in TeX between \( \), \[ \], $ $ or $$ $$, as MathML."""
+r"""Renders TeX formulas of an answer, between \( \), \[ \], $ $ or $$ $$, as MathML."""
 
 import functools
 import html
@@ -6,13 +6,13 @@ import html
 from latex2mathml.converter import convert
 from markdown_it.rules_inline import StateInline
 
-LONGEST = 2_000  # characters; what is longer, or no TeX, is shown as it was written
+LONGEST = 2_000  # characters; longer or invalid formulas are shown as text
 LATEST = 256
 PAIRS = (("$$", "$$"), ("\\[", "\\]"), ("\\(", "\\)"), ("$", "$"))
 
 
 def formula(state: StateInline, silent: bool) -> bool:
-    """Inline rule: a formula with its end."""
+    """Inline rule: a complete formula."""
     src, start = state.src, state.pos
     if src[start] not in "$\\":
         return False
@@ -33,7 +33,7 @@ def formula(state: StateInline, silent: bool) -> bool:
 
 
 def _end(state: StateInline, first: int, closing: str) -> int:
-    """Where the formula ends; -1 where it does not, which is looked for once in each text."""
+    """The end of the formula; -1 if there is none, which is searched for once in each text."""
     absent: set[str] = state.env.setdefault("unclosed", set())
     key = f"{closing}{state.src}" if len(state.src) < LONGEST else closing
     if key in absent:
@@ -45,7 +45,7 @@ def _end(state: StateInline, first: int, closing: str) -> int:
 
 
 def _is_inline(src: str, first: int, end: int) -> bool:
-    """Whether one dollar sign begins a formula: amounts of money have them, too."""
+    """Whether a single dollar sign begins a formula, and not an amount of money."""
     after = src[end + 1 : end + 2]
     return (
         not (src[first].isspace() or src[end - 1].isspace() or after.isdigit())
@@ -59,8 +59,8 @@ def mathml(tex: str, *, display: bool = False) -> str:
     if len(tex) > LONGEST:
         return f"<code>{html.escape(tex)}</code>"
     try:
-        # With a space behind it, no sign opens an element; spaces mean nothing in a formula.
+        # With a space after it, `<` opens no element; spaces mean nothing in a formula.
         found = str(convert(tex.replace("<", "< "), display="block" if display else "inline"))
-    except Exception:  # half a formula, or none: there is an exception of its own for every fault
+    except Exception:  # incomplete or invalid: the library raises many kinds of exceptions
         return f"<code>{html.escape(tex)}</code>"
     return f'<span class="formula">{found}</span>' if display else found

@@ -1,7 +1,7 @@
-"""The block of an answer that is still being written, with its Markdown closed so that none of it shows.
+"""Renders the unfinished block of an answer, with its Markdown closed so that no markup is visible.
 
-The end of the text may still become something else, and is left out until it is known: half a link, the mark
-of a list without its item, the line between a table's head and its rows.
+The end of the text is omitted while its meaning is open: half a link, a list marker without its item, the
+line between a table's header and its rows.
 """
 
 import re
@@ -12,13 +12,13 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.rules_inline.state_inline import Delimiter
 
 UNDECIDED = re.compile(
-    r"(?:[-*+]|\d{1,9}[.)]?)?[ \t]*+(?:\[[ xX]?\]?[ \t]*+)?"  # the mark of an item, and of its task
+    r"(?:[-*+]|\d{1,9}[.)]?)?[ \t]*+(?:\[[ xX]?\]?[ \t]*+)?"  # the marker of an item, and of its task
     r"|(?:[-*+]|\d{1,9}[.)])?[ \t]*+#{1,6}[ \t]*+"
     r"|(?:[-*+][ \t]++)?(?:`{1,2}|`{3,}+[^`]*+|~{1,2}|~{3,}+.*+)"
     r"|[-=*_ \t]++|\|[-:| \t]*+|\[\^[\w-]{0,40}\]?:?[ \t]*+"
 )
 DIVIDER = re.compile(r"(?=[|: \t]*+-)[|:\- \t]++")
-# Each looks at no more than the last characters of the text.
+# Each inspects only the last characters of the text.
 HALVES = (
     re.compile(r"!?\[[^\[\]\n]{0,800}\]?$"),
     re.compile(r"<[A-Za-z/!][^<>\n]{0,500}$"),
@@ -32,9 +32,9 @@ FORMULA = re.compile(r"\\[(\[]|\$\$?(?=[^\s\d$])")
 
 
 def closed(text: str, labels: frozenset[str] = frozenset()) -> str:
-    """Unfinished Markdown outside a fence, without what is undecided at its end.
+    """Unfinished Markdown outside a fence, without its ambiguous end.
 
-    Of `labels`, a bracket at the end is a citation already.
+    A bracket at the end with one of `labels` counts as a citation.
     """
     before, found, last = text.rpartition("\n")
     rest = last.lstrip(" \t>")
@@ -73,7 +73,7 @@ def _without_half(line: str, labels: frozenset[str]) -> str:
 
 
 def close_last_inline(state: StateCore) -> None:
-    """Core rule, before the inline one: closes code in the last text, and leaves half a formula out."""
+    """Core rule before the inline rule: closes code in the last text and omits half a formula."""
     if not state.env.get("open"):
         return
     last = next((token for token in reversed(state.tokens) if token.type == "inline"), None)
@@ -87,7 +87,7 @@ def close_last_inline(state: StateCore) -> None:
 
 
 def _unclosed_code(text: str) -> str:
-    """The backticks that the last run of them still lacks."""
+    """The backticks that would close the last code span."""
     runs = [match[0] for match in BACKTICKS.finditer(text)]
     left = Counter(runs)
     unclosed, place = "", 0
@@ -105,7 +105,7 @@ def _unclosed_code(text: str) -> str:
 
 
 def _unclosed_formula(text: str) -> int | None:
-    """Where the last formula begins that has no end."""
+    """The start of the last formula without an end."""
     found = None
     for match in FORMULA.finditer(text[-LOOKED_AT:]):
         found = match
@@ -121,7 +121,7 @@ def _unclosed_formula(text: str) -> int | None:
 
 
 def close_pairs(state: StateInline) -> None:
-    """Second inline rule, after the pairs are found: what is still open in the last text ends with it."""
+    """Second inline rule, after pairs are matched: closes what is still open at the end of the last text."""
     if not state.env.get("open") or state.src != state.env.get("last"):
         return
     reach = -1

@@ -1,4 +1,4 @@
-"""`/settings/data/`: all that the site has of the caller, to take along or to delete."""
+"""`/settings/data/`: export or delete the caller's own data."""
 
 from django.conf import settings
 from django.contrib import messages
@@ -25,7 +25,7 @@ MAX_LOOKS = 100
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def own_data(request: HttpRequest) -> HttpResponseBase:
-    """Says how much there is; with `export` sends it as a zip file, with `delete` deletes it."""
+    """Show how much data there is; `export` sends it as a zip file, `delete` deletes it."""
     person = User.objects.get(pk=session_principal(request).user_id)
     problem = ""
     if request.method == "POST":
@@ -51,7 +51,7 @@ def own_data(request: HttpRequest) -> HttpResponseBase:
 
 
 def _looks_at(person: User) -> list[Look]:
-    """Who has read a conversation of theirs or exported everything; from now on they know of it."""
+    """Staff who read a conversation of theirs or exported everything; marks these as seen."""
     disclosed = looks.looks_to_disclose(person.pk)
     shown = list(disclosed[:MAX_LOOKS])
     disclosed.filter(seen_at=None).update(seen_at=timezone.now())
@@ -61,6 +61,6 @@ def _looks_at(person: User) -> list[Look]:
 @login_required
 @require_POST
 def hints_seen(request: HttpRequest) -> HttpResponse:
-    """The first hints were read; they never come back."""
+    """Record that the first hints were read, so that they are not shown again."""
     User.objects.filter(pk=session_principal(request).user_id).update(hints_seen=True)
     return redirect("chat:new")

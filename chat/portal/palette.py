@@ -1,4 +1,4 @@
-"""The palette (Ctrl or ⌘ K): conversations, documents and pages by a few words, as HTML for its module."""
+"""The command palette (Ctrl or ⌘ K): finds conversations, documents and pages, as HTML for its script."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Pages of projects: the list, one with its conversations and a box, and moving a conversation into one."""
+"""Pages of projects: the list, a project with its conversations, and moving conversations into one."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -30,7 +30,7 @@ CONVERSATIONS_PER_PAGE = 30
 
 @contextmanager
 def or_404() -> Iterator[None]:
-    """A project or a conversation that is deleted at this instant is not found."""
+    """Turn a project or a conversation that is deleted meanwhile into a 404."""
     try:
         yield
     except (Project.DoesNotExist, Conversation.DoesNotExist):
@@ -38,19 +38,19 @@ def or_404() -> Iterator[None]:
 
 
 def own_project(principal: Principal, project_id: UUID) -> Project:
-    """Raises Http404 for any id that is not the caller's."""
+    """The caller's own project. Raises Http404 for any other id."""
     with or_404():
         return projects.own(principal, project_id)
 
 
 def open_project(principal: Principal, project_id: UUID) -> Project:
-    """Raises Http404 for any id of a project that the caller neither owns nor is a member of."""
+    """A project that the caller owns or is a member of. Raises Http404 for any other id."""
     with or_404():
         return projects.opened(principal, project_id)
 
 
 class MembersForm(AudienceForm):
-    """The members of a project: groups and people, or none."""
+    """The members of a project: groups and people, or nobody."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, any_group=False, **kwargs)
@@ -65,7 +65,7 @@ class MembersForm(AudienceForm):
 @require_safe
 @signed_in
 def listed(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """The caller's projects, the last used first, those with the words of `q`."""
+    """The caller's projects, last used first, filtered by `q`."""
     query = cleaned(request.GET.get("q", ""))
     page = Paginator(projects.named(principal, query), PER_PAGE).get_page(request.GET.get("page"))
     rows = projects.counted(principal, list(page))
@@ -80,7 +80,7 @@ def project(request: HttpRequest, principal: Principal, project_id: UUID) -> Htt
 
 
 def project_page(request: HttpRequest, principal: Principal, project: Project, **kept: Any) -> HttpResponse:
-    """A project; `kept` has the text of a refused question and the words that say why."""
+    """A project; `kept` has the text of a refused question and the reason."""
     cursor = request.GET.get("cursor", "")
     rows, following = listing.page(
         projects.conversations_of(principal, project), CONVERSATIONS_PER_PAGE, place_in_list(cursor)
@@ -107,7 +107,7 @@ def project_page(request: HttpRequest, principal: Principal, project: Project, *
 def question_page(
     request: HttpRequest, principal: Principal, row: Conversation | Project | None, scope: str, **kept: Any
 ) -> HttpResponse:
-    """The page that a question is written on, with what was typed there and what it is to be searched in."""
+    """The page with the question box, with the typed text and the scope."""
     kept |= {
         "text": typed(request),
         "team": request.POST.get("mode") == "team",
@@ -150,7 +150,7 @@ def edit(request: HttpRequest, principal: Principal, project_id: UUID) -> HttpRe
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def members(request: HttpRequest, principal: Principal, project_id: UUID) -> HttpResponse:
-    """Choose the groups and people that one's own project is open to."""
+    """Choose the groups and people who are members of the caller's own project."""
     row = own_project(principal, project_id)
     sent = request.POST if request.method == "POST" else None
     form = MembersForm(sent, principal=principal, current=projects.members_of(row))
@@ -166,7 +166,7 @@ def members(request: HttpRequest, principal: Principal, project_id: UUID) -> Htt
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def leave(request: HttpRequest, principal: Principal, project_id: UUID) -> HttpResponse:
-    """Asks, then ends the caller's own membership."""
+    """Ask for confirmation, then end the caller's own membership."""
     row = open_project(principal, project_id)
     if principal.user_id not in projects.members_of(row).user_ids:
         raise Http404  # the owner, or a member by a group
@@ -200,7 +200,7 @@ def _form(request: HttpRequest, row: Project | None, problem: projects.Invalid |
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def delete(request: HttpRequest, principal: Principal, project_id: UUID) -> HttpResponse:
-    """Asks first, and says that the conversations stay."""
+    """Ask for confirmation; the conversations are kept."""
     row = own_project(principal, project_id)
     if request.method != "POST":
         kept = Conversation.objects.owned_by(principal).filter(project=row).count()
@@ -214,7 +214,7 @@ def delete(request: HttpRequest, principal: Principal, project_id: UUID) -> Http
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def move(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
-    """Choose the project of a conversation: one that there is, a new one, or none."""
+    """Choose the project of a conversation: an existing one, a new one, or none."""
     row = own_conversation(principal, conversation_id)
     if request.method != "POST":
         return _places(request, principal, [row])
@@ -232,7 +232,7 @@ def move(request: HttpRequest, principal: Principal, conversation_id: UUID) -> H
 
 
 def move_several(request: HttpRequest, principal: Principal, rows: Sequence[Conversation]) -> HttpResponse:
-    """The same for conversations that were ticked; the form of the list has no project yet."""
+    """The same for the selected conversations; the form of the list has no project yet."""
     if "project" not in request.POST:
         return _places(request, principal, rows, several=True)
     try:

@@ -1,4 +1,4 @@
-"""Looking for conversations by their titles and their text: the portal's page of results."""
+"""The page of search results in the caller's conversations."""
 
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -12,7 +12,7 @@ from history import listing, search
 from history.models import Conversation, Message
 
 PER_PAGE = 30
-cleaned = search.cleaned  # the part of a query that is searched for
+cleaned = search.cleaned  # the searchable part of a query
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class Result:
 def conversations(
     principal: Principal, query: str, cursor: str, *, archived: bool = False
 ) -> tuple[list[Result], str]:
-    """A page of the caller's conversations with these words, newest first, and the cursor of the next page.
+    """A page of the caller's conversations that match, newest first, and the cursor of the next page.
 
-    An empty query matches all that are archived, or all that are not. An unknown cursor gives the first page.
+    An empty query matches all archived ones, or all others. An unknown cursor gives the first page.
     """
     below = place_in_list(cursor)
     if query:
@@ -62,7 +62,7 @@ def conversations(
 
 
 def place_of(conversation_id: UUID, hit: search.Hit | None) -> str:
-    """The address of a matching message, whose words are marked by browsers that know text fragments."""
+    """The URL of a matching message, with a text fragment that highlights the words."""
     url = reverse("chat:conversation", args=[conversation_id])
     if hit is None:
         return url
@@ -75,7 +75,7 @@ def place_of(conversation_id: UUID, hit: search.Hit | None) -> str:
 
 
 def place_in_list(cursor: str) -> listing.Place | None:
-    """The place of a cursor in an address; None for the first page."""
+    """The place of a cursor in a URL; None for the first page."""
     try:
         return listing.place_of(cursor) if cursor else None
     except ValueError:
@@ -83,6 +83,6 @@ def place_in_list(cursor: str) -> listing.Place | None:
 
 
 def _cut(excerpt: search.Excerpt) -> Excerpt:
-    """The text split at its first hit."""
+    """The text, split at its first hit."""
     start, end = excerpt.marks[0] if excerpt.marks else (len(excerpt.text),) * 2
     return Excerpt(excerpt.text[:start], excerpt.text[start:end], excerpt.text[end:])

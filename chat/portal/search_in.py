@@ -1,7 +1,7 @@
-"""The page of “Search in”: folders, categories and documents, found by a few words of their names.
+"""The page to choose a scope: folders, categories and documents, found by words of their names.
 
-It asks nothing and changes nothing. The question that was typed goes through it, and returns to the composer
-with the chosen scope.
+It changes nothing: the typed question passes through it, and returns to the question box with the chosen
+scope.
 """
 
 from collections.abc import Iterable
@@ -33,13 +33,13 @@ from .views import (
     typed,
 )
 
-MAX_PLACES = 12  # folders, and categories, that are offered at once
+MAX_PLACES = 12  # most folders, and most categories, that are offered at once
 MAX_DOCUMENTS = 12
 
 
 @dataclass(frozen=True, slots=True)
 class ScopeTarget:
-    """The address that the choice goes to, and the scope until then."""
+    """The URL of the form, and the present scope."""
 
     action: str
     scope: str
@@ -47,7 +47,7 @@ class ScopeTarget:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A folder or a category, with how many documents the reader finds in it."""
+    """A folder or a category, with the number of documents that the reader can search there."""
 
     scope: str
     name: str
@@ -59,7 +59,7 @@ class Place:
 def search_in(
     request: HttpRequest, principal: Principal, conversation_id: UUID | None = None
 ) -> HttpResponse:
-    """The page to choose on; with a choice, the page of the question again."""
+    """The page to choose a scope; with a choice, the page of the question."""
     row = own_conversation(principal, conversation_id) if conversation_id else None
     scope, problem = _chosen(request)
     if scope:
@@ -74,7 +74,7 @@ def search_in(
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def search_in_project(request: HttpRequest, principal: Principal, project_id: UUID) -> HttpResponse:
-    """As :func:`search_in`, for a question that begins a conversation in a project."""
+    """As :func:`search_in`, for the first question of a conversation in a project."""
     project = open_project(principal, project_id)
     scope, problem = _chosen(request)
     if scope:
@@ -86,7 +86,7 @@ def search_in_project(request: HttpRequest, principal: Principal, project_id: UU
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def project_scope(request: HttpRequest, principal: Principal, project_id: UUID) -> HttpResponse:
-    """The same page for what new conversations of a project are searched in, which it keeps."""
+    """The same page for the scope of a project's new conversations, which it stores."""
     project = own_project(principal, project_id)
     scope, problem = _chosen(request)
     if scope:
@@ -98,7 +98,7 @@ def project_scope(request: HttpRequest, principal: Principal, project_id: UUID) 
 
 
 def _chosen(request: HttpRequest) -> tuple[str, str]:
-    """The scope that was chosen, if one was, or a sentence that says what is wrong with it."""
+    """The chosen scope, if any, or an error message."""
     scope = request.POST.get("use", "")
     if scope == DOCUMENT:
         return _of_ticked(request.POST.getlist("document"))
@@ -106,7 +106,7 @@ def _chosen(request: HttpRequest) -> tuple[str, str]:
 
 
 def _of_ticked(ticked: list[str]) -> tuple[str, str]:
-    """The scope of the ticked documents, or a sentence that says why there is none."""
+    """The scope of the selected documents, or an error message."""
     once = list(dict.fromkeys(ticked))
     if not once:
         return "", gettext("Tick the documents first.")
@@ -144,7 +144,7 @@ def _page(request: HttpRequest, principal: Principal, target: ScopeTarget, probl
 
 
 def _ticked(posted: list[str], chosen: str, *, first: bool) -> list[str]:
-    """What is ticked in the form; where it is shown for the first time, the documents of the scope."""
+    """The documents selected in the form; at first those of the present scope."""
     kind, _, ids = chosen.partition(":")
     return ids.split(",") if first and kind == DOCUMENT else posted
 
@@ -167,7 +167,7 @@ def _counted(readable: DocumentQuerySet, column: str) -> dict[str, int]:
 
 
 def _with_parents(folders: dict[str, int]) -> dict[str, int]:
-    """The folders and those around them, each with all the documents inside."""
+    """The folders and their parents, each with all documents in it."""
     inside: dict[str, int] = {}
     for folder, documents in folders.items():
         parts = folder.split("/")

@@ -1,4 +1,4 @@
-"""The pages of a share, for those whom its owner lets read it. Each look goes by the reader's own rights."""
+"""The pages of a share for its readers. Each request applies the reader's own rights."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, wraps
@@ -42,7 +42,7 @@ class SharedAnswer(Answer):
 
     @property
     def shared_note(self) -> str:
-        """How it ended, if not well."""
+        """How the answer ended, unless it completed."""
         if self.message.state == Message.State.COMPLETE and self.message.finish_reason == "length":
             return gettext("The answer reached its length limit.")
         note = NOTES.get(Message.State(self.message.state))
@@ -77,7 +77,7 @@ class SharedPage:
         return turns
 
     def panel(self, place: str, asked_for: tuple[str, str, str]) -> Panel:
-        """A source that the reader may open. Raises Http404 for all else."""
+        """A source that the reader may open. Raises Http404 for any other."""
         position = position_of(place)
         answers = (answer for turn in self.turns for answer in turn.answers)
         answer = next((each for each in answers if each.place == position), None)
@@ -105,7 +105,7 @@ View = Callable[Concatenate[HttpRequest, SharedPage, P], HttpResponse]
 
 
 def for_reader(view: View[P]) -> Callable[..., HttpResponse]:
-    """A page for people who have signed in and may open the share; the same 404 for all others."""
+    """Decorator for pages that need an account and access to the share; otherwise always the same 404."""
 
     @wraps(view)
     def opened(request: HttpRequest, /, token: str, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
@@ -132,7 +132,7 @@ def shared(request: HttpRequest, page: SharedPage) -> HttpResponse:
 @require_safe
 @for_reader
 def shared_source(request: HttpRequest, page: SharedPage, place: str) -> HttpResponse:
-    """The panel alone, for the module."""
+    """Only the panel, for the script."""
     panel = page.panel(place, source_asked_for(request))
     return render(request, "chat/panel.html", {"panel": panel, "shared": True})
 
@@ -140,7 +140,7 @@ def shared_source(request: HttpRequest, page: SharedPage, place: str) -> HttpRes
 @require_safe
 @for_reader
 def shared_export(request: HttpRequest, page: SharedPage) -> HttpResponse:
-    """What the page shows as a Markdown file, or one answer of it, at the position `answer`."""
+    """The page as a Markdown file, or the answer at the position `answer`."""
     position = request.GET.get("answer", "")
     if position:
         shown = [each for each in page.messages if str(each.message.position) == position]
@@ -168,13 +168,13 @@ def continue_conversation(request: HttpRequest, page: SharedPage) -> HttpRespons
 
 def _answer(shown: SharedMessage, glossary: Glossary) -> SharedAnswer:
     answer = SharedAnswer(shown.message, shown.sources, shown.message.labels, shows_thoughts=False)
-    answer.glossary = glossary  # of who looks, and not of who shares
+    answer.glossary = glossary  # the reader's, not the sharer's
     answer.left_out, answer.closed = shown.left_out, shown.closed
     return answer
 
 
 def _plain(shown: SharedMessage) -> Message:
-    """The message for a text that leaves the page: a mark in place of what is closed, only open sources."""
+    """The message for exported text: a placeholder for closed content, and only open sources."""
     message = shown.message
     labels = {source.label for source in shown.sources}
     message.citations = [label for label in message.citations if label in labels]
@@ -184,7 +184,7 @@ def _plain(shown: SharedMessage) -> Message:
 
 
 def _left(messages: Sequence[SharedMessage]) -> list[tuple[Message, Sequence[Source]]]:
-    """What there is to go on from: not the turns of which the reader sees nothing, nor unfinished answers."""
+    """The turns that can be continued: not those hidden from the reader, nor unfinished answers."""
     turns: list[list[SharedMessage]] = []
     for shown in messages:
         if shown.message.role == Message.Role.USER:

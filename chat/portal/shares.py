@@ -1,4 +1,4 @@
-"""Pages on which one shares conversations and answers, and ends that."""
+"""Pages to share conversations and answers, and to revoke shares."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
@@ -26,8 +26,8 @@ from ingestion.portal.forms import EVERYONE, SOME, AudienceForm
 
 from .views import SeeOther, own_conversation
 
-LISTED = 200  # newest shares on their page
-DAYS = (1, 7, 30, 90, 0)  # 0: until it is revoked
+LISTED = 200  # newest shares on the page
+DAYS = (1, 7, 30, 90, 0)  # 0: no expiry
 QUESTION_CHARACTERS = 60
 
 P = ParamSpec("P")
@@ -72,7 +72,7 @@ class ShareForm(AudienceForm):
 
 
 def signed_in(view: View[P]) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
-    """A page for people with an account, which no cache may store: guests share nothing."""
+    """Decorator for pages that need an account, which guests do not have, and must not be cached."""
 
     @wraps(view)
     def page(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
@@ -86,7 +86,7 @@ def signed_in(view: View[P]) -> Callable[Concatenate[HttpRequest, P], HttpRespon
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def share(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
-    """Share a conversation, or one answer; the address is shown in the response to the form alone."""
+    """Share a conversation or one answer; only this response shows the link."""
     row = own_conversation(principal, conversation_id)
     answers = _answers(row)
     by_position = {str(answer.position): answer for answer, _ in answers}
@@ -128,14 +128,14 @@ def share(request: HttpRequest, principal: Principal, conversation_id: UUID) -> 
 @require_safe
 @signed_in
 def shares(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """All that one shares, also what has ended."""
+    """All shares of the caller, including ended ones."""
     return _list(request, principal)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def revoke(request: HttpRequest, principal: Principal, share_id: UUID) -> HttpResponse:
-    """Asks, then ends a share: from the next look on nobody can open it."""
+    """Ask for confirmation, then revoke a share at once."""
     mine = sharing.with_readers(Share.objects.owned_by(principal))
     row = mine.filter(pk=share_id).first()
     if row is None:
@@ -151,7 +151,7 @@ def revoke(request: HttpRequest, principal: Principal, share_id: UUID) -> HttpRe
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def renew(request: HttpRequest, principal: Principal, share_id: UUID) -> HttpResponse:
-    """Give a share a new address, which is shown in this response alone; the old one ends."""
+    """Give a share a new link, which only this response shows; the old one stops working."""
     if not Share.objects.owned_by(principal).filter(pk=share_id).exists():
         raise Http404
     if request.method != "POST":
@@ -178,7 +178,7 @@ def _shown(rows: Sequence[Share]) -> list[tuple[Share, str]]:
 
 
 def _answers(conversation: Conversation) -> list[tuple[Message, str]]:
-    """The finished answers, newest first, each with the words by which one chooses it."""
+    """The finished answers, newest first, each with its label in the form."""
     rows = conversation.messages.chosen().order_by("position").only("position", "role", "content", "state")
     question, found = "", []
     for row in rows:

@@ -1,4 +1,4 @@
-"""Text of a passage with its cited words marked."""
+"""The panel with a cited source: its passage with the cited words marked, its page, and the steps."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -33,24 +33,25 @@ from .labels import (
     step,
 )
 
-BROKEN = re.compile(r"(?<=[^\s.:;!?])\n(?=[^\W\d_]|[(“‘])(?![^:;\n]{1,80}: [^;\n]*;)")  # never before a row
+# not before a table row
+BROKEN = re.compile(r"(?<=[^\s.:;!?])\n(?=[^\W\d_]|[(“‘])(?![^:;\n]{1,80}: [^;\n]*;)")
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Text of a passage, cited or not."""
+    """A part of a passage, cited or not."""
 
     text: str
     marked: bool
 
 
 def flowing(text: str) -> str:
-    """Lines that a page's width has broken run on again; no character changes its place."""
+    """Join lines broken by the page's width, without changing the positions of characters."""
     return BROKEN.sub(" ", text)
 
 
 def marked(content: str, quotes: Sequence[Sequence[int]]) -> list[Piece]:
-    """The content in pieces, none lost or doubled; what lies in a span of `quotes` is marked."""
+    """The whole content in pieces; those within a span of `quotes` are marked."""
     edges = {0, len(content)}
     for start, end in quotes:
         edges |= {max(0, min(start, len(content))), max(0, min(end, len(content)))}
@@ -61,12 +62,12 @@ def marked(content: str, quotes: Sequence[Sequence[int]]) -> list[Piece]:
 
 
 PAIR = re.compile(r"([^:;\n]{1,100}): ")
-MIN_PAIRS = 2  # of a line that is the row of a table
+MIN_PAIRS = 2  # least number of pairs in a table row
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Text of a passage, or rows of a table that it quotes: each cell in pieces."""
+    """Text of a passage, or rows of a table, with each cell in pieces."""
 
     pieces: list[Piece] = field(default_factory=list)
     head: list[str] = field(default_factory=list)
@@ -74,7 +75,7 @@ class Part:
 
 
 def parts_of(content: str, quotes: Sequence[Sequence[int]]) -> list[Part]:
-    """The passage, with the spans of `quotes` marked and rows (“Case: a; Days: 5”) as tables again."""
+    """The passage, with the spans of `quotes` marked and rows (“Case: a; Days: 5”) shown as tables."""
     parts: list[Part] = []
     rows: list[dict[str, tuple[int, int]]] = []
     text_start = position = 0
@@ -107,7 +108,7 @@ def parts_of(content: str, quotes: Sequence[Sequence[int]]) -> list[Part]:
 
 
 def _row_of(line: str, position: int) -> dict[str, tuple[int, int]]:
-    """The position of each column's value; empty for a line that is not a table row."""
+    """The position of each column's value; empty if the line is not a table row."""
     row: dict[str, tuple[int, int]] = {}
     name, start, place = "", 0, 0
     for piece in line.rstrip("\n").split("; "):
@@ -143,7 +144,7 @@ ZOOMS = (
     ("fit", gettext_lazy("Fit the width"), "fit"),
 )
 MAX_PASSAGES = 40  # of a page shown as text
-AROUND = 400  # characters of the neighbouring passages
+AROUND = 400  # characters of the adjacent passages
 FOUND_BY = {
     "words": gettext_lazy("its words"),
     "meaning": gettext_lazy("its meaning"),
@@ -168,16 +169,16 @@ class PageBoxes:
 
 @dataclass
 class Panel:
-    """What the templates of the panel show; `source` is None where the reader may not open it (any more)."""
+    """Data for the templates of the panel; `source` is None if the reader may not open it (any more)."""
 
     principal: Principal
     answer: Answer
-    number: int  # of the citation; 0 for a passage that the answer does not cite
+    number: int  # of the citation; 0 for a passage that is not cited
     rank: int
     source: Source | None
     view: View
     turned_to: int = 0  # a page other than the passage's
-    proof: Proof | None = None  # of the citation that was opened
+    proof: Proof | None = None  # of the opened citation
     statement: int = 0  # its number among the citations of the answer
 
     @property
@@ -186,17 +187,17 @@ class Panel:
 
     @property
     def language(self) -> str:
-        """The tag of the language of the passage; empty where that is not clear."""
+        """The BCP 47 tag of the passage's language; empty if unclear."""
         return language_tag(self.source.content) if self.source else ""
 
     @property
     def query(self) -> str:
-        """The place with the statement, for links."""
+        """The query string with the statement, for links."""
         return f"{self.place}&s={self.statement}" if self.proof else self.place
 
     @property
     def verdict(self) -> str:
-        """What was found of the statement; of all statements where none was opened."""
+        """The verdict on the statement, or on all statements if none was opened."""
         if self.proof:
             return self.proof.verdict
         return "quoted" if self.source and self.source.quotes else ""
@@ -227,7 +228,7 @@ class Panel:
 
     @property
     def where(self) -> str:
-        """Folder and place, as far as there are any."""
+        """Folder and place, if known."""
         if self.source is None:
             return ""
         document, place = self.source.document, place_of(self.source.label, self.source.heading)
@@ -241,17 +242,17 @@ class Panel:
 
     @property
     def replaced(self) -> bool:
-        """Whether the document was read again since; the passage is shown as it was when cited."""
+        """Whether the document has a newer version; the passage is shown as it was when cited."""
         return self.source is not None and self.source.document.version != self.source.document_version
 
     @property
     def parts(self) -> list[Part]:
-        """The passage, with the words marked that the answer rests on."""
+        """The passage with the words marked that support the answer."""
         return parts_of(flowing(self.source.content), self.spans) if self.source else []
 
     @cached_property
     def spans(self) -> Sequence[Sequence[int]]:
-        """Of the passage's content: what is marked."""
+        """The marked spans of the passage's content."""
         if self.source is None:
             return []
         if self.proof:
@@ -260,13 +261,13 @@ class Panel:
 
     @cached_property
     def page_boxes(self) -> PageBoxes | None:
-        """Where the marked words stand on the image of the page; None where that is not known."""
+        """The boxes of the marked words on the page's image; None if unknown."""
         if self.source is None or not (self.has_image and self.own_page):
             return None
         try:
             page = files.page_characters(self.source.document, self.page)
         except (Unreadable, FileNotFoundError, files.StorageFault):
-            return None  # the image says what is wrong
+            return None  # the image's own request reports the error
         return PageBoxes(page["width"], page["height"], boxes_of(page, self.source.content, self.spans))
 
     @cached_property
@@ -284,7 +285,7 @@ class Panel:
 
     @cached_property
     def _neighbours(self) -> Mapping[int, str]:
-        """Contents by distance from the passage."""
+        """The contents of adjacent passages by distance."""
         if self.source is None or self.replaced:
             return {}
         here = Passage.objects.filter(pk=self.source.passage_id, document=self.source.document_id)
@@ -312,7 +313,7 @@ class Panel:
 
     @property
     def shown_as_text(self) -> str:
-        """What the text in place of an image is of."""
+        """What the text that replaces the image contains."""
         if self.source and self.page == self.source.page:
             place = place_of(self.source.label, self.source.heading)
             return gettext("The text of %(place)s.") % {"place": place}
@@ -326,7 +327,7 @@ class Panel:
 
     @property
     def has_image(self) -> bool:
-        """Whether the page can be shown as it looks on paper."""
+        """Whether the page can be shown as an image."""
         if self.source is None or self.replaced or not self.page:
             return False
         return self.source.document.media_type == "application/pdf"
@@ -337,7 +338,7 @@ class Panel:
 
     @cached_property
     def page_passages(self) -> list[list[Part]]:
-        """The text of the page, where there is no image; of the section, where there are no pages."""
+        """The text of the page if there is no image, or of the section if there are no pages."""
         if self.source is None:
             return []
         contents = [] if self.replaced else self._page_contents(self.source)
@@ -357,13 +358,14 @@ class Panel:
 
     @property
     def thoughts(self) -> list[Step]:
-        """The steps; where they repeat earlier answers, sources that are gone have no names there either."""
+        """The steps; earlier answers quoted in them do not name closed sources either."""
         gone = withheld_labels(self.principal, self.answer.message.conversation_id)
         return [step(thought, gone) for thought in self.answer.message.thoughts]
 
     @property
     def support(self) -> list[tuple[Source, int]]:
-        """Every passage that the model was given and the reader may open, with the number of its citation."""
+        """Every passage that was given to the model and that the reader may open, with its citation
+        number."""
         order = self.answer.citations.order
         return [
             (source, order.index(source.label) + 1 if source.label in order else 0)
@@ -376,7 +378,7 @@ class Panel:
 
     @property
     def hidden_count(self) -> int:
-        """Passages that the model was given and the reader may not open any more."""
+        """How many passages given to the model the reader may not open any more."""
         return len(self.answer.labels) - len(self.answer.sources)
 
     @property
@@ -392,9 +394,9 @@ def panel_of(
     page: str = "",
     statement: str = "",
 ) -> Panel | None:
-    """The panel for `<answer>.<citation>` or `<answer>.r<rank>`; None where there is no such place.
+    """The panel for `<answer>.<citation>` or `<answer>.r<rank>`; None if it does not exist.
 
-    `statement` is the number of the citation in the text: the panel shows the words that it rests on.
+    `statement` is the number of the citation in the text: the panel shows the words that support it.
     """
     position = position_of(place)
     if position is None:
@@ -406,7 +408,7 @@ def panel_of(
 
 
 def position_of(place: str) -> int | None:
-    """The position of the answer that a place is in; None for what is no place."""
+    """The position of the answer of such a place; None if it is invalid."""
     match = PLACE.match(place)
     return int(match[1]) if match else None
 
@@ -450,7 +452,7 @@ def _number(text: str) -> int:
 
 
 def _proof_of(answer: Answer, number: int, statement: int) -> Proof | None:
-    """What the citation with that number in the text rests on, where it is one of this source."""
+    """The proof of the citation with that number in the text, if it cites this source."""
     proofs = answer.proofs
     if not 1 <= statement <= len(proofs):
         return None

@@ -19,12 +19,12 @@ KEY = re.compile(r"[A-Za-z0-9-]{8,64}", re.ASCII)
 
 
 def key_of(value: object) -> str | None:
-    """None for what no page of ours has sent: such a question is simply asked."""
+    """The form's key; None for an invalid one, whose question is asked without a key."""
     return value if isinstance(value, str) and KEY.fullmatch(value) else None
 
 
 STARTS = 3
-MAX_CHOSEN = 6  # of those that the managers of the site wrote
+MAX_CHOSEN = 6  # of the questions written by managers
 LOOKED_AT = 24  # newest documents
 TRIED = 12  # questions, each at the cost of a search
 KEPT_SECONDS = 600
@@ -32,14 +32,14 @@ KEPT_SECONDS = 600
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A question, and where its answer comes from."""
+    """A question, and where its answer is."""
 
     question: str
     origin: str
 
 
 def starts(principal: Principal) -> list[Start]:
-    """The questions that the managers wrote for the caller, filled up to three with some that were found."""
+    """The questions that managers wrote for the caller, filled up to three with found ones."""
     chosen = [Start(text, "") for text in site_texts.starting_questions(principal.user_id)[:MAX_CHOSEN]]
     if len(chosen) >= STARTS:
         return chosen
@@ -49,9 +49,10 @@ def starts(principal: Principal) -> list[Start]:
 
 
 def found_starts(principal: Principal) -> list[Start]:
-    """At most three that the caller's documents answer, from several folders or categories if there are any.
+    """At most three questions that the caller's documents answer, from different folders or categories if
+    possible.
 
-    Kept for ten minutes for the caller and the documents that they may read.
+    Cached for ten minutes for the caller and their readable documents.
     """
     newest = Document.objects.visible_to(principal).searchable().order_by("-pk")
     columns = ("pk", "version", "title", "name", "folder", "category", "language", "questions")
@@ -68,7 +69,7 @@ def found_starts(principal: Principal) -> list[Start]:
 
 
 def _answerable(principal: Principal, documents: list[Document]) -> list[Start]:
-    """One question of each document that has one which is answered, of other documents first."""
+    """One answerable question for each document that has one; different documents first."""
     model = configured_model()
     found: dict[int, Start] = {}
     for _, (document, question) in zip(range(TRIED), _in_turn(documents), strict=False):

@@ -1,4 +1,4 @@
-"""The pages of the portal on which one asks, reads and looks up sources. All work without JavaScript."""
+"""The portal's pages to ask questions, read answers and open sources. All work without JavaScript."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ P = ParamSpec("P")
 
 
 class SeeOther(HttpResponseRedirect):
-    """Redirects from a form to the page to show, which is then fetched by GET (303)."""
+    """Redirects from a form to a page that is fetched by GET (303)."""
 
     status_code = 303
 
@@ -57,7 +57,7 @@ Page = Callable[Concatenate[HttpRequest, Principal, P], HttpResponse]
 
 
 def for_caller(view: Page[P]) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
-    """A page for signed-in people and guests, which no cache may store."""
+    """Decorator for pages of signed-in people and guests, which must not be cached."""
 
     @wraps(view)
     def signed_in(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
@@ -69,7 +69,7 @@ def for_caller(view: Page[P]) -> Callable[Concatenate[HttpRequest, P], HttpRespo
 
 
 def own_conversation(principal: Principal, conversation_id: UUID) -> Conversation:
-    """Raises Http404 for any id that is not the caller's."""
+    """The caller's own conversation. Raises Http404 for any other id."""
     is_shared = Exists(Share.objects.live().filter(conversation=OuterRef("pk")))
     mine = Conversation.objects.owned_by(principal).annotate(is_shared=is_shared)
     conversation = mine.filter(pk=conversation_id).first()
@@ -80,7 +80,7 @@ def own_conversation(principal: Principal, conversation_id: UUID) -> Conversatio
 
 
 def new_page(request: HttpRequest, principal: Principal, **kept: Any) -> HttpResponse:
-    """The empty state: a box, and three questions to start with."""
+    """The empty state: a question box and three questions to start with."""
     context = {
         "starts": starts(principal),
         "hints": principal.method == "session" and not getattr(request.user, "hints_seen", True),
@@ -95,7 +95,7 @@ def new_page(request: HttpRequest, principal: Principal, **kept: Any) -> HttpRes
 def conversation_page(
     request: HttpRequest, principal: Principal, conversation: Conversation, **kept: Any
 ) -> HttpResponse:
-    """A conversation; `kept` has the text of a refused question and the words that say why."""
+    """A conversation; `kept` has the text of a refused question and the reason."""
     turns = turns_of(principal, conversation)
     context = {
         "conversation": conversation,
@@ -116,7 +116,7 @@ def conversation_page(
 
 
 def shares_of(principal: Principal, conversation: Conversation) -> list[tuple[Share, str]]:
-    """The open links to a conversation, and with whom it is shared by each."""
+    """The open shares of a conversation, with their readers."""
     if not conversation.is_shared:  # type: ignore[attr-defined]  # annotated by own_conversation
         return []
     return [(each, sharing.readers_of(each)) for each in sharing.of_conversation(principal, conversation)]
@@ -129,14 +129,14 @@ def conversation(request: HttpRequest, principal: Principal, conversation_id: UU
     if opened_from_here(request):
         recording.saw(row)
         return conversation_page(request, principal, row)
-    # To look at a page by a link from elsewhere changes nothing: the module says that it is looked at.
+    # A GET must not change anything, because other sites can link here: the script reports what was seen.
     return conversation_page(request, principal, row, unseen=True)
 
 
 @require_safe
 @for_caller
 def dots(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """Which conversations of the sidebar are being answered, and which have an answer that was not seen."""
+    """Which conversations of the sidebar have a running answer, and which an unseen one."""
     rows = newest(principal, SIDEBAR_ROWS).values_list("pk", "running", "fresh")  # type: ignore[misc]
     running = [str(pk) for pk, is_running, _ in rows if is_running]
     fresh = [str(pk) for pk, is_running, is_fresh in rows if is_fresh and not is_running]
@@ -146,7 +146,7 @@ def dots(request: HttpRequest, principal: Principal) -> HttpResponse:
 @require_safe
 @for_caller
 def source(request: HttpRequest, principal: Principal, conversation_id: UUID, place: str) -> HttpResponse:
-    """The panel alone, for the module."""
+    """Only the panel, for the script."""
     row = own_conversation(principal, conversation_id)
     panel = panel_of(principal, row, place, *source_asked_for(request))
     if panel is None:
@@ -155,7 +155,7 @@ def source(request: HttpRequest, principal: Principal, conversation_id: UUID, pl
 
 
 def end_of(principal: Principal, conversation: Conversation, position: int, *, rating_form: bool) -> str:
-    """What stands below one finished answer, for the module."""
+    """The part below a finished answer, for the script."""
     answers = (answer for each in turns_of(principal, conversation) for answer in each.answers)
     answer = next(each for each in answers if each.place == position)
     shown = {
@@ -169,7 +169,7 @@ def end_of(principal: Principal, conversation: Conversation, position: int, *, r
 @require_safe
 @for_caller
 def search(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """The caller's conversations, newest first, those with the words of `q`."""
+    """The caller's conversations, newest first, filtered by `q`."""
     query = searching.cleaned(request.GET.get("q", ""))
     cursor = request.GET.get("cursor", "")
     archived = not query and request.GET.get("show") == "archived"
@@ -195,7 +195,7 @@ def export(request: HttpRequest, principal: Principal, conversation_id: UUID) ->
 
 
 def markdown_file(title: str, text: str) -> HttpResponse:
-    """A download, named by the title."""
+    """A download named after the title."""
     name = slugify(title)[:80] or "conversation"
     return HttpResponse(
         text,
@@ -208,12 +208,12 @@ def markdown_file(title: str, text: str) -> HttpResponse:
 
 
 def source_asked_for(request: HttpRequest) -> tuple[str, str, str]:
-    """Which view of a source, which of its pages, and for which statement."""
+    """The requested view of a source, its page, and the statement."""
     return request.GET.get("view", ""), request.GET.get("page", ""), request.GET.get("s", "")
 
 
 def scope_asked_for(values: QueryDict) -> str:
-    """The scope in a form or an address; empty where none is written there."""
+    """The scope in a form or a URL; empty if none is given."""
     scope = values.get("scope", "")
     return scope if is_scope(scope) else ""
 
@@ -232,7 +232,7 @@ def scopes(principal: Principal, chosen: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A document that a question is asked about: its state, and the scope that is left without it."""
+    """A document of a question's scope: its state, and the scope without it."""
 
     document: Document
     state: State
@@ -244,7 +244,7 @@ class Chosen:
 
 
 def chosen_documents(principal: Principal, scope: str) -> list[Chosen]:
-    """The readable documents that a scope names, if it names documents."""
+    """The readable documents that a scope names, if any."""
     documents = named(principal, scope)
     before = places(documents)
     return [
@@ -260,12 +260,12 @@ def _without(scope: str, public_id: str) -> str:
 
 
 def typed(request: HttpRequest) -> str:
-    """The question in a form that does not ask it, to be shown again."""
+    """The question typed in a form with another purpose, to be shown again."""
     return request.POST.get("question", "").replace("\r\n", "\n").replace("\x00", "\ufffd")
 
 
 def composer(principal: Principal) -> dict[str, Any]:
-    """What the box for a question shows."""
+    """The context of the question box."""
     return {
         "connected": bool(settings.CHAT_MODEL),
         "most_characters": settings.MESSAGE_MAX_CHARACTERS,
@@ -276,7 +276,7 @@ def composer(principal: Principal) -> dict[str, Any]:
 
 
 def _running(turns: list[Turn]) -> Answer | None:
-    """The answer that is being written, if any."""
+    """The running answer, if any."""
     answers = [answer for turn in turns for answer in turn.answers if answer.running]
     return answers[-1] if answers else None
 

@@ -1,7 +1,7 @@
-"""Events of one run for a program that resumes a stream, in a format of our own: no protocol has one.
+"""Events of one run for clients that resume a stream, in a format of our own: no protocol defines one.
 
-Each chunk has its number `seq` and its `type`. Text pieces belong to the message before them; the end
-has all messages whole, so that a late reader gets everything.
+Each chunk has its number `seq` and its `type`. Text belongs to the last message; the end contains all
+messages in full for late readers.
 """
 
 from chat import errors
@@ -28,7 +28,7 @@ from .answer_context import context, verification
 
 
 def chunk(number: int, event: Event) -> Json:
-    """One event; the members of the end are added by :func:`outcome`."""
+    """One event; :func:`outcome` adds the members of the end."""
     kind, members = _kind_and_members(event)
     return {"seq": number, "type": kind} | members
 

@@ -1,4 +1,4 @@
-"""A statement of an answer with what can be compared of it."""
+"""Claims: statements of an answer with the values that can be compared."""
 
 import re
 from collections.abc import Sequence
@@ -26,9 +26,9 @@ class Claim:
 
     text: str
     tokens: tuple[Token, ...]
-    names: frozenset[str]  # values that must not be missing
+    names: frozenset[str]  # values that the source must have
     german: bool
-    joins: bool = False  # whether it may say several things
+    joins: bool = False  # whether it may make several statements
 
     @cached_property
     def values(self) -> frozenset[str]:
@@ -44,7 +44,7 @@ class Claim:
 
     @cached_property
     def content(self) -> list[str]:
-        """The words whose share counts, each once."""
+        """The distinct words that count for the share."""
         kinds = (Kind.WORD, Kind.NAME)
         return list(
             dict.fromkeys(
@@ -54,17 +54,17 @@ class Claim:
 
     @cached_property
     def wholes(self) -> dict[str, str]:
-        """Each word in full, by its stem."""
+        """The full form of each stem."""
         return {token.value: token.whole for token in self.tokens if token.whole}
 
     @cached_property
     def nouns(self) -> list[tuple[str, ...]]:
-        """What is spoken of: the last word of each noun phrase, or several where it is not clear."""
+        """The subject: the last word of each noun phrase, or several if it is ambiguous."""
         return _german_nouns(self.tokens) if self.german else _nouns(self.text, self.tokens)
 
     @cached_property
     def clauses(self) -> list[list[str]]:
-        """The words of each clause, where it has two or more and no number."""
+        """The words of each clause that has two or more, and no number."""
         clauses: list[list[Token]] = [[]]
         for place, token in enumerate(self.tokens):
             if place and _CLAUSE.search(self.text, self.tokens[place - 1].end, token.start):
@@ -91,12 +91,12 @@ class Claim:
 
     @cached_property
     def measures(self) -> dict[tuple[str, float], str]:
-        """The times that pass, with their values here: a source may have them in another unit."""
+        """Durations with their values here, because a source may use another unit."""
         return {found: token.value for token in self.tokens if token.unit and (found := measure(token))}
 
     @cached_property
     def numbers(self) -> list[int]:
-        """Their places among the tokens."""
+        """Positions of numbers among the tokens."""
         return [place for place, token in enumerate(self.tokens) if token.kind is Kind.NUMBER]
 
 
@@ -107,7 +107,7 @@ def claim_of(text: str, known_names: frozenset[str]) -> Claim:
     if german:
         names = {name for name in names if name.startswith("month") or any(c.isdigit() for c in name)}
     elif found and found[0].kind is Kind.WORD and text.lstrip(" *_>\"“'(")[:1].isupper():
-        # The first word may be a name too: where a source writes it as one, or another name follows it.
+        # The first word may be a name, too: if a source writes it as one, or another name follows.
         follows = len(found) > 1 and found[1].kind is Kind.NAME and found[1].start - found[0].end <= 1
         if found[0].value in known_names or follows:
             names.add(found[0].value)
@@ -123,7 +123,7 @@ def _german_nouns(found: Sequence[Token]) -> list[tuple[str, ...]]:
 
 
 def _nouns(text: str, found: Sequence[Token]) -> list[tuple[str, ...]]:
-    """The heads of noun phrases: behind an article or a preposition, or at the end of a clause."""
+    """The heads of noun phrases: after an article or a preposition, or at the end of a clause."""
     nouns: list[tuple[str, ...]] = []
     start = 0
     for place, token in enumerate(found):
@@ -138,9 +138,9 @@ def _nouns(text: str, found: Sequence[Token]) -> list[tuple[str, ...]]:
 
 
 def _head(text: str, found: Sequence[Token], start: int, last: int, gap: str) -> list[tuple[str, ...]]:
-    """The head of the words from `start` to `last`, between which nothing stands but spaces.
+    """The head of the adjacent words from `start` to `last`.
 
-    Before “from” the last word may be a verb (“hours at head office run from”): then any of them may be it.
+    Before “from” the last word may be a verb (“hours at head office run from”): then it may be any of them.
     """
     before = text[found[start - 1].end if start else 0 : found[start].start].casefold().split()
     after = gap.casefold().split()
@@ -156,7 +156,7 @@ def _head(text: str, found: Sequence[Token], start: int, last: int, gap: str) ->
         return []  # “a P2 fault”
     if token.whole in GENERAL_NOUNS or token.whole.endswith(_NO_NOUNS):
         return []
-    # “The contract counts” ends with its verb.
+    # “The contract counts” ends with a verb.
     verb = head > start and token.whole.endswith("s") and not found[head - 1].whole.endswith("s")
     is_clear = ended and not (verb and is_phrase and head == start + 1)
     return [(token.value,) if is_clear else tuple(each.value for each in found[start : head + 1])]

@@ -1,4 +1,4 @@
-"""Words that are not the same but say the same: other forms, synonyms, parts of compounds."""
+"""Related words: inflected forms, synonyms, parts of compounds."""
 
 from collections.abc import Collection, Iterable
 from functools import lru_cache
@@ -6,12 +6,12 @@ from math import ceil
 
 from .facts import LISTED, MAX_STEM, SYNONYMS, Token, skeletons, stem
 
-MAX_COMPOUND = 60  # letters of a word that is taken apart
-SAME_WORD = 0.65  # of the letters of a German noun that another form of it begins with
+MAX_COMPOUND = 60  # letters of a word that is split
+SAME_WORD = 0.65  # of the letters of a German noun that its inflected forms share
 
 
 class Relations:
-    """The words of some text, to look up which of them another word is related to."""
+    """The words of a text, to find the one that another word is related to."""
 
     def __init__(self, tokens: Iterable[Token]) -> None:
         there = [token for token in tokens if token.whole]
@@ -25,9 +25,10 @@ class Relations:
         self._joined = " ".join(dict.fromkeys(token.whole for token in there)) + " "
 
     def related(self, value: str, whole: str, *, is_name: bool = False) -> str:
-        """The stem of the word here that a word (by its stem and in full) is related to: Urlaubstage, Urlaub.
+        """The stem of the word in the text that a word (by its stem and in full) is related to: Urlaubstage,
+        Urlaub.
 
-        A name has no synonyms.
+        Names have no synonyms.
         """
         if not whole or any(character.isdigit() for character in value):
             return ""
@@ -46,7 +47,7 @@ class Relations:
         return _part(whole, self._stems)
 
     def mentions(self, whole: str) -> bool:
-        """Whether a German noun is here, a form or a synonym of it, or the last part of it."""
+        """Whether the text has a German noun, one of its forms or synonyms, or the last part of it."""
         if (len(whole) <= MAX_STEM + 3 or whole in LISTED) and any(
             form in self._forms for form in forms(whole)
         ):
@@ -59,12 +60,13 @@ class Relations:
 
 @lru_cache(20_000)
 def forms(word: str) -> tuple[str, ...]:
-    """What a word shares with its synonyms and with its strong forms (begins, began; gilt, galt)."""
+    """The identifiers that a word shares with its synonyms and irregular forms (begins, began; gilt,
+    galt)."""
     return (*SYNONYMS.get(stem(word), ()), *(skeleton for skeleton in skeletons(word) if skeleton))
 
 
 def _part(word: str, stems: Collection[str]) -> str:
-    """The word at the beginning or the end of a compound, of at least four letters, that is among `stems`."""
+    """The part at the start or end of a compound, of at least four letters, that is among `stems`."""
     if len(word) < 7 or len(word) > MAX_COMPOUND:
         return ""
     for cut_at in range(len(word) - 4, 3, -1):

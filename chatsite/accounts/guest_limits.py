@@ -1,7 +1,7 @@
-"""How many guests may come, and how much they may ask, in a minute: from one address, and in all.
+"""Limits on new guests and their questions per minute: from one address, and in total.
 
-Each count is one row with the moments of the last minute, changed by one statement: processes that count at
-the same time wait for its row. What is refused is not counted, and neither is what is rolled back.
+Each count is one row with the timestamps of the last minute, changed by one statement, so that concurrent
+processes wait for its row. Refused and rolled back attempts do not count.
 """
 
 import ipaddress
@@ -12,7 +12,7 @@ from django.utils.crypto import salted_hmac
 
 from .models import User
 
-# One more moment at `key`; no row where there are `most` of them within the last minute already.
+# Add a timestamp at `key`; returns no row if there are `most` of them within the last minute already.
 COUNT = """
     INSERT INTO accounts_guestrate AS rate (key, moments) VALUES (%(key)s, ARRAY[clock_timestamp()])
     ON CONFLICT (key) DO UPDATE SET moments = ARRAY(
@@ -25,7 +25,7 @@ COUNT = """
     )
     RETURNING key
 """
-# Seconds until fewer than `most` moments at `key` lie within the last minute.
+# Seconds until fewer than `most` timestamps at `key` are within the last minute.
 WAIT = """
     SELECT extract(epoch FROM moment + interval '1 minute' - clock_timestamp())
     FROM accounts_guestrate, unnest(moments) AS moment
@@ -38,7 +38,7 @@ PURGE = """
 
 
 def address_digest(address: str) -> str:
-    """Return what is kept of a guest's address: a keyed hash, of IPv6 only the network."""
+    """What is stored of a guest's address: a keyed hash, of the network for IPv6."""
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
@@ -50,12 +50,13 @@ def address_digest(address: str) -> str:
 
 
 def count_guest(digest: str) -> float:
-    """Count a new guest from an address: 0, or in how many seconds the next one may come."""
+    """Count a new guest from an address: 0, or the seconds until the next one may come."""
     return _count("guests", digest, settings.GUESTS_PER_ADDRESS, settings.GUESTS_PER_MINUTE)
 
 
 def count_question(user_id: int) -> float:
-    """Count a guest's question, at the address that the guest came from: 0, or the seconds until the next."""
+    """Count a guest's question at the address where the guest was created: 0, or the seconds until the
+    next."""
     digest = User.objects.filter(pk=user_id).values_list("guest_address", flat=True).first()
     return _count(
         "questions", digest or "", settings.GUEST_QUESTIONS_PER_ADDRESS, settings.GUEST_QUESTIONS_PER_MINUTE
@@ -63,13 +64,13 @@ def count_question(user_id: int) -> float:
 
 
 def purge_counts() -> None:
-    """Remove the rows in which nothing counts any more."""
+    """Remove rows without current timestamps."""
     with connection.cursor() as cursor:
         cursor.execute(PURGE)
 
 
 def _count(kind: str, digest: str, address_limit: int, limit: int) -> float:
-    """Always the address first, then all: so that two who count never wait for each other."""
+    """Always first the address, then the total, so that two concurrent calls never wait for each other."""
     with transaction.atomic(), connection.cursor() as cursor:
         for key, most in ((f"{kind} {digest}", address_limit), (kind, limit)):
             parameters: dict[str, str | int] = {"key": key, "most": most}

@@ -38,7 +38,7 @@ def connect(parameters: Mapping[str, Any]) -> psycopg.Connection[tuple[Any, ...]
 
 
 @contextlib.contextmanager
-def alone(parameters: Mapping[str, Any]) -> Iterator[None]:
+def start_lock(parameters: Mapping[str, Any]) -> Iterator[None]:
     """Check the server, then hold the site's advisory lock, so that other starts on this database wait.
 
     `parameters` are libpq's. Raises StartRefused.

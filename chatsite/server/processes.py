@@ -114,9 +114,11 @@ class Children:
         interrupt.check()
         descriptors = [child.pidfd for child in self.children if child.process]
         starting = [child for child in self.children if child.reports >= 0]
-        heard, _, _ = select.select([*descriptors, *(child.reports for child in starting)], [], [], seconds)
+        readable, _, _ = select.select(
+            [*descriptors, *(child.reports for child in starting)], [], [], seconds
+        )
         for child in starting:
-            if child.reports in heard:
+            if child.reports in readable:
                 child.listen()
         ended = [(child, child.ended()) for child in self.children]
         return [(child, status) for child, status in ended if status is not None]

@@ -1,4 +1,4 @@
-"""Which model embeds: one that runs here, built in or from a folder, or else one that a server knows."""
+"""Selects the embedding model: a local one, built in or from a folder, or that of a server."""
 
 import functools
 import threading
@@ -29,7 +29,7 @@ LOCAL = {BUILT_IN_NAME: LocalModel("ingestion.embedding.built_in.WordLlamaEmbedd
 
 
 def configured() -> tuple[str, int]:
-    """Name and dimensions of the model that the settings name; it is not loaded for this."""
+    """Name and dimensions of the configured model, without loading it."""
     if folder := settings.EMBEDDING_MODEL_DIR:
         return model_name(folder), architecture(folder).dimensions
     name = settings.EMBEDDING_MODEL or BUILT_IN_NAME
@@ -47,7 +47,7 @@ def runs_here() -> bool:
 
 
 def embedder(name: str = "", dimensions: int = 0) -> Embedder:
-    """The model of this name and size, else the configured one, loaded once for the process."""
+    """The model of this name and size, else the configured one; loaded once per process."""
     if not name:
         name, dimensions = configured()
     with _loading:
@@ -60,7 +60,7 @@ def embedder(name: str = "", dimensions: int = 0) -> Embedder:
                     return _loaded(FOLDER, folder)
                 except FolderError as error:
                     raise EmbeddingError(str(error), temporary=False) from error
-            # The folder was removed, or holds another model now. No server is asked for it.
+            # The folder was removed or has another model now; no server is asked instead.
             return _loaded(ENDPOINT, name, dimensions, "", "")
         return _loaded(ENDPOINT, name, dimensions, settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY)
 

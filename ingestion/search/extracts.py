@@ -1,7 +1,7 @@
-"""A sentence in its place: with the paragraph, list or table that it belongs to, ready to be quoted.
+"""Extracts a sentence with the paragraph, list or table that it belongs to, as a quotation.
 
-A lead-in brings its list and an item its lead-in, a row brings the names of its columns, and a sentence that
-points back the one before it.
+A lead-in brings its list and an item its lead-in, a row brings its column names, and a sentence that refers
+back brings the one before it.
 """
 
 import re
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from .sentence_splitting import Span, split_sentences
 
-MAX_CHARACTERS = 420  # of a paragraph that is quoted whole, or of what is taken of a longer one
-MAX_LIST = 900  # characters of a list that is quoted whole
+MAX_CHARACTERS = 420  # of a paragraph that is quoted in full, or of the extract of a longer one
+MAX_LIST = 900  # of a list that is quoted in full
 MAX_ROWS = 12
-MAX_ITEM = 80  # characters of a list item that ends without a full stop on purpose
+MAX_ITEM = 80  # of a list item that intentionally ends without a full stop
 
 _POINTS_BACK = re.compile(
     r"(?:this|these|that|those|it|its|they|their|he|she|his|her|such|both|here|there"
@@ -29,10 +29,10 @@ _COMPLETE = re.compile(r".*[.!?:;…。！？]['\"”’»)\]*_]{0,4}\Z", re.DOT
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """What is quoted: text at start:end of the content of a passage.
+    """A quotation: the text at start:end of a passage's content.
 
     `kind` is text (one paragraph), list (`lead` and `lines`) or table (`columns` and `lines`, the rows).
-    `heading` is the text of the heading that it cannot be understood without, empty where it can.
+    `heading` is the heading without which the text cannot be understood, or empty.
     """
 
     start: int
@@ -46,9 +46,9 @@ class Extract:
 
 
 def extract(content: str, start: int, wanted: Sequence[int] = ()) -> Extract | None:
-    """The extract around the sentence that begins at `start`; None where nothing there can be quoted.
+    """The extract around the sentence that begins at `start`; None if it cannot be quoted.
 
-    `wanted` are where further good sentences begin: of a table their rows are quoted as well.
+    `wanted` has the starts of other good sentences: of a table their rows are quoted as well.
     """
     spans = split_sentences(content)
     at = next((number for number, span in enumerate(spans) if span.start == start), None)
@@ -69,7 +69,7 @@ def extract(content: str, start: int, wanted: Sequence[int] = ()) -> Extract | N
 
 
 def _paragraph(content: str, spans: Sequence[Span], at: int) -> Extract:
-    """The paragraph, or of a long one the sentence with the neighbours that fit."""
+    """The paragraph; of a long one the sentence with the adjacent ones that fit."""
     block = spans[at].block
     first = last = at
     while first > 0 and spans[first - 1].block == block:
@@ -81,8 +81,8 @@ def _paragraph(content: str, spans: Sequence[Span], at: int) -> Extract:
     if last + 1 < len(spans) and spans[last].text.endswith(":") and spans[last + 1].is_item and last == at:
         return _list(content, spans, last + 1)
     if spans[last].text.endswith(":") and last > at:
-        last -= 1  # a lead-in of what is not quoted
-    # What the edges of the passage cut off is left out, or marked where it is the sentence itself.
+        last -= 1  # a lead-in without its list
+    # Text cut off at the passage's edges is omitted, or marked if it is the sentence itself.
     if first < at and first == 0 and spans[0].text[:1].islower():
         first += 1
     if last > at and last == len(spans) - 1 and not _COMPLETE.match(spans[last].text):
@@ -104,7 +104,7 @@ def _paragraph(content: str, spans: Sequence[Span], at: int) -> Extract:
 
 
 def _neighbours(spans: Sequence[Span], at: int, first: int, last: int) -> tuple[int, int]:
-    """The sentence with the one before it where it points back, and with those after it that fit."""
+    """The sentence with its predecessor if it refers back, and with the following ones that fit."""
     start = at - 1 if at > first and _POINTS_BACK.match(spans[at].text) else at
     end = at
     while end < last and spans[end + 1].end - spans[start].start <= MAX_CHARACTERS:
@@ -148,7 +148,7 @@ def _list(content: str, spans: Sequence[Span], at: int) -> Extract:
 
 
 def _table(spans: Sequence[Span], at: int, wanted: Sequence[int]) -> Extract:
-    """The row, with further wanted rows of the same table, and the names of its columns."""
+    """The row, with other relevant rows of the same table, and the column names."""
     first = last = at
     while first > 0 and spans[first - 1].is_row:
         first -= 1
@@ -172,7 +172,7 @@ def _table(spans: Sequence[Span], at: int, wanted: Sequence[int]) -> Extract:
 
 
 def _cells(row: str) -> dict[str, str]:
-    """The row “Case: illness; Days: 5” by its columns."""
+    """The cells of the row “Case: illness; Days: 5” by column."""
     cells: dict[str, str] = {}
     name = ""
     for piece in row.split("; "):

@@ -1,4 +1,4 @@
-"""The audit log for other programs: CSV, and events of OCSF (Open Cybersecurity Schema Framework).
+"""Exports the audit log as CSV and as OCSF events (Open Cybersecurity Schema Framework).
 
 https://schema.ocsf.io/1.5.0/ has the classes and their fields.
 """
@@ -26,7 +26,7 @@ LOGON, LOGOFF = 1, 2
 PASSWORD_RESET, ACCOUNT_DELETED, OTHER = 4, 6, 99
 
 Action = AuditEntry.Action
-# Class and activity of each action, and what kind of thing it concerns.
+# The class and activity of each action, and the type of its subject.
 CLASSES: dict[str, tuple[int, int, str]] = {
     Action.EXPLAIN_ACCESS: (RESOURCES, READ, "access"),
     Action.SEARCH_AS: (RESOURCES, SEARCH, "documents"),
@@ -80,7 +80,7 @@ COLUMNS = (
 
 
 def entries(since: datetime | None = None, until: datetime | None = None) -> Iterator[tuple[AuditEntry, Any]]:
-    """Each entry with its seal, if it has one, the oldest first."""
+    """Each entry with its seal, if any, oldest first."""
     found = AuditEntry.objects.order_by("pk")
     if since:
         found = found.filter(created_at__gte=since)
@@ -95,7 +95,7 @@ def entries(since: datetime | None = None, until: datetime | None = None) -> Ite
 
 
 def write_csv(target: TextIO, since: datetime | None = None, until: datetime | None = None) -> int:
-    """All entries as rows below COLUMNS; how many there were."""
+    """Write all entries as rows below COLUMNS; returns their number."""
     writer = csv.writer(target)
     writer.writerow(COLUMNS)
     count = 0
@@ -110,7 +110,7 @@ def write_csv(target: TextIO, since: datetime | None = None, until: datetime | N
 
 
 def write_lines(target: TextIO, since: datetime | None = None, until: datetime | None = None) -> int:
-    """All entries as OCSF events, one a line; how many there were."""
+    """Write all entries as OCSF events, one per line; returns their number."""
     count = 0
     for entry, seal in entries(since, until):
         target.write(line_of(entry, seal) + "\n")
@@ -123,7 +123,7 @@ def line_of(entry: AuditEntry, seal: AuditSeal | None) -> str:
 
 
 def _action(entry: AuditEntry) -> str:
-    """In English, whatever the language of the site: programs read it."""
+    """In English regardless of the site's language, because programs read it."""
     with override("en"):
         return entry.get_action_display()
 
@@ -146,7 +146,7 @@ def event_of(entry: AuditEntry, seal: AuditSeal | None) -> dict[str, Any]:
             "version": OCSF_VERSION,
             "product": PRODUCT,
             "uid": str(entry.pk),
-            "profiles": ["host"],  # which has the actor
+            "profiles": ["host"],  # includes the actor
         },
         "actor": {"user": _user(entry.actor, entry.actor_id)},
     }

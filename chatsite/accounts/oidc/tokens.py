@@ -1,7 +1,7 @@
-"""Is this a token of our provider, for us, now? Whatever is not exactly so is refused.
+"""Verifies that a token is valid now, from our provider, and for this site.
 
-ID tokens are for this site's client (OIDC_AUDIENCE). Access tokens of other clients are accepted where their
-audience is the resource that they were asked for (RFC 8707).
+ID tokens are for this site's client (OIDC_AUDIENCE). Access tokens of other clients are accepted if their
+audience is the requested resource (RFC 8707).
 """
 
 import re
@@ -18,7 +18,7 @@ from .provider import Key, Provider, ProviderUnavailable, public_key
 __all__ = ["Claims", "InvalidToken", "ProviderUnavailable", "looks_like_token", "verify"]
 
 MAX_CHARACTERS = 16_384
-LEEWAY = 30  # seconds by which clocks may differ
+LEEWAY = 30  # seconds of clock difference
 RSA_BITS = 2_048
 # By kind of key. Only asymmetric ones: with HS256 everyone who knows the public key could sign.
 ALGORITHMS = {
@@ -27,7 +27,7 @@ ALGORITHMS = {
     "OKP": frozenset({"EdDSA"}),
 }
 KNOWN_ALGORITHMS = frozenset().union(*ALGORITHMS.values())
-# Members of the header by which a token would choose its own key, or change how it is to be read.
+# Header members by which a token would select its own key, or change its interpretation.
 REFUSED_MEMBERS = frozenset({"jku", "x5u", "jwk", "x5c", "crit", "b64", "zip", "enc"})
 SUBJECT_CLAIMS = ("sub", "oid")
 ACCESS_TOKEN = frozenset({"AT+JWT", "APPLICATION/AT+JWT"})  # types by RFC 9068
@@ -37,15 +37,16 @@ BROKEN = (jwt.PyJWTError, ValueError, TypeError, KeyError, OverflowError, Recurs
 
 
 class InvalidToken(Exception):
-    """Not an ID token that this site accepts. The words are for the log, not for the caller."""
+    """A token that this site does not accept. The message is for the log, not for the caller."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What a token says of a person. `groups` is empty where the token has none, or too many to name them.
+    """What a token says of a person.
 
-    `subject` is the claim of OIDC_SUBJECT_CLAIM. `subjects` has all claims that may name a person, by name:
-    of an account that was linked by another claim.
+    `groups` is empty if the token has none, or too many to list. `subject` is the claim of
+    OIDC_SUBJECT_CLAIM. `subjects` has all claims that may identify a person, by name, for accounts linked by
+    another claim.
     """
 
     issuer: str
@@ -60,14 +61,14 @@ class Claims:
 
 
 def looks_like_token(secret: str) -> bool:
-    """Three parts between dots, which no API key has."""
+    """Whether the text has three parts separated by dots, which no API key has."""
     return secret.count(".") == 2
 
 
 def verify(token: str, provider: Provider, nonce: str | None = None, *, resource: str = "") -> Claims:
-    """The claims of a good ID token, or of an access token for `resource`.
+    """The claims of a valid ID token, or of an access token for `resource`.
 
-    Raises InvalidToken, or ProviderUnavailable where no keys can be had.
+    Raises InvalidToken, or ProviderUnavailable if the keys cannot be fetched.
     """
     header = _header(token)
     is_access_token = header.get("typ", "").upper() in ACCESS_TOKEN
@@ -103,7 +104,7 @@ def _header(token: str) -> dict[str, Any]:
 def _decoded(
     token: str, key: Key, algorithm: str, issuer: str, audiences: list[str]
 ) -> dict[str, Any] | None:
-    """The claims, or None where another key has signed. Raises InvalidToken."""
+    """The claims, or None if it was signed with another key. Raises InvalidToken."""
     try:
         public = public_key(key, algorithm)
         if isinstance(public.key, RSAPublicKey) and public.key.key_size < RSA_BITS:
@@ -124,7 +125,7 @@ def _decoded(
 
 
 def _checked(claims: dict[str, Any], nonce: str | None, resource: str) -> Claims:
-    """What PyJWT leaves to its caller. Raises InvalidToken."""
+    """The checks that PyJWT does not make. Raises InvalidToken."""
     audience, party = claims["aud"], claims.get("azp")
     several = isinstance(audience, list) and len(audience) > 1
     is_for_resource = bool(resource) and resource in (audience if isinstance(audience, list) else [audience])
@@ -155,12 +156,12 @@ def _names_somebody(subject: object) -> bool:
 
 
 def _is_storable(text: str) -> bool:
-    """Whether PostgreSQL can store it: without NUL and lone surrogates."""
+    """Whether PostgreSQL can store the text: without NUL and lone surrogates."""
     return not UNSTORABLE.search(text)
 
 
 def _groups(claims: dict[str, Any]) -> frozenset[str]:
-    """Of somebody in too many groups, providers send only where to ask for them: those are no groups.
+    """The groups; for people in too many groups providers only send a reference, which counts as none.
 
     Raises InvalidToken for a name that cannot be stored.
     """

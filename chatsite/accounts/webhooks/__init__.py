@@ -44,10 +44,10 @@ def announce(event: Event, listeners: Callable[[Collection[int]], Mapping[int, D
     endpoints = list(WebhookEndpoint.objects.listening(event))
     if not endpoints:
         return
-    heard = listeners({endpoint.owner_id for endpoint in endpoints})
+    recipients = listeners({endpoint.owner_id for endpoint in endpoints})
     for endpoint in endpoints:
-        if endpoint.owner_id in heard:
-            write_down(endpoint, event, heard[endpoint.owner_id])
+        if endpoint.owner_id in recipients:
+            write_down(endpoint, event, recipients[endpoint.owner_id])
 
 
 def announce_to(owner_id: int, event: Event, data: Data) -> None:

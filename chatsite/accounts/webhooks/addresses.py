@@ -1,4 +1,4 @@
-"""Which addresses webhooks are sent to: those of the Internet, and networks that the operator allows."""
+"""Which addresses webhooks may be sent to: public ones, and networks that the operator allows."""
 
 import asyncio
 import contextlib
@@ -13,18 +13,18 @@ from django.utils.translation import gettext
 Address = IPv4Address | IPv6Address
 MAX_URL_CHARACTERS = 2_000
 NAT64 = ip_network("64:ff9b::/96")
-# Not for everyone, though older versions of Python call the first two global. The last one serves machines of
-# a cloud from inside.
+# Not public, though older versions of Python call the first two global. The last one is a cloud's metadata
+# service.
 DENIED = [ip_network(text) for text in ("192.0.0.0/24", "3fff::/20", "168.63.129.16/32")]
 RESOLVE_SECONDS = 3.0
 
 
 class Forbidden(ValueError):
-    """An address that nothing is sent to; the text says why."""
+    """A forbidden address; the text is the reason."""
 
 
 def check_url(url: str) -> None:
-    """Refuse what could never be sent to, without a look at the network. Raises Forbidden."""
+    """Refuse invalid URLs without resolving them. Raises Forbidden."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
@@ -46,7 +46,7 @@ def check_url(url: str) -> None:
 
 
 def check_address(address: Address, *, encrypted: bool) -> None:
-    """Refuse addresses of our own network, and unencrypted ones elsewhere. Raises Forbidden."""
+    """Refuse addresses of our own network, and unencrypted public ones. Raises Forbidden."""
     meant = _embedded(address)
     if any(meant in network for network in settings.WEBHOOK_NETWORKS if meant.version == network.version):
         return
@@ -63,7 +63,7 @@ def check_address(address: Address, *, encrypted: bool) -> None:
 
 
 async def resolve(host: str, port: int, *, encrypted: bool) -> Address:
-    """An address of the host that may be sent to. Raises Forbidden if any of them may not, and OSError."""
+    """An allowed address of the host. Raises Forbidden if any of them is not allowed, and OSError."""
     async with asyncio.timeout(RESOLVE_SECONDS):
         found = await _look_up(host, port)
     addresses = [ip_address(name.partition("%")[0]) for name in found]
@@ -73,7 +73,7 @@ async def resolve(host: str, port: int, *, encrypted: bool) -> Address:
 
 
 async def _look_up(host: str, port: int) -> list[str]:
-    """The addresses of a name, from a thread that nothing waits for when the time is over."""
+    """The addresses of a name, from a thread that is abandoned after the time limit."""
     loop = asyncio.get_running_loop()
     found: asyncio.Future[list[str]] = loop.create_future()
 
@@ -95,7 +95,7 @@ async def _look_up(host: str, port: int) -> list[str]:
 
 
 def _embedded(address: Address) -> Address:
-    """The IPv4 address that a form of IPv6 stands for, else the address itself."""
+    """The IPv4 address embedded in an IPv6 address, else the address itself."""
     if isinstance(address, IPv4Address):
         return address
     if address in NAT64:

@@ -15,7 +15,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            with database_setup.alone(database_setup.parameters()):
+            with database_setup.start_lock(database_setup.parameters()):
                 database_setup.migrate()
                 for line in erase_returned():
                     self.stdout.write(line)

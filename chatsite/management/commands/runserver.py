@@ -57,7 +57,7 @@ class Command(runserver.Command):  # type: ignore[misc]  # daphne has no types
 
     def _prepare_database(self) -> None:
         try:
-            with database_setup.alone(database_setup.parameters()):
+            with database_setup.start_lock(database_setup.parameters()):
                 database_setup.migrate()
                 if settings.EMBEDDED_DATABASE and settings.DEMO:
                     create_demo()

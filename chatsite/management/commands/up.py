@@ -145,7 +145,7 @@ def _database() -> Iterator[DatabaseSupervisor]:
 
 def _prepare() -> None:
     """Everything that only one start at a time may do."""
-    with database_setup.alone(database_setup.parameters()):
+    with database_setup.start_lock(database_setup.parameters()):
         database_setup.migrate()
         if settings.EMBEDDED_DATABASE:
             # Only this start uses the embedded database: whatever is unfinished there, its writer is dead.

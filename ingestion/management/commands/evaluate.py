@@ -1,4 +1,5 @@
-"""`manage.py evaluate PATH`: how well search finds what it should, and which of two settings does better."""
+"""`manage.py evaluate PATH`: how well search finds the right passages, and which of two settings is
+better."""
 
 import json
 import sys
@@ -36,7 +37,7 @@ from ingestion.evaluation.throwaway import empty_database, fill
 from ingestion.search.retrieval import count_passages, count_readable
 
 OFF_TOPIC = Path(bm25.__file__).with_name("off_topic.txt")
-STEP = 20  # questions or texts between two words of progress
+STEP = 20  # questions or texts between two progress messages
 
 
 class Command(BaseCommand):
@@ -88,7 +89,7 @@ class Command(BaseCommand):
 
 @contextmanager
 def _place(questions: Questions, reader: str | None) -> Iterator[tuple[Principal, str, Resolver]]:
-    """Where to search, as whom (with a name for people), and what truths mean there."""
+    """The database to search, the reader (with a name for people), and a resolver for truths."""
     if questions.corpus is None:
         demand_migrations()
         user = _reader(reader)
@@ -185,7 +186,7 @@ def _sizes(text: str, questions: Questions) -> list[int]:
 
 
 def _progress(what: str, done: int, total: int) -> None:
-    """On a terminal, on one line; nothing elsewhere."""
+    """Show progress on one line of a terminal; nothing elsewhere."""
     if sys.stderr.isatty() and done % STEP == 0:
         sys.stderr.write(f"\r{done:,} of {total:,} {what}\x1b[K")
         sys.stderr.flush()

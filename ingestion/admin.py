@@ -1,4 +1,4 @@
-"""Documents in the admin: adding, rights, reading again, deleting. Passages and jobs are only shown."""
+"""Documents in the admin: add, change rights, read again, delete. Passages and jobs are read-only."""
 
 from typing import Any
 
@@ -90,7 +90,7 @@ class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
         return folder
 
     def audience(self) -> Audience:
-        """What was chosen; call it when the form is valid."""
+        """The selected audience; call it after validation."""
         return Audience(
             everyone=self.cleaned_data["everyone"] or self.cleaned_data["guests"],
             guests=self.cleaned_data["guests"],
@@ -113,7 +113,7 @@ class NewDocumentForm(DocumentForm):
 
 
 class CategoryFilter(TypedValueFilter):
-    """Categories, with a word for documents without one."""
+    """Filters by category, including documents without one."""
 
     def choices(self, changelist: Any) -> Any:
         for choice in super().choices(changelist):
@@ -158,7 +158,7 @@ class DocumentAdmin(ReturnsToUnanswered, AccessPage, AddSeveral, ChangeMany, adm
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Document], search_term: str
     ) -> tuple[QuerySet[Document], bool]:
-        """Where a document is picked for something else, only those that the member of staff may read."""
+        """Pickers on other pages offer only documents that the member of staff may read."""
         found, may_repeat = super().get_search_results(request, queryset, search_term)
         if request.path == reverse("admin:autocomplete"):
             found = found.filter(access_list__in=AccessEntry.lists_of(request.user.pk or 0))
@@ -216,7 +216,8 @@ class DocumentAdmin(ReturnsToUnanswered, AccessPage, AddSeveral, ChangeMany, adm
         obj.refresh_from_db()
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
-        """The page shows the text: a look at what one may not read in the portal is in the audit log."""
+        """The page shows the text, so views of documents that the viewer may not read in the portal are
+        audited."""
         reader = request.user
         if isinstance(reader, User) and self.has_view_permission(request):
             document = self.get_object(request, object_id)
@@ -225,7 +226,7 @@ class DocumentAdmin(ReturnsToUnanswered, AccessPage, AddSeveral, ChangeMany, adm
                 act, subject = AuditEntry.Action.DOCUMENT_READ, f"{document.name} ({document.public_id})"
                 record_before(act, actor=reader, person=document.owner, subject=subject)
             if document is not None:
-                # What the portal opens for this reader is one click away.
+                # A link to the document in the portal, if this person may open it there.
                 kwargs["extra_context"] = {
                     **(kwargs.get("extra_context") or {}),
                     "opens": readable.filter(pk=document.pk).exists(),
@@ -246,17 +247,18 @@ class DocumentAdmin(ReturnsToUnanswered, AccessPage, AddSeveral, ChangeMany, adm
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         actions = super().get_actions(request)
-        actions.pop("delete_selected", None)  # its page lists every document; theirs are changed by a worker
+        # its confirmation would list every document; a worker deletes many
+        actions.pop("delete_selected", None)
         return actions
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        # Not the thousands of passages: they are part of the document.
+        # Without the thousands of passages, which are part of the document.
         missing = set() if self.has_delete_permission(request) else {"document"}
         return [str(document) for document in objs], {"documents": len(objs)}, missing, []
 
     @admin.display(description=gettext_lazy("Status"), ordering="status")
     def state(self, document: Document) -> str:
-        # The script looks for the dots of those that are not done.
+        # The script polls the rows of unfinished documents.
         ready, failed = document.status == Document.Status.READY, document.status == Document.Status.FAILED
         mark = "✗" if ready and document.is_expired else MARKS.get(Document.Status(document.status), "…")
         why = f": {document.reason}" if failed and document.reason else ""
@@ -278,7 +280,7 @@ admin.site.unregister(ProcrastinateJob)
 
 
 class StateFilter(admin.SimpleListFilter):
-    """The states of jobs in plain words."""
+    """Filters by the state of jobs, in plain words."""
 
     title, parameter_name = "state", "status"
 
@@ -290,7 +292,7 @@ class StateFilter(admin.SimpleListFilter):
 
 
 class WorkFilter(admin.SimpleListFilter):
-    """What there are jobs for, in plain words."""
+    """Filters by the kind of job, in plain words."""
 
     title, parameter_name = "work", "task"
 
@@ -303,7 +305,7 @@ class WorkFilter(admin.SimpleListFilter):
 
 
 def work_of(task: str) -> str:
-    """“Read document” for ingestion.read_document."""
+    """A readable name of a task: “Read document” for ingestion.read_document."""
     return task.rpartition(".")[2].replace("_", " ").capitalize()
 
 
@@ -313,7 +315,7 @@ class EventInline(ProcrastinateEventInline):
 
 @admin.register(ProcrastinateJob)
 class JobAdmin(ProcrastinateJobAdmin):
-    """Jobs of the workers. Retrying, cancelling and aborting them is for superusers."""
+    """Jobs of the workers. Superusers can retry, cancel and abort them."""
 
     list_display = ["pk", "work", "pretty_args", "job_state", "summary"]
     list_filter = [StateFilter, WorkFilter]

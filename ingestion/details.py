@@ -1,4 +1,4 @@
-"""What people and programs say of a document: its title, labels, source, and last day."""
+"""A document's metadata set by people and programs: title, labels, source, and last day."""
 
 from collections.abc import Iterable
 from datetime import date
@@ -19,7 +19,7 @@ is_web_address = URLValidator(
 
 
 class Details(TypedDict, total=False):
-    """What is known; a member that is left out stays as it is, an empty one is taken away."""
+    """The given details; a missing key is not changed, an empty value is removed."""
 
     title: str
     labels: list[str]
@@ -28,7 +28,7 @@ class Details(TypedDict, total=False):
 
 
 def columns(details: Details) -> dict[str, Any]:
-    """The columns of a document that hold them."""
+    """The document's columns for these details."""
     values: dict[str, Any] = dict(details)
     if "title" in values:
         values["given_title"] = _line(values.pop("title"))[:TITLE_CHARACTERS]
@@ -38,7 +38,7 @@ def columns(details: Details) -> dict[str, Any]:
 
 
 def label_names(labels: Iterable[str]) -> list[str]:
-    """Labels without control characters and spaces at their ends, each once, in their order."""
+    """The distinct labels in order, without control characters and surrounding spaces."""
     names = dict.fromkeys(_line(label)[:LABEL_CHARACTERS] for label in labels)
     return [name for name in names if name][:MAX_LABELS]
 

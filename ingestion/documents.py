@@ -1,7 +1,7 @@
-"""The way of a document: file, reading, passages, vectors; and out again.
+"""The life of a document: stored file, reading, passages, vectors, deletion.
 
-A document and the job that reads it commit together. Reading happens outside any transaction; what it found
-replaces the former passages in one.
+A document and the job that reads it commit together. Reading happens outside of transactions; one transaction
+then replaces the former passages.
 """
 
 import contextlib
@@ -81,10 +81,10 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-READING_LOCK = 0x696E6765  # first half of the advisory locks of documents that are being read
+READING_LOCK = 0x696E6765  # first half of the advisory locks on documents that are being read
 WAIT_SECONDS = 0.2
 UPSERT_ATTEMPTS = 5
-DELETE_BATCH = 100  # documents; more would hold their rows for too long
+DELETE_BATCH = 100  # documents per transaction; more would lock their rows for too long
 TASK = "ingestion.read"
 QUEUE = "ingestion"
 
@@ -95,9 +95,9 @@ DELAYED = "Reading is delayed by a fault on the server and is tried again by its
 
 
 class TemporaryFailure(Exception):
-    """Something around the document failed, not the document: reading it later may succeed.
+    """A temporary fault outside of the document: reading it later may succeed.
 
-    Its text is the reason, in words for people; `retry_after` are the seconds that a server has asked for.
+    The text is the reason for people; `retry_after` is the number of seconds that a server has asked for.
     """
 
     def __init__(self, reason: str, retry_after: float | None = None) -> None:
@@ -106,11 +106,11 @@ class TemporaryFailure(Exception):
 
 
 class Exists(Exception):
-    """There is a document already where only a new one was to be added."""
+    """The document exists, but only a new one was to be added."""
 
 
 class Yielded(Exception):
-    """The document gave way to another person's and is read later; `priority` is its job's from now on."""
+    """The document yielded to another person's and is read later, with its job's new `priority`."""
 
     def __init__(self, priority: int) -> None:
         super().__init__(priority)
@@ -119,7 +119,7 @@ class Yielded(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Upserted:
-    """A document, what happened to it, and the `replacement` that `read_document` takes for it."""
+    """A document, the outcome, and the `replacement` for `read_document`."""
 
     document: Document
     outcome: Literal["added", "replaced", "unchanged"]
@@ -228,7 +228,7 @@ def replace_file(document: Document, upload: "File[bytes]") -> dict[str, str | i
 
 
 def change_details(document: Document, details: Details) -> None:
-    """Change what is known of a document; with another title it is read again: search knows its words."""
+    """Change a document's details; a new title makes it be read again, because search indexes it."""
     with transaction.atomic():
         known = Document.objects.select_for_update(no_key=True).get(pk=document.pk)
         changed = {name: value for name, value in columns(details).items() if getattr(known, name) != value}
@@ -239,13 +239,13 @@ def change_details(document: Document, details: Details) -> None:
 
 
 def transfer_ownership(document: Document, to: User) -> None:
-    """Make `to` the owner; the former owner's own right to read goes with them."""
+    """Make `to` the owner, and remove the former owner's own right to read."""
     before = audience_of(document)
     audience = Audience(before.everyone, before.user_ids - {to.pk}, before.group_ids, before.guests)
     origin: str | None = origin_of(to)
     same_name = Document.objects.filter(origin=origin, folder=document.folder, name=document.name)
     if document.origin is None or same_name.exists():
-        origin = document.origin  # unlike any of theirs, which an upload of that name goes on replacing
+        origin = document.origin  # a new origin, so that an upload of that name replaces only their own
     former, access_list = document.access_list_id, access_list_for(audience, to.pk)
     with transaction.atomic():
         Document.objects.filter(pk=document.pk).update(
@@ -258,7 +258,7 @@ def transfer_ownership(document: Document, to: User) -> None:
 
 
 def retry(document: Document) -> None:
-    """Have the document read again; what is found in it until then stays."""
+    """Queue the document to be read again; its present passages remain until then."""
     with transaction.atomic():
         _requeue(document, None)
 
@@ -287,11 +287,11 @@ def read_document(
     replacement: dict[str, str | int] | None = None,
     interruption: Interruption | None = None,
 ) -> None:
-    """The job's work: read the file and put its passages in the place of the former ones.
+    """The job: read the file and replace the document's passages.
 
-    `replacement` (the fields of `files.Stored`) is the file to take the place of the document's own. What is
-    wrong with the file ends as `failed` with a reason. Whoever else reads the document is waited for, and
-    what they finished is not done again. Raises TemporaryFailure, and Yielded after an interruption.
+    `replacement` (the fields of `files.Stored`) is a file that is to replace the document's own. An
+    unreadable file ends as `failed` with a reason. Waits for other readers of the document and does not
+    repeat what they finished. Raises TemporaryFailure, and Yielded after an interruption.
     """
     stored = stored_file(replacement)
     with _reading_lock(document_id):
@@ -319,12 +319,12 @@ def read_document(
 
 
 def _is_gone(document_id: int) -> bool:
-    """Whether the document was deleted while it was read: what belongs to it then finds no row."""
+    """Whether the document was deleted while it was read, so that its passages cannot be stored."""
     return not Document.objects.filter(pk=document_id).exists()
 
 
 def remove_jobs(document: Document, replacement: dict[str, str | int] | None) -> None:
-    """Take this reading's jobs out of the queue: it was done here. What somebody asked for since stays."""
+    """Remove the jobs of a reading that was done here; jobs for later requests remain."""
     lock, arguments = lock_name(document.pk), _arguments(document, replacement)
     jobs = ProcrastinateJob.objects.filter(lock=lock, status="todo", args=arguments)
     with transaction.atomic():  # reading the document again changes its row first
@@ -336,12 +336,12 @@ def remove_jobs(document: Document, replacement: dict[str, str | int] | None) ->
 
 
 def give_up(document_id: int, replacement: dict[str, str | int] | None = None, reason: str = BROKEN) -> None:
-    """End the attempts to read a document that something around it has prevented."""
+    """Stop trying to read a document after repeated external faults."""
     _fail(document_id, reason, stored_file(replacement))
 
 
 def stored_file(replacement: dict[str, str | int] | None) -> files.Stored | None:
-    """Return the file that a replacement names."""
+    """The file of a replacement."""
     if replacement is None:
         return None
     return files.Stored(str(replacement["name"]), int(replacement["size"]), str(replacement["sha256"]))
@@ -354,14 +354,14 @@ def _new_audience(replacement: dict[str, str | int] | None) -> reading.NewAudien
 
 
 def _to_read(document_id: int, stored: files.Stored | None) -> Document | None:
-    """The document, where this job's work is still to be done."""
+    """The document, unless this job's work is already done."""
     document = Document.objects.filter(pk=document_id).first()
     if document is None:
         if stored:
             files.remove(stored.name)
         return None
     if stored:
-        # In place already, or refused already: a worker died between saying so and ending its job.
+        # In place or refused already: a worker died between recording that and ending its job.
         refused = document.status == Document.Status.FAILED and not files.exists(stored.name)
         return None if refused or document.file.name == stored.name else document
     return document if document.status in Document.UNFINISHED else None
@@ -395,11 +395,11 @@ def _existing(document: Document, external_id: str) -> DocumentQuerySet:
 def _unchanged(
     document: Document, upload: "File[bytes]", external_id: str, details: Mapping[str, Any]
 ) -> Upserted | None:
-    """Give the document that already holds this file the audience, place, category and details of `document`.
+    """Apply the audience, place, category and details of `document` to the existing one with the same file.
 
-    None if there is no such document. One that failed is read again.
+    None if there is no such document. A failed one is read again.
     """
-    with reading_everything():  # the identity names the owner, whatever the access list says
+    with reading_everything():  # the identity includes the owner, regardless of the access list
         existing = _existing(document, external_id)
         if not existing.exists():
             return None
@@ -410,10 +410,10 @@ def _unchanged(
 
 
 def _keep(known: Document, document: Document, sha256: str, details: Mapping[str, Any]) -> Upserted | None:
-    """The same for a document whose row is locked, if this is its file, or the one that is queued for it."""
+    """The same for a document whose row is locked, if this is its file or the one queued for it."""
     if known.media_type != document.media_type:
-        return None  # renamed: it is read in another way
-    pending = last_queued_file(known.pk)  # another one must be queued after it
+        return None  # renamed: the format changes
+    pending = last_queued_file(known.pk)  # a queued file, after which another one must be queued
     if pending is None:
         if known.sha256 != sha256:
             return None
@@ -436,8 +436,8 @@ def _replace(
 ) -> Upserted:
     """Queue the stored file as the next version of `known`, whose row is locked."""
     replacement: dict[str, str | int] = asdict(stored)
-    # The earlier contents must not reach readers for whom only the new file is meant: they are added by the
-    # swap, unless the audience is changed again before it.
+    # The earlier contents must not be shown to readers who may only see the new file: the swap adds them,
+    # unless the audience changes again before it.
     change_rights(document.owner, known, narrowed(audience_of(known), audience_of(document)))
     rows = Document.objects.filter(pk=known.pk)
     rows.update(audience_version=F("audience_version") + 1)
@@ -450,10 +450,8 @@ def _replace(
 
 
 def _move(known: Document, document: Document, details: Mapping[str, Any]) -> set[str]:
-    """Give `known` the place and the details of `document`, and its category if it has one.
-
-    Returns the columns that changed.
-    """
+    """Set the place and details of `document` on `known`, and its category if it has one; returns the changed
+    columns."""
     wanted = {name: getattr(document, name) for name in ("folder", "name", "media_type")}
     wanted |= {"category": document.category or known.category, **details}
     changed = {name: value for name, value in wanted.items() if getattr(known, name) != value}
@@ -465,7 +463,7 @@ def _move(known: Document, document: Document, details: Mapping[str, Any]) -> se
 
 
 def sha256_of(upload: "File[bytes]") -> str:
-    """The SHA-256 of a file, which is then at its beginning again."""
+    """The SHA-256 of a file, which is then rewound."""
     digest = hashlib.sha256()
     for chunk in upload.chunks():
         digest.update(chunk)
@@ -484,7 +482,7 @@ def _removed_on_error(stored: files.Stored) -> Iterator[None]:
 
 
 def _requeue(document: Document, replacement: dict[str, str | int] | None) -> None:
-    # The caller holds the transaction.
+    # Called within a transaction.
     document.queue_position = next_position(document)
     document.status, document.reason = Document.Status.WAITING, ""  # the caller may show this object
     Document.objects.filter(pk=document.pk).update(
@@ -531,7 +529,8 @@ def _fail(document_id: int, reason: str, stored: files.Stored | None) -> None:
     unfinished = documents.filter(status__in=Document.UNFINISHED)
     if stored:
         reason = f"The new file was not taken, the former stays. {reason}"
-        unfinished = documents.exclude(file=stored.name)  # taken after all: only the word of it was lost
+        # in place after all: only the acknowledgement was lost
+        unfinished = documents.exclude(file=stored.name)
     with transaction.atomic():
         failed = unfinished.update(
             status=Document.Status.FAILED, reason=reason[:300], progress_done=0, progress_total=0,
@@ -544,7 +543,7 @@ def _fail(document_id: int, reason: str, stored: files.Stored | None) -> None:
 
 
 def _put_back(document: Document) -> int:
-    """Let the document wait behind others; returns the priority of its job."""
+    """Move the document back in the queue; returns the priority of its job."""
     position = position_after_yielding(document)
     Document.objects.filter(pk=document.pk, status__in=Document.UNFINISHED).update(
         status=Document.Status.WAITING, queue_position=position, progress_done=0, progress_total=0
@@ -553,6 +552,6 @@ def _put_back(document: Document) -> int:
 
 
 def _delay(document_id: int, reason: str) -> None:
-    with contextlib.suppress(DatabaseError, InterfaceError):  # the database may be what has failed
+    with contextlib.suppress(DatabaseError, InterfaceError):  # the database itself may be the fault
         documents = Document.objects.filter(pk=document_id, status__in=Document.UNFINISHED)
         documents.update(status=Document.Status.WAITING, reason=reason[:300])

@@ -1,7 +1,7 @@
-"""A folder with a sentence-embedding model (EMBEDDING_MODEL_DIR): its name, and what its files say of it.
+"""A folder with a sentence-embedding model (EMBEDDING_MODEL_DIR): its name and architecture.
 
-It is one that sentence-transformers reads, such as all-MiniLM-L6-v2: `config.json`, `tokenizer.json` and
-`model.safetensors`, and, where they are, `1_Pooling/config.json` and `sentence_bert_config.json`.
+The format is that of sentence-transformers, as in all-MiniLM-L6-v2: `config.json`, `tokenizer.json` and
+`model.safetensors`, and optionally `1_Pooling/config.json` and `sentence_bert_config.json`.
 """
 
 import functools
@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PREFIX = "folder:"  # of the names of such models, which no server knows
+PREFIX = "folder:"  # of the names of such models, which no server has
 NAME_LENGTH = 120
-HASHED = 1_000_000  # bytes of each file, by which two models are told apart
+HASHED = 1_000_000  # bytes of each file, by which models are distinguished
 MAX_TOKENS = 512
 
 
 class FolderError(Exception):
-    """The folder holds no model that can be used; the text says why."""
+    """The folder has no usable model; the text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """What config.json says of the model, and how its token vectors become one."""
+    """The architecture in config.json, and how token vectors are pooled."""
 
     dimensions: int
     layers: int
@@ -36,7 +36,7 @@ class Architecture:
 
 @functools.lru_cache(maxsize=4)
 def model_name(folder: str) -> str:
-    """A name that another model in the same folder does not have."""
+    """A name that changes with the model in the folder."""
     path = Path(folder)
     digest = hashlib.sha256()
     for name in ("config.json", "tokenizer.json", "model.safetensors"):
@@ -50,7 +50,7 @@ def model_name(folder: str) -> str:
 
 @functools.lru_cache(maxsize=4)
 def architecture(folder: str) -> Architecture:
-    """What the folder's files say of the model. Raises FolderError."""
+    """Read the architecture from the folder's files. Raises FolderError."""
     path = Path(folder)
     config = _json(path / "config.json")
     if config is None:

@@ -1,4 +1,4 @@
-"""What webhooks hear of documents: those who may read one, and only for as long as they may."""
+"""Webhook events of documents, for people who may read them at the time of delivery."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -23,7 +23,7 @@ READERS = """
 
 
 def announce(event: webhooks.Event, document: Document, *lists: int) -> None:
-    """Tell those who are on the document's access list, or on one of `lists`; call it in the transaction."""
+    """Notify everyone on the document's access list, or on one of `lists`; call it in the transaction."""
     webhooks.announce(event, _readers(document, lists or (document.access_list_id,)))
 
 
@@ -49,8 +49,8 @@ def _external_ids(document: Document, owners: Collection[int]) -> dict[int, str]
 
 
 def _document_now(owner_id: int, delivery: WebhookDelivery) -> webhooks.Data | None:
-    """The document as it is, or None where the owner of the webhook may not read it (any more)."""
-    if delivery.event == Event.DOCUMENT_DELETED:  # who could read it then was looked up then
+    """The document's current data; None if the webhook's owner may not read it (any more)."""
+    if delivery.event == Event.DOCUMENT_DELETED:  # its readers were looked up at the deletion
         return dict(delivery.data)
     document = _readable(owner_id, delivery.data)
     if document is None:
@@ -59,7 +59,7 @@ def _document_now(owner_id: int, delivery: WebhookDelivery) -> webhooks.Data | N
 
 
 def _access_now(owner_id: int, delivery: WebhookDelivery) -> webhooks.Data | None:
-    """Whether the owner of the webhook may read the document now."""
+    """Whether the webhook's owner may read the document now."""
     return {**delivery.data, "readable": _readable(owner_id, delivery.data) is not None}
 
 

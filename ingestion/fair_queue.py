@@ -20,10 +20,10 @@ from chatsite.db.threads import reading_everything
 
 from .models import Document
 
-MAX_COUNTED = 100  # waiting documents ahead of one; counting stops there
-YIELD_SECONDS = 5.0  # for which every worker was busy, and somebody has waited, before a document yields
-YIELDED_POSITIONS = 10  # by which it is put back: tried again at once, it would only yield again
-MAX_INSPECTED = 100  # waiting jobs, in their order: an owner with none being read is among the first
+MAX_COUNTED = 100  # waiting documents ahead of one, after which counting stops
+YIELD_SECONDS = 5.0  # during which every worker is busy and another owner waits, before a document yields
+YIELDED_POSITIONS = 10  # by which it is moved back: at its old position it would only yield again
+MAX_INSPECTED = 100  # waiting jobs in order: an owner without a running one is among the first
 
 # Read from the jobs: row-level security hides other owners' documents from the caller.
 CURRENT_POSITION = """
@@ -34,8 +34,8 @@ CURRENT_POSITION = """
         0
     )
 """
-# Whether the job is the newest of several documents being read, all of them for a while, and a document of
-# somebody else, who has none being read, has waited as long.
+# Whether this job is the newest of several documents that have been read for a while, and another owner
+# without a running one has waited as long.
 MUST_YIELD = """
     WITH active AS (
         SELECT job.id, coalesce(document.owner_id, 0) AS owner_id, EXISTS (
@@ -77,7 +77,7 @@ def next_position(document: Document) -> int:
     with connection.cursor() as cursor:
         cursor.execute(CURRENT_POSITION)
         served: int = cursor.fetchone()[0]
-    # All documents of the owner count, also those that the caller may not read.
+    # Counts all documents of the owner, including those that the caller may not read.
     with reading_everything():
         last = (
             Document.objects.filter(owner=document.owner_id, status__in=Document.UNFINISHED)
@@ -106,12 +106,12 @@ def count_waiting_before(positions: Collection[int]) -> dict[int, int]:
 
 
 def lock_name(document_id: int) -> str:
-    """By which the queue knows the jobs of a document, and runs one at a time."""
+    """The queue's lock for jobs of a document, which run one at a time."""
     return f"document-{document_id}"
 
 
 def last_queued_file(document_id: int) -> dict[str, Any] | None:
-    """The last of the files that are still to take the place of the document's, as its job names it."""
+    """The last queued replacement of the document's file, as its job names it."""
     jobs = ProcrastinateJob.objects.filter(lock=lock_name(document_id), status__in=("todo", "doing"))
     newest = jobs.exclude(args__replacement=None).order_by("-pk").first()
     return newest.args["replacement"] if newest else None

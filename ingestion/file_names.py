@@ -1,4 +1,4 @@
-"""Names that people and programs give to files and folders, made safe; and what is refused."""
+"""Sanitises and validates names of files and folders."""
 
 import re
 from pathlib import PurePosixPath
@@ -9,13 +9,13 @@ from ingestion.parsing.sections import clean
 NAME_CHARACTERS = 200
 CATEGORY_CHARACTERS = 100
 FOLDER_CHARACTERS = 500
-# Digits that look like ASCII ones, in which one published client is given names: a file of such a name could
-# be taken for the file of the plain name.
+# Digits that look like ASCII ones and are sent to one published client: a file with such a name could be
+# mistaken for one with ASCII digits.
 ASCII_DIGITS = {0x1D7E2 + number: str(number) for number in range(10)}
 
 
 class UploadRefused(Exception):
-    """The file was not taken; nothing of it is kept."""
+    """The file was refused; nothing of it is kept."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -24,12 +24,12 @@ class UploadRefused(Exception):
 
 
 def decode_sent_name(name: str) -> str:
-    """A file's name as it was before a browser sent it: forms carry a quotation mark as %22."""
+    """A file's original name: browsers encode a quotation mark in forms as %22."""
     return name.replace("%22", '"')
 
 
 def file_name(name: str) -> str:
-    """A given file name without path and control characters, of bearable length. Raises UploadRefused."""
+    """A file name without path and control characters, of limited length. Raises UploadRefused."""
     name = clean(name).replace("\n", " ").replace("\\", "/").rpartition("/")[2].strip()
     name = name.translate(ASCII_DIGITS)
     if not name.strip(". "):
@@ -50,11 +50,11 @@ def folder_name(folder: str) -> str:
 
 
 def category_name(category: str) -> str:
-    """A given category without control characters, of bearable length."""
+    """A category without control characters, of limited length."""
     return clean(category).strip()[:CATEGORY_CHARACTERS]
 
 
 def title_of(name: str) -> str:
-    """A title for a document that says none itself: its file name as words."""
+    """A title made of the file name, for documents without one."""
     words = re.sub(r"[_\-\s]+", " ", PurePosixPath(name).stem).strip()
     return words[:1].upper() + words[1:] or name

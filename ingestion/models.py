@@ -1,7 +1,7 @@
-"""Documents, who may read them, and the passages and vectors made of them.
+"""Documents, their readers, and the passages and vectors made from them.
 
-A document's rights stand in one place, its access list. Lists are shared: documents with equal rights
-point to the same row, so changing a document's rights writes one row and no passage.
+A document's rights are only in its access list. Lists are shared: documents with equal rights refer to the
+same row, so changing a document's rights writes one row and no passage.
 """
 
 import uuid
@@ -72,24 +72,24 @@ class AccessEntry(models.Model):
 
     @staticmethod
     def lists_of(user_id: int) -> RawSQL:
-        """The ids of the access lists that somebody is on now, as a subquery."""
+        """The ids of the access lists that include this person now, as a subquery."""
         mine = "SELECT mine.access_list_id FROM ingestion_readable_entries(%s) AS mine"
         return RawSQL(mine, [user_id])  # noqa: S611 (constant text, and a parameter)
 
     @staticmethod
     def including(user_id: int) -> RawSQL:
-        """The ids of the entries that include somebody, as a subquery; also of a disabled account."""
+        """The ids of the entries that include this person, as a subquery; also for a disabled account."""
         mine = "SELECT mine.entry_id FROM ingestion_readable_entries(%s, even_if_disabled => true) AS mine"
         return RawSQL(mine, [user_id])  # noqa: S611 (constant text, and a parameter)
 
 
 class DocumentQuerySet(models.QuerySet["Document"]):
     def visible_to(self, principal: Principal) -> "DocumentQuerySet":
-        """What the caller may read, by the rule that the policies of the tables and search hold too."""
+        """Documents that the caller may read, by the same rule as row-level security and search."""
         return self.filter(access_list__in=AccessEntry.lists_of(principal.user_id))
 
     def with_public_id(self, public_id: uuid.UUID) -> "DocumentQuerySet":
-        """The document of this id, also by the id of a double that was merged into it."""
+        """The document with this id, or the one into which a duplicate with this id was merged."""
         merged = FormerId.objects.filter(public_id=public_id).values("document")
         return self.filter(Q(public_id=public_id) | Q(pk__in=merged))
 
@@ -100,22 +100,19 @@ class DocumentQuerySet(models.QuerySet["Document"]):
         return {*present, *former.values_list("public_id", flat=True)}
 
     def searchable(self) -> "DocumentQuerySet":
-        """Those with passages to find, until their last day.
-
-        A document that is read again stays findable as it was.
-        """
+        """Those with passages that have not expired. A document that is read again remains searchable."""
         return self.filter(Q(valid_until=None) | Q(valid_until__gte=timezone.localdate()), version__gt=0)
 
     def owned_by(self, principal: Principal) -> "DocumentQuerySet":
         return self.filter(owner_id=principal.user_id)
 
     def with_word(self, word: str) -> "DocumentQuerySet":
-        """Those with it in their name, title or folder."""
+        """Those with the word in their name, title or folder."""
         return self.filter(Q(name__icontains=word) | Q(title__icontains=word) | Q(folder__icontains=word))
 
 
 class Document(models.Model):
-    """A file that somebody added, and the state of reading it."""
+    """A file that a person added, and its reading state."""
 
     class Status(models.TextChoices):
         WAITING = "waiting", gettext_lazy("Waiting")
@@ -148,7 +145,7 @@ class Document(models.Model):
         max_length=500, blank=True, help_text=gettext_lazy("Path of the folder, without slashes at the ends.")
     )
     name = models.CharField(max_length=255, help_text=gettext_lazy("File name as its author gave it."))
-    # A column: under row-level security no index on an expression would be used.
+    # A column, because row-level security prevents the use of an index on an expression.
     folded_name = models.GeneratedField(
         expression=Lower("name"),
         output_field=models.TextField(),
@@ -234,7 +231,7 @@ class Document(models.Model):
     class Meta:
         ordering = ["-created_at", "-pk"]
         constraints = [
-            # Digests: long names of rare characters exceed what an index row may hold.
+            # Digests, because long names may exceed the size of an index row.
             models.UniqueConstraint(F("origin"), MD5("folder"), MD5("name"), name="document_identity")
         ]
         indexes = [
@@ -258,12 +255,12 @@ class Document(models.Model):
 
     @property
     def is_expiring(self) -> bool:
-        """Whether its last day is past or near, of which its owner is reminded."""
+        """Whether its last day is past or near, so that its owner is reminded."""
         return self.valid_until is not None and self.valid_until <= timezone.localdate() + EXPIRY_REMINDER
 
 
 class FormerId(models.Model):
-    """The public id of a document that was merged into another as its double: its addresses stay valid."""
+    """The public id of a duplicate that was merged into another document: its URLs remain valid."""
 
     public_id = models.UUIDField(primary_key=True)
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="former_ids")
@@ -273,7 +270,7 @@ class FormerId(models.Model):
 
 
 class ExternalId(models.Model):
-    """What a program calls a document that it keeps up to date; each account has names of its own."""
+    """A program's id of a document; each account has its own ids."""
 
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False
@@ -289,9 +286,9 @@ class ExternalId(models.Model):
 
 
 class BulkChange(models.Model):
-    """One change of many documents: chosen first, then described, then done by a worker.
+    """One change of many documents: selected, then described, then done by a worker.
 
-    It holds numbers of documents and people, and no names: it need not outlive either.
+    It has ids of documents and people, and no names, so that it can outlive both.
     """
 
     class Kind(models.TextChoices):
@@ -330,14 +327,14 @@ class BulkChange(models.Model):
         ordering = ["-pk"]
         verbose_name = gettext_lazy("change of many documents")
         verbose_name_plural = gettext_lazy("changes of many documents")
-        default_permissions: ClassVar[list[str]] = []  # those of documents count
+        default_permissions: ClassVar[list[str]] = []  # those of documents apply
 
     def __str__(self) -> str:
         return f"Change {self.pk}"
 
 
 class BulkItem(models.Model):
-    """One document of a bulk change, and what became of it; it may be deleted meanwhile."""
+    """One document of a bulk change, with its outcome; it may be deleted meanwhile."""
 
     class Outcome(models.TextChoices):
         WAITING = "waiting", "Waiting"
@@ -386,14 +383,14 @@ class SourceFile(models.Model):
 
 
 class CitedName(models.Model):
-    """A name under which a document was cited to a reader: to them it means that document from then on.
+    """A name under which a document was cited to a reader, for whom it then always means that document.
 
-    Not a foreign key: after a deletion the name leads nowhere, instead of to another document of that name.
+    Not a foreign key: after a deletion the name leads nowhere, instead of to another document with that name.
     """
 
     reader = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False
-    )  # the constraint's index serves it
+    )  # index of the constraint
     name = models.UUIDField(help_text="MD5 of the name: it does not outlive its document as text.")
     document = models.UUIDField(help_text="Its public id.")
 
@@ -433,9 +430,9 @@ class Passage(models.Model):
 
 
 class PassageWords(models.Model):
-    """The words of a passage, in a table of their own: narrow, so that ranking reads few pages.
+    """The words of a passage, in a separate narrow table, so that ranking reads few pages.
 
-    It has no policies on its rows: under one, PostgreSQL could not use the index of words.
+    Without row-level security, which would prevent the use of the word index.
     """
 
     passage = models.OneToOneField(Passage, primary_key=True, on_delete=models.CASCADE, related_name="+")
@@ -474,7 +471,7 @@ class Vector(models.Model):
     space = models.ForeignKey(EmbeddingSpace, on_delete=models.CASCADE, related_name="+", db_index=False)
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+", db_index=False)
     passage = models.ForeignKey(Passage, on_delete=models.CASCADE, related_name="+", db_index=True)
-    vector = HalfVectorField()  # dimensions are the space's; its index casts to them
+    vector = HalfVectorField()  # the space has the dimensions, to which its index casts
     digest = models.BigIntegerField(null=True, help_text="Of the text: who reads it again finds it by this.")
 
     class Meta:
@@ -485,9 +482,9 @@ class Vector(models.Model):
 
 
 class PreparedVector(models.Model):
-    """A vector of a document that is being read, until its passages are swapped.
+    """A vector of a document that is being read, until its passages are replaced.
 
-    So nothing is embedded twice when a worker dies or a server asks for patience. The table is unlogged.
+    Prevents embedding twice when a worker dies or a server asks to wait. The table is unlogged.
     """
 
     space = models.ForeignKey(EmbeddingSpace, on_delete=models.CASCADE, related_name="+", db_index=False)

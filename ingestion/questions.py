@@ -1,4 +1,4 @@
-"""Questions that a document answers, made of its headings and definitions, to begin a conversation with.
+"""Suggests questions that a document answers, from its headings and definitions.
 
 They are guesses: whoever shows one asks it first (see chat.engine.trial).
 """
@@ -11,9 +11,9 @@ from ingestion.models import Document, Passage
 from ingestion.search.sentence_splitting import split_sentences
 
 MAX_QUESTIONS = 12  # of a document
-LATER_PASSAGES = 30  # that are looked at where a document has no questions
-MAX_PASSAGES = 200  # that are looked at
-MIN_CHARACTERS = 100  # of a passage whose heading is worth a question
+LATER_PASSAGES = 30  # that are searched if a document has no questions
+MAX_PASSAGES = 200  # that are searched
+MIN_CHARACTERS = 100  # of a passage whose heading becomes a question
 MAX_SUBJECT = 60  # characters
 MAX_WORDS = 8
 
@@ -31,7 +31,7 @@ _DEFINITION = re.compile(
     r"(?P<verb>is|are|means)\s+(?:an?|any|all|either)\s"
 )
 _MODALS = ("can", "may", "must", "should", "will")
-# A heading that begins as a question does: how to do something, or what “you” do.
+# A heading that begins like a question: how to do something, or what “you” do.
 _ASKING = re.compile(
     r"(?P<thing>(?:how|what|when|where|who|whom|which)\b(?: (?!to\b|you\b)\S+){0,4})"
     r"(?: (?:to|you) (?P<verb>\w+))?(?P<rest>.*)",
@@ -63,7 +63,7 @@ def document_questions(principal: Principal, public_ids: Sequence[str]) -> list[
 
 
 def questions_of(document: Document) -> list[str]:
-    """Its stored questions; of one that was read before there were any, what its text suggests."""
+    """Its stored questions; for a document read by an earlier version, those that its text suggests."""
     if document.questions:
         return [question for question in document.questions if isinstance(question, str)]
     passages = Passage.objects.filter(document=document).order_by("position")[:LATER_PASSAGES]
@@ -105,14 +105,14 @@ def _as_question(heading: re.Match[str]) -> Iterator[str]:
 
 
 def _is_about(subject: str, content: str) -> bool:
-    """Whether the text names the subject too: a heading may be a running title."""
+    """Whether the text also has the subject: a heading may be a running title."""
     words = {word[:4] for word in re.findall(r"\w{4,}", subject.casefold())}
     text = content.casefold()
     return 3 * sum(word in text for word in words) >= max(1, len(words))
 
 
 def subject_of(heading: str, title: str = "") -> str:
-    """What a passage is about: its innermost heading that names something, or an empty text."""
+    """The subject of a passage: its innermost heading that names one, or an empty text."""
     for part in reversed(heading.split("›")):
         text = _NUMBER.sub("", part).strip(" .:–-")
         words = text.split()
@@ -148,7 +148,7 @@ def _definitions(content: str) -> Iterator[str]:
 
 
 def _within_sentence(text: str) -> str:
-    """The text with a small first letter, unless that is a name's or an abbreviation's."""
+    """The text with a lower-case first letter, unless it begins with a name or an abbreviation."""
     first, _, rest = text.partition(" ")
     is_name = any(character.isupper() for character in first[1:]) or any(
         word[:1].isupper() for word in rest.split() if len(word) > 3

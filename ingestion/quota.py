@@ -14,7 +14,7 @@ from chatsite.accounts.models import User
 from .file_names import UploadRefused
 from .models import Document
 
-# A replacement that waits to be read is on disk in addition to the current file.
+# A replacement in the queue is stored in addition to the current file.
 INCOMING = """
     SELECT coalesce(sum((job.args -> 'replacement' ->> 'size')::bigint), 0)
     FROM procrastinate_jobs AS job
@@ -69,10 +69,10 @@ def lock(user: User) -> None:
 
 
 def claim(user: User, size: int, *, instead_of: int | None = None) -> None:
-    """Let the user keep `size` bytes more: a new document, or a file instead of one of `instead_of` bytes.
+    """Reserve `size` more bytes: for a new document, or for a file that replaces one of `instead_of` bytes.
 
-    Raises UploadRefused. The caller's transaction stores the file: until it ends, other claims of this
-    user wait, so the limit holds for any number of concurrent uploads.
+    Raises UploadRefused. The caller's transaction stores the file: until it ends, other claims of this user
+    wait, so the limit holds for any number of concurrent uploads.
     """
     lock(user)
     use = usage_of(user)

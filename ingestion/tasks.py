@@ -1,4 +1,4 @@
-"""The jobs of the worker: reading documents, taking up what a killed worker left, clearing files away."""
+"""Jobs of the worker: read documents, recover jobs of killed workers, remove orphaned files."""
 
 import asyncio
 import logging
@@ -29,13 +29,13 @@ from .storage import files
 logger = logging.getLogger(__name__)
 
 ATTEMPTS = 3
-MAX_RETRY_SECONDS = 3_600  # seconds, however many a server asks for
+MAX_RETRY_SECONDS = 3_600  # however many a server asks for
 
 
 class ReadRetryStrategy(RetryStrategy):
-    """Waits longer with each attempt, and at least for as long as a server has asked for.
+    """Waits longer with each attempt, and at least as long as a server has asked for.
 
-    A document that yields is tried again whenever its new position is reached.
+    A document that yielded is retried when its new position is reached.
     """
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
@@ -52,12 +52,10 @@ class ReadRetryStrategy(RetryStrategy):
 READ_RETRIES = ReadRetryStrategy(
     max_attempts=ATTEMPTS, exponential_wait=15, retry_exceptions=[documents.TemporaryFailure]
 )
-BULK_RETRIES = RetryStrategy(
-    max_attempts=10, exponential_wait=2
-)  # a document that somebody else holds locked
+BULK_RETRIES = RetryStrategy(max_attempts=10, exponential_wait=2)  # a document locked by another process
 ORPHAN_AGE = timedelta(days=1)
 WORKER_DIED = "Reading it ended its worker each time, so it is not tried again by itself."
-GRACE_SECONDS = 5  # between taking a job and locking its document; it takes milliseconds
+GRACE_SECONDS = 5  # between taking a job and locking its document, which takes milliseconds
 ABANDONED = """
     SELECT job.id
     FROM procrastinate_jobs AS job
@@ -79,7 +77,7 @@ REQUEUE = """
     UPDATE procrastinate_jobs SET status = 'todo', worker_id = NULL
     WHERE id = ANY(%(jobs)s) AND status = 'doing'
 """
-# Yielding is no attempt, but procrastinate will count it as one.
+# Yielding is not a failed attempt, but procrastinate counts it as one.
 TAKE_BACK_ATTEMPT = "UPDATE procrastinate_jobs SET attempts = attempts - 1 WHERE id = %s"
 YIELD_CHECK_SECONDS = 1.0
 
@@ -95,7 +93,7 @@ _active_jobs: dict[int, _ActiveJob] = {}  # whose documents this process is read
 
 @app.task(name=documents.TASK, queue=documents.QUEUE, retry=READ_RETRIES, pass_context=True)
 def read(context: JobContext, document_id: int, replacement: dict[str, str | int] | None = None) -> None:
-    """Read one document; faults around it are tried again after 15 seconds and after four minutes."""
+    """Read one document; external faults are retried after 15 seconds and after four minutes."""
     job_id = context.job.id
     assert job_id is not None
     active = _active_jobs[job_id] = _ActiveJob()
@@ -122,7 +120,7 @@ def read(context: JobContext, document_id: int, replacement: dict[str, str | int
 
 
 async def yield_to_others() -> None:
-    """Interrupt what this process reads whenever it has to yield, for as long as the worker runs."""
+    """Interrupt readings of this process when they must yield, while the worker runs."""
     while True:
         await asyncio.sleep(YIELD_CHECK_SECONDS)
         for job_id, active in list(_active_jobs.items()):
@@ -149,17 +147,17 @@ async def _must_yield(job_id: int) -> bool:
 
 
 async def requeue_active_jobs() -> None:
-    """Put what this process is reading back into the queue, for the end of a worker that was asked to end.
+    """Return the jobs of this process to the queue when the worker shuts down.
 
-    It counts as no try: nothing was wrong with the document. The caller ends the process at once, and with it
-    the lock for which the next reader of the document waits.
+    This does not count as an attempt. The caller exits at once, which releases the lock that the next reader
+    of the document waits for.
     """
     await app.connector.execute_query_async(REQUEUE, jobs=[*_active_jobs])
 
 
 @app.task(name=changes.TASK, queue=side_jobs.QUEUE, retry=BULK_RETRIES)
 def bulk_change(change_id: int) -> None:
-    """Go on with a change of many documents, and leave the rest to another job."""
+    """Continue a bulk change for a while, and queue another job for the rest."""
     if changes.work(change_id):
         changes.defer(change_id)
 
@@ -180,9 +178,9 @@ async def recover(timestamp: int) -> None:
 @app.periodic(cron="17 3 * * *")
 @app.task(name="ingestion.remove_orphans", queue=documents.QUEUE, queueing_lock="remove-orphans")
 def remove_orphans(timestamp: int) -> None:
-    """Remove files that belong to nothing: a process died between writing or using one and saying so."""
+    """Remove files without a document: a process died before it recorded or removed them."""
     jobs = ProcrastinateJob.objects.filter(task_name=documents.TASK, status__in=["todo", "doing"])
-    # Before the documents: a file that takes its place between the two is in one of them.
+    # Before the documents: a file that becomes a document's between the two queries is in one of them.
     kept = {
         (arguments.get("replacement") or {}).get("name") for arguments in jobs.values_list("args", flat=True)
     }
@@ -194,16 +192,17 @@ def remove_orphans(timestamp: int) -> None:
 
 
 def recover_stalled_jobs(grace_seconds: float = GRACE_SECONDS) -> int:
-    """Put the jobs of workers that died back into the queue; how many there were.
+    """Return the jobs of dead workers to the queue; returns their number.
 
-    For the start of a worker; while one runs it does so itself every minute. Where no other worker can be
-    running there is no reason to wait: `grace_seconds=0`.
+    For the start of a worker; a running worker does so every minute. Use `grace_seconds=0` if no other worker
+    can be running.
     """
     return async_to_sync(_retry_stalled_jobs)(grace_seconds)
 
 
 async def _retry_stalled_jobs(grace_seconds: float = GRACE_SECONDS) -> int:
-    # A worker's heartbeat is missed after half a minute; the lock of the document it read is free at once.
+    # A missed heartbeat is detected after half a minute; the lock of a dead worker's document is released at
+    # once.
     without_heartbeat = await app.job_manager.get_stalled_jobs()
     stalled = {job.id for job in without_heartbeat if job.id is not None}
     rows = await app.connector.execute_query_all_async(
@@ -219,7 +218,7 @@ async def _retry_stalled_jobs(grace_seconds: float = GRACE_SECONDS) -> int:
 
 
 def _fail_deadly(job_ids: Collection[int]) -> set[int]:
-    """Those jobs under which one worker after the other has died: others would wait behind them for ever."""
+    """Fail jobs that have killed several workers: others would wait behind them for ever."""
     deadly = ProcrastinateJob.objects.filter(
         pk__in=job_ids, task_name=documents.TASK, attempts__gte=ATTEMPTS - 1
     )

@@ -1,4 +1,4 @@
-"""One score from two legs, and whether the best passage has enough to do with the question to be shown.
+"""Combines the scores of words and vectors, and decides whether the best passage is relevant enough.
 
 The weights were measured on nine public collections; docs/benchmarks.md has the figures.
 """
@@ -14,10 +14,13 @@ Mode = Literal["hybrid", "text", "vectors"]
 FoundBy = Literal["words", "meaning", "both", "person"]
 
 
-# Named tuples, of which a search makes hundreds: a frozen dataclass takes four times as long to make.
+# Named tuples, because a search creates hundreds: a frozen dataclass takes four times as long.
 class Candidate(NamedTuple):
-    """A passage that a leg found. `coverage` is the share of the question's words, by weight, in it; the
-    vectors of its pieces have the greatest similarity `vector_score`, and `vector_mean` on average."""
+    """A passage found by words or vectors.
+
+    `coverage` is the weighted share of the question's words in it; `vector_score` is the greatest similarity
+    of its pieces, and `vector_mean` their mean.
+    """
 
     passage_id: int
     language: str
@@ -28,7 +31,7 @@ class Candidate(NamedTuple):
 
     @property
     def likeness(self) -> float | None:
-        """What the passage is ordered by in the vector leg: its nearest piece, and all of it."""
+        """The score for vectors: of its nearest piece and of all pieces."""
         if self.vector_score is None or self.vector_mean is None:
             return self.vector_score
         return (self.vector_score + self.vector_mean) / 2
@@ -36,10 +39,10 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """How much of a question its best passage must meet, for there to be an answer, and for a sure one.
+    """How much of a question its best passage must match for an answer, and for a sure one.
 
-    Both grow with the logarithm of how many passages may be read: of more passages, the best one by chance
-    meets more of any question. `at_1000` holds for a thousand passages, `per_e` is added for e times as many.
+    Both grow with the logarithm of the number of readable passages: among more passages, the best one matches
+    more by chance. `at_1000` applies to a thousand passages; `per_e` is added for e times as many.
     """
 
     at_1000: float
@@ -54,28 +57,31 @@ class Bound:
         return self.sure_at_1000 + self.sure_per_e * _logarithm(readable)
 
 
-MIN_READABLE = 300  # passages; with fewer the bounds stay as they are
+MIN_READABLE = 300  # passages; the bounds do not decrease for fewer
 
-# The share of the question's words plus the similarity; where the vectors do not count, the share alone: of
-# words, or of pairs of characters, which are met by chance less often; the similarity alone.
-# docs/benchmarks.md has the errors of both bounds at four sizes.
+# The share of the question's words plus the similarity; without usable vectors only the share, of words or of
+# character bigrams, which match less often by chance; or the similarity only. docs/benchmarks.md has the
+# errors of both bounds at four sizes.
 COMBINED = Bound(0.465, 0.017, 0.68, 0.074)
 WORDS = Bound(0.2, 0.01, 0.36, 0.05)
 PAIRS = Bound(0.12, 0.005, 0.2, 0.03)
 SIMILARITY = Bound(0.275, 0.02, 0.4, 0.03)
 # The share plus the similarity, plus how well the words of a passage match the question's
-# (RerankScores.closest), plus LENGTH_WEIGHT times the logarithm of the question's length: of a long one, less
-# is met.
+# (RerankScores.closest), plus LENGTH_WEIGHT times the logarithm of the question's length, because long
+# questions match less.
 CLOSE = Bound(1.32, 0.055, 1.57, 0.096)
 LENGTH_WEIGHT = 0.2
-ALIKE = 0.3  # similarity from which a passage counts as found by its meaning, too
+ALIKE = 0.3  # similarity from which a passage counts as found by meaning, too
 
 
 @dataclass(frozen=True, slots=True)
 class VectorTrust:
-    """How far the embedding model's similarities count: their share of a score, and only in these languages
-    (empty stands for all); `words` bounds what words alone must meet. With `close`, whether there is an
-    answer is decided after the words of the best passages were compared (`settle`)."""
+    """How much the embedding model's similarities count: their share of a score, and in which languages
+    (empty: all).
+
+    `words` is the bound for words without vectors. With `close`, relevance is decided after the words of the
+    best passages were compared (`settle`).
+    """
 
     weight: float
     languages: frozenset[str]
@@ -97,10 +103,10 @@ class Ranked(NamedTuple):
         return Ranked(self.candidate, score, self.found_by)
 
 
-MIN_FURTHER_FIT = 0.5  # the part of what the best passage must meet that each further one must
+MIN_FURTHER_FIT = 0.5  # the share of the best passage's bound that each further passage must reach
 
-# What the best are ordered by beside the score of the legs, which counts 1: less where the question is longer
-# than so many words, of which by chance some are near each other in many passages.
+# Weights for reranking beside the combined score, which counts 1. They decrease for questions longer than
+# this number of words, of which some are close together in many passages by chance.
 WORD_WEIGHT = 0.25
 NEIGHBOUR_WEIGHT = 0.25
 SHORT_QUESTION = 4
@@ -108,8 +114,10 @@ SHORT_QUESTION = 4
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Candidates that fit a question, best first; `sure` where the best one clearly does. `open` is what the
-    best one meets where it is still to be settled whether there is an answer."""
+    """Candidates relevant to a question, best first; `sure` if the best one clearly is.
+
+    `open` is the value of the best one if relevance is still to be settled.
+    """
 
     passages: list[Ranked]
     sure: bool = False
@@ -117,10 +125,10 @@ class Ranking:
 
 
 def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust, readable: float) -> Ranking:
-    """The candidates that fit the question, best first; equal scores in the order of their ids.
+    """The relevant candidates, best first; ties by id.
 
-    None at all when not even the best has enough to do with the question, as far as that is known before
-    `settle`. `readable` counts the passages among which they are the best.
+    None if even the best is not relevant enough, as far as that is known before `settle`. `readable` is the
+    number of readable passages.
     """
     trusted = {language for language in {row.language for row in candidates} if trust.covers(language)}
     met = [_met(row, mode, row.language in trusted) for row in candidates]
@@ -157,7 +165,7 @@ def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust, readab
 
 
 def settle(ranking: Ranking, trust: VectorTrust, closest: float, length: float, readable: float) -> Ranking:
-    """`ranking`, or nothing where its best passages meet too little of a question of `length` words."""
+    """`ranking`, or nothing if its best passages match too little of a question of `length` words."""
     if ranking.open is None or trust.close is None:
         return ranking
     met = ranking.open + closest + LENGTH_WEIGHT * math.log(1 + length)
@@ -167,10 +175,8 @@ def settle(ranking: Ranking, trust: VectorTrust, closest: float, length: float, 
 
 
 def rerank(ranked: Sequence[Ranked], near: RerankScores, length: float = 0) -> list[Ranked]:
-    """`ranked`, of which `near` tells of the first ones, by all that is known of them; scores stay 0..1.
-
-    `length` counts the words of the question.
-    """
+    """Rerank the first of `ranked`, whose scores are `near`; scores remain 0..1. `length` is the question's
+    number of words."""
     share = min(1.0, SHORT_QUESTION / max(length, 1))
     most = 1 + share * (WORD_WEIGHT + NEIGHBOUR_WEIGHT)
     words, neighbours = _spread(near.words.tolist()), _spread(near.neighbours.tolist())
@@ -188,7 +194,7 @@ def _spread(values: Sequence[float]) -> list[float]:
 
 
 def _met(row: Candidate, mode: Mode, covered: bool) -> float:
-    """How much of the question the passage meets."""
+    """How much of the question the passage matches."""
     similarity = max(0.0, row.vector_score or 0.0)
     if mode == "vectors":
         return similarity
@@ -196,7 +202,7 @@ def _met(row: Candidate, mode: Mode, covered: bool) -> float:
 
 
 def _bound(mode: Mode, trust: VectorTrust, *, covered: bool) -> Bound:
-    """The bound for this measure."""
+    """The bound for this kind of value."""
     if mode == "vectors":
         return SIMILARITY
     return COMBINED if mode == "hybrid" and covered else trust.words
@@ -211,7 +217,7 @@ def _vector_weight(mode: Mode, trust: VectorTrust, *, covered: bool, has_text: b
 
 
 def _logarithm(readable: float) -> float:
-    """Of how many thousand passages."""
+    """Of the number in thousands."""
     return math.log(max(readable, MIN_READABLE) / 1_000)
 
 

@@ -1,8 +1,8 @@
-"""What a document is called in citations: its name, its path, or its name with a few digits of its id.
+"""Labels of documents in citations: the name, the path, or the name with a few digits of the id.
 
-A label never holds brackets, a colon or a control character, so that a citation "[label#anchor]" can
-be found in an answer again. A name that has such characters always gets digits, and `~` and `/` occur
-only where this module puts them: so the three kinds of label never coincide.
+A label has no brackets, colon or control character, so that a citation "[label#anchor]" can be found in an
+answer. A name with such characters always gets digits, and only this module inserts `~` and `/`, so that the
+three kinds of label never collide.
 """
 
 import re
@@ -20,7 +20,7 @@ _NUMBERED = re.compile(r"~([0-9a-f]{8}|[0-9a-f]{32})(?:\.[^.~/]*)?\Z")
 
 @dataclass(frozen=True, slots=True)
 class Uniqueness:
-    """Which parts of a document's identity are its own among the documents that one reader may read."""
+    """Which parts of a document's identity are unique among those that one reader may read."""
 
     name: bool
     path: bool
@@ -33,7 +33,7 @@ def source_name(name: str, folder: str, public_id: UUID, unique: Uniqueness) -> 
         if unique.name:
             return name
         parts = folder.split("/")
-        # A first folder that looks like an id would be taken for one in an address.
+        # A first folder that looks like an id would be mistaken for one in a URL.
         if unique.path and folder and all(map(_is_plain, parts)) and not _UUID.fullmatch(parts[0]):
             return f"{folder}/{name}"
     cleaned = cleaned_label(name) or "document"
@@ -43,24 +43,25 @@ def source_name(name: str, folder: str, public_id: UUID, unique: Uniqueness) -> 
 
 
 def cleaned_label(text: str) -> str:
-    """`text` on one line without what would break a citation."""
+    """`text` on one line, without characters that would break a citation."""
     visible = "".join(" " if unicodedata.category(letter)[0] in "CZ" else letter for letter in text)
     return " ".join(visible.translate(_REPLACED).split())
 
 
 def public_id_of(address: str) -> UUID | None:
-    """The id with which an address below /content/ begins: `<id>` or `<id>/<any name>`."""
+    """The id at the start of a URL below /content/: `<id>` or `<id>/<any name>`."""
     first = address.partition("/")[0]
     return UUID(first) if _UUID.fullmatch(first) else None
 
 
 def content_address(public_id: UUID, name: str) -> str:
-    """Where a document's file is, for good; the name is only for people and programs that look at endings."""
+    """The permanent URL of a document's file; the name is only for people and for programs that need an
+    extension."""
     return f"/content/{public_id}/{quote(name, safe='')}"
 
 
 def identifier_range(label: str) -> tuple[UUID, UUID] | None:
-    """The lowest and highest document id that the digits of `label` stand for; None without digits."""
+    """The lowest and highest document id with the digits of `label`; None without digits."""
     found = _NUMBERED.search(label)
     if found is None:
         return None
@@ -69,5 +70,5 @@ def identifier_range(label: str) -> tuple[UUID, UUID] | None:
 
 
 def _is_plain(name: str) -> bool:
-    """Whether `name` can stand in a label and in a URL as it is."""
+    """Whether `name` can be used unchanged in a label and in a URL."""
     return name == cleaned_label(name) and name.strip(".") != ""

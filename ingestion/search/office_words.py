@@ -1,7 +1,7 @@
-"""Words of documents for the everyday words of a question: the list that ships (office_words.txt).
+"""Words in documents for everyday words in questions: the list in office_words.txt.
 
-Who asks for “days off” means “annual leave”. The list has words of offices, in English and German; the words
-of the house (ingestion.glossary) may have others in their place.
+For instance “annual leave” for “days off”. The list has office vocabulary in English and German; a site's
+glossary (ingestion.glossary) can replace entries.
 """
 
 import functools
@@ -15,7 +15,7 @@ LIST = Path(__file__).with_suffix(".txt")
 
 @functools.cache
 def shipped() -> Mapping[str, tuple[str, ...]]:
-    """The words of documents by the everyday ones; an entry of several lines has the words of all."""
+    """The words in documents by everyday word; an entry with several lines has the words of all."""
     known: dict[str, tuple[str, ...]] = {}
     for everyday, words in lines():
         for entry in everyday.split(","):
@@ -26,7 +26,7 @@ def shipped() -> Mapping[str, tuple[str, ...]]:
 
 @functools.cache
 def lines() -> tuple[tuple[str, str], ...]:
-    """The list as it is written: everyday words with commas between them, and words of documents."""
+    """The entries of the list: comma-separated everyday words, and words in documents."""
     found = []
     for line in LIST.read_text(encoding="utf-8").splitlines():
         everyday, colon, words = line.partition(":")

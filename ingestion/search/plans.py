@@ -1,7 +1,7 @@
-"""How the candidates of a search are found (sql/search.sql).
+"""Plans to find the candidates of a search (sql/search.sql).
 
-The choice goes by how many passages the caller may search, and is one of speed alone: every plan holds the
-same condition of who may read, and each gives the same passages as far as its indexes allow.
+The choice depends on the number of passages that the caller may search, and affects only speed: every plan
+has the same access condition, and the same results as far as its indexes allow.
 """
 
 import time
@@ -32,43 +32,43 @@ from .translations import translations_of
 
 Plan = Literal["scan", "mixed", "indexed"]
 
-DEPTH = 100  # passages that each leg may put forward
+DEPTH = 100  # most candidates by words, and by vectors
 
-# Up to MAX_SCAN readable passages all are scored; up to MAX_MIXED all of their vectors are compared.
+# Up to MAX_SCAN readable passages all are scored; up to MAX_MIXED all their vectors are compared.
 MAX_SCAN = 4_000
 MAX_MIXED = 20_000
 
-# From this many passages on, of all together, not every passage with a word of the question is scored, but
-# about as many as these numbers say: of all that are fetched, and of those the readable that are scored; and
-# where rare words lead to hardly any, so many with common ones in each language.
+# In a corpus of at least this many passages, not every passage with a word of the question is scored. Limits:
+# passages fetched; readable ones scored; and passages with common words in each language if rare words find
+# hardly any.
 LARGE_CORPUS = 100_000
 MAX_FETCHED = 2_000
 MAX_SCORED = 700
 MAX_COMMON = 300
 
-# How much there is is estimated from so many documents, if at least MIN_PROBED of them may be read, and how
-# frequent words are from so many passages.
+# The corpus size is estimated from this many documents if at least MIN_PROBED are readable, and word
+# frequencies from this many passages.
 PROBES = 1_000
 MIN_PROBED = 20
 SAMPLED = 1_500
-MEASURED = 300  # passages, whose mean length is taken for that of all
+MEASURED = 300  # passages whose mean length is used for all
 
-# The index of vectors: how many it looks at before it answers, of how many of the nearest pieces the readable
-# are taken (but never fewer than PIECES), and after how many it gives up where hardly any are readable. For
-# whoever may read little it looks far in any case; for whoever may read all it would stop too soon.
+# The vector index: entries scanned at least; nearest pieces from which readable ones are taken (but at least
+# PIECES); and entries after which it stops if hardly any are readable. Callers who may read little need a
+# long scan anyway; for those who may read everything it would stop too early.
 EF_SEARCH = 300
 NEAREST = 500
 PIECES = 100
-EXACT_PIECES = 400  # more than DEPTH passages have pieces
+EXACT_PIECES = 400  # DEPTH passages have more pieces than that
 MAX_SCANNED = 40_000
 PLANNER = {"ef_search": EF_SEARCH, "max_scanned": MAX_SCANNED}
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """How many passages the caller may search, about; how many there are; in a large corpus, how many
-    passages of a sample of the caller's hold exactly these words of the question; and how many different
-    words a passage has on average (0 where that is not known)."""
+    """Estimates for the caller: readable passages; all passages; in a large corpus, how many passages of a
+    readable sample have exactly these words of the question; and the mean number of different words in a
+    passage (0 if unknown)."""
 
     visible: int
     every: int
@@ -76,24 +76,25 @@ class Survey:
     mean_length: float = 0.0
 
     def plan(self, dimensions: int) -> Plan:
-        """The fastest plan for vectors of so many dimensions; longer ones have no index."""
+        """The fastest plan for vectors of these dimensions; larger ones have no index."""
         if self.visible <= MAX_SCAN:
             return "scan"
         return "mixed" if self.visible <= MAX_MIXED or dimensions > INDEXED_DIMENSIONS else "indexed"
 
     @property
     def is_sampled(self) -> bool:
-        """Whether a sample of passages was looked at, by the words of the question."""
+        """Whether word frequencies of a sample are known."""
         return self.every > LARGE_CORPUS and self.visible > MAX_SCAN
 
     def pieces(self, plan: Plan) -> int:
-        """How many pieces the vector leg takes: of the index, so many that it looks equally far for all."""
+        """How many pieces to take from the index, so that it scans equally far for all callers."""
         if plan != "indexed":
             return EXACT_PIECES
         return max(PIECES, round(NEAREST * self.visible / max(self.every, self.visible, 1)))
 
     def sought(self, asked: int, words: int) -> TermGroups:
-        """Which of so many words, of which the first were asked for, lead to the passages to be scored."""
+        """Which of the question's words, of which the first `asked` were asked for, select the passages to
+        score."""
         if not self.held:
             return single_terms(range(1, words + 1))
         wanted = min(MAX_FETCHED / max(self.every, 1), MAX_SCORED / max(self.visible, 1))
@@ -103,12 +104,11 @@ class Survey:
 
 
 def find_candidates(search: Mapping[str, Any], dimensions: int) -> tuple[list[Candidate], int]:
-    """The passages that either leg puts forward for `search`: `user_id`, `words` and how many `times` the
-    question says each, those `added` to them (they count where they are found) with what each is worth, what
-    it is narrowed by, and the vector of `dimensions` with its space. Also about how many passages they were
-    chosen from.
+    """The candidates for `search`: `user_id`, `words` and their `times` in the question, `added` words with
+    weights, filters, and the vector of `dimensions` with its space.
 
-    Where no readable passage holds a word, a second run seeks what may stand in for it.
+    Also the estimated number of searched passages. If no readable passage has a word, a second run searches
+    for substitutes.
     """
     started = time.monotonic()
     words = [*search["words"], *search["added"]]
@@ -126,9 +126,9 @@ def find_candidates(search: Mapping[str, Any], dimensions: int) -> tuple[list[Ca
         alike[number - 1] = " | ".join(others)
     if any(alike):
         worths = [EXPANSION_WEIGHT if query else worth for query, worth in zip(alike, worths, strict=True)]
-        kept = [row["passage_id"] for row in found]  # the nearest are among them, and not sought again
+        kept = [row["passage_id"] for row in found]  # the nearest ones are kept, and not searched again
         second = {"otherwise": alike, "worths": worths, "with_nearest": False, "kept": kept}
-        if surveyed.is_sampled:  # which words are together in how many passages is different now
+        if surveyed.is_sampled:  # the new words change the combinations in the sample
             surveyed = survey({**asked, **second})
         found = _run({**asked, **second}, dimensions, surveyed)
     plan, seconds = surveyed.plan(dimensions), time.monotonic() - started
@@ -138,17 +138,17 @@ def find_candidates(search: Mapping[str, Any], dimensions: int) -> tuple[list[Ca
 
 
 def prepare() -> None:
-    """Set what the statements of this transaction need."""
+    """Set the session parameters that this transaction's statements need."""
     rows("prepare", PLANNER)
 
 
 def _planned(name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Run a statement with the planner's settings, which go with it in one message."""
+    """Run a statement with the planner's settings, in one message."""
     return rows(name, {**parameters, **PLANNER, "today": timezone.localdate()}, after="prepare")
 
 
 def survey(search: Mapping[str, Any]) -> Survey:
-    """What there is for `search`, by rows that its caller may read."""
+    """Estimates for `search`, from rows that its caller may read."""
     bounds = {
         "probes": PROBES,
         "min_probed": MIN_PROBED,

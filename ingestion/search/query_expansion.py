@@ -1,7 +1,7 @@
-"""Other spellings of the words of a question: what stands in where no readable passage holds a word itself.
+"""Substitutes for words of a question that no readable passage has.
 
-“Payday” may be written “pay day”; of a compound, or a form that stemming does not know, a passage may hold
-the parts or the beginning. Only a search tells which words no readable passage holds.
+“Payday” may be written “pay day”; for a compound, or a form that stemming does not handle, a passage may have
+its parts or its beginning. Only a search shows which words are missing.
 """
 
 import math
@@ -14,20 +14,20 @@ from .tokens import (
     plain_words,
 )
 
-PREFIX_SHARE = 0.6  # of a word, that others begin with as well
+PREFIX_SHARE = 0.6  # of a word: the prefix that other words share
 MIN_PREFIX = 5  # characters
-MIN_PART = 3  # characters, of a word written apart
-MAX_SPLIT_WORD = 9  # of longer words the beginning says more than their parts do
-MAX_WORD = 40  # characters of a word looked at
+MIN_PART = 3  # characters, of a word split in two
+MAX_SPLIT_WORD = 9  # for longer words the prefix works better than the parts
+MAX_WORD = 40  # characters of a word considered
 MAX_JOINED_WORDS = 32
-MAX_EXPANDED = 8  # words of a question that something stands in for
+MAX_EXPANDED = 8  # words of a question with substitutes
 
-# What stands in for a word counts less than the word, for the score and for the share of the question.
+# A substitute counts less than the word, in the score and in the share of the question.
 EXPANSION_WEIGHT = 0.7
 
 
 def alternative_spellings(word: str) -> list[str]:
-    """For one of `plain_words`, the ways a passage may write it otherwise, each an operand of a tsquery."""
+    """The alternative spellings of one of `plain_words`, each an operand of a tsquery."""
     if not word.isalpha() or has_unspaced_script(word) or len(word) > MAX_WORD:
         return []
     length = max(MIN_PREFIX, math.ceil(PREFIX_SHARE * len(word)))
@@ -37,7 +37,7 @@ def alternative_spellings(word: str) -> list[str]:
 
 
 def joined_words(query: str, known: Sequence[str]) -> list[str]:
-    """Neighbouring words of the question as one word, and its abbreviations without dots, unless `known`."""
+    """Adjacent words of the question as one word, and its abbreviations without dots, unless `known`."""
     words = plain_words(query).split()
     pairs = [
         first + second

@@ -1,7 +1,7 @@
-"""How close the words of some texts come to the words of a question, in meaning and in place.
+"""Compares the words of texts with those of a question, by meaning and by position.
 
-Each word of the question looks for the word of the text that is most like it: itself, or another with a
-like vector. Two neighbours in the question should be found near each other in the text too.
+Each word of the question is matched with the most similar word of the text: itself, or one with a similar
+vector. Adjacent words of the question should be close together in the text, too.
 """
 
 import functools
@@ -19,21 +19,24 @@ from .tokens import (
     units,
 )
 
-WINDOW = 8  # words within which neighbours in the question count as together
-MAX_TEXT_UNITS = 1_000  # of one text that are looked at
-MAX_QUERY_UNITS = 32  # words of a question
-MAX_CACHED_TEXTS = 500  # some six kilobytes each: a site's questions lead to the same passages
-# Texts without the word that are imagined: of those compared most hold what the question is about.
+WINDOW = 8  # words within which a pair counts as close together
+MAX_TEXT_UNITS = 1_000  # of one text
+MAX_QUERY_UNITS = 32  # of a question
+MAX_CACHED_TEXTS = 500  # some six kilobytes each: a site's questions find the same passages again
+# Virtual texts without the word: most compared texts are about the question's subject.
 OTHERS = 500
-LENGTH = 0.1  # a text that is twice as long is likely to hold a like word by so much more
+LENGTH = 0.1  # a text twice as long is more likely by this amount to have a similar word
 
 Numbers = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
 class RerankScores:
-    """Of each text, in order, each from 0 to about 1: how well its words match the question's, and how well
-    neighbouring words do near each other. `closest` is the best match of words of any text, long or short."""
+    """For each text, from 0 to about 1: how well its words match the question's, and how well adjacent words
+    match close together.
+
+    `closest` is the best match of words of any text.
+    """
 
     words: Numbers
     neighbours: Numbers
@@ -41,12 +44,12 @@ class RerankScores:
 
 
 def rerank_scores(asked: Sequence[str], texts: Sequence[str]) -> RerankScores:
-    """The texts against the words `asked` (units, in the order of the question)."""
+    """Score the texts for the words `asked` (units, in the order of the question)."""
     asked = asked[:MAX_QUERY_UNITS]
     cut = [_units_of_passage(text) for text in texts]
     if not asked or not texts:
         return RerankScores(np.zeros(len(texts), np.float32), np.zeros(len(texts), np.float32))
-    # Between two texts lie as many empty places as words can be apart, so that all are compared at once.
+    # Empty positions between two texts separate them by WINDOW, so that all are compared at once.
     starts = np.cumsum([0, *(len(text) + WINDOW for text in cut)])[:-1]
     alike = _alike(asked, cut)
     best = np.maximum.reduceat(alike, starts, axis=1)
@@ -70,10 +73,10 @@ def _alike(asked: Sequence[str], texts: Sequence[Sequence[str]]) -> Numbers:
     for text in texts:
         numbers += map(places.__getitem__, text)
         numbers += [-1] * WINDOW
-    table = np.zeros((len(asked), len(known) + 1), np.float32)  # the last column is the empty place
+    table = np.zeros((len(asked), len(known) + 1), np.float32)  # the last column is the empty position
     table[:, :-1] = np.clip(word_vectors(asked) @ word_vectors(known).T, 0, 1) if known else 0
     for row, unit in enumerate(asked):
-        if has_unspaced_script(unit):  # a single character means too little to be like another
+        if has_unspaced_script(unit):  # a single character means too little for similarity
             table[row] = 0
         if unit in places:
             table[row, places[unit]] = 1
@@ -81,7 +84,7 @@ def _alike(asked: Sequence[str], texts: Sequence[Sequence[str]]) -> Numbers:
 
 
 def _weights(best: Numbers) -> Numbers:
-    """What each word asked is worth: the fewer of the texts hold it itself, the more."""
+    """Weights of the question's words: higher for words in fewer of the texts."""
     total = best.shape[1]
     found = (best >= 0.999).sum(axis=1)
     weights: Numbers = np.log(1 + (total + OTHERS - found + 0.5) / (found + 0.5)).astype(np.float32)

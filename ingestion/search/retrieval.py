@@ -1,7 +1,7 @@
-"""Search: the passages that fit a question best among those that the caller may read.
+"""Search: the passages most relevant to a question among those that the caller may read.
 
-Rights are part of every statement here, by one function (ingestion_readable_entries), and nothing is filtered
-afterwards. Which plan finds the candidates is a question of speed alone.
+Every statement applies the rights by one function (ingestion_readable_entries), and nothing is filtered
+afterwards. The plan that finds the candidates affects only speed.
 """
 
 import logging
@@ -57,19 +57,19 @@ from .translations import in_english, language_of, without_grammar
 
 logger = logging.getLogger(__name__)
 
-Loaded = dict[int, Mapping[str, Any]]  # passages, as sql/load_passages.sql gives them, by their ids
+Loaded = dict[int, Mapping[str, Any]]  # rows of sql/load_passages.sql by passage id
 
-MAX_WORDS = 64  # of a question, distinct; each costs a look-up in the index
+MAX_WORDS = 64  # distinct words of a question; each costs an index lookup
 MAX_EMBEDDED_CHARACTERS = 4_000  # characters of a question
-MAX_CHOICES = 20  # documents that one name may mean, shown to whoever asks for it
+MAX_CHOICES = 20  # documents with the same name offered to choose from
 MAX_PASSAGES = 50  # of one answer to a search
-UNITS_OF_A_WORD = 2  # characters, where words are not spaced
-EVERYDAY_WEIGHT = 0.4  # of the words that documents may have in place of everyday ones
+UNITS_OF_A_WORD = 2  # characters per word in scripts without spaces
+EVERYDAY_WEIGHT = 0.4  # of office words added for everyday ones
 CONTEXT_WEIGHT = 0.3  # of the words, and the vector, of earlier questions
-DEFINING = 2  # passages that define what is asked for, to come before better ones
+DEFINING = 2  # passages with a definition that are moved to the top
 COMPARED = 30  # passages whose texts are compared with the question word by word
 
-# The vectors that come with the product know English; elsewhere they say nothing.
+# The built-in vectors are English and ignored for other languages.
 BUILT_IN_TRUST = VectorTrust(weight=0.4, languages=frozenset({"english", "simple"}), close=CLOSE)
 CONFIGURED_TRUST = VectorTrust(weight=0.5, languages=frozenset())
 NO_TRUST = VectorTrust(weight=0, languages=frozenset(), words=PAIRS)
@@ -77,7 +77,7 @@ NO_TRUST = VectorTrust(weight=0, languages=frozenset(), words=PAIRS)
 
 @dataclass(frozen=True, slots=True)
 class FoundPassage:
-    """A passage with all that a citation of it needs; `label` is `sourcefile` and, if any, #anchor."""
+    """A passage with everything that a citation needs; `label` is `sourcefile` and #anchor, if any."""
 
     passage_id: int
     document_id: int
@@ -101,10 +101,12 @@ class FoundPassage:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What a search found, best first. `candidates` counts the readable passages that were compared; `mode`
-    is how they were: "text" also where the question could not be embedded. `sure` where the best clearly has
-    to do with the question, as far as that can be told without reading it. `found_at` is when, by
-    time.monotonic(), the caller was last seen to be allowed to read them."""
+    """The results of a search, best first.
+
+    `candidates` is the number of readable passages compared; `mode` is the one used: "text" also if the
+    question could not be embedded. `sure` is true if the best is clearly relevant, as far as that can be
+    judged without reading it. `found_at` is the time.monotonic() of the last access check.
+    """
 
     passages: tuple[FoundPassage, ...]
     query: str
@@ -117,7 +119,7 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class NameResolution:
-    """What a name means to a reader: one document, or several among which only they can choose."""
+    """What a name means to a reader: one document, or several to choose from."""
 
     document: Document | None = None
     choices: tuple[Document, ...] = ()
@@ -137,13 +139,13 @@ def search(
     to_person: bool = False,
     to_groups: bool = False,
 ) -> SearchResult:
-    """The passages that fit `query`, best first, each text once; none when nothing fits.
+    """The passages relevant to `query`, best first, without duplicates; none if nothing is relevant.
 
-    `context` holds earlier questions that may say what this one is about; their words count less.
-    `minimum_score` is compared with the score (0..1), of the hybrid mode after the ordering by rerank_scores.
-    `to_person` looks only at what the caller owns or was given by name, `to_groups` only at what a group of
-    theirs was given, and both at either; `scope` is one of ingestion.search.scopes. They narrow what the
-    caller may read and never widen it.
+    `context` has earlier questions that may contain the subject; their words count less. `minimum_score`
+    applies to the final score (0..1), in hybrid mode after reranking. `to_person` restricts the search to
+    documents that the caller owns or that name them as a reader, `to_groups` to those shared with a group of
+    theirs, and both to either; `scope` is one of ingestion.search.scopes. All narrow what the caller may read
+    and never widen it.
     """
     query = _storable(query)
     top = min(top, MAX_PASSAGES)
@@ -154,7 +156,7 @@ def search(
     documents = documents_in(principal, scope)
     space = active_space()
     context = _storable(context)
-    # In other languages these vectors count for nothing beside words.
+    # In other languages these vectors are ignored.
     english = _in_english(space, query) if mode == "hybrid" else []
     vectors = _vector_parameters(space, " ".join(english) or query, context, mode)
     if not vectors["with_vectors"]:
@@ -197,13 +199,13 @@ def count_passages(principal: Principal) -> int:
 
 
 def readable_among(principal: Principal, documents: Collection[int]) -> set[int]:
-    """Those of these documents, by their ids, that the caller may read now."""
+    """Those of these document ids that the caller may read now."""
     wanted = {"user_id": principal.user_id, "documents": list(documents)}
     return {row["id"] for row in rows("readable_among", wanted)}
 
 
 def load(principal: Principal, passage_ids: Sequence[int]) -> list[FoundPassage]:
-    """These passages, in this order, as far as the caller may read them."""
+    """These passages, in this order, if the caller may read them."""
     loaded = rows("load_passages", {"user_id": principal.user_id, "passage_ids": list(passage_ids)})
     by_id = {row["passage_id"]: row for row in loaded}
     return [
@@ -214,15 +216,15 @@ def load(principal: Principal, passage_ids: Sequence[int]) -> list[FoundPassage]
 
 
 def resolve(principal: Principal, sourcefile: str) -> Document | None:
-    """The readable document that `sourcefile` (of a FoundPassage) names; None for all others."""
+    """The readable document named by `sourcefile` (of a FoundPassage); None if there is none."""
     return resolve_name(principal, sourcefile).document
 
 
 def resolve_name(principal: Principal, *spellings: str) -> NameResolution:
-    """What a name, a path or a name with digits means to this reader, in one spelling or several.
+    """Resolve a name, a path or a name with digits for this reader, in one or several spellings.
 
-    What was once cited to them under it comes first: nobody changes that by sharing a document of the same
-    name, or by deleting one.
+    A document cited to them under the name takes precedence, even if another one with that name is shared
+    later, or that one is deleted.
     """
     names = set(spellings)
     if any(_storable(name) != name for name in names):
@@ -236,7 +238,7 @@ def resolve_name(principal: Principal, *spellings: str) -> NameResolution:
         return NameResolution(document)
     candidates = {row["id"] for name in names for row in _named_so(parameters, name)}
     choices = tuple(readable.filter(Q(pk__in=candidates) | Q(public_id__in=cited)).order_by("-pk"))
-    # The only one left is not it, where another was cited under that name.
+    # The only remaining document is not it if another one was cited under that name.
     if len(choices) == 1 and not cited:
         return NameResolution(choices[0])
     return NameResolution(choices=choices[:MAX_CHOICES])
@@ -257,14 +259,14 @@ def _trust(space: EmbeddingSpace, query: str) -> VectorTrust:
 
 
 def _in_english(space: EmbeddingSpace, query: str) -> list[str]:
-    """A German question in English, the one language of the vectors that come with the product."""
+    """A German question in English, the language of the built-in vectors."""
     if not (is_built_in(space.name) and language_of(query) == "german"):
         return []
     return in_english(units(without_question_words(query)))
 
 
 def _counted_words(query: str) -> dict[str, int]:
-    """The words to search for, in the order of the question, and how often it says each."""
+    """The words to search for, in the order of the question, with their counts."""
     asked = search_text(without_question_words(query), stored=False).split()
     asked = without_grammar(asked, language_of(query))
     counted = Counter(asked)
@@ -272,7 +274,7 @@ def _counted_words(query: str) -> dict[str, int]:
 
 
 def _added_words(query: str, words: Sequence[str], house: Expansion, context: str) -> dict[str, float]:
-    """What else is searched for, and what each word of it counts."""
+    """Additional words to search for, with their weights."""
     names = (word for word in house.terms if word not in words)
     added = dict.fromkeys([*joined_words(query, words), *names], EXPANSION_WEIGHT)
     others = dict.fromkeys(house.everyday, EVERYDAY_WEIGHT)
@@ -283,7 +285,7 @@ def _added_words(query: str, words: Sequence[str], house: Expansion, context: st
 
 
 def _vector_parameters(space: EmbeddingSpace, query: str, context: str, mode: Mode) -> dict[str, Any]:
-    """What the statement needs of the vector leg; without it where the embedding model fails."""
+    """Parameters for the vectors; without them if the embedding model fails."""
     without = {"with_vectors": False, "vector": None, "space_id": None}
     if mode == "text":
         return without
@@ -305,8 +307,8 @@ def _reranked(
     trust: VectorTrust,
     readable: float,
 ) -> tuple[Ranking, Loaded]:
-    """The best by the words of their texts too, each one's title and heading among them, or nothing where
-    these have too little to do with the question; and those texts."""
+    """The best passages reranked by their texts, including titles and headings, or nothing if these are not
+    relevant; and those texts."""
     ranked = ranking.passages
     language = ranked[0].candidate.language
     translated = english if language == "english" else ()
@@ -327,7 +329,7 @@ def _reranked(
 
 
 def _definitions_first(query: str, ranked: list[Ranked], loaded: Loaded) -> list[Ranked]:
-    """Where a definition is asked for, the two best passages that hold one come first."""
+    """For a question about a definition, move the two best passages with one to the top."""
     defining = [
         place
         for place, item in enumerate(ranked[:COMPARED])
@@ -347,12 +349,12 @@ def _load(principal: Principal, ranked: Sequence[Ranked]) -> Loaded:
 
 
 def _distinct(principal: Principal, ranked: Sequence[Ranked], loaded: Loaded, top: int) -> list[FoundPassage]:
-    """The first `top` passages with different texts; what is not yet `loaded` is.
+    """The first `top` passages with different texts; loads those that are not `loaded`.
 
-    Another of the same page or section comes after those of other places, as far as the best ones have them.
+    Further passages of the same page or section come after those of other places.
     """
     found: list[FoundPassage] = []
-    others: list[FoundPassage] = []  # of a place that is among those found
+    others: list[FoundPassage] = []  # of places that are already among the results
     places: set[tuple[int, str]] = set()
     seen: set[str] = set()
     looked_at = max(COMPARED, 2 * top)
@@ -361,13 +363,13 @@ def _distinct(principal: Principal, ranked: Sequence[Ranked], loaded: Loaded, to
         missing = [item for item in batch if item.candidate.passage_id not in loaded]
         known = {**loaded, **(_load(principal, missing) if missing else {})}
         for item in batch:
-            row = known.get(item.candidate.passage_id)  # gone if its document was replaced this instant
+            row = known.get(item.candidate.passage_id)  # missing if its document was replaced meanwhile
             words = plain_words(row["content"]) if row else ""
             if row is None or words in seen:
                 continue
             seen.add(words)
             place = (row["document_id"], row["anchor"])
-            # A text without pages and headings is no place.
+            # A text without pages and headings has no places.
             (others if place in places and row["anchor"] else found).append(_found_passage(item, row))
             places.add(place)
             if len(found) == top:
@@ -422,5 +424,5 @@ def _passage(
 
 
 def _storable(text: str) -> str:
-    """`text` as PostgreSQL can take it: without NUL and lone surrogates."""
+    """`text` as PostgreSQL can store it: without NUL and lone surrogates."""
     return text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8")

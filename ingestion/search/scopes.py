@@ -1,9 +1,9 @@
-"""The part of what one may read that a question is searched in.
+"""Scopes: the part of the readable documents that a question is searched in.
 
-A scope is written as one word, in requests, rows and forms alike: "all", "own" (what the caller added),
-"folder:path/of/it" (with the folders in it), "category:Name", or "document:<public id>", several with commas
-between them. It narrows what the caller may read and never widens it: a scope that names what is closed to
-them finds nothing, just like one that names nothing.
+A scope is one string in requests, rows and forms: "all", "own" (added by the caller), "folder:path/of/it"
+(with subfolders), "category:Name", or "document:<public id>", several separated by commas. It narrows what
+the caller may read and never widens it: a scope that the caller may not read finds nothing, just like one
+that does not exist.
 """
 
 from uuid import UUID
@@ -16,25 +16,25 @@ from ingestion.models import Document, DocumentQuerySet, FormerId
 
 ALL, OWN = "all", "own"
 FOLDER, CATEGORY, DOCUMENT = "folder", "category", "document"
-CLOSED = f"{DOCUMENT}:{UUID(int=0)}"  # in place of a folder or category whose name is not to be told
+CLOSED = f"{DOCUMENT}:{UUID(int=0)}"  # replaces a folder or category whose name must not be revealed
 
 
 def documents_in(principal: Principal, scope: str) -> list[int] | None:
-    """The ids of the readable documents of a scope; None for all that may be read."""
+    """The ids of the readable documents of a scope; None for everything."""
     if scope in ("", ALL):
         return None
     return list(_within(principal, scope).values_list("pk", flat=True))
 
 
 def count_unread(principal: Principal, scope: str) -> int:
-    """How many documents that the caller added, of those that a scope names, are still being read."""
+    """How many of a scope's named documents, added by the caller, are still being read."""
     if not scope.startswith(f"{DOCUMENT}:"):
         return 0
     return _within(principal, scope).owned_by(principal).filter(status__in=Document.UNFINISHED).count()
 
 
 def named(principal: Principal, scope: str) -> list[Document]:
-    """The readable documents of a scope that names documents, in its order; none of any other."""
+    """The readable documents of a scope that names documents, in its order; otherwise none."""
     kind, _, value = scope.partition(":")
     if kind != DOCUMENT:
         return []
@@ -50,7 +50,7 @@ def is_closed(principal: Principal, scope: str) -> bool:
 
 
 def describe(principal: Principal, scope: str) -> str:
-    """A scope in words that follow "in", to this reader; empty for all that may be read."""
+    """The scope in words that follow "in", for this reader; empty for everything."""
     kind, _, value = scope.partition(":")
     if kind in ("", ALL):
         return ""
@@ -59,7 +59,7 @@ def describe(principal: Principal, scope: str) -> str:
     if scope == CLOSED:
         return gettext("documents that you cannot read")
     if kind in (FOLDER, CATEGORY):
-        # Its name may come from somebody who can read more.
+        # A person with more rights may have chosen the name.
         found = _within(principal, scope).exists()
         if kind == FOLDER:
             open_, closed = (

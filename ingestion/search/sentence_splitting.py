@@ -1,16 +1,16 @@
-"""Text into sentences that can be quoted, with their places: prose, bullets, rows of tables, headings.
+"""Splits text into quotable sentences with positions: prose, bullets, table rows, headings.
 
-Lines of a PDF break anywhere, so a line break alone ends nothing; a blank line, a bullet, a row or a
-heading does.
+Lines of a PDF break anywhere, so a line break alone ends nothing; a blank line, a bullet, a row or a heading
+does.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-LONGEST = 500  # characters; what is longer is cut at semicolons or line breaks
+LONGEST = 500  # characters; longer ones are cut at semicolons or line breaks
 _SHORT_LINE = 70  # characters of a line that can be a heading
-_NUMBERED_LINE = 100  # of one that begins with the number of a section
+_NUMBERED_LINE = 100  # of one that begins with a section number
 
 _BLOCK_START = re.compile(r"\s*(?:[-*•–▪‣]\s|\(?\d{1,2}[.)]\s|\(?[a-z]\)\s|#{1,6}\s|\||>)")
 _ITEM = re.compile(r"\s*(?:[-*•–▪‣]\s|\(?\d{1,2}[.)]\s|\(?[a-z]\)\s)")
@@ -18,7 +18,7 @@ _NUMBERED = re.compile(r"(?:\d{1,3}\.){1,5}\d{1,3}\.?[ \t]{1,8}(?:[^\Wa-zß-öø
 _MARKER = re.compile(r"(?:\s|[-*•–▪‣](?=\s)|#{1,6}(?=\s)|\|(?=\s)|>(?=\s))+")
 _ROW = re.compile(r"\s*[^;:\n]{1,80}: [^;\n]*(?:; [^;:\n]{1,80}: [^;\n]*)+\s*\Z")
 _RULE = re.compile(r"[\s|:\-=_*+]*\Z")
-# Full stops of scripts with and without spaces; after the first kind a letter follows that is not small.
+# Full stops of scripts with and without spaces; the first kind is not followed by a lower-case letter.
 _END = re.compile(
     r"(?<![.!?…])[.!?…]+[\"'”’»)\]]*(?=\s+[\"'“‘«„¿¡(\[]*(\w))|[。！？｡]+[」』”’）]*|[؟۔।]+[\"'”’»)\]]*"
 )
@@ -46,9 +46,9 @@ _ABBREVIATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A sentence: `text` is what stands at start:end, on one line.
+    """A sentence: `text` is the text at start:end, on one line.
 
-    `block` counts the paragraphs, list items, rows and headings, so that neighbours can be told apart.
+    `block` numbers the paragraphs, list items, rows and headings, to distinguish neighbours.
     """
 
     start: int
@@ -78,7 +78,7 @@ def split_sentences(content: str) -> list[Span]:
 def _blocks(content: str) -> Iterator[tuple[int, int]]:
     """Paragraphs, list items, table rows and headings."""
     start = place = 0
-    single = False  # whether the block so far is one that the next line cannot continue
+    single = False  # whether the next line cannot continue the block
     for line in content.splitlines(keepends=True):
         blank = not line.strip()
         row = bool(_ROW.match(line))
@@ -109,7 +109,7 @@ def _sentences(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _ends_sentence(content: str, dot: int) -> bool:
-    """Whether a full stop after something like an abbreviation ends a sentence: after a number it does."""
+    """Whether a full stop after an apparent abbreviation ends a sentence: after a number it does."""
     word = re.split(r"\W", content[max(0, dot - 12) : dot])[-1]
     # "by 12." against "12. Item": at the start of a line it numbers an item.
     line_start = content.rfind("\n", 0, dot) + 1
@@ -117,7 +117,7 @@ def _ends_sentence(content: str, dot: int) -> bool:
 
 
 def _cut(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """A stretch without full stops in parts that can be quoted."""
+    """A stretch without full stops, in quotable parts."""
     first = start
     if end - start > LONGEST:
         for match in _CUT.finditer(content, start, end):
@@ -142,7 +142,7 @@ def _is_heading(block: str) -> bool:
 
 
 def _is_numbered_heading(line: str) -> bool:
-    """Whether it is the heading of a section with a number of at least two levels: “4.2 Sick pay”."""
+    """Whether it is a section heading with a number of at least two levels: “4.2 Sick pay”."""
     text = line.strip()
     return len(text) <= _NUMBERED_LINE and bool(_NUMBERED.match(text)) and text[-1] not in ".,;:!?"
 

@@ -1,7 +1,7 @@
-"""The sentences of found passages that answer a question best, quoted when there is no language model.
+"""Selects the sentences of found passages that best answer a question, quoted without a language model.
 
-A sentence counts by the question's words in it, by what stands around it (the sentence before, its heading
-and title, its passage), by its likeness to the question, and by holding the kind of thing asked for.
+A sentence is scored by the question's words in it and around it (the sentence before, its heading and title,
+its passage), by its similarity to the question, and by whether it has the kind of thing asked for.
 """
 
 import math
@@ -22,25 +22,25 @@ from .sentence_splitting import (
 )
 from .tokens import search_text
 
-MIN_SHARE = 0.25  # of the question's words that must stand in a sentence or around it
-AROUND = 0.35  # what a word counts that stands in the sentence before, the heading or the title
-IN_PASSAGE = 0.15  # what a word counts that stands elsewhere in the passage
-PASSAGE = 0.25  # weights of the passage's own score, of likeness, and of the kind of thing asked for
+MIN_SHARE = 0.25  # of the question's words that a sentence and its surroundings must have
+AROUND = 0.35  # weight of a word in the sentence before, the heading or the title
+IN_PASSAGE = 0.15  # weight of a word elsewhere in the passage
+PASSAGE = 0.25  # weights of the passage's own score, of similarity, and of the kind of thing asked for
 LIKENESS = 0.3
 KIND = 0.15
-HEADED = 0.12  # weight of the question's words that the headings hold
-DEFINES = 0.2  # what a definition of the thing asked for earns
-NO_ANSWER = 0.2  # what a sentence loses that points elsewhere, was cut off, or introduces what is not there
-EARLIER = 0.5  # what a word counts that only the questions before this one hold
+HEADED = 0.12  # weight of the question's words in the headings
+DEFINES = 0.2  # bonus for a definition of the thing asked for
+NO_ANSWER = 0.2  # malus for a sentence that refers elsewhere, was cut off, or introduces missing content
+EARLIER = 0.5  # weight of a word that only earlier questions have
 MAX_STEM = 6
-MIN_NAMED = 0.5  # of what a question names, that an answer must hold to be given as one
-LISTS = 0.1  # what a lead-in with its list earns where several things are asked for
-LITERAL = 0.1  # what a path or a name with signs in it earns, written as in the question
-WEAK = 0.25  # what a word counts that only says how the thing asked for is dealt with
-COUNTED = 0.2  # what a number of the very thing moves a sentence up where “how many” of it are asked for
+MIN_NAMED = 0.5  # of what a question names, that an answer must have to be shown as one
+LISTS = 0.1  # bonus for a lead-in with its list if several things are asked for
+LITERAL = 0.1  # bonus for a path or a name with symbols, written as in the question
+WEAK = 0.25  # weight of a word that only says what is done with the subject
+COUNTED = 0.2  # bonus for a number of the counted thing if “how many” of it are asked for
 COUNTED_WITHIN = 3  # words after the number
-NEXT_KIND = 0.6  # of KIND, where the next sentence holds the number asked for
-BARE_WORDS = 5  # a list item of no more says nothing alone
+NEXT_KIND = 0.6  # of KIND, if the next sentence has the requested number
+BARE_WORDS = 5  # a list item with no more words means nothing by itself
 MAX_DEFINED = 200  # characters of a question that asks for a definition
 SUBJECT_WORDS = 2  # before the verb of a definition, besides the thing
 NEARLY = 0.7  # of the score of a passage's best sentence
@@ -104,7 +104,7 @@ _QUESTION_MARKS = ("?", "？")
 
 
 class Quotable(Protocol):
-    """What is asked of a passage, whoever brings it."""
+    """What the functions here need of a passage."""
 
     @property
     def title(self) -> str: ...
@@ -121,7 +121,7 @@ class Quotable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A quotation: `text` stands at start:end of the content of the passage with that index."""
+    """A quotation: `text` is at start:end of the content of the passage with that index."""
 
     passage: int
     start: int
@@ -132,7 +132,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """A sentence to be judged, with the words in it, around it and in its whole passage."""
+    """A sentence to be scored, with the words in it, around it and in its passage."""
 
     passage: int
     span: Span
@@ -142,15 +142,15 @@ class _Choice:
     headings: frozenset[str]
     following: str  # the next sentence of the same paragraph
     has_list: bool  # whether it introduces a list or table
-    cut: bool  # whether it is a part of a sentence, or introduces something that the passage does not hold
+    cut: bool  # whether it is incomplete, or introduces something that the passage lacks
 
 
 def best_sentences(
     question: str, passages: Sequence[Quotable], count: int = 2, earlier: str = ""
 ) -> list[Sentence]:
-    """At most `count` sentences, best first, no text twice; none when nothing fits well enough.
+    """At most `count` sentences, best first, without duplicates; none if nothing is relevant.
 
-    `earlier` holds the questions that this one leans on; what they ask counts too, for less.
+    `earlier` has the questions that this one refers to; their words count less.
     """
     best: dict[str, Sentence] = {}
     for sentence in _judged(question, passages, earlier):
@@ -163,9 +163,9 @@ def best_sentences(
 def best_sentences_per_passage(
     question: str, passages: Sequence[Quotable], count: int = 2
 ) -> list[list[Sentence]]:
-    """Of every passage its best sentences, at most `count`, in the order of its text.
+    """The best sentences of every passage, at most `count`, in the order of its text.
 
-    Further ones must be nearly as good as its best. None where a passage has no sentence.
+    Further ones must be nearly as good as its best. None if a passage has no sentence.
     """
     found: list[list[Sentence]] = [[] for _ in passages]
     for sentence in _judged(question, passages, everything=True):
@@ -176,7 +176,7 @@ def best_sentences_per_passage(
 
 
 def answers(question: str, texts: Sequence[str], share: float = MIN_NAMED) -> bool:
-    """Whether `texts` hold this share of what a question names, and a number where it asks for one."""
+    """Whether `texts` have this share of what a question names, and a number if it asks for one."""
     asked = _stems(question)
     named = (asked - _weak()) or asked
     held = _stems(" ".join(texts))
@@ -188,7 +188,7 @@ def answers(question: str, texts: Sequence[str], share: float = MIN_NAMED) -> bo
 
 
 def matching_words(question: str, text: str) -> list[tuple[int, int]]:
-    """Where in `text` the words of the question stand, in whatever form, as (start, end)."""
+    """Positions in `text` of the words of the question, in any form, as (start, end)."""
     wanted = _stems(question)
     return [match.span() for match in _WORD.finditer(text) if _stems(match[0]) & wanted]
 
@@ -196,7 +196,7 @@ def matching_words(question: str, text: str) -> list[tuple[int, int]]:
 def _judged(
     question: str, passages: Sequence[Quotable], earlier: str = "", *, everything: bool = False
 ) -> list[Sentence]:
-    """The sentences that fit, best first; with `everything` also those that hardly do."""
+    """The relevant sentences, best first; with `everything` also barely relevant ones."""
     asked = _stems(question)
     question = f"{earlier} {question}".strip()
     wanted = asked | _stems(earlier)
@@ -208,7 +208,7 @@ def _judged(
         weights[word] *= EARLIER
     for word in wanted & _weak():
         weights[word] *= WEAK
-    # Whole passages' worth of sentences are too many to have embedded elsewhere.
+    # Too many sentences to embed them on a server.
     alike_counts = not everything or runs_here()
     likeness = _likeness(question, choices) if alike_counts else [0.0] * len(choices)
     thing = _thing(question)
@@ -231,7 +231,7 @@ def _judged(
         )
         span = choice.span
         judged.append(Sentence(choice.passage, span.start, span.end, span.text, score))
-    # A number of the thing decides between sentences. It makes none of them surer.
+    # A number of the counted thing decides between sentences, but makes none of them surer.
     return sorted(judged, key=lambda each: -each.score - COUNTED * _counts(counted, each.text))
 
 
@@ -269,8 +269,8 @@ def _choices(index: int, passage: Quotable) -> list[_Choice]:
 
 
 def _is_bare_item(spans: Sequence[Span], place: int) -> bool:
-    """Whether it says nothing alone: a line of a table of contents, or an item of few words that nothing
-    introduces, such as the number and title of a part."""
+    """Whether it means nothing by itself: a line of a table of contents, or a short item without an
+    introduction, such as the number and title of a part."""
     span = spans[place]
     if _LEADER in span.text:
         return True
@@ -289,7 +289,7 @@ def _is_cut(spans: Sequence[Span], place: int) -> bool:
 
 
 def _stems(text: str) -> frozenset[str]:
-    """Words without their endings, roughly and for any language: enough to tell which are the same."""
+    """Approximate stems for any language: enough to compare words."""
     words = (word for word in search_text(text, stored=False).split() if word not in _STOP_WORDS)
     return frozenset(_stem(word) for word in words)
 
@@ -310,14 +310,14 @@ def _stem(word: str) -> str:
 
 
 def _weights(wanted: frozenset[str], choices: Sequence[_Choice]) -> dict[str, float]:
-    """What each of the question's words is worth: the rarer among the sentences, the more."""
+    """Weights of the question's words: higher for words in fewer of the sentences."""
     found = Counter(word for choice in choices for word in choice.words & wanted)
     total = len(choices)
     return {word: math.log(1 + (total - found[word] + 0.5) / (found[word] + 0.5)) for word in sorted(wanted)}
 
 
 def _share(choice: _Choice, weights: dict[str, float]) -> float:
-    """The share of the question, by weight, that stands in the sentence or, for less, around it."""
+    """The weighted share of the question in the sentence and, for less, around it."""
     got = 0.0
     for word, weight in weights.items():
         if word in choice.words:
@@ -331,31 +331,31 @@ def _share(choice: _Choice, weights: dict[str, float]) -> float:
 
 def _likeness(question: str, choices: Sequence[_Choice]) -> Sequence[float]:
     """Cosine of each sentence with the question."""
-    # A model in a folder would take a second for so many sentences.
+    # A local model would take a second for that many sentences.
     name = BUILT_IN_NAME if runs_here() else ""
     vectors = np.asarray(embedder(name).embed([question, *(choice.span.text for choice in choices)]))
     return [float(value) for value in vectors[1:] @ vectors[0]]
 
 
 def _held(words: frozenset[str], weights: dict[str, float]) -> float:
-    """The share of the question, by weight, that these words hold."""
+    """The weighted share of the question in these words."""
     return sum(weight for word, weight in weights.items() if word in words) / (sum(weights.values()) or 1.0)
 
 
 def _thing(question: str) -> frozenset[str]:
-    """The words for what a question asks to have defined; none where it asks something else."""
+    """The words for the thing to define; none for other questions."""
     match = _DEFINITION.match(" ".join(question[:MAX_DEFINED].split()).rstrip("? "))
     return _stems(match["thing"]) if match else frozenset()
 
 
 def _counted(question: str) -> frozenset[str]:
-    """The word for what a question wants counted: “how many weeks”."""
+    """The word for the counted thing: “how many weeks”."""
     match = _HOW_MANY.search(question)
     return _stems(match[1]) if match else frozenset()
 
 
 def _counts(thing: frozenset[str], text: str) -> bool:
-    """Whether `text` has a number of the thing: “four weeks”, but not “the 24th week”."""
+    """Whether `text` has a number of it: “four weeks”, but not “the 24th week”."""
     if not thing:
         return False
     for number in _COUNT.finditer(text):
@@ -366,13 +366,13 @@ def _counts(thing: frozenset[str], text: str) -> bool:
 
 
 def _literals(question: str) -> list[str]:
-    """The words with signs in them: paths, file names, 401(k)."""
+    """The words with symbols: paths, file names, 401(k)."""
     words = (word.strip(_QUOTES) for word in question.split())
     return [word for word in words if len(word) > 1 and not word.replace("-", "").isalnum()]
 
 
 def defines(question: str, heading: str, content: str) -> bool:
-    """Whether `content`, below `heading`, says what the thing is whose definition is asked for."""
+    """Whether `content`, below `heading`, defines what the question asks about."""
     thing = _thing(question)
     if not thing:
         return False
@@ -383,7 +383,7 @@ def defines(question: str, heading: str, content: str) -> bool:
 
 
 def _defines(thing: frozenset[str], text: str, headings: frozenset[str] = frozenset()) -> bool:
-    """Whether `text` begins with the thing and goes on to say what it is, or calls something by its name.
+    """Whether `text` begins with the thing and says what it is, or names something by that name.
 
     “This directory contains …” is about what the headings name.
     """
@@ -411,7 +411,7 @@ def _kind(question: str, choice: _Choice) -> float:
 
 
 def _has_kind(question: str, text: str) -> bool:
-    """Whether `text` holds a number when the question asks for one, or a name when it asks for a person."""
+    """Whether `text` has a number if the question asks for one, or a name if it asks for a person."""
     if _AMOUNT.search(question):
         return bool(_NUMBER.search(text))
     return bool(_PERSON.search(question) and _NAME.search(text))

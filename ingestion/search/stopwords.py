@@ -1,7 +1,7 @@
-"""Words that only ask.
+"""Question words.
 
-PostgreSQL's lists of stop words lack many of them (“wer”, “whose”, “how many”) and know nothing of scripts
-that do not space words. Documents seldom hold them: they would count as the rarest words of a question.
+PostgreSQL's stop word lists lack many of them (“wer”, “whose”, “how many”), and scripts without spaces
+entirely. They are rare in documents and would get the highest weight.
 """
 
 import re
@@ -12,7 +12,7 @@ _COUNTED = (
     "些里裡裏儿兒边邊个個种種年位国國家支项項条條所部座首块塊幅句类類场場份本名款只隻颗顆艘届屆段层層组組群队隊"
     "州市省城天月日次人样樣张張件间間门門"
 )
-# With the “is” or “is called” before them: what is left of that would be a pair with the word before it.
+# With the “is” or “is called” before them, whose rest would form a bigram with the word before.
 _CHINESE = (
     "(?:叫做|叫作|称为|稱為|是|叫)?"
     "(?:什么时候|什麼時候|什么样|什麼樣|什么|什麼|甚么|甚麼"
@@ -31,7 +31,7 @@ _JAPANESE = (
 _KOREAN = "무엇|언제|어디|누가|누구|어떻게|어떤|얼마나|얼마|입니까|습니까"
 _THAI = "อะไร|เมื่อไหร่|เมื่อไร|ที่ไหน|ใคร|ทำไม|อย่างไร|เท่าไหร่|เท่าไร"
 
-# The language of a question is not known: no words here that are others' names or say something elsewhere.
+# The question's language is unknown: no words that are names or meaningful in another language.
 _ENGLISH = "whose|how +(?:many|much|long|often|far|old|tall|high|deep|fast|soon|large|big)"
 _GERMAN = (
     "wer|wem|wessen|wann|warum|wieso|weshalb|weswegen|wohin|woher|wieviele?"
@@ -72,11 +72,11 @@ _SPACED = "|".join(
     ]
 )
 
-# Of those that begin alike the longest first.
+# Of words with the same beginning the longest first.
 _ANY = re.compile(rf"{_CHINESE}|{_JAPANESE}|{_KOREAN}|{_THAI}|\b(?:{_SPACED})\b", re.IGNORECASE)
 
 
 def without_question_words(question: str) -> str:
-    """`question` without them, cut where they stood; whole where nothing else is asked."""
+    """`question` without question words, split at their positions; unchanged if nothing else remains."""
     rest = _ANY.sub(" ", question)
     return rest if units(rest) else question

@@ -1,8 +1,8 @@
-"""Which passages of a large corpus are worth scoring: those that hold a rare word of the question, or enough
-of its commoner words together.
+"""Selects which passages of a large corpus to score: those with a rare word of the question, or with enough
+of its common words.
 
-A sample says how often the words occur, alone and together. From it follows which groups of words a passage
-must hold, so that about as many passages as wanted do, and by which more would be found than wanted.
+A sample provides the frequencies of the words, alone and combined. They determine which groups of words a
+passage must have so that about the wanted number match.
 """
 
 import math
@@ -10,18 +10,18 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
-MAX_SAMPLED_TERMS = 8  # words, the select_groups; the others only add to the scores of what these find
-ROUNDING = 1e-5  # of what words are worth
-ALONE = 0.5  # the part of what is wanted that the select_groups words may fill alone
+MAX_SAMPLED_TERMS = 8  # words in groups; others only add to the scores of passages found
+ROUNDING = 1e-5  # of the weights of words
+ALONE = 0.5  # the share of the wanted passages that single words may fill
 
-Sample = Mapping[frozenset[int], int]  # how many passages hold exactly these words
+Sample = Mapping[frozenset[int], int]  # the number of passages with exactly these words
 
 
 @dataclass(frozen=True, slots=True)
 class TermGroups:
-    """Groups of words (by number) of which a passage must hold one whole; those `common` groups that lead to
-    more passages than wanted, for where the others lead to hardly any; and for the words that are not sought
-    alone, the share of the passages that hold them as the sample has it."""
+    """Groups of words (by number), of which a passage must have one completely; the `common` groups that
+    match more passages than wanted, for the case that the others match hardly any; and, for words that are
+    not searched alone, the share of passages with them in the sample."""
 
     groups: tuple[tuple[int, ...], ...]
     common: tuple[tuple[int, ...], ...]
@@ -29,12 +29,12 @@ class TermGroups:
 
 
 def single_terms(numbers: Iterable[int]) -> TermGroups:
-    """Every passage that holds any of the words."""
+    """Match every passage with any of the words."""
     return TermGroups(tuple((number,) for number in numbers), (), {})
 
 
 def select_groups(numbers: Iterable[int], sample: Sample, wanted: float) -> TermGroups:
-    """The groups that lead to about the share `wanted` of the passages."""
+    """The groups that match about the share `wanted` of the passages."""
     size = sum(sample.values())
     counts = {
         number: sum(passages for held, passages in sample.items() if number in held) for number in numbers
@@ -60,7 +60,7 @@ def select_groups(numbers: Iterable[int], sample: Sample, wanted: float) -> Term
 
 
 def with_rare_terms(sought: TermGroups, numbers: Iterable[int], sample: Sample) -> TermGroups:
-    """`sought`, and those of the further words that are too rare to be in the sample."""
+    """`sought`, and those of the further words that are too rare for the sample."""
     size = sum(sample.values())
     counts = {
         number: sum(passages for held, passages in sample.items() if number in held) for number in numbers
@@ -88,7 +88,7 @@ def _worth_limit(worth: Mapping[int, float], sample: Sample, limit: float) -> fl
 def _smallest_groups(
     worth: Mapping[int, float], is_enough: Callable[[float], bool]
 ) -> tuple[tuple[int, ...], ...]:
-    """The groups that are worth enough and hold no smaller group that is."""
+    """The groups with enough weight that have no smaller group with enough."""
     groups: list[tuple[int, ...]] = []
     for length in range(1, len(worth) + 1):
         for group in combinations(sorted(worth), length):

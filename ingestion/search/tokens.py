@@ -1,7 +1,7 @@
-"""Text as the text leg sees it: bare lower-case words; scripts that do not space words cut into bigrams.
+"""Words for full-text search: lower case, without punctuation; scripts without spaces become bigrams.
 
-Stored passages and questions go through the same function, so that they always agree, whatever the
-locale of the database. PostgreSQL then only stems, drops stop words and counts.
+Stored passages and questions use the same function, so that they always agree, regardless of the database's
+locale. PostgreSQL only stems, drops stop words and counts.
 """
 
 import re
@@ -14,16 +14,16 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
     "\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
-# Between Chinese characters or kana a space ends no word, but a line or what was marked.
+# Between Chinese characters or kana a space does not end a word, but a line break or markup does.
 _SPACE_WITHIN = re.compile(
     r"(?<=[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff])\s+(?=[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff])"
 )
-_LETTER_AFTER_DOT = re.compile(r"\.\w\b")  # quickly looked for, and seldom there
+_LETTER_AFTER_DOT = re.compile(r"\.\w\b")  # a fast test for a rare case
 _ABBREVIATION = re.compile(r"\b[^\W\d_](?:\.[^\W\d_])+\b")
 
 
 class _Separators(dict[int, str]):
-    """Maps punctuation, symbols, spaces and control characters to a space; learns as it is asked."""
+    """Maps punctuation, symbols, spaces and control characters to a space; filled on demand."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -35,16 +35,17 @@ _separators = _Separators()
 
 
 def plain_words(text: str) -> str:
-    """The words of `text` in lower case between single spaces; combining characters stay in their words."""
+    """The words of `text` in lower case, separated by single spaces; combining characters stay in their
+    words."""
     folded = unicodedata.normalize("NFKC", text[:SEARCH_TEXT_LIMIT]).lower()
     return " ".join(folded.translate(_separators).split())
 
 
 def search_text(text: str, *, stored: bool = True) -> str:
-    """What PostgreSQL parses: the words of `text`, unspaced scripts as pairs of neighbouring characters.
+    """What PostgreSQL parses: the words of `text`, and bigrams of scripts without spaces.
 
-    A stored text also gets its single characters, so that a question of one character finds them, pairs
-    across spaces, and abbreviations without their dots.
+    A stored text also gets single characters, so that a question of one character finds them, bigrams across
+    spaces, and abbreviations without dots.
     """
 
     def cut(match: re.Match[str]) -> str:
@@ -59,25 +60,25 @@ def search_text(text: str, *, stored: bool = True) -> str:
 
 
 def units(text: str) -> list[str]:
-    """The words of `text` in order; of unspaced scripts the single characters."""
+    """The words of `text` in order; in scripts without spaces the single characters."""
     words = plain_words(_with_abbreviations(text))
     return _UNSPACED.sub(lambda match: f" {' '.join(match.group())} ", words).split()
 
 
 def abbreviations(text: str) -> list[str]:
-    """Letters with dots (U.N.) as the words that they are without them, in lower case."""
+    """Abbreviations with dots (U.N.) as words without dots, in lower case."""
     if not _LETTER_AFTER_DOT.search(text):
         return []
     return [match[0].replace(".", "").lower() for match in _ABBREVIATION.finditer(text)]
 
 
 def _with_abbreviations(text: str) -> str:
-    """`text` with each abbreviation without its dots, too, before it: “UN U.N.”."""
+    """`text` with each abbreviation also without dots: “UN U.N.”."""
     if not _LETTER_AFTER_DOT.search(text):
         return text
     return _ABBREVIATION.sub(lambda match: f"{match[0].replace('.', '')} {match[0]}", text)
 
 
 def has_unspaced_script(text: str) -> bool:
-    """Whether some of `text` is Chinese, Japanese, Korean, Thai or the like."""
+    """Whether `text` contains Chinese, Japanese, Korean, Thai or a similar script."""
     return _UNSPACED.search(text) is not None

@@ -1,4 +1,4 @@
-"""Words of a question in the other language, for documents that have no word of it: German and English."""
+"""Translates words of a question between German and English, for documents in the other language."""
 
 import functools
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from .tokens import plain_words
 
-# Words of German grammar.
+# German function words.
 _GERMAN = frozenset(
     """
     ab aber alle allem allen aller alles als am an andere anderen auch auf aus bei beim bekomme bekommen
@@ -21,7 +21,7 @@ _GERMAN = frozenset(
     wen wenn wer werde werden wie wieder will wir wird wo wohin womit wurde zu zum zur zwischen
     """.split()  # noqa: SIM905 (a list of words reads as one)
 )
-# What PostgreSQL calls a stop word in English documents, so that it is none of the question in German ones.
+# PostgreSQL's English stop words, which are not content words in German documents either.
 _ENGLISH = frozenset(
     """
     i me my myself we our ours ourselves you your yours yourself he him his himself she her hers herself
@@ -34,7 +34,8 @@ _ENGLISH = frozenset(
     """.split()  # noqa: SIM905
 )
 _GRAMMAR = {"german": _GERMAN, "english": _ENGLISH}
-_HOMOGRAPHS = frozenset({"also", "bin", "die", "hat", "man", "war"})  # words of English beside its grammar
+# English content words that are also German function words
+_HOMOGRAPHS = frozenset({"also", "bin", "die", "hat", "man", "war"})
 _ASKING = {
     "german": frozenset({"darf", "dürfen", "viele", "wieviel"}),
     "english": frozenset({"many", "much"}),
@@ -56,12 +57,12 @@ MAX_TRANSLATIONS = 6  # of a word
 
 
 def translations_of(word: str) -> tuple[str, ...]:
-    """What one of `plain_words` may be in the other language, by how the list has it; none for most words."""
+    """The translations of one of `plain_words` in the list; none for most words."""
     return _known().get(word, ())
 
 
 def language_of(question: str) -> str:
-    """“german” or “english”, whichever has more words of its own in the question; empty if neither has."""
+    """“german” or “english”, whichever has more distinctive words in the question; empty if neither."""
     words = {*plain_words(question).split()}
     only = {
         "german": words & (_GERMAN - _ENGLISH - _HOMOGRAPHS | _ASKING["german"]),
@@ -72,13 +73,13 @@ def language_of(question: str) -> str:
 
 
 def without_grammar(words: Sequence[str], language: str) -> list[str]:
-    """The words that say what a question in this language is about."""
+    """The content words of a question in this language."""
     grammar = _GRAMMAR.get(language, frozenset())
     return [word for word in words if word not in grammar] or list(words)
 
 
 def question_in_english(question: str) -> str:
-    """A German question by what it asks for and is about, in English; empty for any other."""
+    """A German question's question word and content words in English; empty for other questions."""
     if language_of(question) != "german":
         return ""
     words = plain_words(question)
@@ -92,7 +93,7 @@ def question_in_english(question: str) -> str:
 
 
 def in_english(words: Sequence[str]) -> list[str]:
-    """The words of a German question in English, as far as they are known."""
+    """The words of a German question in English, as far as they are in the list."""
     return list(dict.fromkeys(other for word in words for other in translations_of(word)[:1]))
 
 

@@ -25,7 +25,8 @@ class AgentAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
 
 @admin.register(MessageAllowance)
 class MessageAllowanceAdmin(AuditedChanges, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
-    """How many messages a day: of a person, else of their most generous group, else of all others."""
+    """Daily message allowances: a person's own, else that of their most generous group, else the general
+    one."""
 
     audited_as = AuditEntry.Action.ALLOWANCE_CHANGED
     list_display = ["__str__", "user", "group", "messages"]
@@ -39,7 +40,7 @@ class MessageAllowanceAdmin(AuditedChanges, AutocompleteAdmin, admin.ModelAdmin)
 
 @admin.register(Retention)
 class RetentionAdmin(AuditedChanges, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
-    """For how long conversations, feedback and files are kept, by group."""
+    """How long conversations, feedback and files are kept, by group."""
 
     audited_as = AuditEntry.Action.RETENTION_CHANGED
     list_display = ["__str__", "conversations", "feedback", "files"]
@@ -54,7 +55,7 @@ class RetentionAdmin(AuditedChanges, AutocompleteAdmin, admin.ModelAdmin):  # ty
 
 @admin.register(Run)
 class RunAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
-    """Answers that are being made, without the words of the people who asked."""
+    """Running and ended runs, without the content of questions."""
 
     list_display = [
         "id",

@@ -1,4 +1,4 @@
-"""What webhooks hear of answers: their askers, and of questions asked in vain those who may see these."""
+"""Webhook events of answers for those who asked, and of unanswered questions for those who may see them."""
 
 from collections.abc import Collection, Mapping
 from uuid import UUID
@@ -17,7 +17,7 @@ MAY_SEE_UNANSWERED = "chat.view_unanswered"
 
 
 def announce_end(owner_id: int, closings: Mapping[UUID, Closing]) -> None:
-    """Tell of a run that ended with these answers; call it in the transaction that stores them."""
+    """Announce the end of a run with these answers; call it in the transaction that stores them."""
     if not closings:
         return
     last_id, last = list(closings.items())[-1]
@@ -41,7 +41,7 @@ def announce_end(owner_id: int, closings: Mapping[UUID, Closing]) -> None:
 
 
 def _in_vain(answer: Closing) -> str:
-    """Why the list of what was asked in vain has the question, or nothing; see unanswered.sql."""
+    """Why the question is in the list of unanswered ones, or empty; see unanswered.sql."""
     if answer.content == NOTHING_FITS:
         return "refused"
     uncited = answer.state == Message.State.COMPLETE and answer.content and not answer.citations
@@ -49,7 +49,7 @@ def _in_vain(answer: Closing) -> str:
 
 
 def _unanswered_now(owner_id: int, delivery: WebhookDelivery) -> webhooks.Data | None:
-    """What was written down, while the owner of the webhook may see what is asked in vain."""
+    """The recorded event, if the webhook's owner may see unanswered questions."""
     allowed = User.objects.get(pk=owner_id).may_as_staff(MAY_SEE_UNANSWERED)
     return dict(delivery.data) if allowed else None
 

@@ -1,15 +1,15 @@
 """Citations in an answer: `[label]`, where the label is that of a source of this turn.
 
-A model may cite what it was never given. Such a citation is removed while the text still streams, so
-that no reader ever sees it: text is held back only from an opening bracket to its closing one.
+A model may cite sources that it was not given. Such citations are removed while the text streams, so that no
+reader ever sees them: text is held back only from an opening bracket to its closing one.
 """
 
 import json
 import re
 from collections.abc import Iterable
 
-MAX_CITATION_LENGTH = 400  # characters; a longer bracket is no citation
-# A run of spaces is tried only from its start, so that a text of nothing but spaces takes linear time.
+MAX_CITATION_LENGTH = 400  # characters; a longer bracket is not a citation
+# Anchored at the start of a run of spaces, so that a text of many spaces takes linear time.
 _BRACKET = re.compile(r"(?<![ \t])(?P<space>[ \t]*)\[(?P<inner>[^\[\]\n]{1,400})\](?!\()")
 _FILE_ENDING = re.compile(r"[A-Za-z0-9]{1,8}")
 _ANCHORS = ("#page=", "#slide=", "#sheet=")
@@ -26,9 +26,10 @@ def _is_file_name(text: str) -> bool:
 
 
 class Labels:
-    """The labels that may be cited, found in any letter case and spacing unless that is ambiguous.
+    """The labels that may be cited, matched regardless of case and spacing unless that is ambiguous.
 
-    An exact match comes first; otherwise a document named `Leave.md` could take over citations of `leave.md`.
+    An exact match takes precedence; otherwise a document named `Leave.md` could take over citations of
+    `leave.md`.
     """
 
     def __init__(self, labels: Iterable[str]) -> None:
@@ -49,7 +50,7 @@ def _normal(label: str) -> str:
 
 
 class CitationFilter:
-    """Passes text on as it comes, without the citations that match no source."""
+    """Passes text on as it arrives, without citations that match no source."""
 
     def __init__(self, labels: Iterable[str]) -> None:
         self._labels = Labels(labels)
@@ -74,7 +75,7 @@ class CitationFilter:
         return max(len(text.rstrip(" \t")), len(text) - MAX_CITATION_LENGTH)
 
     def _undecided(self, text: str) -> int:
-        """The start of the part that the next characters may complete to a citation."""
+        """The start of the end that the next characters may turn into a citation."""
         first = max(0, len(text) - MAX_CITATION_LENGTH)
         start = text.rfind("[", first)
         inside = text[start + 1 :]
@@ -117,7 +118,7 @@ _LONGEST_ESCAPE = 12  # characters of an escaped pair of surrogates
 
 
 class JsonCitationFilter:
-    """Pass JSON on as it comes, each string when it has ended. Used as CitationFilter is."""
+    """Passes JSON on as it arrives, each string when it is complete; used like CitationFilter."""
 
     def __init__(self, labels: Iterable[str]) -> None:
         self._labels = tuple(labels)
@@ -153,7 +154,7 @@ class JsonCitationFilter:
         return "".join(pieces)
 
     def flush(self) -> str:
-        """The unfinished string of a text that broke off."""
+        """The unfinished string of a truncated text."""
         cut = "".join(self._string)
         self._string.clear()
         for length in range(len(cut), max(0, len(cut) - _LONGEST_ESCAPE), -1):
@@ -168,7 +169,7 @@ class JsonCitationFilter:
         try:
             value: str = json.loads(literal, strict=False)
         except ValueError:
-            return literal  # not JSON; parsing the whole text will report it
+            return literal  # not JSON, which parsing the complete text will report
         if "[" not in value:
             return literal
         citations = CitationFilter(self._labels)

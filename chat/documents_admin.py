@@ -1,4 +1,4 @@
-"""Documents in the admin with what becomes of them: when answers last cited each, copies, and last days."""
+"""Documents in the admin with their use: when answers last cited each, duplicates, and last days."""
 
 from datetime import timedelta
 from typing import Any
@@ -19,7 +19,7 @@ UNUSED_DAYS = 90
 
 
 class UseFilter(admin.SimpleListFilter):
-    """Documents that no answer cites, ever or lately."""
+    """Documents without citations, ever or recently."""
 
     title = gettext_lazy("use")
     parameter_name = "use"
@@ -42,7 +42,7 @@ class UseFilter(admin.SimpleListFilter):
 
 
 class StaleFilter(admin.SimpleListFilter):
-    """Documents that one would look at to see which can go."""
+    """Documents that may be candidates for deletion."""
 
     title = gettext_lazy("what can go")
     parameter_name = "stale"
@@ -71,7 +71,7 @@ admin.site.unregister(Document)
 
 @admin.register(Document)
 class UsedDocumentAdmin(DocumentAdmin):
-    """All documents; who may see no other's answers still sees on which day one was last cited."""
+    """All documents; staff without access to others' answers still see the day of the last citation."""
 
     list_display = [*DocumentAdmin.list_display[:-2], "last_cited", "file_size", "changed_at", "page_count"]
     list_filter = [*DocumentAdmin.list_filter, UseFilter, StaleFilter]

@@ -1,4 +1,4 @@
-"""The list of erased accounts, outside the database: an older backup does not bring them back for long."""
+"""The list of erased accounts, outside the database, so that restoring an older backup erases them again."""
 
 import json
 import logging
@@ -19,17 +19,17 @@ class Erased:
     """A line of the list: numbers and times, no name."""
 
     number: int  # of the account
-    joined: str  # when it was made, since a restored database gives numbers anew
-    documents_to: int | None  # who got the documents that others read; nobody: they were deleted
+    joined: str  # when the account was created, because a restored database assigns numbers again
+    documents_to: int | None  # the successor for documents that others read; None: they were deleted
 
     def person(self) -> User | None:
-        """The account, where it is back."""
+        """The account, if it exists again."""
         found = User.objects.filter(pk=self.number).first()
         return found if found and found.date_joined.isoformat() == self.joined else None
 
 
 def note(erased: Erased) -> None:
-    """Add a line, on disk when this returns. A list that cannot be written is said in the log."""
+    """Append a line durably. If the list cannot be written, that is logged."""
     path = Path(settings.ERASED_LIST)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -45,7 +45,7 @@ def note(erased: Erased) -> None:
 
 
 def returned() -> list[tuple[Erased, User]]:
-    """Who is on the list and in the database: a backup from before has brought them back."""
+    """People who are both on the list and in the database, after an older backup was restored."""
     return [(erased, person) for erased in _listed() if (person := erased.person())]
 
 
@@ -57,5 +57,5 @@ def _listed() -> Iterator[Erased]:
     for line in lines:
         try:
             yield Erased(**json.loads(line))
-        except (ValueError, TypeError):  # a line that was cut off when its machine died
+        except (ValueError, TypeError):  # a line truncated by a crash
             logger.warning("A line of %s cannot be read.", settings.ERASED_LIST)

@@ -41,9 +41,9 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Searching:
-    """The search has begun, over the number of documents that the caller may read.
+    """The search has started, over the number of documents that the caller may read.
 
-    While it waits for documents of its scope to be read, `awaited` is how many they still are.
+    `awaited` is the number of documents of its scope that are still being read.
     """
 
     readable: int
@@ -52,7 +52,7 @@ class Searching:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """Who vouches for an answer that a person wrote, and until which day (ISO 8601)."""
+    """Who verified an answer written by a person, and until which day (ISO 8601)."""
 
     by: str
     until: str
@@ -60,10 +60,10 @@ class Verified:
 
 @dataclass(frozen=True, slots=True)
 class ContextReady:
-    """What was found, before the first word of the answer.
+    """The results of the search, before the answer's first word.
 
-    `images` are drawn for each reader, under their rights, and never stored. `verified` is of an answer that
-    a person wrote.
+    `images` are rendered for each reader with their rights, and never stored. `verified` belongs to an answer
+    written by a person.
     """
 
     sources: tuple[SourceView, ...]
@@ -75,7 +75,7 @@ class ContextReady:
 
 @dataclass(frozen=True, slots=True)
 class MessageStarted:
-    """The next agent of a team begins its message, to which the following events belong."""
+    """The next agent of a team starts its message, to which the following events belong."""
 
     message_id: str
     agent: str
@@ -89,14 +89,14 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """The next characters of the answer; its citations are verified already."""
+    """The next characters of the answer, with verified citations."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class MessageDone:
-    """The text is whole. `finish_reason` is the model's own: stop or length."""
+    """The text is complete. `finish_reason` is the model's own: stop or length."""
 
     finish_reason: str
     citations: tuple[str, ...]  # labels in order of first use
@@ -115,7 +115,7 @@ class TitleChanged:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens, as the model counted them."""
+    """Numbers of tokens, as reported by the model."""
 
     prompt: int
     completion: int
@@ -179,8 +179,8 @@ def _plain(value: Any) -> Any:
 
 
 def list_to_json(events: Iterable[Event]) -> list[list[Any]]:
-    """Events as the journal keeps them: consecutive texts become `["Texts", [text, …]]`, since a
-    separate event is larger than its text."""
+    """Events as the journal stores them: consecutive texts become `["Texts", [text, …]]`, because a separate
+    event is larger than its text."""
     values: list[list[Any]] = []
     texts: list[str] | None = None
     for event in events:
@@ -196,7 +196,7 @@ def list_to_json(events: Iterable[Event]) -> list[list[Any]]:
 
 
 def list_from_json(values: Iterable[list[Any]]) -> Iterator[Event | None]:
-    """The inverse of :func:`list_to_json`: None for each event that only a later version knows."""
+    """The inverse of :func:`list_to_json`: None for each event kind of a later version."""
     for value in values:
         if value[0] == "Texts":
             yield from map(TextDelta, value[1])
@@ -205,10 +205,8 @@ def list_from_json(values: Iterable[list[Any]]) -> Iterator[Event | None]:
 
 
 def from_json(value: list[Any]) -> Event | None:
-    """The inverse of :func:`to_json`. Ignores events (None) and members that only a later version knows.
-
-    Raises KeyError or TypeError for anything else.
-    """
+    """The inverse of :func:`to_json`. Ignores events (None) and members of later versions. Raises KeyError or
+    TypeError for anything else."""
     kind, members = value
     if kind not in _KINDS:
         return None
@@ -264,27 +262,27 @@ class RunResult:
 
     @property
     def context(self) -> ContextReady | None:
-        """Of the first message."""
+        """That of the first message."""
         return self.messages[0].context if self.messages else None
 
     @property
     def done(self) -> MessageDone | None:
-        """Of the last message."""
+        """That of the last message."""
         return self.messages[-1].done if self.messages else None
 
     @property
     def sources(self) -> "list[SourceView]":
-        """Of all messages."""
+        """Those of all messages."""
         return [source for message in self.messages if message.context for source in message.context.sources]
 
     @property
     def text(self) -> str:
-        """Of all messages, one after the other."""
+        """The texts of all messages in order."""
         return "\n\n".join(message.text for message in self.messages if message.text)
 
     @property
     def verification(self) -> tuple[Statement, ...]:
-        """Of :attr:`text`."""
+        """Statements with positions in :attr:`text`."""
         found: list[Statement] = []
         before = 0
         for message in self.messages:
@@ -305,7 +303,7 @@ class RunResult:
         return events
 
     def text_of(self, message_id: str) -> str:
-        """Of one message, also while it is being written."""
+        """The text of one message, also while it is being written."""
         if self.messages and self.messages[-1].message_id == message_id and self._parts:
             return "".join(self._parts)
         return next((message.text for message in self.messages if message.message_id == message_id), "")

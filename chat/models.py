@@ -1,4 +1,4 @@
-"""Runs and their journal; agents, allowances, verified answers, the proof of the site, and figures of use."""
+"""Runs and their journal; agents, allowances, verified answers, proof questions, and usage figures."""
 
 import uuid
 from typing import ClassVar
@@ -21,7 +21,7 @@ from .site_texts.models import SiteTexts, StartingQuestion  # noqa: F401 (tables
 
 class AgentQuerySet(models.QuerySet["Agent"]):
     def team(self) -> "AgentQuerySet":
-        """The agents that answer, in their order."""
+        """The active agents, in order."""
         return self.filter(active=True)
 
 
@@ -70,7 +70,7 @@ class Run(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False
-    )  # the index on owner and time serves it
+    )  # index on owner and time
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="runs")
     question = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="+")
     answer = models.OneToOneField(Message, on_delete=models.CASCADE, related_name="run")
@@ -130,7 +130,7 @@ class Lease(models.Model):
 
 
 class JournalEntry(models.Model):
-    """The events (chat.events.list_to_json) that one flush wrote for one run, numbered from `first`.
+    """Events (chat.events.list_to_json) that one flush wrote for one run, numbered from `first`.
 
     Written several times a second for each run, so it has one index and no surrogate key.
     """
@@ -146,7 +146,7 @@ class JournalEntry(models.Model):
 
 
 class MessageAllowance(models.Model):
-    """How many messages somebody may send each day. Managed in the admin; see chat.limits."""
+    """How many messages a person or group may send each day. Managed in the admin; see chat.limits."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+",
@@ -187,7 +187,7 @@ DAYS = [MinValueValidator(1), MaxValueValidator(36_500)]
 
 
 class Retention(models.Model):
-    """For how many days things of people are kept. Managed in the admin; see chat.retention."""
+    """For how many days data is kept. Managed in the admin; see chat.retention."""
 
     group = models.OneToOneField(
         Group, null=True, blank=True, on_delete=models.PROTECT, related_name="+",
@@ -223,7 +223,7 @@ class Retention(models.Model):
 
 
 class Usage(models.Model):
-    """The messages that a person has sent today. The row is locked while a question is stored."""
+    """A person's number of messages today. The row is locked while a question is stored."""
 
     owner = models.OneToOneField(
         settings.AUTH_USER_MODEL, primary_key=True, on_delete=models.CASCADE, related_name="+"
@@ -237,7 +237,7 @@ class Usage(models.Model):
 
 class VerifiedAnswerQuerySet(models.QuerySet["VerifiedAnswer"]):
     def managed_by(self, user_id: int) -> "VerifiedAnswerQuerySet":
-        """Those that rest on nothing that this person may not read; theirs, where a source was deleted."""
+        """Those whose sources this person may all read; their own also with a deleted source."""
         closed = VerifiedCitation.objects.exclude(
             document__access_list__in=AccessEntry.lists_of(user_id)
         ).filter(answer=models.OuterRef("pk"))
@@ -248,10 +248,10 @@ class VerifiedAnswerQuerySet(models.QuerySet["VerifiedAnswer"]):
 
 
 class VerifiedAnswer(models.Model):
-    """An answer that a person wrote and vouches for, given to questions that mean one of its own.
+    """A person's verified answer, given to questions that match one of its own.
 
-    Who may read all documents that it cites gets it, and nobody else; `sql/verified_answers.sql` says when it
-    speaks. Managed in the admin.
+    Only readers of all documents that it cites get it; `sql/verified_answers.sql` defines when it is active.
+    Managed in the admin.
     """
 
     text = models.TextField(
@@ -307,12 +307,12 @@ class VerifiedAnswer(models.Model):
 
     @property
     def signature(self) -> str:
-        """Who verified it, in words for readers."""
+        """Who verified it, for readers."""
         return self.team or (self.owner.display_name() if self.owner else "")
 
 
 class VerifiedQuestion(models.Model):
-    """A question that a verified answer answers, as people may ask it."""
+    """A question that a verified answer answers, in a possible wording."""
 
     MAX_CHARACTERS: ClassVar = 300
 
@@ -329,7 +329,7 @@ class VerifiedQuestion(models.Model):
 
 
 class VerifiedCitation(models.Model):
-    """A source of a verified answer: the passage with these words, as it reads in this file."""
+    """A source of a verified answer: the passage with these words in this version of the file."""
 
     answer = models.ForeignKey(VerifiedAnswer, on_delete=models.CASCADE, related_name="citations")
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+")
@@ -350,7 +350,7 @@ class VerifiedCitation(models.Model):
 
 
 class DismissedQuestion(models.Model):
-    """A wording that was taken from the list of what was asked in vain; no text of it is kept."""
+    """A wording removed from the list of unanswered questions, without its text."""
 
     digest = models.CharField(max_length=64, primary_key=True, help_text="Keyed, of its bare words.")
     reason = models.CharField(max_length=300)
@@ -365,14 +365,15 @@ class DismissedQuestion(models.Model):
 
 class ProofQuestionQuerySet(models.QuerySet["ProofQuestion"]):
     def managed_by(self, user_id: int) -> "ProofQuestionQuerySet":
-        """Those that want nothing, or what this person may read; theirs, where the document was deleted."""
+        """Questions without a document, or with one that this person may read; their own also with a deleted
+        one."""
         readable = Q(document__access_list__in=AccessEntry.lists_of(user_id))
         gone = Q(document=None, added_by=user_id)
         return self.filter(Q(wants_nothing=True) | readable | gone)
 
 
 class ProofQuestion(models.Model):
-    """A question with the document that should be found, or nothing. Managed in the admin; see chat.proof."""
+    """A question with the document that it should find, or none. Managed in the admin; see chat.proof."""
 
     class Origin(models.TextChoices):
         HAND = "hand", gettext_lazy("by hand")
@@ -438,7 +439,7 @@ class ProofQuestion(models.Model):
 
 
 class ProofRun(models.Model):
-    """All questions of the proof asked once, with the rights of a group or of the person who started it."""
+    """One run of all proof questions, with the rights of a group or of the person who started it."""
 
     class State(models.TextChoices):
         WAITING = "waiting", gettext_lazy("waiting")
@@ -478,7 +479,7 @@ class ProofRun(models.Model):
 
 
 class ProofResult(models.Model):
-    """What came of one question in one run; goes with the question, by which it is decided who may see it."""
+    """The result of one question in one run; deleted with the question, which determines who may see it."""
 
     class Outcome(models.TextChoices):
         WAITING = "", "not asked yet"
@@ -508,7 +509,8 @@ class ProofResult(models.Model):
 
     @property
     def is_right(self) -> bool:
-        """Whether what was wanted is among the first five; for nothing, whether the site claims no answer."""
+        """Whether the expected document is among the first five; without one, whether the site claims no
+        answer."""
         return (
             self.outcome in (self.Outcome.NOTHING, self.Outcome.UNSURE)
             if self.wants_nothing
@@ -517,9 +519,9 @@ class ProofResult(models.Model):
 
 
 class DayFigures(models.Model):
-    """How the site was used on one day, by everyone or by the members of a group; see chat.overview.
+    """Usage figures of one day, of everyone or of a group's members; see chat.overview.
 
-    Numbers alone: they stay when a conversation is deleted or a person is erased.
+    Only numbers, which remain when a conversation is deleted or a person is erased.
     """
 
     day = models.DateField(help_text="On which the questions were asked, in the site's time zone.")
@@ -553,7 +555,7 @@ class DayFigures(models.Model):
 
 
 class Asker(models.Model):
-    """Who asked on a day, so that people are counted once in a period. Goes with the account."""
+    """A person who asked on a day, so that people are counted once in a period. Deleted with the account."""
 
     day = models.DateField()
     person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
@@ -583,7 +585,7 @@ class DocumentUse(models.Model):
 
 
 class CountedUntil(models.Model):
-    """Up to which end of a run the figures are counted: one row, locked while they are."""
+    """The end of the last counted run: one row, locked during counting."""
 
     finished_at = models.DateTimeField(help_text="Runs that ended later are not counted yet.")
     counted_at = models.DateTimeField(help_text="When the worker last looked.")

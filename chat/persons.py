@@ -1,4 +1,4 @@
-"""Everything that the site has of one person: exporting it, and erasing it."""
+"""All data of one person: export and erasure."""
 
 import json
 import os
@@ -46,7 +46,7 @@ from ingestion.storage import files
 STOP_SECONDS = 30
 POLL_SECONDS = 0.2
 ON_HOLD = "Your account is under a legal hold: nothing of it can be deleted. Ask an administrator."
-FORMER = "a former colleague"  # signs answers that were given in the name of an erased person
+FORMER = "a former colleague"  # name on verified answers of an erased person
 
 ANONYMOUS = """
 WITH nameless AS (
@@ -68,17 +68,17 @@ WHERE verified ->> 'by' = %s
 
 
 class ErasureRefused(Exception):
-    """Why a person cannot be erased now, in words for people."""
+    """Why a person cannot be erased now, as a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataCounts:
-    """How much the site has of a person."""
+    """How much data the site has of a person."""
 
     conversations: int
     messages: int
     documents: int
-    documents_of_others: int  # of these: those that others read
+    documents_of_others: int  # those of them that others can read
     verified_answers: int
     proof_questions: int
     api_keys: int
@@ -89,7 +89,7 @@ class DataCounts:
             return self.words()
 
     def words(self) -> str:
-        """What there is, and nothing of what there is not."""
+        """The non-zero counts in words."""
         count = self.conversations
         conversations = ngettext("%(count)s conversation", "%(count)s conversations", count)
         with_messages = ngettext(" with %(count)s message", " with %(count)s messages", self.messages)
@@ -130,11 +130,11 @@ def count_data(person: User) -> DataCounts:
 def erase(
     person: User, *, actor: User | None, documents_to: User | None = None, delete_documents: bool = False
 ) -> DataCounts:
-    """Delete the person and all that is theirs; the audit log keeps their number. Returns what they had.
+    """Delete the person with their data; the audit log keeps their number. Returns the deleted counts.
 
-    Documents that only they could read are deleted. Those that others read, their verified answers and the
-    questions that they added to the proof go to `documents_to` or with `delete_documents` are deleted too.
-    Raises ErasureRefused before anything is deleted.
+    Documents that only they could read are deleted. Those that others read, their verified answers and their
+    proof questions go to `documents_to`, or are deleted with `delete_documents`. Raises ErasureRefused before
+    anything is deleted.
     """
     had = count_data(person)
     _check(person, had, documents_to, delete_documents)
@@ -148,7 +148,7 @@ def erase(
             ProofQuestion.objects.filter(added_by=person).update(added_by=documents_to)
         _delete_documents(person)
         with transaction.atomic():
-            # Locked, so that a hold that is set meanwhile either counts or finds nobody.
+            # Locked, so that a legal hold set meanwhile is either respected or finds no account.
             locked = User.objects.select_for_update().filter(pk=person.pk).first()
             if locked is None or locked.legal_hold:
                 raise ErasureRefused("Meanwhile this account was put under a legal hold, or erased.")
@@ -167,7 +167,8 @@ def erase(
 
 
 def delete_own(person: User, *, documents: bool) -> None:
-    """Delete a person's conversations and projects for good, on demand also documents only they can read.
+    """Delete a person's conversations and projects permanently, optionally with documents that only they can
+    read.
 
     Raises ErasureRefused before anything is deleted.
     """
@@ -191,7 +192,7 @@ def delete_own(person: User, *, documents: bool) -> None:
 
 
 def erase_returned() -> list[str]:
-    """Erase again whom a backup from before their erasure has brought back. What was done, in words."""
+    """Erase people again who returned with an older backup. Returns what was done, in words."""
     said = []
     for erased, person in returned():
         active = User.objects.filter(is_active=True)
@@ -222,7 +223,7 @@ def _check(person: User, had: DataCounts, documents_to: User | None, delete_docu
 
 
 def _close_account(person: User) -> None:
-    """Refuse the person from now on and wait until their answers have ended."""
+    """Disable the account and wait until the person's answers have ended."""
     User.objects.filter(pk=person.pk).update(is_active=False)
     end_sessions(person.pk)
     ApiKey.objects.owned_by_user(person.pk).revoke()
@@ -230,7 +231,7 @@ def _close_account(person: User) -> None:
 
 
 def _stop_answers(person: User, done: str = "") -> None:
-    """Stop all that is being written for the person, and wait for its end. Raises ErasureRefused."""
+    """Stop all running answers of the person and wait for their end. Raises ErasureRefused."""
     running = Run.objects.unfinished().filter(owner=person)
     with transaction.atomic():
         running.update(stop_requested=True)
@@ -256,7 +257,7 @@ def _delete_documents(person: User) -> None:
 
 
 def _delete_conversations(person: User) -> None:
-    """Delete rows table by table, for Django would load each message to see what depends on it."""
+    """Delete rows table by table, because Django would load each message to collect dependent rows."""
     theirs = Q(conversation__owner=person)
     runs = Run.objects.filter(Q(owner=person) | theirs).values("pk")
     JournalEntry.objects.filter(run__in=runs).delete()
@@ -297,14 +298,14 @@ def _delete_rows(person: User) -> None:
 
 
 def _forget_in_admin_log(model: type[models.Model], identifiers: Any) -> None:
-    """Leave no name, title or words of these rows in Django's own log of the admin."""
+    """Remove the names, titles and content of these rows from Django's admin log."""
     LogEntry.objects.filter(
         content_type=ContentType.objects.get_for_model(model), object_id__in=[str(pk) for pk in identifiers]
     ).update(object_repr="erased", change_message="")
 
 
 def _forget_names(person: User) -> None:
-    """Replace the name in the audit log, and under answers that were given in it."""
+    """Replace the name in the audit log and on answers verified in that name."""
     names = [re.escape(name) for name in {person.username, person.get_full_name()} if name]
     values: dict[str, int | str] = {
         "id": person.pk,
@@ -320,12 +321,12 @@ def _forget_names(person: User) -> None:
 
 
 def export(person: User, path: Path, *, actor: User | None) -> None:
-    """Write all that the person has to a new zip file that only its owner may read.
+    """Write all data of the person to a new zip file that only its owner may read.
 
-    That of the command has all entries of the audit log about them. That of the person or of staff (`actor`)
-    has only what they did themselves, since it may be handed to them: what others did is theirs to learn by
-    the rules of the site. Staff give a reason first (`looks.begin_export`): the entry of their export.
-    Raises FileExistsError. A file that could not be finished is removed.
+    The command's export has all audit entries about the person. An export by the person or by staff (`actor`)
+    has only entries of what they did themselves, because it may be handed to them: the site has its own rules
+    for disclosing acts of others. Staff give a reason first (`looks.begin_export`). Raises FileExistsError.
+    An incomplete file is removed.
     """
     about = Q(actor_id=person.pk)
     if actor is None:
@@ -429,7 +430,7 @@ def _verified_answer(answer: VerifiedAnswer) -> dict[str, Any]:
 
 
 def _export_conversations(person: User, archive: ZipFile) -> None:
-    """Each as JSON and as Markdown, also deleted ones that are still kept."""
+    """Each as JSON and as Markdown, including deleted ones that can be restored."""
     principal = Principal(person.pk, "command")
     conversations = Conversation.objects.filter(owner=person).order_by("created_at", "pk")
     for number, conversation in enumerate(conversations, start=1):

@@ -1,6 +1,6 @@
-"""Exporting all that a person has, and erasing a person, in the admin.
+"""Exports and erases people in the admin.
 
-Django's own deletion refuses there: a conversation would go too, and that is nobody's to delete in the admin.
+Django's own deletion is refused: it would delete conversations, which nobody may do in the admin.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ from .persons import ErasureRefused, count_data, erase
 
 
 class ErasingForm(forms.Form):
-    """The decision on what others use, and the confirmation."""
+    """What happens to shared documents, and a confirmation."""
 
     documents = forms.ChoiceField(
         label=gettext_lazy("Documents that others read, verified answers and proof questions"),
@@ -58,7 +58,7 @@ class ErasingForm(forms.Form):
 
 
 class ExportForm(forms.Form):
-    """Why somebody takes all that another has."""
+    """The reason for exporting another person's data."""
 
     reason = forms.CharField(
         label=gettext_lazy("Reason"),
@@ -74,16 +74,16 @@ admin.site.unregister(User)
 
 @admin.register(User)
 class PersonAdmin(UserAdmin):
-    """People, of whom deletion erases all that is theirs."""
+    """Accounts, whose deletion erases all data of the person."""
 
     def get_actions(self, request: HttpRequest) -> Any:
-        """Without deletion of several: each person is confirmed on a page that says what will go."""
+        """Without bulk deletion: each person is confirmed on a page that lists what is deleted."""
         actions = super().get_actions(request)
         actions.pop("delete_selected", None)
         return actions
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
-        """Who switches an account off is led to the documents that somebody else should have from now on."""
+        """After disabling an account, link to documents that may need a new owner."""
         super().save_model(request, obj, form, change)
         owned = Document.objects.filter(owner=obj).count()
         if change and "is_active" in form.changed_data and not obj.is_active and owned:

@@ -1,4 +1,4 @@
-"""The words of a passage that are nearest to a question, for a passage that no answer cites."""
+"""The part of a passage that best matches a question, for a passage that no answer cites."""
 
 import re
 from collections.abc import Iterator

@@ -20,7 +20,7 @@ _SCOPE = re.compile(
 
 
 def is_scope(text: str) -> bool:
-    """Whether this is written as a scope (see ingestion.search.scopes); it may name nothing that exists."""
+    """Whether the text has the syntax of a scope (see ingestion.search.scopes); it need not exist."""
     return len(text) <= SCOPE_CHARACTERS and _SCOPE.fullmatch(text) is not None
 
 
@@ -34,7 +34,7 @@ class Options:
     followups: bool = True
     include_category: str = ""
     exclude_category: str = ""
-    scope: str = ""  # the part of the documents that is searched; empty is that of the conversation
+    scope: str = ""  # the searched part of the documents; empty means the conversation's scope
     minimum_score: float = 0.0  # of a passage, 0 to 1
     to_person: bool = False  # only documents that the caller owns or that name them
     to_groups: bool = False  # only documents shared with one of their groups; both: either
@@ -80,7 +80,7 @@ class Generation:
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()  # the answer ends before the first of them
     json: JsonFormat | None = None
-    # Hints: a model that refuses one answers without it.
+    # Hints: if a model refuses one, the site asks without it.
     top_p: float | None = None
     presence_penalty: float | None = None
     frequency_penalty: float | None = None
@@ -98,7 +98,7 @@ class RunRequest:
     earlier: tuple[EarlierMessage, ...] = ()
     alone: bool = False  # the model gets no earlier messages
     team: bool = False  # a new conversation is answered by the team of agents
-    project_id: UUID | None = None  # that a new conversation is opened in
+    project_id: UUID | None = None  # the project of a new conversation
     listed: bool = True  # False: the caller stores the conversation, and the site lists it nowhere
     options: Options = field(default_factory=Options)
     images: tuple[ImageInput, ...] = ()  # given to the model, not stored
@@ -109,9 +109,9 @@ class RunRequest:
     echo: Mapping[str, Any] = field(
         default_factory=dict
     )  # JSON stored with the run, for the protocol's own use
-    instead_of: int | None = None  # position of a question that this one is asked instead of, in a new branch
-    continues: str = ""  # id of an answer that was cut short, and that this one goes on from
-    seen: int | None = None  # position of the last answer that the asker saw: the question is of its branch
+    instead_of: int | None = None  # position of the question that this one replaces in a new branch
+    continues: str = ""  # id of the truncated answer that this one continues
+    seen: int | None = None  # position of the last answer that the asker saw, which determines the branch
 
 
 class InvalidRequest(Exception):

@@ -1,6 +1,7 @@
-"""How long conversations, feedback and files are kept: rules by group, applied each night by the worker.
+"""Retention of conversations, feedback and files: rules by group, applied each night by the worker.
 
-Nothing of a person under a legal hold goes. Conversations are hidden first and purged as deleted ones are.
+Data of a person under a legal hold is kept. Conversations are first hidden and later purged like deleted
+ones.
 """
 
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ from .models import Retention
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """How much is older than its rule allows."""
+    """How much data is older than its rule allows."""
 
     conversations: int
     feedback: int
@@ -33,7 +34,7 @@ class Due:
 
 
 def apply(*, dry_run: bool = False) -> Due:
-    """Delete what is due, with one entry in the audit log; `dry_run` only counts it."""
+    """Delete expired data, with one audit entry; `dry_run` only counts it."""
     with reading_everything():
         conversations = feedback = files = 0
         for days, people in _people("conversations"):
@@ -61,7 +62,8 @@ def apply(*, dry_run: bool = False) -> Due:
 
 
 def _people(kind: str) -> Iterator[tuple[int, QuerySet[User]]]:
-    """(days, people) of each rule: in several groups the longest holds, in none the rule for all others."""
+    """(days, people) of each rule: of several groups the longest applies, without a group the general
+    rule."""
     rules = dict(Retention.objects.exclude(group=None).values_list("group", kind))
     free = User.objects.filter(legal_hold="")
     for days in sorted({each for each in rules.values() if each is not None}):
@@ -74,9 +76,9 @@ def _people(kind: str) -> Iterator[tuple[int, QuerySet[User]]]:
 
 
 def _unshared() -> QuerySet[Document]:
-    """Uploads that nobody but their owner can read.
+    """Uploads that only their owner can read.
 
-    Synchronised folders and programs decide on their own files, and would add them again.
+    Synchronised folders and programs manage their own files, and would add them again.
     """
     others = AccessEntry.objects.filter(access_list=OuterRef("access_list")).exclude(user=OuterRef("owner"))
     return Document.objects.filter(~Exists(others), source_file=None, external_ids=None)

@@ -21,7 +21,7 @@ class SourceView:
     """A passage given to the model, as a reader may see it."""
 
     rank: int  # from 1, best first
-    label: str  # handbook.pdf#page=3: what an answer cites
+    label: str  # handbook.pdf#page=3: as answers cite it
     sourcefile: str
     title: str
     heading: str
@@ -31,21 +31,22 @@ class SourceView:
     score: float  # 0 to 1
     found_by: str  # words, meaning, both or person (of a verified answer)
     passage_id: int
-    document_id: str  # the public one
-    ranker_score: float | None = None  # 0 to 4, where a ranker ran
+    document_id: str  # the public id
+    ranker_score: float | None = None  # 0 to 4, if a ranker ran
     captions: tuple[Caption, ...] = ()
     given: Given = "text"  # what the model gets: the text, the image of the page, or both
 
     @property
     def model_text(self) -> str:
-        """The text given to the model: the captions if there are any, else the content."""
+        """The text for the model: the captions if there are any, else the content."""
         return " ".join(caption.text for caption in self.captions) or self.content
 
     @property
     def address(self) -> str:
-        """Where it is below the site's address.
+        """The path of the document.
 
-        By its id: another document of the same name changes nothing. The name is there for people.
+        It contains the id, so that another document of the same name does not affect it; the name is for
+        people.
         """
         name = self.sourcefile.rpartition("/")[2]
         page = f"#page={self.page}" if self.page else ""
@@ -61,12 +62,12 @@ class PageImage:
 
 
 def captions_from_json(values: Iterable[Mapping[str, Any]]) -> tuple[Caption, ...]:
-    """Captions from what `asdict` made of them."""
+    """The inverse of `asdict` for captions."""
     return tuple(
         Caption(value["text"], tuple((start, end) for start, end in value["marks"])) for value in values
     )
 
 
 def source_from_json(members: Mapping[str, Any]) -> SourceView:
-    """A source from what `asdict` made of it."""
+    """The inverse of `asdict` for a source."""
     return SourceView(**{**members, "captions": captions_from_json(members.get("captions", ()))})

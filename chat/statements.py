@@ -1,4 +1,4 @@
-"""What verification says of an answer, for all who pass it on. Places are characters of the answer's text."""
+"""The results of verifying an answer. Positions are in characters of the answer's text."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -6,50 +6,50 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, Literal
 
-Edit = tuple[int, int, int]  # start and end of what was replaced, and the length of what took its place
+Edit = tuple[int, int, int]  # start and end of the replaced text, and the length of its replacement
 Verdict = Literal["quoted", "supported", "not_found", "uncited"]
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """One citation of a statement: `[label]` at start:end, and the passage that holds its words.
+    """One citation of a statement: `[label]` at start:end, and the passage that supports it.
 
-    `marks` are start and end of these words in the content of the source with that rank.
+    `marks` are start and end of the supporting words in the content of the source with that rank.
     """
 
     start: int
     end: int
     label: str
     verdict: Verdict
-    rank: int = 0  # of the source to open; 0 where nothing was compared
+    rank: int = 0  # of the source to open; 0 if nothing was compared
     marks: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement at start:end of the text, with the labels that it cites and a proof of each citation."""
+    """A statement at start:end of the text, with the labels that it cites and a proof for each citation."""
 
     start: int
     end: int
     citations: tuple[str, ...]
     verdict: Verdict
     proofs: tuple[Proof, ...] = ()
-    doubtful: bool = False  # not found only because its words differ; never stored
+    doubtful: bool = False  # not found only because the words differ; never stored
 
     def moved(self, by: int) -> "Statement":
-        """The same in a text that has so many more characters before it."""
+        """The same in a text with that many more characters before it."""
         return self.placed(lambda place: place + by)
 
     def placed(self, place: Callable[[int], int]) -> "Statement":
-        """The same in another text, in which each place of this one is at `place` of it."""
+        """The same in another text, with positions mapped by `place`."""
         proofs = tuple(
             replace(proof, start=place(proof.start), end=place(proof.end)) for proof in self.proofs
         )
         return replace(self, start=place(self.start), end=place(self.end), proofs=proofs)
 
     def without(self, labels: Collection[str]) -> "Statement":
-        """The same for a reader who may not know these sources."""
+        """The same for a reader who must not learn of these sources."""
         if not any(label in labels for label in self.citations):
             return self
         cited = tuple(label for label in self.citations if label not in labels)
@@ -58,7 +58,7 @@ class Statement:
 
 
 def to_rows(statements: Iterable[Statement]) -> list[Json]:
-    """As they are stored with a message, and in the journal."""
+    """Rows for the message and the journal."""
     return [
         {
             "start": each.start,
@@ -106,7 +106,7 @@ def from_rows(rows: Iterable[Mapping[str, Any]]) -> tuple[Statement, ...]:
 
 
 def to_api(statements: Sequence[Statement]) -> list[Json]:
-    """As the APIs send them."""
+    """Members for the APIs."""
     return [
         {"start": each.start, "end": each.end, "citations": list(each.citations), "verdict": each.verdict}
         for each in statements
@@ -114,9 +114,9 @@ def to_api(statements: Sequence[Statement]) -> list[Json]:
 
 
 def after_edits(edits: Sequence[Edit]) -> Callable[[int], int]:
-    """Where each place of a text is after edits that are in order and do not overlap.
+    """A function that maps positions of a text to those after ordered, non-overlapping edits.
 
-    A place within what was replaced is at its end.
+    Positions within replaced text map to its end.
     """
     starts = [start for start, _, _ in edits]
     grown = [0, *accumulate(length - (end - start) for start, end, length in edits)]
@@ -135,7 +135,7 @@ def after_edits(edits: Sequence[Edit]) -> Callable[[int], int]:
 
 
 def marks_by_rank(statements: Iterable[Statement]) -> dict[int, list[tuple[int, int]]]:
-    """Rank of each source that holds words of a statement → their places, in order and without overlap."""
+    """By rank of each supporting source, the marked ranges in order and without overlap."""
     found: dict[int, set[tuple[int, int]]] = {}
     for proof in (proof for each in statements for proof in each.proofs):
         if proof.marks:

@@ -1,4 +1,4 @@
-"""The jobs of the worker that concern answers and the audit log."""
+"""Jobs of the worker for answers and the audit log."""
 
 from django.conf import settings
 from procrastinate import RetryStrategy
@@ -15,14 +15,14 @@ from .proof import running
 @app.periodic(cron="*/5 * * * *")
 @app.task(name="chat.count_ended_runs", queue=side_jobs.QUEUE, queueing_lock="count-ended-runs")
 def count_runs(timestamp: int) -> None:
-    """Bring the figures of the admin's first page up to date."""
+    """Update the usage figures of the admin's overview."""
     count_ended_runs()
 
 
 @app.periodic(cron="* * * * *")
 @app.task(name="chat.seal_audit_log", queue=side_jobs.QUEUE, queueing_lock="seal-audit-log")
 def seal_audit_log(timestamp: int) -> None:
-    """Chain the new entries of the audit log, and send them where an operator wants them."""
+    """Seal new entries of the audit log, and send them to the configured server."""
     chain.seal_new()
     streaming.deliver()
 
@@ -30,7 +30,7 @@ def seal_audit_log(timestamp: int) -> None:
 @app.periodic(cron="41 2 * * *")
 @app.task(name="chat.trim_audit_log", queue=side_jobs.QUEUE, queueing_lock="trim-audit-log")
 def trim_audit_log(timestamp: int) -> None:
-    """Remove the entries whose time is over, if they have one."""
+    """Remove expired entries, if the operator has set a limit."""
     if settings.AUDIT_DAYS:
         chain.seal_new()
         chain.trim(settings.AUDIT_DAYS)
@@ -39,18 +39,18 @@ def trim_audit_log(timestamp: int) -> None:
 @app.periodic(cron="17 3 * * *")
 @app.task(name="chat.apply_retention", queue=side_jobs.QUEUE, queueing_lock="apply-retention")
 def apply_retention(timestamp: int) -> None:
-    """Delete what is older than the rules of the admin allow."""
+    """Apply the retention rules of the admin."""
     retention.apply()
 
 
 @app.task(name=running.TASK, queue=side_jobs.QUEUE, retry=RetryStrategy(max_attempts=5, exponential_wait=3))
 def prove(run_id: int) -> None:
-    """Ask the next questions of a run of the proof."""
+    """Ask the next questions of a proof run."""
     running.continue_run(run_id)
 
 
 @app.periodic(cron="*/5 * * * *")
 @app.task(name="chat.queue_lost_proofs", queue=side_jobs.QUEUE, queueing_lock="queue-lost-proofs")
 def queue_lost_proofs(timestamp: int) -> None:
-    """Go on with a run of the proof that a fault of the database has interrupted."""
+    """Continue a proof run that was interrupted by a database fault."""
     running.queue_lost()

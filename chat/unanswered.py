@@ -1,7 +1,7 @@
-"""What was asked in vain, grouped by likeness, and what of it a content manager may see.
+"""Unanswered questions, grouped by similarity, as far as a content manager may see them.
 
-A wording is shown where at least three people used it or its asker agreed, and never where the conversation
-rests on something that the manager may not read. Everything else is only counted.
+A wording is shown if at least three people used it or its asker agreed, and never if the conversation has
+sources that the manager may not read. All others are only counted.
 """
 
 from collections import Counter
@@ -25,9 +25,10 @@ from ingestion.search.tokens import plain_words
 
 SQL = Path(__file__).parent / "sql"
 LISTED_FOR = timedelta(days=30)
-MAX_ASKED = 5_000  # newest questions that are grouped, and as many that may have been asked again
-MIN_PEOPLE = 3  # who asked before anything is shown of it
-LIKE = 0.6  # of the words of both, that questions of a group share
+# newest unanswered questions that are grouped, and newest questions that may be repetitions
+MAX_ASKED = 5_000
+MIN_PEOPLE = 3  # who asked, before anything is shown
+LIKE = 0.6  # share of common words for questions of a group
 COMPARED = 100  # other wordings that a question is compared with
 REASONS = {
     "refused": "nothing found",
@@ -39,14 +40,14 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question that was asked in vain."""
+    """A question without a satisfactory answer."""
 
     text: str
     person: int
     at: datetime
     reasons: frozenset[str]  # of REASONS
-    shared: bool  # who asked agreed that content managers read it
-    closed: bool  # it may tell of what the manager may not read
+    shared: bool  # the asker agreed that content managers may read it
+    closed: bool  # it may reveal content that the manager may not read
 
     @property
     def digest(self) -> str:
@@ -55,7 +56,7 @@ class Asked:
 
 @dataclass(slots=True)
 class Group:
-    """Questions that are alike."""
+    """Similar questions."""
 
     asked: list[Asked] = field(default_factory=list)
 
@@ -73,18 +74,18 @@ class Group:
 
     @property
     def key(self) -> str:
-        """Names the group in a form; a wording cannot be guessed from it."""
+        """Identifies the group in a form, without revealing a wording."""
         return min(each.digest for each in self.asked)
 
     @property
     def reasons(self) -> list[tuple[str, int]]:
-        """Words for each reason, and how often it was."""
+        """The description of each reason with its count."""
         counted = Counter(reason for each in self.asked for reason in each.reasons)
         return [(words, counted[reason]) for reason, words in REASONS.items() if counted[reason]]
 
     @property
     def wordings(self) -> list[str]:
-        """Those that may be shown, the most frequent first."""
+        """The wordings that may be shown, most frequent first."""
         used: dict[str, list[Asked]] = {}
         for each in self.asked:
             if not each.closed:
@@ -104,13 +105,13 @@ class Group:
 
     @property
     def usual_words(self) -> list[str]:
-        """Those of them that at least half of the people used: what the group is about."""
+        """Those that at least half of the people used: the subject of the group."""
         users, enough = self._users, max(MIN_PEOPLE, self.people / 2)
         return sorted(word for word, people in users.items() if len(people) >= enough)
 
     @property
     def _users(self) -> dict[str, set[int]]:
-        """Who used each content word."""
+        """The people who used each content word."""
         users: dict[str, set[int]] = {}
         for each in self.asked:
             if not each.closed:
@@ -125,9 +126,9 @@ class Group:
 
 @dataclass(frozen=True)
 class Unanswered:
-    """All groups that may be shown, the most frequent first, and how many other questions there are.
+    """The groups that may be shown, most frequent first, and the number of other questions.
 
-    `since` is set where more were asked in vain than are grouped: the oldest of these.
+    `since` is the time of the oldest grouped question if there are more than are grouped.
     """
 
     groups: Sequence[Group]
@@ -139,13 +140,13 @@ class Unanswered:
         return {group.key: group for group in self.groups}
 
     def group_of(self, key: str) -> Group | None:
-        """The group that had this key: it has another one when new questions have joined it."""
+        """The group with this key, which changes when new questions join the group."""
         found = self.by_key.get(key)
         return found or next((g for g in self.groups if any(each.digest == key for each in g.asked)), None)
 
 
 def unanswered(principal: Principal) -> Unanswered:
-    """What was asked in vain, as far as `principal` may see it."""
+    """Unanswered questions as far as `principal` may see them."""
     asked, since = _asked(principal)
     groups = grouped(_without_dismissed(asked))
     shown = sorted(
@@ -157,7 +158,7 @@ def unanswered(principal: Principal) -> Unanswered:
 
 
 def digest_of(text: str) -> str:
-    """Keyed, so that nobody learns by guessing whether a question was asked."""
+    """Keyed, so that nobody can guess whether a question was asked."""
     return salted_hmac("chat.unanswered", plain_words(text), algorithm="sha256").hexdigest()
 
 
@@ -171,12 +172,12 @@ def alike(one: str, other: str) -> bool:
 
 
 def _signature(text: str) -> tuple[object, ...]:
-    """What questions of a group have in common: their numbers, and how often they deny."""
+    """What questions of a group must have in common: numbers and the number of negations."""
     return (read(text).negations, *sorted(word for word in content_words(text) if word.startswith("#")))
 
 
 def grouped(asked: Iterable[Asked]) -> list[Group]:
-    """Each question in the first group that has one like it, among the nearest."""
+    """Each question joins the first similar group among its nearest ones."""
     every = list(asked)
     frequency = Counter(word for each in every for word in content_words(each.text))
     groups: list[Group] = []
@@ -186,7 +187,7 @@ def grouped(asked: Iterable[Asked]) -> list[Group]:
         wording = plain_words(each.text)
         group = of_wording.get(wording)
         if group is None:
-            # Rare words first: those that nearly every question has lead to the rest of them.
+            # Rare words first, because frequent ones lead to almost all groups.
             words = sorted(content_words(each.text), key=lambda word: (frequency[word], word))
             keys = [(*_signature(each.text), word) for word in words]
             near = islice((pair for key in keys for pair in of_word.get(key, ())), COMPARED)
@@ -202,7 +203,7 @@ def grouped(asked: Iterable[Asked]) -> list[Group]:
 
 
 def dismiss(group: Group, person: int, reason: str) -> None:
-    """Take the questions of the group from the list until one of them is asked again."""
+    """Remove the group's questions from the list until one of them is asked again."""
     for digest in {each.digest for each in group.asked}:
         DismissedQuestion.objects.update_or_create(
             digest=digest,
@@ -211,7 +212,7 @@ def dismiss(group: Group, person: int, reason: str) -> None:
 
 
 def _asked(principal: Principal) -> tuple[list[Asked], datetime | None]:
-    """The newest that were asked in vain; and since when, if there are more."""
+    """The newest unanswered questions, and the time of the oldest if there are more."""
     parameters = {
         "since": timezone.now() - LISTED_FOR,
         "user_id": principal.user_id,

@@ -1,6 +1,7 @@
-"""Verified answers in the admin: writing them, which speak, why others are silent; what was asked in vain.
+"""Verified answers in the admin: edit them, see which are active and why others are not; unanswered
+questions.
 
-A manager sees only answers that rest on nothing that they may not read in the portal themselves.
+Managers see only answers whose sources they may all read in the portal.
 """
 
 import hashlib
@@ -39,16 +40,16 @@ from ingestion.search.tokens import plain_words
 from .models import VerifiedAnswer, VerifiedAnswerQuerySet, VerifiedCitation, VerifiedQuestion
 from .unanswered import LISTED_FOR, MIN_PEOPLE, Group, dismiss, unanswered
 
-REMIND = timedelta(days=14)  # before its last day, where no other day is set
-VALID = timedelta(days=365)  # of a new answer, unless its author says otherwise
-MAX_RECORDED = 100_000  # newest questions that a pattern is tried on
-MAX_TEXTS = 5_000  # different texts of these; comparing one takes a quarter of a millisecond
+REMIND = timedelta(days=14)  # before its last day, unless another day is set
+VALID = timedelta(days=365)  # of a new answer by default
+MAX_RECORDED = 100_000  # newest questions against which a pattern is tested
+MAX_TEXTS = 5_000  # distinct texts of these; comparing one takes a quarter of a millisecond
 RECORDED_FOR = timedelta(days=30)
 UNANSWERED = "chat.view_unanswered"
 GROUPS_SHOWN = 25  # on a page
-MAX_WORDINGS = 5  # that a new answer begins with
+MAX_WORDINGS = 5  # that a new answer starts with
 MAX_REASON = 300  # characters
-MAX_TRIED = 100  # questions in one try
+MAX_TRIED = 100  # questions in one test
 
 
 class QuestionInline(admin.TabularInline):  # type: ignore[type-arg]
@@ -66,7 +67,7 @@ class QuestionInline(admin.TabularInline):  # type: ignore[type-arg]
 
 
 class CitationForm(forms.ModelForm):  # type: ignore[type-arg]
-    """A document and a few of its words, by which the passage is found."""
+    """A document and some of its words, which identify the passage."""
 
     class Meta:
         model = VerifiedCitation
@@ -88,12 +89,12 @@ class CitationForm(forms.ModelForm):  # type: ignore[type-arg]
         return values
 
     def has_changed(self) -> bool:
-        """Saving an answer confirms its sources as they read now."""
+        """Saving an answer confirms the present text of its sources."""
         return super().has_changed() or bool(self.instance.pk)
 
 
 class CitationFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]
-    """Sources in the order of their numbers, at least one of them."""
+    """Sources in the order of their numbers, at least one."""
 
     def clean(self) -> None:
         super().clean()
@@ -123,7 +124,7 @@ class CitationInline(AutocompleteAdmin, admin.TabularInline):  # type: ignore[ty
 
 
 class TryForm(forms.Form):
-    """Questions of one's own, one a line."""
+    """The manager's own test questions, one per line."""
 
     questions = forms.CharField(
         widget=forms.Textarea(attrs={"rows": 6, "cols": 80}),
@@ -146,7 +147,7 @@ class TryForm(forms.Form):
 
 @admin.register(VerifiedAnswer)
 class VerifiedAnswerAdmin(ReturnsToUnanswered, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
-    has_tools = True  # links above its list beside that to add one
+    has_tools = True  # adds links above the list
     list_display = ["__str__", "state", "owner", "team", "valid_until", "changed_at"]
     list_filter = ["active", "valid_until"]
     list_select_related = ["owner"]
@@ -168,7 +169,7 @@ class VerifiedAnswerAdmin(ReturnsToUnanswered, AutocompleteAdmin, admin.ModelAdm
         return everything.managed_by(request.user.pk or 0)
 
     def formfield_for_dbfield(self, db_field: "Field[Any, Any]", request: HttpRequest, **kwargs: Any) -> Any:
-        """The owner is chosen here, and no sign beside the choice changes or deletes their account."""
+        """The owner is only selected here, without links to change or delete the account."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if db_field.name == "owner" and field:
             field.widget.can_add_related = field.widget.can_change_related = False
@@ -182,7 +183,7 @@ class VerifiedAnswerAdmin(ReturnsToUnanswered, AutocompleteAdmin, admin.ModelAdm
         return initial
 
     def get_formset_kwargs(self, request: HttpRequest, obj: Any, inline: Any, prefix: str) -> dict[str, Any]:
-        """Questions that the address names are written down already: what was asked in vain leads here."""
+        """Questions in the URL are filled in; the list of unanswered questions links here."""
         kwargs: dict[str, Any] = super().get_formset_kwargs(request, obj, inline, prefix)
         if isinstance(inline, QuestionInline) and obj.pk is None and request.method == "GET":
             kwargs["initial"] = [{"text": text} for text in asked_in(request)]
@@ -241,7 +242,7 @@ class VerifiedAnswerAdmin(ReturnsToUnanswered, AutocompleteAdmin, admin.ModelAdm
         ]
 
     def try_view(self, request: HttpRequest, answer_id: int) -> HttpResponse:
-        """Which questions would get this answer: recorded ones, and some that the manager types."""
+        """Which questions would get this answer: recorded ones, and those that the manager types."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         answer = get_object_or_404(self.get_queryset(request), pk=answer_id)
@@ -267,7 +268,7 @@ class VerifiedAnswerAdmin(ReturnsToUnanswered, AutocompleteAdmin, admin.ModelAdm
         return TemplateResponse(request, "admin/chat/verifiedanswer/try.html", context)
 
     def unanswered_view(self, request: HttpRequest) -> HttpResponse:
-        """What was asked in vain; each look and each dismissal is in the audit log."""
+        """Unanswered questions; each view and each dismissal is audited."""
         actor = request.user
         if not isinstance(actor, User) or not actor.has_perm(UNANSWERED):
             raise PermissionDenied
@@ -297,7 +298,7 @@ class VerifiedAnswerAdmin(ReturnsToUnanswered, AutocompleteAdmin, admin.ModelAdm
         return TemplateResponse(request, "admin/chat/verifiedanswer/unanswered.html", context)
 
     def _dismiss(self, request: HttpRequest, actor: User) -> str:
-        """Dismiss a group; where to go from there: the next one, which took its place in the list."""
+        """Dismiss a group; returns the URL of the next one, which takes its place in the list."""
         reason = request.POST.get("reason", "").strip()[:MAX_REASON]
         found = unanswered(_reader(request))
         group = found.by_key.get(request.POST.get("group", ""))
@@ -323,26 +324,26 @@ class VerifiedAnswerAdmin(ReturnsToUnanswered, AutocompleteAdmin, admin.ModelAdm
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A group with a verified answer that its questions get now, if there is one."""
+    """A group, with the verified answer that its questions get now, if any."""
 
     group: Group
     answer: VerifiedAnswer | None
 
     @property
     def query(self) -> str:
-        """For the address of a new verified answer."""
+        """Query string for a new verified answer."""
         asked = [("question", wording) for wording in self.group.wordings[:MAX_WORDINGS]]
         return urlencode([*asked, ("unanswered", self.group.key)])
 
     @property
     def proof_query(self) -> str:
-        """For the address of a new question of the proof."""
+        """Query string for a new proof question."""
         asked = [("text", wording) for wording in self.group.wordings[:1]]
         return urlencode([("origin", "unanswered"), *asked, ("unanswered", self.group.key)])
 
     @property
     def word_query(self) -> str:
-        """For the address of a new word of the house."""
+        """Query string for a new glossary entry."""
         asked = [("asked", wording) for wording in self.group.wordings[:1]]
         word = [("kind", "everyday"), ("term", ", ".join(self.group.usual_words)), *asked]
         return urlencode([*word, ("unanswered", self.group.key)])
@@ -357,13 +358,13 @@ def _answer_of(wordings: list[str], answers: list[VerifiedAnswer]) -> VerifiedAn
 
 
 def asked_in(request: HttpRequest) -> list[str]:
-    """The questions that the address names."""
+    """The questions in the URL."""
     asked = request.GET.getlist("question")[:MAX_WORDINGS]
     return [text[: VerifiedQuestion.MAX_CHARACTERS] for text in asked if text.strip()]
 
 
 def passage_with(document: Document, words: str) -> Passage | None:
-    """The first passage of the document that contains these words, whatever their case and punctuation."""
+    """The first passage of the document that contains these words, regardless of case and punctuation."""
     wanted = f" {plain_words(words)} "
     if not wanted.strip():
         return None
@@ -374,12 +375,12 @@ def passage_with(document: Document, words: str) -> Passage | None:
 
 
 def digest_of(passage: Passage) -> str:
-    """As PostgreSQL computes it in sql/verified_answers.sql."""
+    """The same digest as in sql/verified_answers.sql."""
     return hashlib.md5(passage.content.encode(), usedforsecurity=False).hexdigest()
 
 
 def reasons_for_silence(answer: VerifiedAnswer, today: date) -> Iterator[str]:
-    """Why nobody gets it at all; what single readers may read is theirs."""
+    """Why no reader gets the answer at all, apart from individual rights."""
     if not answer.active:
         yield "it is a draft"
     if answer.owner_id is None:
@@ -409,15 +410,15 @@ def is_due(answer: VerifiedAnswer, today: date) -> bool:
 
 
 def first_match(asked: str, patterns: list[str]) -> str:
-    """The question of the answer that is asked; empty for another question."""
+    """The pattern of the answer that a question matches; empty if none."""
     return next((pattern for pattern in patterns if asks_the_same(asked, pattern)), "")
 
 
 def recorded_matches(patterns: list[str]) -> dict[str, Any]:
-    """How many recorded questions would have got the answer, of how many people; words that several used.
+    """How many recorded questions of how many people would have got the answer; words that several used.
 
-    A pattern that answers fewer people counts nothing, or adding one would tell whether it was ever asked.
-    `since` is set where there are more questions than are tried: the oldest of these.
+    A pattern that matches fewer people counts as none: otherwise adding one would reveal whether it was
+    asked. `since` is the time of the oldest tested question if there are more.
     """
     since = timezone.now() - RECORDED_FOR
     asked = Message.objects.filter(

@@ -1,7 +1,7 @@
-"""What a reader of a share sees of it: only text that rests on sources which they may read themselves.
+"""What a reader of a share may see: only text that is based on sources they may read themselves.
 
-An answer all of whose sources are open to the reader is shown as it is. Of any other one, and of those after
-it, which may repeat it, only the statements are shown that are found in a passage open to the reader.
+An answer whose sources are all open to the reader is shown completely. Of any other one, and of later ones,
+which may repeat it, only the statements are shown that are supported by an open passage.
 """
 
 import re
@@ -22,9 +22,9 @@ from ingestion.models import Document, Passage
 
 LEFT_OUT = "[…]"
 FOUND = ("quoted", "supported")
-CLOSED = "\x1f{}"  # label of a source without a name: no text can cite it
+CLOSED = "\x1f{}"  # label of an unnamed source, which no text can cite
 STEM = 6  # characters
-GIVEN_AS_ANSWER = "{'role': 'assistant'"  # beginning of a message in the step of the prompt
+GIVEN_AS_ANSWER = "{'role': 'assistant'"  # start of a message in the prompt's step
 _MARKER = re.compile(r"[ \t>]{0,40}(?:[-*+•]|\d{1,9}[.)])?[ \t]{0,20}(?:\[[ xX]\][ \t]{1,20})?")
 _WORD = re.compile(r"\w")
 _WORDS = re.compile(r"\w+")
@@ -35,8 +35,8 @@ _AFTER = re.compile(r"[.,;:!?…)\"'”’»*_。！？]*")
 class SharedMessage:
     """A question or an answer as its reader may see it.
 
-    `message` is not to be saved: text, citations and labels of closed sources are gone from it. `left_out` is
-    how many statements are, `closed` whether nothing is left of it.
+    Do not save `message`: text, citations and labels of closed sources are removed. `left_out` is the number
+    of removed statements; `closed` is true if nothing remains.
     """
 
     message: Message
@@ -47,19 +47,19 @@ class SharedMessage:
 
 @dataclass
 class _Reader:
-    """The sources that a reader may open, and what is known to rest on others."""
+    """The sources that a reader may open, and what is known to be based on others."""
 
     sources: Mapping[UUID, Sequence[Source]]
     closed_sources: Mapping[UUID, Sequence[Source]]
     closed_questions: frozenset[str]
-    doubtful: bool = False  # an earlier answer rests on sources that are closed, or unknown
+    doubtful: bool = False  # an earlier answer is based on closed or unknown sources
     unknown: bool = False  # some of these cannot be looked up any more
-    offered: set[str] = field(default_factory=set)  # questions that were made of such answers
+    offered: set[str] = field(default_factory=set)  # questions generated from such answers
     closed_words: set[str] = field(default_factory=set)  # of these sources
     shown_words: set[str] = field(default_factory=set)  # of the questions
 
     def add_answer(self, message: Message, *, first: bool) -> None:
-        """Note what an answer rests on; `first` where all before it is open to the reader."""
+        """Record an answer's sources; `first` if everything before it is open to the reader."""
         open_sources = self.sources.get(message.pk, ())
         closed_sources = self.closed_sources.get(message.pk, ())
         if _is_of_unknown_origin(message, first=first):
@@ -76,7 +76,7 @@ class _Reader:
     def is_open(self, text: str, sources: Sequence[Source]) -> bool:
         """Whether no word of a statement may come from a closed source.
 
-        Verification lets a statement have words that its source does not have.
+        Verification allows a statement to have words that its source lacks.
         """
         words = _words(text) - self.shown_words
         for source in sources:
@@ -102,10 +102,10 @@ def shared_messages(principal: Principal, share: Share) -> list[SharedMessage]:
 
 
 def shared_title(share: Share, shown: Sequence[SharedMessage]) -> str:
-    """The conversation's title, unless it is made of a first question that is not shown."""
+    """The conversation's title, unless it is derived from a first question that is not shown."""
     if share.answer_id is not None or not shown or shown[0].closed:
         return ""
-    # An edited first question has another position: the title is still that of the one before.
+    # An edited first question has another position: the title is still that of the original.
     is_of_another = shown[0].message.position != 0 and not share.conversation.title_by_owner
     return "" if is_of_another else share.conversation.title
 
@@ -129,13 +129,13 @@ def _shown(message: Message, reader: _Reader) -> SharedMessage:
 
 
 def _rests_on_closed(message: Message, readable: Sequence[Source]) -> bool:
-    """Whether a source that the answer was given, or cites, is closed to the reader or gone."""
+    """Whether a source that the answer was given, or cites, is closed to the reader or deleted."""
     labels = {source.label for source in readable}
     return len(readable) < len(message.labels) or not labels.issuperset([*message.citations, *message.labels])
 
 
 def _is_of_unknown_origin(message: Message, *, first: bool) -> bool:
-    """Whether a program brought the text along, or earlier messages that it may repeat."""
+    """Whether a program imported the text, or earlier messages that it may repeat."""
     if message.imported or (message.client_id is not None and message.run_id is None):
         return True
     return first and any(
@@ -147,7 +147,7 @@ def _is_of_unknown_origin(message: Message, *, first: bool) -> bool:
 
 
 def _partly(message: Message, sources: Sequence[Source], reader: _Reader) -> SharedMessage:
-    """The statements of an answer that are found in these sources alone."""
+    """The statements of an answer that are supported by these sources only."""
     open_labels = {source.label for source in sources}
     closed = {*message.citations, *message.labels} - open_labels
     text = without(message.content, closed)
@@ -175,7 +175,7 @@ def _partly(message: Message, sources: Sequence[Source], reader: _Reader) -> Sha
 
 
 def joined(text: str, kept: Iterable[Statement]) -> str:
-    """These statements of a text with their citations, and a mark wherever other words stood between them."""
+    """These statements with their citations, and a mark wherever other text was between them."""
     parts: list[str] = []
     end = 0
     for statement in kept:
@@ -188,7 +188,7 @@ def joined(text: str, kept: Iterable[Statement]) -> str:
         gap = text[end:start]
         marker = text[line:start] if _MARKER.fullmatch(text, line, start) else ""
         piece = _balanced(text[start:stop])
-        if text[line:start].lstrip().startswith("|"):  # a row of a table, without its header
+        if text[line:start].lstrip().startswith("|"):  # a table row, without its header
             marker, piece = "- ", " · ".join(filter(None, map(str.strip, piece.split("|"))))
         inherited = [f" [{proof.label}]" for proof in citations if proof.start < statement.start]
         if _WORD.search(gap):
@@ -206,7 +206,7 @@ def joined(text: str, kept: Iterable[Statement]) -> str:
 
 
 def _balanced(piece: str) -> str:
-    """The piece without marks of emphasis or code whose other half was left out."""
+    """The text without unbalanced emphasis or code marks."""
     for mark in ("**", "__", "`"):
         if piece.count(mark) % 2:
             piece = piece.replace(mark, "")
@@ -214,7 +214,7 @@ def _balanced(piece: str) -> str:
 
 
 def _bare(message: Message, content: str) -> Message:
-    """A copy with this text and without all that is the asker's alone."""
+    """A copy with this text, without the asker's private members."""
     shown = copy(message)
     shown.content = content
     shown.verification = None
@@ -226,9 +226,9 @@ def _bare(message: Message, content: str) -> Message:
 
 
 def _readable(principal: Principal, messages: Sequence[Message]) -> dict[UUID, list[Source]]:
-    """By answer, the sources that the reader may open, as the documents have them now.
+    """By answer, the sources that the reader may open in the present version of their documents.
 
-    A passage that a newer version of its document does not have was perhaps removed for this reader.
+    A passage that is missing in a newer version may have been removed because of this reader.
     """
     rows = Source.objects.visible_to(principal).filter(message__in=[row.pk for row in messages])
     sources = list(rows.select_related("document__owner").order_by("message_id", "rank"))
@@ -253,7 +253,7 @@ def _readable(principal: Principal, messages: Sequence[Message]) -> dict[UUID, l
 def _others(
     messages: Sequence[Message], readable: Mapping[UUID, Sequence[Source]]
 ) -> dict[UUID, list[Source]]:
-    """By answer, the other sources that are left: only to compare with them, never to be shown."""
+    """By answer, the remaining sources, used only for comparison and never shown."""
     known = {source.pk for sources in readable.values() for source in sources}
     with reading_everything():
         rows = list(Source.objects.filter(message__in=[row.pk for row in messages]).exclude(pk__in=known))
@@ -264,7 +264,7 @@ def _others(
 
 
 def _closed_questions(principal: Principal, questions: Sequence[str]) -> frozenset[str]:
-    """Those of the questions that the site made of documents which are closed to the reader."""
+    """Those of the questions that were generated from documents closed to the reader."""
     if not questions:
         return frozenset()
     with reading_everything():
@@ -284,7 +284,7 @@ def _closed_questions(principal: Principal, questions: Sequence[str]) -> frozens
 
 
 def _words(*texts: str) -> set[str]:
-    """The beginnings of the words of texts, so that other forms of a word are the same."""
+    """Stems of the words of texts, to match inflected forms."""
     words = (word for text in texts for word in _WORDS.findall(text.casefold()))
     return {word[:STEM] for word in words if word not in STOP_WORDS}
 

@@ -41,7 +41,7 @@ from .sessions import end_sessions
 
 SUPERUSERS_ONLY = ("is_superuser", "legal_hold")
 DELIVERIES_SHOWN = 50
-SUBJECT_SHOWN = 400  # characters of it in a list: a document with its readers before and after
+SUBJECT_SHOWN = 400  # characters of the subject in a list: a document with its readers before and after
 
 admin.site.site_header = gettext_lazy("chatsite administration")
 admin.site.site_title = gettext_lazy("chatsite administration")
@@ -50,9 +50,10 @@ admin.site.login_form = AdminSignInForm
 
 
 def offered_permissions(request: HttpRequest, holder: str) -> QuerySet[Permission]:
-    """Those that the caller may give and that allow something: of rows with pages here, and named ones.
+    """Permissions that the caller may give and that have an effect: those of models with pages here, and
+    named ones.
 
-    What the person or group of this page (`holder` says which) has already stays in the list.
+    Those that the person or group of this page (`holder`) already has remain in the list.
     """
     pages = admin.site._registry
     shown = {model for model, page in pages.items() if not isinstance(page, ReadOnly)}
@@ -69,7 +70,7 @@ def offered_permissions(request: HttpRequest, holder: str) -> QuerySet[Permissio
 
 @admin.register(User)
 class UserAdmin(AuditedChanges, AutocompleteAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
-    """People: their names, groups and rights. Staff only look at those with more rights than their own."""
+    """Accounts: names, groups and rights. Staff can only view accounts with more rights than their own."""
 
     audited_as = AuditEntry.Action.ACCOUNT_CHANGED
     list_display = ["username", "first_name", "last_name", "is_active", "is_staff", "last_login"]
@@ -88,7 +89,7 @@ class UserAdmin(AuditedChanges, AutocompleteAdmin, DjangoUserAdmin):  # type: ig
         return rights_of(obj)
 
     def log_change(self, request: HttpRequest, obj: User, message: Any) -> Any:
-        """A new password has an entry of its own."""
+        """A new password has an audit entry of its own."""
         only_password = isinstance(message, str) or request.path.endswith("/password/")
         return (
             DjangoUserAdmin.log_change(self, request, obj, message)
@@ -98,7 +99,7 @@ class UserAdmin(AuditedChanges, AutocompleteAdmin, DjangoUserAdmin):  # type: ig
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         found: QuerySet[User] = super().get_queryset(request)
-        return found.filter(guest_until=None)  # guests come and go by themselves
+        return found.filter(guest_until=None)  # guests are created and removed automatically
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         allowed = super().has_change_permission(request, obj)
@@ -109,7 +110,7 @@ class UserAdmin(AuditedChanges, AutocompleteAdmin, DjangoUserAdmin):  # type: ig
         return allowed and (obj is None or may_administer(request.user, obj))
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """What a page does not show cannot be guessed by filtering either."""
+        """Values that the page does not show must not be found out by filtering."""
         hidden = not request.user.is_superuser and lookup.split("__", maxsplit=1)[0] == "legal_hold"
         return not hidden and super().lookup_allowed(lookup, value, request)
 
@@ -117,7 +118,7 @@ class UserAdmin(AuditedChanges, AutocompleteAdmin, DjangoUserAdmin):  # type: ig
         return None if request.user.is_superuser else list(SUPERUSERS_ONLY)
 
     def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
-        """Only superusers make superusers, and set or lift legal holds."""
+        """Only superusers create superusers, and set or lift legal holds."""
         fieldsets = super().get_fieldsets(request, obj)
         if request.user.is_superuser:
             return (
@@ -140,7 +141,7 @@ class UserAdmin(AuditedChanges, AutocompleteAdmin, DjangoUserAdmin):  # type: ig
             )
 
     def get_autocomplete_fields(self, request: HttpRequest) -> list[str]:
-        """Superusers give any group, found by typing; other staff their own, of which there are few."""
+        """Superusers choose from all groups by typing; other staff from their own few groups."""
         return ["groups"] if request.user.is_superuser else []
 
     def formfield_for_manytomany(
@@ -150,7 +151,8 @@ class UserAdmin(AuditedChanges, AutocompleteAdmin, DjangoUserAdmin):  # type: ig
             kwargs["queryset"] = grantable_groups(request.user)
         elif db_field.name == "user_permissions":
             kwargs["queryset"] = offered_permissions(request, "user")
-            kwargs["widget"] = CheckboxSelectMultiple  # the other has two lists, and an empty one has no name
+            # the default widget has two lists, and an unlabelled empty one
+            kwargs["widget"] = CheckboxSelectMultiple
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:
@@ -175,7 +177,7 @@ admin.site.unregister(Group)
 
 @admin.register(Group)
 class GroupAdmin(AuditedChanges, DjangoGroupAdmin):
-    """Groups. Staff change those they belong to, and give them only permissions that they have themselves."""
+    """Groups. Staff change their own groups, and give them only permissions that they have themselves."""
 
     audited_as = AuditEntry.Action.GROUP_CHANGED
     list_display = ["name", "people"]
@@ -185,7 +187,7 @@ class GroupAdmin(AuditedChanges, DjangoGroupAdmin):
 
     @admin.display(ordering="_people")
     def people(self, obj: Group) -> int:
-        """How many of its members may sign in."""
+        """The number of members who can sign in."""
         return obj._people  # type: ignore[attr-defined, no-any-return]
 
     def described(self, obj: Group) -> str:
@@ -210,9 +212,10 @@ class GroupAdmin(AuditedChanges, DjangoGroupAdmin):
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(AuditedChanges, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
-    """Keys of programs. The text of a new one is shown once; its hash is shown never.
+    """API keys. A new key is shown once; its hash is never shown.
 
-    A key reads what its person reads, documents of their own included. Only superusers make keys for others.
+    A key reads everything that its person reads, including their own documents. Only superusers create keys
+    for others.
     """
 
     audited_as = AuditEntry.Action.KEYS_REVOKED
@@ -236,11 +239,11 @@ class ApiKeyAdmin(AuditedChanges, AutocompleteAdmin, admin.ModelAdmin):  # type:
         return obj.user
 
     def log_addition(self, request: HttpRequest, obj: ApiKey, message: Any) -> Any:
-        """A new key has an entry of its own."""
+        """A new key has an audit entry of its own."""
         return admin.ModelAdmin.log_addition(self, request, obj, message)
 
     def log_change(self, request: HttpRequest, obj: ApiKey, message: Any) -> Any:
-        """Only its name changes."""
+        """Only its name can change."""
         return admin.ModelAdmin.log_change(self, request, obj, message)
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[Any]:
@@ -308,7 +311,7 @@ class ApiKeyAdmin(AuditedChanges, AutocompleteAdmin, admin.ModelAdmin):  # type:
 
 @admin.register(GroupMapping)
 class GroupMappingAdmin(AuditedChanges, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
-    """Which group here a group of the sign-in provider is. Staff map only to groups they belong to."""
+    """Maps groups of the sign-in provider to groups here. Staff map only to their own groups."""
 
     audited_as = AuditEntry.Action.MAPPING_CHANGED
     list_display = ["value", "group", "issuer"]
@@ -351,7 +354,7 @@ class GroupMappingAdmin(AuditedChanges, AutocompleteAdmin, admin.ModelAdmin):  #
 
 @admin.register(ExternalIdentity)
 class ExternalIdentityAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
-    """Who came by the sign-in provider; to be looked at, and to be deleted."""
+    """Identities from the sign-in provider: read-only, but can be deleted."""
 
     audited_as = AuditEntry.Action.IDENTITY_REMOVED
     list_display = ["user", "subject", "claim", "issuer", "created_at"]
@@ -380,9 +383,9 @@ class ExternalIdentityAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[t
 
 @admin.register(AuditEntry)
 class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
-    """Who looked at or changed what others may read; nothing is added, changed or removed here, by nobody.
+    """Views and changes of rights and content by staff; nobody can add, change or delete entries.
 
-    It has questions that people asked: a look at it is an entry, too.
+    Entries may contain questions that people asked, so viewing them is audited, too.
     """
 
     list_display = ["created_at", "actor", "action", "person", "shortened"]
@@ -435,7 +438,8 @@ class DeliveryInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]
 
 @admin.register(WebhookEndpoint)
 class WebhookAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
-    """What programs have sent to them. Owners decide it by the API; staff switch it off or send again."""
+    """Webhooks and their deliveries. Owners configure them by the API; staff can disable them or send
+    again."""
 
     list_display = ["name", "owner", "host", "active", "failing_since", "created_at"]
     list_filter = ["active"]

@@ -1,4 +1,4 @@
-"""Filters of the admin's lists for what there may be thousands of: the most used, and a box to find more."""
+"""Filters for admin lists with possibly thousands of choices: the most used ones, and a search box."""
 
 from typing import Any
 from urllib.parse import parse_qsl
@@ -13,9 +13,9 @@ MAX_TYPED = 100  # characters
 
 
 class TypedFilter(admin.FieldListFilter):
-    """Lists rows of which the named thing holds the typed letters; its choices are those things.
+    """Filters rows by typed letters of a related name; the choices are these names.
 
-    A base beside one of Django's filters. `names` says where the name is, beginning at the row.
+    Combined with one of Django's filters. `names` is the lookup of the name.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class TypedFilter(admin.FieldListFilter):
         return bool(self.typed) or super().has_output()
 
     def choices(self, changelist: ChangeList) -> Any:
-        """Those of Django; all rows are shown again where no letters count either."""
+        """Django's choices; "all" also clears the typed letters."""
         asked = changelist.get_query_string(remove=[self.typed_name, "p"])
         self.others = parse_qsl(asked.removeprefix("?"), keep_blank_values=True)
         for number, choice in enumerate(super().choices(changelist)):
@@ -52,7 +52,7 @@ class TypedFilter(admin.FieldListFilter):
             yield choice
 
     def most_used(self, counted: Any, value: str, name: str) -> list[Any]:
-        """The values that most rows of the query `counted` have; `more` says whether there are others."""
+        """The most frequent values of the query `counted`; `more` says whether there are others."""
         if self.typed:
             counted = counted.filter(**{f"{name}__icontains": self.typed})
         found = [*counted.values_list(value, flat=True)[: SHOWN + 1]]
@@ -61,7 +61,7 @@ class TypedFilter(admin.FieldListFilter):
 
 
 class TypedGroupFilter(TypedFilter, admin.RelatedFieldListFilter):
-    """The groups that most rows have, and the chosen ones."""
+    """The groups of most rows, and the selected ones."""
 
     @property
     def names(self) -> str:
@@ -78,7 +78,7 @@ class TypedGroupFilter(TypedFilter, admin.RelatedFieldListFilter):
 
 
 class TypedValueFilter(TypedFilter, admin.AllValuesFieldListFilter):
-    """The values that most rows have, and the chosen ones."""
+    """The most frequent values, and the selected ones."""
 
     def __init__(
         self, field: Any, request: HttpRequest, params: Any, model: Any, model_admin: Any, field_path: str

@@ -1,4 +1,4 @@
-"""`/api/whoami`: as whom, and with which rights, a program calls."""
+"""`/api/whoami`: the caller's account and rights."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -15,7 +15,7 @@ from .resource_views import ResourceView
 
 
 class CallerKeySerializer(serializers.ModelSerializer[ApiKey]):
-    """The key that was presented."""
+    """The API key of the request."""
 
     class Meta:
         model = ApiKey
@@ -23,7 +23,7 @@ class CallerKeySerializer(serializers.ModelSerializer[ApiKey]):
 
 
 class CallerSerializer(serializers.Serializer[Any]):
-    """The caller, how they proved it, and what they may do by it."""
+    """The caller, the authentication method, and the rights."""
 
     username = serializers.CharField(allow_blank=True, help_text="Empty for a guest.")
     name = serializers.CharField(help_text="As people read it.")
@@ -41,7 +41,7 @@ class CallerSerializer(serializers.Serializer[Any]):
 
 
 class WhoAmIView(ResourceView):
-    """Tells callers about themselves; a key needs no scope for it."""
+    """Describes the caller; available to keys with any scope."""
 
     required_scopes = ()
     serializer_class = CallerSerializer

@@ -1,7 +1,7 @@
-"""The text of an API key, its hash, and what a key may do.
+"""API keys: their text, hash and scopes.
 
-A key holds 256 random bits, so one SHA-256 is enough: there is nothing to guess, and a slow hash
-would only slow every request.
+A key has 256 random bits, so one SHA-256 is enough: it cannot be guessed, and a slow hash would only delay
+every request.
 """
 
 import hashlib
@@ -16,14 +16,14 @@ MAX_ADDRESSES = 50
 
 
 class Scope(models.TextChoices):
-    """What a key may be used for; never more than its person may do."""
+    """What a key may be used for, within the rights of its person."""
 
     CHAT = "chat", gettext_lazy("Ask questions, and read and change the conversations")
     SEARCH = "search", gettext_lazy("Search the documents")
     DOCUMENTS_READ = "documents:read", gettext_lazy("List and open documents")
     DOCUMENTS_WRITE = "documents:write", gettext_lazy("Add, change and delete documents")
     WEBHOOKS = "webhooks", gettext_lazy("Have events sent to an address of its own")
-    # Beside documents:write; of a key whose person is not staff it means nothing.
+    # In addition to documents:write; without effect unless the key's person is staff.
     ADMIN_DOCUMENTS = (
         "admin:documents",
         gettext_lazy("Do to documents of others what its person may as staff"),
@@ -31,7 +31,7 @@ class Scope(models.TextChoices):
 
 
 STAFF_SCOPES = frozenset({Scope.ADMIN_DOCUMENTS})
-# Also those of keys that were created before keys had scopes: what every key could do until then.
+# Also the scopes of keys from versions without scopes, which allowed the same.
 DEFAULT_SCOPES = [str(scope) for scope in (Scope.CHAT, Scope.SEARCH, Scope.DOCUMENTS_READ)]
 
 
@@ -40,19 +40,19 @@ def default_scopes() -> list[str]:
 
 
 def scopes_for(is_staff: bool) -> list[Scope]:
-    """The scopes that mean something for a person's keys."""
+    """The scopes that have an effect for a person's keys."""
     return [scope for scope in Scope if is_staff or scope not in STAFF_SCOPES]
 
 
 def network_of(text: str) -> str:
-    """An address or a range of addresses as PostgreSQL takes it. Raises ValueError."""
+    """An address or an address range in PostgreSQL's notation. Raises ValueError."""
     if "%" in text:
         raise ValueError("An address with the name of an interface means nothing elsewhere.")
     return str(ip_network(text.strip()))
 
 
 def address_of(text: str) -> str | None:
-    """A caller's address, IPv4 also where a socket gives it as IPv6; None for one that is unknown."""
+    """A caller's address, with IPv4 addresses mapped to IPv6 as IPv4; None if unknown."""
     try:
         address = ip_address(text)
     except ValueError:

@@ -12,20 +12,20 @@ from .models import AuditEntry, User
 
 
 class AuditedChanges:
-    """Writes an entry for each row that is added, changed or deleted on this page."""
+    """Writes an audit entry for each row that is added, changed or deleted on this page."""
 
     audited_as: AuditEntry.Action
 
     def about(self, obj: Any) -> User | None:
-        """Whom a row concerns."""
+        """The person whom a row concerns."""
         return None
 
     def described(self, obj: Any) -> str:
-        """What of a row the entry says beside its name: what it allows, not what people wrote."""
+        """What the entry says about a row besides its name: rights, not content."""
         return ""
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
-        with override("en"):  # the audit log is in one language
+        with override("en"):  # the audit log is in English
             self._note(request, obj, "Added", self.described(obj))
         return super().log_addition(request, obj, message)  # type: ignore[misc]
 

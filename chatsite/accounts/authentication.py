@@ -1,4 +1,4 @@
-"""How the API recognises its callers. A presented header decides alone: it never falls back to the cookie."""
+"""Authentication of API callers. A key or token in a header takes precedence over the cookie."""
 
 import logging
 from dataclasses import replace
@@ -30,10 +30,10 @@ from .principal import (
 
 logger = logging.getLogger(__name__)
 
-KEY_HEADERS = ("Authorization", "api-key", "X-Api-Key")  # the first that is sent decides
+KEY_HEADERS = ("Authorization", "api-key", "X-Api-Key")  # the first one sent decides
 ON_BEHALF_OF = "X-On-Behalf-Of"
 LAST_USED_PRECISION = timedelta(minutes=1)
-# Who holds a usable key, which counts as used now. Asked with every request of a program.
+# The owner of a valid key, whose last use is recorded; one query per request of a program.
 HOLDER_OF_KEY = """
     WITH held AS (
         SELECT key.id, key.user_id, key.scopes, key.acts_for_others
@@ -51,7 +51,7 @@ HOLDER_OF_KEY = """
 
 
 class ProviderAway(exceptions.APIException):
-    """Nobody can say now whether an ID token is good."""
+    """ID tokens cannot be verified at the moment."""
 
     status_code = status.HTTP_503_SERVICE_UNAVAILABLE
     default_detail = gettext_lazy("The sign-in provider cannot be reached. Try again in a moment.")
@@ -61,7 +61,7 @@ class ProviderAway(exceptions.APIException):
 class BearerAuthentication(authentication.BaseAuthentication):
     """An API key or an ID token in one of KEY_HEADERS; any other `Authorization` header is refused.
 
-    Access tokens are accepted as well where a subclass says for which resource.
+    A subclass with a `resource` also accepts access tokens for it.
     """
 
     def resource(self) -> str:
@@ -92,7 +92,7 @@ class BearerAuthentication(authentication.BaseAuthentication):
 
 
 def presented_secret(header: str, value: str) -> str:
-    """The key or token in one of KEY_HEADERS; empty where there is none."""
+    """The key or token in one of KEY_HEADERS; empty if there is none."""
     if header != "Authorization":
         return value.strip()
     scheme, _, secret = value.partition(" ")
@@ -100,16 +100,14 @@ def presented_secret(header: str, value: str) -> str:
 
 
 def presents_key(request: HttpRequest) -> bool:
-    """Whether the caller presents a key or token, good or not: it decides alone who asks."""
+    """Whether the request has a key or token, valid or not: cookies are then ignored."""
     return any(name in request.headers for name in KEY_HEADERS)
 
 
 def caller(secret: str, resource: str = "", address: str = "") -> tuple[User, Principal] | None:
-    """Who presents that API key, ID token or access token for `resource`; None for one that is not valid.
+    """The owner of an API key, an ID token, or an access token for `resource`; None if it is invalid.
 
-    `address` is where the request comes from: a key may be valid at certain addresses only.
-
-    Raises ProviderAway.
+    `address` is that of the request: a key may be restricted to certain addresses. Raises ProviderAway.
     """
     source = provider()
     if source and looks_like_token(secret):
@@ -118,7 +116,7 @@ def caller(secret: str, resource: str = "", address: str = "") -> tuple[User, Pr
 
 
 def caller_id(secret: str, address: str = "") -> str:
-    """Return the id of the account whose key or token it is, or ""."""
+    """The id of the account of a key or token, or an empty string."""
     try:
         found = caller(secret, address=address)
     except ProviderAway:
@@ -135,16 +133,16 @@ def _by_key(secret: str, address: str) -> tuple[User, Principal] | None:
         "address": address_of(address),
     }
     for user in instances(User, HOLDER_OF_KEY, parameters):
-        key: Any = user  # has the columns of its key, too
+        key: Any = user  # with the columns of its key
         return user, Principal(user.pk, "api_key", str(key.key_id), frozenset(key.key_scopes))
     return None
 
 
 def _on_behalf(known: tuple[User, Principal], name: str, request: Request) -> tuple[User, Principal]:
-    """The person whom a program names, with what its key may be used for; written to the audit log.
+    """The person named by a program, limited to the key's scopes; audited.
 
-    Raises PermissionDenied for a key that may not, and, without telling which, for staff, guests, service
-    accounts, disabled and unknown ones.
+    Raises PermissionDenied for a key without that right, and, without saying which, for staff, guests,
+    service accounts, disabled and unknown people.
     """
     account, principal = known
     if not getattr(account, "acts_for_others", False):
@@ -176,7 +174,7 @@ def _by_token(token: str, source: Provider, resource: str) -> tuple[User, Princi
 
 
 class SessionAuthentication(authentication.SessionAuthentication):
-    """The portal's session. Unsafe requests come from the site's own pages, or bring the CSRF token."""
+    """The portal's session. Unsafe requests need the same origin, or the CSRF token."""
 
     def authenticate(self, request: Request) -> tuple[Any, Principal] | None:
         found = super().authenticate(request)
@@ -193,7 +191,7 @@ class SessionAuthentication(authentication.SessionAuthentication):
         return user, principal_of(user, request._request.session.session_key)
 
     def enforce_csrf(self, request: Request) -> None:
-        # A guest of this very request has presented no cookie that somebody else could have made use of.
+        # A guest created by this request has no cookie yet that another site could abuse.
         if not getattr(request._request, "new_guest", False) and not proves_same_origin(request._request):
             super().enforce_csrf(request)
 
@@ -202,6 +200,6 @@ class SessionAuthentication(authentication.SessionAuthentication):
 
 
 def session_principal(request: HttpRequest) -> Principal:
-    """The principal of a portal page; the view has made sure that there is someone."""
+    """The principal of a portal page, whose view requires authentication."""
     assert isinstance(request.user, User)
     return principal_of(request.user, request.session.session_key)

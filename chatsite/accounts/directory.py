@@ -1,7 +1,7 @@
-"""People and groups, found by a few letters of their names: for forms that say who may read something.
+"""Finds people and groups by letters of their names, for forms that choose readers.
 
-Everybody with an account finds everybody with an account, as in the address book of an organisation. Guests
-find nobody, and nobody finds guests, programs or disabled accounts.
+Everyone with an account finds all others with an account, as in an organisation's address book. Guests find
+nobody, and nobody finds guests, programs or disabled accounts.
 """
 
 import re
@@ -18,18 +18,18 @@ from django.views.decorators.http import require_safe
 
 from .models import User
 
-MOST = 8  # at once
-MAX_WORDS, MAX_CHARACTERS = 5, 100  # of a query; what is beyond is not looked at
+MOST = 8  # results
+MAX_WORDS, MAX_CHARACTERS = 5, 100  # of a query; the rest is ignored
 NAMED = re.compile(r".*\((?P<username>[^()\s]+)\)", re.S)
 
 
 def words_of(query: str) -> list[str]:
-    """What is looked for."""
+    """The words of a query."""
     return query[:MAX_CHARACTERS].replace("\0", "").split()[:MAX_WORDS]
 
 
 def people(query: str, among: QuerySet[User] | None = None) -> QuerySet[User]:
-    """People each word of whose query begins or is part of a name; whole beginnings first."""
+    """People whose name contains each word of the query; matches at the beginning first."""
     active = User.objects.filter(is_active=True, guest_until=None, service_for="") if among is None else among
     words = words_of(query)
     if not words:
@@ -56,13 +56,13 @@ def groups(query: str, user: User) -> QuerySet[Group]:
 
 
 def entry(user: User) -> str:
-    """How a form names somebody: “Ann Smith (ann)”, or the user name alone."""
+    """The notation of forms for a person: “Ann Smith (ann)”, or only the user name."""
     name = " ".join(re.sub(r"[,;()]", " ", user.get_full_name()).split())
     return f"{name} ({user.username})" if name else user.username
 
 
 def usernames(text: str) -> set[str]:
-    """The user names in what somebody typed: entries, or bare user names, with commas or spaces between."""
+    """The user names in typed text: entries, or user names separated by commas or spaces."""
     found: set[str] = set()
     for piece in re.split(r"[,;\n]", text):
         named = NAMED.fullmatch(piece.strip())
@@ -74,7 +74,7 @@ def usernames(text: str) -> set[str]:
 @login_required
 @cache_control(private=True, no_store=True)
 def search(request: HttpRequest, what: str) -> JsonResponse:
-    """Up to MOST people or groups: what a form takes, and in how many there are more."""
+    """Up to MOST people or groups in the notation of forms, and the number of further ones."""
     query, user = request.GET.get("q", ""), request.user
     assert isinstance(user, User)
     found: Iterable[str]

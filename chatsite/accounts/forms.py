@@ -1,4 +1,4 @@
-"""Signing in, with a limit on guesses, and the names of API keys."""
+"""Forms to sign in, with a limit on attempts, to change the password, and to create API keys."""
 
 from http import HTTPStatus
 from typing import Any
@@ -17,15 +17,15 @@ from .api_keys import DEFAULT_SCOPES, MAX_ADDRESSES, Scope, network_of, scopes_f
 from .audit import record_refused_sign_in
 from .models import ApiKey
 
-MAX_WAITING = 16  # attempts that wait for the hashing of others
-MAX_WAITING_KNOWN = 64  # the same for people whose browser is known
+MAX_WAITING = 16  # attempts that wait for others' hashing
+MAX_WAITING_KNOWN = 64  # the same for people with a known browser
 BUSY_SECONDS = 5
 
 KEY_DAYS = (30, 90, 365)
 
 
 class SignInForm(AuthenticationForm):
-    """Django's form; wrong passwords slow down what follows them, and are logged."""
+    """Django's form; failed attempts are logged and slow down further ones."""
 
     error_messages = AuthenticationForm.error_messages | {
         "invalid_login": gettext_lazy(
@@ -36,7 +36,7 @@ class SignInForm(AuthenticationForm):
         ),
         "busy": gettext_lazy("Many people are signing in right now. Try again in a few seconds."),
     }
-    retry_after: int | None = None  # seconds, where the attempt was refused unread
+    retry_after: int | None = None  # seconds, if the attempt was refused without a check
 
     def clean(self) -> dict[str, Any]:
         username = self.cleaned_data.get("username")
@@ -50,7 +50,7 @@ class SignInForm(AuthenticationForm):
         try:
             attempt = throttling.admit(username, address, device)
         except throttling.TooManyAttempts as refused:
-            if refused.first:  # not each one, or guessing would fill the log
+            if refused.first:  # not each one, or an attacker would fill the log
                 record_refused_sign_in(username, address, "too many attempts")
             raise self._refusal("throttled", refused.seconds) from refused
         try:
@@ -66,7 +66,7 @@ class SignInForm(AuthenticationForm):
         return forms.ValidationError(self.error_messages[code], code=code, params={"seconds": seconds})
 
     def answered(self, response: HttpResponse) -> HttpResponse:
-        """The response to this form: a refusal says when to try again, a success makes the browser known."""
+        """The response to this form: a refusal gets Retry-After, a success makes the browser known."""
         if self.retry_after is not None:
             response.status_code = HTTPStatus.TOO_MANY_REQUESTS
             set_retry_after(response, self.retry_after)
@@ -76,7 +76,7 @@ class SignInForm(AuthenticationForm):
 
     @staticmethod
     def remember_device(response: HttpResponse, username: str) -> None:
-        """Mark the browser as one in which that person has signed in (see throttling)."""
+        """Mark the browser as known for that person (see throttling)."""
         response.set_cookie(
             settings.DEVICE_COOKIE_NAME,
             throttling.new_device(username),
@@ -92,7 +92,7 @@ class AdminSignInForm(SignInForm, AdminAuthenticationForm):
 
 
 class OwnPasswordForm(PasswordChangeForm):
-    """A new password, and whether the person's API keys end with the old one."""
+    """A new password, and whether to revoke the person's API keys."""
 
     revoke_keys = forms.BooleanField(required=False)
 
@@ -104,7 +104,7 @@ def _in_words(days: int) -> str:
 
 
 def _offer_days(field: forms.Field) -> None:
-    """How long a new key may be valid, with the site's own setting chosen."""
+    """The choices for a new key's lifetime, with the site's default selected."""
     assert isinstance(field, forms.ChoiceField)
     offered = sorted({*KEY_DAYS, settings.API_KEY_DAYS} - {0})
     field.choices = [(days, _in_words(days)) for days in offered]
@@ -114,7 +114,7 @@ def _offer_days(field: forms.Field) -> None:
 
 
 class ApiKeyForm(forms.Form):
-    """What a new key is for, and how long it is valid."""
+    """The purpose of a new key, and its lifetime."""
 
     name = forms.CharField(
         label=gettext_lazy("What is the key for?"),
@@ -133,7 +133,7 @@ class ApiKeyForm(forms.Form):
         scopes.initial = DEFAULT_SCOPES
 
     def clean_scopes(self) -> list[str]:
-        """The chosen ones; the default ones for a program that posts none, and was offered none."""
+        """The selected scopes; the default ones for a post without that field."""
         chosen: list[str] = self.cleaned_data["scopes"]
         if not chosen and "scopes_offered" in self.data:
             raise forms.ValidationError(gettext("Choose what the key may do."))

@@ -1,7 +1,7 @@
-"""Guests: people without an account, where the operator lets them in (CHATSITE_LOGIN_REQUIRED=0).
+"""Guests: people without an account, if the operator admits them (CHATSITE_LOGIN_REQUIRED=0).
 
-Each guest's session has a user row of its own that nobody can sign in as, so that conversations, limits and
-rights work as for anyone. Views that welcome guests are marked; on all others a guest is nobody.
+Each guest's session has a user row that nobody can sign in as, so that conversations, limits and rights work
+as for others. Views that serve guests are marked; on others a guest counts as anonymous.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ def guests_welcome(view: View) -> View:
 
 
 class GuestBackend(BaseBackend):
-    """Finds the guest of a session; nobody, once the operator requires accounts again."""
+    """Loads the guest of a session; None if the operator requires accounts again."""
 
     def get_user(self, user_id: int) -> User | None:
         if settings.LOGIN_REQUIRED:
@@ -94,7 +94,7 @@ class GuestMiddleware:
 
 
 def admit(request: HttpRequest) -> float:
-    """Make the caller a guest: 0, or in how many seconds another one may come."""
+    """Make the caller a guest: 0, or the seconds until another guest is admitted."""
     digest = address_digest(request.META.get("REMOTE_ADDR", ""))
     wait = count_guest(digest)
     if not wait:
@@ -103,7 +103,7 @@ def admit(request: HttpRequest) -> float:
 
 
 def enter(request: HttpRequest, digest: str) -> User:
-    """A new guest with a session and a CSRF token of their own, which both travel in cookies."""
+    """Create a guest with a session and a CSRF token, both sent as cookies."""
     lifetime = timedelta(hours=settings.GUEST_HOURS)
     guest = User(username=f"guest-{secrets.token_hex(8)}", guest_until=timezone.now() + lifetime)
     guest.guest_address = digest
@@ -118,13 +118,13 @@ def enter(request: HttpRequest, digest: str) -> User:
 
 
 def purge() -> int:
-    """Remove guests whose time is over, with their conversations, and the sessions that nobody can use."""
+    """Remove expired guests with their conversations, and expired sessions."""
     now = timezone.now()
     Session.objects.filter(expire_date__lt=now).delete()
     gone = User.objects.filter(guest_until__lt=now)
     count = gone.count()
     purge_counts()
-    with reading_everything():  # documents that were given to one of them lose their owner
+    with reading_everything():  # documents shared with them by name lose that entry
         gone.delete()
     return count
 

@@ -1,8 +1,8 @@
-"""Password hashing: one at a time in each process, and behind everything else that wants the CPU.
+"""Password hashing: one at a time in each process, at low CPU priority.
 
-A hash takes a third of a second of CPU on purpose. Anybody can ask for one by signing in, so twelve at once
-must not slow the answers and pages of others. Waiting for one's turn holds no database connection, and none
-of the slots of the caller's address, which others may share.
+A hash deliberately takes a third of a second of CPU. Anybody can cause one by signing in, and a dozen at once
+must not slow down others' answers and pages. Waiting holds no database connection, and no slot of the
+caller's address, which others may share.
 """
 
 import os
@@ -22,7 +22,7 @@ NICENESS = 10
 
 
 def _yield_cpu() -> None:
-    if sys.platform == "linux":  # elsewhere priorities are those of whole processes
+    if sys.platform == "linux":  # on other systems, priorities apply to whole processes
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
 
@@ -30,12 +30,12 @@ _thread = ThreadPoolExecutor(1, thread_name_prefix="hashing", initializer=_yield
 
 
 def in_turn(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run `function`, which must not use the database, when all hashing before it is done."""
+    """Run `function`, which must not use the database, after all earlier hashing."""
     release_connection()
     release_slot()
     return _thread.submit(function, *args, **kwargs).result()
 
 
 def waiting() -> int:
-    """How many are waiting for their turn."""
+    """The number of waiting calls."""
     return _thread._work_queue.qsize()

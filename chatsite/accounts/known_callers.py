@@ -1,4 +1,4 @@
-"""Which account a request comes from, decided before its body is read."""
+"""Identifies the account of a request before its body is read."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from .guests import BACKEND as GUEST_BACKEND
 
 
 def known_caller(scope: Mapping[str, Any], guests: bool) -> str:
-    """Return the id of the account by the key or the session of an ASGI scope, or "".
+    """The id of the account by the key or the session of an ASGI scope, or an empty string.
 
     `guests`: whether the session of a guest counts.
     """
@@ -28,7 +28,7 @@ def known_caller(scope: Mapping[str, Any], guests: bool) -> str:
 
 
 def credential(scope: Mapping[str, Any]) -> str:
-    """What an ASGI scope presents to say who sends it, valid or not: a key, a token or a session; or ""."""
+    """The credential in an ASGI scope, valid or not: a key, a token or a session; or an empty string."""
     return _presented_secret(scope) or session_key(scope)
 
 

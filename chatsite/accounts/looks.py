@@ -1,4 +1,5 @@
-"""Looks at what somebody else wrote: for a reason, for a quarter of an hour, and told to the person later."""
+"""Staff access to another person's content: with a reason, for 15 minutes, and disclosed to the person
+later."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -18,7 +19,7 @@ OPEN = timedelta(minutes=15)
 
 @transaction.atomic
 def begin(reader: User, person: User, conversation: UUID, reason: str) -> None:
-    """Let `reader` read one conversation of `person` for a while, with an entry in the audit log."""
+    """Let `reader` read one conversation of `person` for a while, with an audit entry."""
     Look.objects.create(reader=reader, person=person, conversation=conversation, reason=reason)
     action = AuditEntry.Action.CONVERSATION_READ
     record(action, actor=reader, person=person, subject=f"{conversation}, because: {reason}")
@@ -26,19 +27,19 @@ def begin(reader: User, person: User, conversation: UUID, reason: str) -> None:
 
 @transaction.atomic
 def begin_export(reader: User, person: User, reason: str) -> None:
-    """Note that `reader` exports all that `person` has, with an entry in the audit log."""
+    """Record that `reader` exports all data of `person`, with an audit entry."""
     Look.objects.create(reader=reader, person=person, conversation=None, reason=reason)
     action = AuditEntry.Action.PERSON_EXPORTED
     record(action, actor=reader, person=person, subject=f"because: {reason}")
 
 
 def is_open(reader: User, conversation: UUID) -> bool:
-    """Whether `reader` gave a reason lately, and still may."""
+    """Whether `reader` gave a reason recently and still has the permission."""
     lately = Look.objects.filter(reader=reader, conversation=conversation, begun_at__gt=timezone.now() - OPEN)
     return reader.has_perm(PERMISSION) and lately.exists()
 
 
 def looks_to_disclose(person_id: int) -> QuerySet[Look]:
-    """The looks that this person is to know of by now."""
+    """The accesses that are due to be disclosed to this person."""
     until = timezone.now() - timedelta(days=settings.LOOK_NOTICE_DAYS)
     return Look.objects.filter(person=person_id, begun_at__lte=until).select_related("reader")

@@ -1,4 +1,4 @@
-"""Middleware for sessions, and for the reader of a request: nobody, until the caller is known."""
+"""Middleware for sessions, and for the reader of a request, who is nobody until the caller is known."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -32,8 +32,8 @@ UserT = TypeVar("UserT", bound=AbstractBaseUser | AnonymousUser)
 class ReaderMiddleware(AsyncMiddleware):
     """Makes the caller the reader of row-level security. Comes after Django's AuthenticationMiddleware.
 
-    Costs no query of its own: the session's user is looked up when a view asks for it, and is the reader
-    from then on. A key or token in the Authorization header goes before the session.
+    Needs no query of its own: the session's user is loaded when a view uses it, and is the reader from then
+    on. A key or token in the Authorization header takes precedence over the session.
     """
 
     async def __call__(self, request: HttpRequest) -> HttpResponseBase:
@@ -53,9 +53,9 @@ class ReaderMiddleware(AsyncMiddleware):
 
 
 def _keep_out_of_caches(request: HttpRequest, response: HttpResponseBase) -> None:
-    """Let no cache keep what was made for one person, where the view has not decided that itself.
+    """Forbid caching of private responses, unless the view has decided on caching.
 
-    Every page shows the titles of their conversations. What programs get depends on their key or cookie.
+    Every page contains the titles of the person's conversations. API responses depend on the key or cookie.
     """
     if getattr(request, "session_in_use", False) or presents_key(request):
         response.headers.setdefault("Cache-Control", "private, no-store")
@@ -64,7 +64,7 @@ def _keep_out_of_caches(request: HttpRequest, response: HttpResponseBase) -> Non
 
 
 def _reader(request: HttpRequest, user: UserT) -> UserT:
-    """The session's user, known from now on to the request: as its reader, and as somebody active."""
+    """The session's user, registered as the request's reader and as active."""
     if user.is_authenticated:
         request.session_in_use = True  # type: ignore[attr-defined]  # SessionMiddleware puts off its end
         activate_persons(user)
@@ -85,7 +85,7 @@ class SessionMiddleware(EventLoopMiddleware, middleware.SessionMiddleware):
         response = super().process_response(request, response)
         cookie = response.cookies.get(settings.SESSION_COOKIE_NAME)
         if cookie and cookie.value and STARTED in request.session:
-            # The row says when a session was idle for too long: sockets renew it, and cannot send a cookie.
+            # The row has the idle time-out: sockets renew it, and cannot send a cookie.
             now = timezone.now().timestamp()
             cookie["max-age"] = max(1, seconds_left(request.session, now))
             cookie["expires"] = http_date(now + cookie["max-age"])

@@ -1,4 +1,4 @@
-"""People and programs that may ask: users, and the keys their programs present."""
+"""Accounts of people and programs, their keys, sessions, audit log and webhooks."""
 
 import uuid
 from collections.abc import Sequence
@@ -96,11 +96,11 @@ class User(AbstractUser):
     )
 
     def check_password(self, raw_password: str | None) -> bool:
-        """Django's, with the hashing in turn; a hash of less than today's cost is made anew."""
+        """As Django's, one hash at a time; upgrades hashes with a lower cost."""
         correct, outdated = hashing.in_turn(verify_password, raw_password, self.password)
         if correct and outdated:
             self.set_password(raw_password)
-            self._password = None  # not a new password: nobody is told of one
+            self._password = None  # not a new password: no notification
             self.save(update_fields=["password"])
         return correct
 
@@ -116,7 +116,7 @@ class User(AbstractUser):
         return bool(self.service_for)
 
     def may_as_staff(self, permission: str) -> bool:
-        """Whether the admin would let them: who is no longer staff may have kept a permission."""
+        """Whether the permission applies in the admin: former staff may still have it."""
         return self.is_staff and self.has_perm(permission)
 
     def display_name(self) -> str:
@@ -124,7 +124,7 @@ class User(AbstractUser):
 
 
 class Device(models.Model):
-    """A browser that somebody is signed in with, for their own list of these; it ends with its session."""
+    """A browser with a session of the person, for their list of devices; deleted with its session."""
 
     session = models.OneToOneField(Session, on_delete=models.CASCADE, related_name="device")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="devices")
@@ -145,14 +145,14 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         return self.filter(unexpired, revoked_at=None, user__is_active=True)
 
     def expiring(self) -> "ApiKeyQuerySet":
-        """Usable ones that end within the time in which their people are warned."""
+        """Valid ones that expire soon, so that their owners are warned."""
         return self.usable().filter(expires_at__lt=timezone.now() + EXPIRY_WARNING)
 
     def owned_by_user(self, user_id: int) -> "ApiKeyQuerySet":
         return self.filter(user_id=user_id)
 
     def revoke(self) -> int:
-        """Refuse the keys from now on; when one was revoked first is kept. Says how many it was."""
+        """Revoke the keys now, except those revoked before; returns their number."""
         return self.filter(revoked_at=None).update(revoked_at=timezone.now())
 
     def issue(
@@ -165,10 +165,10 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         addresses: Sequence[str] = (),
         acts_for_others: bool = False,
     ) -> tuple["ApiKey", str]:
-        """Create a key; the second value is the only time its text exists outside the caller's hands.
+        """Create a key; returns it and its text, which is not stored.
 
-        It is valid for `days`, by default those of the settings; 0 is for ever. `scopes` is what it may do,
-        and `addresses` are the networks that it may be used from; none is everywhere.
+        It is valid for `days`, by default those of the settings; 0 is for ever. `scopes` limit its use, and
+        `addresses` are the networks from which it is valid (none: everywhere).
         """
         secret = new_key()
         days = settings.API_KEY_DAYS if days is None else days
@@ -186,7 +186,7 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
 
 
 class ApiKey(models.Model):
-    """A key of a program, which acts with its user's rights. Only its hash is stored."""
+    """A program's key with its owner's rights. Only its hash is stored."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_keys")
     name = models.CharField(max_length=100, blank=True)
@@ -238,7 +238,7 @@ class ApiKey(models.Model):
 
     @property
     def dates(self) -> str:
-        """When it was created, last used, and expires, or was revoked, for its owner."""
+        """When it was created, last used, and expires or was revoked, for its owner."""
         parts = [gettext("Created %(day)s") % {"day": _date(self.created_at)}]
         if self.revoked_at:
             return ", ".join([*parts, gettext("revoked %(day)s") % {"day": _date(self.revoked_at)}])
@@ -260,19 +260,19 @@ class ApiKey(models.Model):
 
     @property
     def days_left(self) -> int | None:
-        """Whole days until it expires, where its person is to be warned of that."""
+        """Whole days until it expires, if its owner is to be warned."""
         if self.expires_at is None or self.expires_at > timezone.now() + EXPIRY_WARNING:
             return None
         return max(0, (self.expires_at - timezone.now()).days)
 
 
 def _date(moment: datetime, form: str = "") -> str:
-    """In the time zone of the page."""
+    """In the page's time zone."""
     return date_format(timezone.localtime(moment), form or gettext("j M Y"))
 
 
 class SignInAttempt(models.Model):
-    """A try to sign in that has not succeeded; many of them slow the next ones down (see throttling)."""
+    """A failed attempt to sign in; many of them slow down the next ones (see throttling)."""
 
     digest = models.CharField(max_length=64, help_text="Of what it counts for: a name, an address, or both.")
     created_at = models.DateTimeField(default=timezone.now, db_index=True)
@@ -285,7 +285,7 @@ class SignInAttempt(models.Model):
 
 
 class GuestRate(models.Model):
-    """What guests did in the last minute, from one address or in all (see guest_limits)."""
+    """What guests did in the last minute, from one address or in total (see guest_limits)."""
 
     key = models.CharField(max_length=80, primary_key=True)
     moments = ArrayField(models.DateTimeField())
@@ -295,7 +295,7 @@ class GuestRate(models.Model):
 
 
 class ExternalIdentity(models.Model):
-    """Somebody as the sign-in provider knows them; never by e-mail, which others may get one day."""
+    """A person's identity at the sign-in provider; never an e-mail address, which can be reassigned."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="identities")
     issuer = models.CharField(max_length=500)
@@ -326,9 +326,9 @@ class ExternalIdentity(models.Model):
 
 
 class FormerIdentity(models.Model):
-    """The time of the newest token of a deleted identity, kept by a trigger: older ones give nothing.
+    """The time of the newest token of a deleted identity, kept by a trigger: older tokens are refused.
 
-    Holds no text of the person: `digest` is the MD5 of issuer, line feed and subject.
+    Contains no text of the person: `digest` is the MD5 of issuer, line feed and subject.
     """
 
     digest = models.UUIDField(primary_key=True)
@@ -339,7 +339,7 @@ class FormerIdentity(models.Model):
 
 
 class ManagedMembership(models.Model):
-    """A membership that a token gave and a later token takes away; those given by hand have no row."""
+    """A membership given by a token and removed by a later one; manual memberships have no row."""
 
     identity = models.ForeignKey(ExternalIdentity, on_delete=models.CASCADE, related_name="memberships")
     group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="+")
@@ -352,7 +352,7 @@ class ManagedMembership(models.Model):
 
 
 class GroupMapping(models.Model):
-    """What the provider calls a group, and the group that it is here."""
+    """A group of the provider and the group here that it maps to."""
 
     issuer = models.CharField(max_length=500, help_text=gettext_lazy("As in OIDC_ISSUER."))
     value = models.CharField(
@@ -368,10 +368,10 @@ class GroupMapping(models.Model):
 
 
 class AuditEntry(models.Model):
-    """An act of staff or of a command that concerns what others may read (see auditing).
+    """An act of staff or of a command that concerns rights or others' content (see auditing).
 
-    Without foreign keys, for the log outlives those it tells of; the database refuses to change a row, but
-    for names and subjects when a person is erased.
+    Without foreign keys, because entries outlive their subjects; the database refuses changes, except to
+    names and subjects when a person is erased.
     """
 
     class Action(models.TextChoices):
@@ -447,10 +447,10 @@ class AuditEntry(models.Model):
 
 
 class AuditSeal(models.Model):
-    """The place of an entry in the chain of hashes; see audit.chain. The database refuses to change it.
+    """An entry's link in the hash chain; see audit.chain. The database refuses changes.
 
-    `words` is the digest of the entry's names and subject with `salt`. Where a person was erased the salt is
-    removed: then nobody can tell the old names by trying, and the chain holds all the same.
+    `words` is the digest of the entry's names and subject with `salt`. When a person is erased, the salt is
+    removed: then old names cannot be guessed, and the chain remains valid.
     """
 
     position = models.BigIntegerField(primary_key=True, help_text="From 1, without a gap.")
@@ -467,7 +467,7 @@ class AuditSeal(models.Model):
 
 
 class AuditDelivery(models.Model):
-    """Up to which position of the chain a server outside has the audit log; see audit.streaming."""
+    """The position up to which the audit log was sent to an external server; see audit.streaming."""
 
     target = models.CharField(max_length=10, primary_key=True, help_text="syslog or webhook.")
     position = models.BigIntegerField()
@@ -480,9 +480,9 @@ class AuditDelivery(models.Model):
 
 
 class Look(models.Model):
-    """A member of staff read what somebody else wrote, for a reason. The person is told of it later.
+    """An access of staff to another person's content, with a reason. It is disclosed to the person later.
 
-    Without a conversation: exported all that the person has.
+    Without a conversation: an export of all data.
     """
 
     MAX_REASON: ClassVar = 500  # characters
@@ -511,14 +511,14 @@ class Look(models.Model):
 
 class WebhookEndpointQuerySet(models.QuerySet["WebhookEndpoint"]):
     def listening(self, event: str) -> "WebhookEndpointQuerySet":
-        """Those that want events of this type, of people who can sign in."""
+        """Those subscribed to events of this type, of owners who can sign in."""
         return self.filter(
             active=True, events__contains=[event], owner__is_active=True, owner__guest_until=None
         )
 
 
 class WebhookEndpoint(models.Model):
-    """An address of a program that wants to hear of events, with the rights of its owner."""
+    """A program's URL for events, with the rights of its owner."""
 
     class Event(models.TextChoices):
         DOCUMENT_READY = "document.ready"
@@ -569,12 +569,12 @@ class WebhookEndpoint(models.Model):
 
     @property
     def host(self) -> str:
-        """The part of the address that others may see: the rest may be as good as a password."""
+        """The part of the URL that others may see: the rest may contain secrets."""
         return urlsplit(self.url).hostname or ""
 
 
 class WebhookDelivery(models.Model):
-    """An event for one endpoint, and what became of it. Its data are ids and states, never words."""
+    """An event for one endpoint, and its outcome. Its data are ids and states, never content."""
 
     class State(models.TextChoices):
         WAITING = "waiting", gettext_lazy("Waiting")

@@ -1,4 +1,4 @@
-"""What an API key may be used for, checked before a view looks at anything."""
+"""The scopes of API keys, checked before a view runs."""
 
 from collections.abc import Collection, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Fields of the admin in which rows are found by typing: bounded, and unmoved by what no page sends."""
+"""Autocomplete fields of the admin with bounds, robust against forged input."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,12 +13,12 @@ from django.utils.translation import gettext, ngettext
 
 from .models import User
 
-MAX_CHOSEN = 100  # rows that are shown as choices; more are names in a text area
-UNKNOWN = " ?"  # behind a name that nothing has: no number, so that the field refuses it by this name
+MAX_CHOSEN = 100  # rows shown as choices; more are edited as names in a text area
+UNKNOWN = " ?"  # appended to an unknown name: not a number, so that the field rejects it by this name
 
 
 class _UsableChoices:
-    """What a request chose that is no number is refused by the field, and not shown."""
+    """Selected values that are not numbers are rejected by the field, and not shown."""
 
     def optgroups(self, name: str, value: Sequence[Any], attrs: Any = None) -> Any:
         usable = [each for each in value if str(each).isdecimal()]
@@ -26,11 +26,11 @@ class _UsableChoices:
 
 
 class Picker(_UsableChoices, AutocompleteSelect):
-    """One row, found by typing."""
+    """Selects one row by autocompletion."""
 
 
 class SeveralPicker(_UsableChoices, AutocompleteSelectMultiple):
-    """Several rows, found by typing. Where more than MAX_CHOSEN are chosen, their names, one a line."""
+    """Selects several rows by autocompletion; more than MAX_CHOSEN are edited as names, one per line."""
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         chosen = [str(each) for each in value or ()]
@@ -57,7 +57,7 @@ class SeveralPicker(_UsableChoices, AutocompleteSelectMultiple):
 
     @property
     def _rows(self) -> Any:
-        """People or groups: what is chosen several of."""
+        """The model of the rows: people or groups."""
         return self.field.remote_field.model._default_manager
 
     @property
@@ -65,14 +65,14 @@ class SeveralPicker(_UsableChoices, AutocompleteSelectMultiple):
         return User.USERNAME_FIELD if self._rows.model is User else "name"
 
     def _key_in(self, line: str) -> str:
-        """Of “Anna Berg (anna)” the user name."""
+        """The user name in “Anna Berg (anna)”."""
         if self._rows.model is User and line.endswith(")"):
             return line[:-1].rpartition("(")[2]
         return line
 
 
 class AutocompleteAdmin:
-    """An admin page whose `autocomplete_fields` are these fields."""
+    """A mixin for admin pages that uses these fields for `autocomplete_fields`."""
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name in self.get_autocomplete_fields(request):  # type: ignore[attr-defined]
@@ -86,6 +86,6 @@ class AutocompleteAdmin:
 
 
 def _named(row: Model) -> str:
-    """What the field's suggestions call it."""
+    """The label of a row in suggestions."""
     full = row.get_full_name() if isinstance(row, User) else ""
     return f"{full} ({row})" if full else str(row)

@@ -1,4 +1,4 @@
-"""How a person likes the portal: kept in cookies of the device, because it is a matter of the device."""
+"""Display preferences, kept in cookies because they belong to the device."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -14,7 +14,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """One value of each of `CHOICES`; templates write them on `<html>` for the stylesheet and the module."""
+    """One value of each of `CHOICES`; templates write them on `<html>` for the stylesheet and the script."""
 
     theme: str = "auto"
     speak: str = "block"
@@ -23,7 +23,7 @@ class Preferences:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "Preferences":
-        """From cookies or a form; what is missing or unknown is the default."""
+        """From cookies or a form, with defaults for missing and unknown values."""
         known = {
             field.name: values[field.name]
             for field in fields(cls)

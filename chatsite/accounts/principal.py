@@ -1,4 +1,4 @@
-"""Who is asking: all that code below the views may know about a caller."""
+"""The caller, as all code below the views knows it."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -17,19 +17,17 @@ from .models import (
 
 Method = Literal["session", "guest", "api_key", "token", "command"]
 MAX_PROVEN = 10_000
-_proven: set[tuple[str, int, str]] = set()  # session key, user and password hash that belong together
+_proven: set[tuple[str, int, str]] = set()  # verified combinations of session key, user and password hash
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A caller and how they proved it.
+    """A caller and the proof of identity.
 
-    Groups are not part of it: they are expanded inside each query, so that leaving a group counts from
-    the next query on, also for a socket that opened an hour ago.
-
-    `credential` names what was presented: a session key (also of a guest), the id of an API key, the
-    second in which an ID token expires; empty for a command. `scopes` is what the key may be used for; None
-    without a key, which limits nothing.
+    Without groups: queries expand them, so that leaving a group takes effect with the next query, also for a
+    socket opened an hour ago. `credential` identifies the proof: a session key (also of a guest), the id of
+    an API key, the second in which an ID token expires; empty for a command. `scopes` are those of the key;
+    None (without a key) means no limit.
     """
 
     user_id: int
@@ -42,17 +40,17 @@ class Principal:
 
 
 def principal_of(user: User, session_key: str | None) -> Principal:
-    """Of somebody with a session: signed in, or a guest."""
+    """The principal of a session, signed in or of a guest."""
     return Principal(user.pk, "guest" if user.is_guest else "session", session_key or "")
 
 
 def still_valid(principal: Principal) -> bool:
-    """Whether the account is active and what was presented has not been signed out or revoked since."""
+    """Whether the account is active and the credential has not expired or been revoked."""
     return principal in valid_among([principal])
 
 
 def valid_among(principals: Collection[Principal]) -> set[Principal]:
-    """Those of them who are still valid: at most four queries, however many they are."""
+    """Those that are still valid: at most four queries for any number."""
     now = timezone.now()
     users = User.objects.filter(pk__in={principal.user_id for principal in principals}, is_active=True)
     passwords = dict(users.values_list("pk", "password"))

@@ -1,8 +1,8 @@
-"""Who may administer whom: nobody hands out, or takes over, rights that they do not have themselves.
+"""Who may administer whom: nobody can grant, or gain, rights that they do not have themselves.
 
-Superusers administer everybody. Other staff, whatever permissions of the admin they hold, administer only
-people whose permissions and groups are among their own: resetting the password of somebody with more rights,
-or adding a person to a group, would otherwise amount to having those rights.
+Superusers administer everybody. Other staff, with any permissions, administer only people whose permissions
+and groups are a subset of their own: otherwise they could gain rights by resetting a password or by adding a
+person to a group.
 """
 
 from django.contrib.auth.models import AnonymousUser, Group, Permission
@@ -15,7 +15,7 @@ Actor = User | DjangoUser | AnonymousUser  # `request.user`, as the stubs know i
 
 
 def permissions_of(person: Actor) -> QuerySet[Permission]:
-    """The permissions of a person and of their groups, also while the account is switched off."""
+    """The permissions of a person and of their groups, also of a disabled account."""
     return Permission.objects.filter(Q(user=person.pk) | Q(group__user=person.pk)).distinct()
 
 
@@ -27,19 +27,19 @@ def grantable_permissions(actor: Actor) -> QuerySet[Permission]:
 
 
 def grantable_groups(actor: Actor) -> QuerySet[Group]:
-    """The groups that `actor` may add others to: for other staff than superusers, their own."""
+    """The groups to which `actor` may add others: for staff who are not superusers, their own."""
     if actor.is_superuser:
         return Group.objects.all()
     return Group.objects.filter(user=actor.pk)
 
 
 def administered_by(actor: Actor) -> QuerySet[User]:
-    """The people without a right that `actor` lacks."""
+    """The people without any right that `actor` lacks."""
     if actor.is_superuser:
         return User.objects.all()
     memberships = User.groups.through.objects.filter(user_id=OuterRef("pk"))
     own = User.user_permissions.through.objects.filter(user_id=OuterRef("pk"))
-    # Their groups are the actor's, and so are those groups' permissions.
+    # Their groups, and so those groups' permissions, are also the actor's.
     return User.objects.filter(
         ~Exists(memberships.exclude(group__in=grantable_groups(actor).values("pk"))),
         ~Exists(own.exclude(permission__in=grantable_permissions(actor).values("pk"))),
@@ -52,5 +52,5 @@ def may_administer(actor: Actor, person: User) -> bool:
 
 
 def may_administer_group(actor: Actor, group: Group) -> bool:
-    """Whether changing the group, its name and its permissions, is within what `actor` has."""
+    """Whether `actor` has all rights of the group, and so may change its name and permissions."""
     return grantable_groups(actor).filter(pk=group.pk).exists()

@@ -15,7 +15,7 @@ from .principal import Principal
 
 
 class JSONNegotiation(DefaultContentNegotiation):
-    """JSON whatever `Accept` says."""
+    """Always JSON, regardless of `Accept`."""
 
     def select_renderer(self, request: Any, renderers: Any, format_suffix: str | None = None) -> Any:
         return renderers[0], renderers[0].media_type
@@ -23,12 +23,12 @@ class JSONNegotiation(DefaultContentNegotiation):
 
 @method_decorator(cache_control(private=True, no_store=True), name="dispatch")
 class ResourceView(generics.GenericAPIView[Any]):
-    """A view under the rights of its caller. Subclasses name `api_tag` and `required_scopes`."""
+    """A view with the rights of its caller. Subclasses set `api_tag` and `required_scopes`."""
 
     request: Request
     parser_classes = [StrictJSONParser]
     content_negotiation_class = JSONNegotiation
-    api_error, api_error_type = "Problem", MEDIA_TYPE  # in the API's description
+    api_error, api_error_type = "Problem", MEDIA_TYPE  # for the API description
 
     @property
     def principal(self) -> Principal:

@@ -1,4 +1,4 @@
-"""Admin pages that one reaches from what was asked in vain, and leaves for it again."""
+"""Admin pages that are opened from the list of unanswered questions and return to it."""
 
 import re
 from typing import Any
@@ -11,12 +11,12 @@ GROUP = re.compile(r"[0-9a-f]{64}")
 
 
 def unanswered_address(group: str) -> str:
-    """The page of the list that has this group, with the group in view."""
+    """The URL of the list's page with this group, scrolled to it."""
     return f"{reverse('admin:chat_verifiedanswer_unanswered')}?group={group}#group-{group}"
 
 
 class ReturnsToUnanswered:
-    """*Save* leads back to the group of questions that the address names as `unanswered`."""
+    """*Save* returns to the group of questions in the query parameter `unanswered`."""
 
     def response_add(self, request: HttpRequest, obj: Any, post_url_continue: Any = None) -> HttpResponse:
         response: HttpResponse = super().response_add(request, obj, post_url_continue)  # type: ignore[misc]

@@ -1,9 +1,9 @@
-"""The sessions of one person, on all their devices, and how long one lasts.
+"""The sessions of a person on all devices, and their expiry.
 
-A session ends when no page was requested and no question asked on a socket for CHATSITE_SESSION_IDLE_HOURS,
-and CHATSITE_SESSION_DAYS after it began. Both are in the row's expiry date, which ends requests, sockets and
-streams alike; the cookie lasts for all the days, because a socket cannot renew it. The admin asks for the
-password again when none of its pages was requested for CHATSITE_ADMIN_IDLE_MINUTES.
+A session ends CHATSITE_SESSION_IDLE_HOURS after the last page or question, and CHATSITE_SESSION_DAYS after it
+began. The row's expiry date has both limits and ends requests, sockets and streams alike; the cookie has the
+latter only, because a socket cannot renew it. The admin asks for the password again
+CHATSITE_ADMIN_IDLE_MINUTES after its last page.
 """
 
 from contextlib import suppress
@@ -21,7 +21,7 @@ from .guests import BACKEND as GUEST_BACKEND
 from .models import Device, User
 
 STARTED, SEEN, SEEN_IN_ADMIN = "begun_at", "seen_at", "admin_seen_at"  # seconds of the epoch
-# The first that a browser names: many name the others, too.
+# The first match in a User-Agent: many contain the names of other browsers, too.
 BROWSERS = (
     ("Edg", "Edge"), ("OPR/", "Opera"), ("Vivaldi", "Vivaldi"), ("SamsungBrowser", "Samsung Internet"),
     ("FxiOS", "Firefox"), ("Firefox", "Firefox"), ("CriOS", "Chrome"), ("Chrome", "Chrome"),
@@ -31,11 +31,11 @@ SYSTEMS = (
     ("iPhone", "iPhone"), ("iPad", "iPad"), ("Android", "Android"), ("Windows", "Windows"),
     ("Macintosh", "macOS"), ("CrOS", "ChromeOS"), ("Linux", "Linux"),
 )  # fmt: skip
-PRECISION = 20  # a twentieth of a limit passes before activity is stored again
+PRECISION = 20  # activity is stored again after a twentieth of a limit
 
 
 def begin(request: HttpRequest, user: User) -> None:
-    """Somebody has just proved who they are."""
+    """Record that the person has just authenticated."""
     session = request.session
     session[STARTED] = session[SEEN_IN_ADMIN] = timezone.now().timestamp()
     session.pop(SEEN, None)
@@ -44,7 +44,7 @@ def begin(request: HttpRequest, user: User) -> None:
 
 
 def note_device(request: HttpRequest, user: User) -> None:
-    """Remember which browser the session is of, for the person's list of devices."""
+    """Record the session's browser for the person's list of devices."""
     if request.session.session_key is None:
         request.session.create()
     browser, system = described(request.headers.get("User-Agent", ""))
@@ -55,7 +55,7 @@ def note_device(request: HttpRequest, user: User) -> None:
 
 
 def described(user_agent: str) -> tuple[str, str]:
-    """The names of the browser and the system that a request says it comes from; empty where unknown."""
+    """The names of browser and system in the User-Agent; empty if unknown."""
     return (
         next((name for word, name in BROWSERS if word in user_agent), ""),
         next((name for word, name in SYSTEMS if word in user_agent), ""),
@@ -63,13 +63,13 @@ def described(user_agent: str) -> tuple[str, str]:
 
 
 def last_seen(session: Session) -> datetime | None:
-    """When a page was last requested, or a question asked; exact to a twentieth of the idle limit."""
+    """When a page was last requested, or a question asked, to a twentieth of the idle limit."""
     seen = session.get_decoded().get(SEEN)
     return datetime.fromtimestamp(seen, UTC) if seen else None
 
 
 def keep_alive(session: SessionBase) -> None:
-    """Put off the end of a session that was just used. Guests' sessions have an end of their own."""
+    """Postpone the idle time-out of a session in use. Guests' sessions have their own expiry."""
     if not _is_due(session):
         return
     session[SEEN] = now = timezone.now().timestamp()
@@ -77,7 +77,8 @@ def keep_alive(session: SessionBase) -> None:
 
 
 def kept_alive(session: SessionBase) -> SessionBase:
-    """Store that a socket was used whose `session` was read at its opening; return the newer session."""
+    """Record that a socket was used, whose `session` was loaded when it opened; returns the reloaded
+    session."""
     if not _is_due(session):
         return session
     current = SessionStore(session.session_key)
@@ -89,7 +90,7 @@ def kept_alive(session: SessionBase) -> SessionBase:
 
 
 def seconds_left(session: SessionBase, now: float) -> int:
-    """Until the session ends, however active; one without a beginning begins now."""
+    """Seconds until the session ends despite activity; a session without a start time starts now."""
     started = session.setdefault(STARTED, now)
     return int(started + settings.SESSION_DAYS * 86_400 - now)
 
@@ -102,7 +103,7 @@ def _is_due(session: SessionBase) -> bool:
 
 
 def admin_is_idle(session: SessionBase) -> bool:
-    """Whether the admin was not used for so long that its next page needs the password."""
+    """Whether the admin was idle for so long that its next page needs the password."""
     seen = session.get(SEEN_IN_ADMIN)
     return seen is not None and timezone.now().timestamp() - seen > settings.ADMIN_IDLE_MINUTES * 60
 
@@ -114,9 +115,9 @@ def admin_was_used(session: SessionBase) -> None:
 
 
 def end_sessions(user_id: int, keep: str = "") -> int:
-    """Sign the person out everywhere but in the session `keep`; says how many sessions ended.
+    """End all sessions of the person except `keep`; returns their number.
 
-    A session does not know its user by a column, so each is opened; this happens a few times a year.
+    Sessions have no column for the user, so each one is decoded; this happens a few times a year.
     """
     sessions = Session.objects.filter(expire_date__gt=timezone.now()).exclude(pk=keep)
     theirs = [row.pk for row in sessions.iterator() if row.get_decoded().get(SESSION_KEY) == str(user_id)]

@@ -27,13 +27,13 @@ from .models import SignInAttempt
 WINDOW = timedelta(minutes=15)
 DEVICE_AGE = timedelta(days=180)
 DEVICE_SALT = "chatsite.accounts.device"
-IPV6_PREFIX = 64  # what one customer of a provider usually has
+IPV6_PREFIX = 64  # a customer's usual network
 MAX_UNATTACKED = 50  # failures for one name from all addresses, after which it counts as attacked
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """So many failures in the window are free; then one attempt is let through every `spacing` seconds."""
+    """This many failures in the window are free; then one attempt is allowed every `spacing` seconds."""
 
     free: int
     spacing: int
@@ -45,10 +45,10 @@ ADDRESS = Limit(60, 5)
 
 
 class TooManyAttempts(Exception):
-    """The attempt is refused unread; after `seconds` another one may be let through.
+    """The attempt is refused without a check; the next one is allowed after `seconds`.
 
-    `first` is the first refusal in the window for this name from this address; where the address has failed
-    too often whatever the name, for this address.
+    `first`: the first refusal in the window for this name from this address, or for this address if it has
+    failed too often with any name.
     """
 
     def __init__(self, seconds: int, first: bool) -> None:
@@ -59,14 +59,14 @@ class TooManyAttempts(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One that was let through and counted, by rows that a success removes."""
+    """An allowed attempt, with the rows that a success deletes."""
 
     rows: Sequence[int]
     pair: str
 
 
 def admit(username: str, address: str, device: str = "") -> Attempt:
-    """Count one attempt. Raises TooManyAttempts, and counts nothing, when there were too many already."""
+    """Count one attempt. Raises TooManyAttempts, without counting it, if there were too many."""
     network = _network(address)
     pair = _digest("device", _name(username), device) if device else _digest("pair", _name(username), network)
     everywhere, from_there = _digest("name", _name(username)), _digest("address", network)
@@ -94,19 +94,20 @@ def admit(username: str, address: str, device: str = "") -> Attempt:
 
 
 def forget(attempt: Attempt) -> None:
-    """The attempt succeeded: what the same person failed before was a slip. Old attempts of others go too."""
+    """Delete the counts of a successful attempt: the person's earlier failures were typos. Also removes old
+    rows."""
     SignInAttempt.objects.filter(pk__in=attempt.rows).delete()
     SignInAttempt.objects.filter(digest=attempt.pair).delete()
     SignInAttempt.objects.filter(created_at__lt=timezone.now() - WINDOW).delete()
 
 
 def new_device(username: str) -> str:
-    """The value of a cookie for a browser in which that person has just signed in."""
+    """A cookie for a browser in which that person has just signed in."""
     return signing.dumps([_digest("owner", _name(username)), secrets.token_urlsafe(9)], salt=DEVICE_SALT)
 
 
 def known_device(cookie: str, username: str) -> str:
-    """The browser's own number where the person of that name has signed in with it before; else empty."""
+    """The browser's number if that person has signed in with it before; else empty."""
     try:
         owner, number = signing.loads(cookie, salt=DEVICE_SALT, max_age=DEVICE_AGE)
     except (signing.BadSignature, TypeError, ValueError):
@@ -115,7 +116,7 @@ def known_device(cookie: str, username: str) -> str:
 
 
 def _failures(digests: Sequence[str], now: datetime) -> dict[str, tuple[int, datetime]]:
-    """How many there were in the window, and when the last."""
+    """The number of failures in the window, and the time of the last."""
     rows = SignInAttempt.objects.filter(digest__in=digests, created_at__gt=now - WINDOW)
     grouped = rows.order_by().values_list("digest").annotate(Count("pk"), Max("created_at"))
     return {digest: (count, last) for digest, count, last in grouped}
@@ -132,7 +133,7 @@ def _name(username: str) -> str:
 
 
 def _network(address: str) -> str:
-    """The address; of IPv6 the network, since one caller has very many addresses there."""
+    """The address, or the network for IPv6, in which one caller has very many addresses."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:

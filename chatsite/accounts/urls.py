@@ -1,4 +1,4 @@
-"""Signing in and out, a person's settings, and help."""
+"""URLs to sign in and out, of a person's settings, and of help."""
 
 from django.urls import path, re_path
 

@@ -25,11 +25,11 @@ from .sessions import begin, end_sessions, last_seen, note_device
 A_YEAR = 365 * 24 * 3600
 NAMES_TO_ASK = 5
 EXAMPLE = 'curl -H "Authorization: Bearer {secret}" {site}api/whoami'
-MAX_DIGITS = 19  # of a number that the database takes
+MAX_DIGITS = 19  # of a number that the database accepts
 
 
 class SignIn(auth_views.LoginView):
-    """The sign-in page. Its demo accounts come from the project's context processor."""
+    """The sign-in page. The project's context processor provides its demo accounts."""
 
     template_name = "accounts/sign_in.html"
     authentication_form = SignInForm
@@ -49,7 +49,7 @@ class SignIn(auth_views.LoginView):
     def get_context_data(self, **values: Any) -> dict[str, Any]:
         context = super().get_context_data(**values)
         context["provider_name"] = settings.OIDC_NAME if settings.OIDC_ISSUER else ""
-        del context["site_name"]  # Django's is the host's name; the portal has a name of its own
+        del context["site_name"]  # Django sets the host's name; the context processor has the portal's name
         return context
 
 
@@ -76,7 +76,7 @@ class PasswordChange(auth_views.PasswordChangeView):
         principal = session_principal(self.request)
         end_sessions(principal.user_id, keep=principal.credential)
         owner = User.objects.get(pk=principal.user_id)
-        note_device(self.request, owner)  # the session has another key now
+        note_device(self.request, owner)  # the session has a new key now
         record(AuditEntry.Action.PASSWORD_SET, actor=owner, person=owner)
         words = gettext("Your password is changed. Other devices are signed out.")
         if form.cleaned_data["revoke_keys"]:
@@ -107,7 +107,7 @@ def settings_page(request: HttpRequest) -> HttpResponse:
             "too_long": too_long,
         }
         return render(request, "accounts/settings.html", shown, status=422 if too_long else 200)
-    # A box that is not ticked is not sent.
+    # An unchecked box is not sent.
     chosen = Preferences.of(request.POST.dict() | {"keys": request.POST.get("keys", "off")})
     mine = User.objects.filter(pk=session_principal(request).user_id)
     if "wish" in request.POST:
@@ -157,7 +157,7 @@ def keys(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def revoke_key(request: HttpRequest, key_id: int) -> HttpResponse:
-    """Asks, then revokes; the key is refused from the next request on."""
+    """Ask for confirmation, then revoke; the key is refused at once."""
     mine = ApiKey.objects.owned_by_user(session_principal(request).user_id)
     key = get_object_or_404(mine, pk=key_id)
     if request.method != "POST":
@@ -172,7 +172,7 @@ def revoke_key(request: HttpRequest, key_id: int) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def sessions(request: HttpRequest) -> HttpResponse:
-    """Where the caller is signed in; signs them out on one other device, or on all others."""
+    """The person's sessions; ends one other, or all others."""
     principal = session_principal(request)
     mine = Device.objects.filter(user=principal.user_id, session__expire_date__gt=timezone.now())
     if request.method != "POST":
@@ -191,7 +191,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
 
 
 def _number(text: str) -> int:
-    """Raises Http404."""
+    """The id in the form. Raises Http404."""
     if not (text.isascii() and text.isdecimal() and len(text) < MAX_DIGITS):
         raise Http404
     return int(text)
@@ -200,6 +200,6 @@ def _number(text: str) -> int:
 @login_required
 @require_safe
 def help_page(request: HttpRequest) -> HttpResponse:
-    """What the portal does, its keys, what it stores, and who can help."""
+    """What the portal does, its keyboard shortcuts, what it stores, and contacts."""
     people = User.objects.filter(is_superuser=True, is_active=True).order_by("pk")[:NAMES_TO_ASK]
     return render(request, "accounts/help.html", {"administrators": people})

@@ -43,7 +43,7 @@ class Tags:
 
 
 def check_model_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """A language model, and an embedding model, need their settings whole."""
+    """A language model and an embedding model need all of their settings."""
     endpoint = bool(settings.OPENAI_API_KEY or settings.OPENAI_BASE_URL)
     problems = []
     if endpoint and not (settings.CHAT_MODEL or settings.EMBEDDING_MODEL):
@@ -79,7 +79,7 @@ def check_model_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any)
 
 
 def _folder_problems() -> list[tuple[str, str]]:
-    """What is wrong with EMBEDDING_MODEL_DIR; its weights are not read whole for this."""
+    """Problems of EMBEDDING_MODEL_DIR, without loading its weights."""
     if settings.EMBEDDING_MODEL:
         return [("E008", "EMBEDDING_MODEL_DIR and EMBEDDING_MODEL are both set: leave one out.")]
     try:
@@ -91,7 +91,7 @@ def _folder_problems() -> list[tuple[str, str]]:
 
 
 def check_identity_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """A sign-in provider needs its settings whole, and addresses that nobody can listen in on."""
+    """A sign-in provider needs all of its settings, and encrypted URLs."""
     problems = []
     if settings.OIDC_ISSUER and not settings.OIDC_AUDIENCE:
         problems.append(("E011", "OIDC_ISSUER is set, but OIDC_AUDIENCE is not: set both, or neither."))
@@ -116,7 +116,7 @@ def check_identity_settings(app_configs: Sequence[AppConfig] | None, **kwargs: A
 
 
 def check_database_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """The way past a pooler needs a pooler."""
+    """DATABASE_DIRECT_URL is only for a pooler."""
     if environment.text("DATABASE_DIRECT_URL") and not environment.text("DATABASE_URL"):
         message = "DATABASE_DIRECT_URL is set, but DATABASE_URL is not: set both, or DATABASE_URL alone."
         return [Error(message, id="chatsite.E061")]
@@ -124,7 +124,7 @@ def check_database_settings(app_configs: Sequence[AppConfig] | None, **kwargs: A
 
 
 def check_storage_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """A bucket needs its name, and the packages that talk to it."""
+    """A bucket needs its name and the packages for its protocol."""
     if settings.STORAGE != "S3":
         if not settings.S3_BUCKET:
             return []
@@ -145,7 +145,7 @@ def check_storage_settings(app_configs: Sequence[AppConfig] | None, **kwargs: An
 
 
 def check_address_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """Hosts, origins and proxies that would match nobody, and an address of Redis that is none."""
+    """Hosts, origins and proxies that cannot match, and invalid URLs of Redis."""
     wrong = [
         ("E031", "CHATSITE_ALLOWED_HOSTS", settings.ALLOWED_HOSTS, _better_host),
         ("E032", "CHATSITE_TRUSTED_ORIGINS", settings.CSRF_TRUSTED_ORIGINS, _better_origin),
@@ -161,7 +161,7 @@ def check_address_settings(app_configs: Sequence[AppConfig] | None, **kwargs: An
     if not settings.ALLOWED_HOSTS:
         problems.append(("E036", "CHATSITE_ALLOWED_HOSTS names no host: write one such as ask.example.org."))
     if settings.REDIS_URL and not _is_redis_address(settings.REDIS_URL):
-        # It may hold a password: it is not repeated.
+        # It may contain a password, so the message does not repeat it.
         problems.append(("E034", "REDIS_URL must be an address such as redis://127.0.0.1:6379/0."))
     host = environment.text("HOST")
     if "/" in host or ("://" in host):
@@ -170,7 +170,7 @@ def check_address_settings(app_configs: Sequence[AppConfig] | None, **kwargs: An
 
 
 def check_answer_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """A lease that outlasts a few late writes: a shorter one would end answers whose process is alive."""
+    """A lease must outlast a few late writes: a shorter one would end answers of living processes."""
     least = LEASE_FLUSHES * settings.JOURNAL_FLUSH_SECONDS
     if least <= settings.LEASE_SECONDS:
         return []
@@ -182,7 +182,7 @@ def check_answer_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any
 
 
 def check_reading_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """Languages of text recognition as tesseract names them."""
+    """Languages of text recognition must be names of tesseract's."""
     if not settings.OCR_LANGUAGES or LANGUAGES.fullmatch(settings.OCR_LANGUAGES):
         return []
     message = "CHATSITE_OCR_LANGUAGES must be names that tesseract knows, such as eng or eng+deu, or empty."
@@ -190,7 +190,7 @@ def check_reading_settings(app_configs: Sequence[AppConfig] | None, **kwargs: An
 
 
 def check_secrets(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """A signing key that can be guessed, and keys that no HTTP header can carry."""
+    """A signing key that can be guessed, and keys that are invalid in HTTP headers."""
     problems = []
     key: str = settings.SECRET_KEY
     if len(key) < MIN_SECRET_CHARACTERS or len(set(key)) < MIN_SECRET_VARIETY:
@@ -210,7 +210,7 @@ def check_secrets(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> lis
 
 
 def check_telemetry(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """Addresses for traces and faults without the packages that send them."""
+    """URLs for traces and faults without the packages that send them."""
     asked = {"OTEL_EXPORTER_OTLP_ENDPOINT": settings.TRACES_ENDPOINT, "SENTRY_DSN": settings.SENTRY_DSN}
     words = "needs more packages: install chatsite[telemetry], or remove it."
     missing = [] if traces.INSTALLED else [name for name, address in asked.items() if address]
@@ -218,7 +218,7 @@ def check_telemetry(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> l
 
 
 def check_audit(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """Where the audit log is sent."""
+    """The destination of the audit log."""
     problems = []
     if settings.AUDIT_SYSLOG and not _is_syslog(settings.AUDIT_SYSLOG):
         problems.append(
@@ -233,12 +233,12 @@ def _is_syslog(address: str) -> bool:
     try:
         parts = urlsplit(address)
         return parts.scheme in {"tcp", "udp"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is no number
+    except ValueError:  # an invalid port
         return False
 
 
 def check_names(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """Variables that begin like the site's own, but are none: a misspelt name would set nothing."""
+    """Unknown variables with the site's prefix: a misspelt name would have no effect."""
     files = {name + environment.FILE for name in environment.SECRETS}
     known = environment.asked.keys() | files | KNOWN_ELSEWHERE
     own = [name for name in known if name.startswith(PREFIX)]
@@ -255,14 +255,14 @@ def check_names(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[
 
 
 def _is_service_link(name: str, value: str) -> bool:
-    """What Kubernetes sets in every container for a service whose name begins with “chatsite”."""
+    """A variable that Kubernetes sets in every container for a service whose name begins with “chatsite”."""
     if SERVICE_LINK.fullmatch(name):
         return True
     return name.endswith("_PORT") and value.startswith(("tcp://", "udp://", "sctp://"))
 
 
 def _better_host(entry: str) -> str:
-    """What to write instead; empty for a name that can match a request."""
+    """The correct value; empty for a name that can match a request."""
     if entry == "*" or HOST.fullmatch(entry.lower()):
         return ""
     if "://" in entry:
@@ -301,7 +301,7 @@ def _better_proxy(entry: str) -> str:
 
 
 def _parts(address: str) -> str:
-    """The host name of an address, or nothing."""
+    """The host name of a URL, or empty."""
     try:
         return urlsplit(address).hostname or ""
     except ValueError:
@@ -328,7 +328,7 @@ def _is_redis_address(value: str) -> bool:
 def check_database_role(
     app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **kwargs: Any
 ) -> list[Warning]:
-    """Row-level security must bind the site's own role. Asks the databases that are named, and no other."""
+    """Row-level security must apply to the site's role. Queries only the given databases."""
     roles = [unlocked_role(connections[alias]) for alias in databases or ()]
     return [
         Warning(
@@ -344,7 +344,7 @@ def check_database_role(
 def _is_web_address(value: str) -> bool:
     try:
         parts = urlsplit(value)
-        _ = parts.port  # raises where it is no number
+        _ = parts.port  # raises for an invalid port
     except ValueError:
         return False
     return parts.scheme in {"http", "https"} and bool(parts.hostname) and not re.search(r"\s", value)

@@ -59,11 +59,9 @@ class DemoAccount(NamedTuple):
 
 
 def create_demo() -> None:
-    """Make accounts and documents where there is no account yet: all of it, or after a crash nothing.
+    """Create accounts and documents if there is no account yet; atomic.
 
-    A site that serves more than this machine gets none.
-
-    The documents are read by the worker; the site answers before.
+    Not on a site that serves more than this machine. The worker reads the documents afterwards.
     """
     if User.objects.exists() or exposed_by():
         return
@@ -101,7 +99,7 @@ def refusal() -> str:
 
 
 def known_passwords() -> list[str]:
-    """The demo accounts that still have the passwords they were made with, in whichever database."""
+    """The demo accounts that still have their initial passwords, in any database."""
     return [account.username for account in _unchanged_accounts()] if settings.DEMO else []
 
 
@@ -150,7 +148,7 @@ def _create_accounts() -> dict[str, User]:
 
 def _add_samples(accounts: dict[str, User]) -> None:
     group = Group.objects.get(name=GROUP)
-    # Who adds a document may read it: the administrator adds only what is for everyone.
+    # Whoever adds a document may read it, so the administrator adds only public ones.
     folders = {
         "everyone": (accounts["admin"], Audience(everyone=True)),
         "hr": (accounts["hr"], Audience(group_ids=frozenset({group.pk}))),
@@ -161,7 +159,7 @@ def _add_samples(accounts: dict[str, User]) -> None:
         for path in sorted((SAMPLES / folder).iterdir()):
             with path.open("rb") as file:
                 added = upsert(File(file, name=path.name), path.name, owner=owner, audience=audience)
-            # Before the worker reads it: nobody else knows the document yet.
+            # Before the worker reads it, while nobody else uses the document.
             Document.objects.filter(pk=added.document.pk).update(questions=questions.get(path.name, []))
 
 

@@ -11,13 +11,13 @@ from django.core.exceptions import ImproperlyConfigured
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
-MAX_NUMBER = 10_000_000.0  # of seconds, hours, words: far more than anybody wants, and no timer overflows
+MAX_NUMBER = 10_000_000.0  # for seconds, hours, words: more than anybody needs, without overflowing a timer
 MAX_WHOLE = 10**15  # of bytes and characters
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off"})
 
 
-# May stand in files instead, as containers are given their secrets: NAME_FILE is the path.
+# Secrets may be read from files, as containers provide them: NAME_FILE is the path.
 SECRETS = frozenset(
     {
         "CHATSITE_METRICS_TOKEN",
@@ -35,11 +35,11 @@ SECRETS = frozenset(
 FILE = "_FILE"
 MAX_SECRET_BYTES = 10_000
 
-asked: dict[str, Any] = {}  # all variables that were looked up, each with what counts where it is not set
+asked: dict[str, Any] = {}  # all variables that were read, with their defaults
 
 
 def given(name: str) -> tuple[str, str]:
-    """What the operator has set, and where: "environment", "file", or "default" where nothing is set."""
+    """The operator's settings with their origin: "environment", "file", or "default"."""
     value = os.environ.get(name, "").strip()
     path = os.environ.get(name + FILE, "").strip() if name in SECRETS else ""
     if not path:
@@ -66,7 +66,7 @@ def text(name: str, default: str = "") -> str:
 
 
 def optional_text(name: str, default: str) -> str:
-    """The same where an empty value means none rather than the default."""
+    """The same, but an empty value means none instead of the default."""
     value = text(name) if name in os.environ else text(name, default)
     asked[name] = default
     return value
@@ -147,18 +147,16 @@ def path(name: str, default: Path) -> Path:
     asked[name] = default
     try:
         return Path(value).expanduser().resolve() if value else default.resolve()
-    except (RuntimeError, OSError):  # nobody's home, or links that lead in a circle
+    except (RuntimeError, OSError):  # an unknown home directory, or a cycle of links
         raise ImproperlyConfigured(f"{name} must be the path of a folder, not {value!r}.") from None
 
 
 def django_database(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Django's `DATABASES` entry from libpq parameters; what Django has no name for goes to `OPTIONS`."""
+    """Django's `DATABASES` entry from libpq parameters; others go to `OPTIONS`."""
     named = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
     entry: dict[str, Any] = {"ENGINE": "chatsite.db.backend", "OPTIONS": {}}
     for key, value in parameters.items():
-        if (
-            key in named and value != ""
-        ):  # Django leaves an empty one out, and libpq then asks its environment
+        if key in named and value != "":  # Django drops an empty one, and libpq then reads its environment
             entry[named[key]] = str(value)
         else:
             entry["OPTIONS"][key] = value
@@ -166,12 +164,12 @@ def django_database(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def database_url(name: str) -> dict[str, Any] | None:
-    """libpq parameters from a URL or a key=value string, or None where the variable is not set."""
+    """libpq parameters from a URL or a key=value string, or None if the variable is not set."""
     value = text(name)
     if not value:
         return None
     try:
         return conninfo_to_dict(value)
     except ProgrammingError:
-        # The value holds a password: it is not repeated in the message.
+        # The value contains a password, so the message does not repeat it.
         raise ImproperlyConfigured(f"{name} is not a PostgreSQL connection URL.") from None

@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class PerEventLoop(Generic[T]):
-    """Called on an event loop, return that loop's own object, made by `make` at the first call."""
+    """Returns an object for each event loop, created by `make` at the first call."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
@@ -22,7 +22,7 @@ class PerEventLoop(Generic[T]):
         return self._objects[loop]
 
     def items(self) -> list[tuple[asyncio.AbstractEventLoop, T]]:
-        """The loops that still exist, each with its object. For other threads."""
+        """The existing loops with their objects; for other threads."""
         return list(self._objects.items())
 
 
@@ -30,12 +30,12 @@ _closers: PerEventLoop[list[Callable[[], Awaitable[None]]]] = PerEventLoop(list)
 
 
 def close_at_end(close: Callable[[], Awaitable[None]]) -> None:
-    """Have `close` awaited at the orderly end of the running event loop."""
+    """Await `close` at the orderly end of the running event loop."""
     _closers().append(close)
 
 
 async def close_all() -> None:
-    """Close what the running event loop holds; called once, when it is about to end."""
+    """Close the objects of the running event loop; called once, before it ends."""
     closers = _closers()
     while closers:
         await closers.pop()()

@@ -22,14 +22,14 @@ request_id: ContextVar[str] = ContextVar("request_id", default="")
 
 REPEAT_SECONDS = 10.0
 CUT = (asyncio.CancelledError, RequestAborted)
-_SHARE = re.compile(r"(/s/)[\w-]{20,100}")  # the address of a share: whoever reads the log could open it
+_SHARE = re.compile(r"(/s/)[\w-]{20,100}")  # the URL of a share, which gives access to whoever reads the log
 REFUSALS = (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.INSUFFICIENT_STORAGE)
 
 
 class RequestIdFilter(logging.Filter):
-    """Adds `request_id` to every record; outside a request it is empty.
+    """Adds `request_id` to every record, empty outside of requests.
 
-    Leaves out what destructors say while the interpreter takes its modules apart: this one's names are gone.
+    Drops records of destructors during interpreter shutdown, when this module's names are gone.
     """
 
     def __init__(self) -> None:
@@ -45,9 +45,9 @@ class RequestIdFilter(logging.Filter):
 
 
 class CutFilter(logging.Filter):
-    """Drop the records of requests that the end of the process or connection cut off.
+    """Drops records of requests that a shutdown or disconnect has cut off.
 
-    uvicorn and Django log each with a traceback that explains nothing; uvicorn also logs their number.
+    uvicorn and Django log each with a useless traceback; uvicorn also logs their number.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -55,16 +55,17 @@ class CutFilter(logging.Filter):
 
 
 class OutageFilter(logging.Filter):
-    """Logs a database outage or a full disk once, then every ten seconds with the number of records left out.
+    """Logs a database outage or a full disk once, then every ten seconds with the number of suppressed
+    records.
 
-    Otherwise every request and every run would log the same traceback. Each reason (an SQLSTATE, or none) has
-    a line of its own, and so have refused requests.
+    Otherwise every request and every run would log the same traceback. Each reason (an SQLSTATE, or none) is
+    counted separately, and so are refused requests.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._lock = threading.Lock()
-        self._logged_at: dict[str, float] = {}  # when, by reason
+        self._logged_at: dict[str, float] = {}  # time of the last log record by reason
         self._suppressed: dict[str, int] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:

@@ -21,19 +21,19 @@ from pathlib import Path
 from typing import Any
 
 WRITE_SECONDS = 5.0
-ALIVE_SECONDS = 20.0  # after the last write of a process that is taken for alive
+ALIVE_SECONDS = 20.0  # after its last write, for which a process counts as alive
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-ENDED = "ended"  # the name of the file with the sums of processes that have ended
+ENDED = "ended"  # the file with the sums of ended processes
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 Labels = tuple[str, ...]
-Numbers = list[float]  # one; of a histogram the counts of its buckets, that above them, and the sum
+Numbers = list[float]  # one value; for a histogram the counts of its buckets, the overflow, and the sum
 Snapshot = Mapping[str, Sequence[tuple[Sequence[str], Numbers]]]
 Read = Callable[[], Mapping[Labels, float]]
 
 
 class Metric:
-    """A number by the values of its labels, or several of a histogram."""
+    """Values by labels; for a histogram several for each."""
 
     kind = "counter"
     size = 1  # of Numbers
@@ -44,7 +44,7 @@ class Metric:
         METRICS[self.name] = self
 
     def read(self) -> list[tuple[Labels, Numbers]]:
-        """This process's values now."""
+        """Current values of this process."""
         with _lock:
             return [(labels, list(numbers)) for labels, numbers in self.values.items()]
 
@@ -53,7 +53,7 @@ class Metric:
 
 
 class Counter(Metric):
-    """Counts. Of its labels those `known` are told before anything was counted: as 0."""
+    """A counter. Label values in `known` are reported as 0 before anything was counted."""
 
     def __init__(
         self, name: str, description: str, labels: Sequence[str] = (), known: Sequence[str] = ()
@@ -94,7 +94,7 @@ class Histogram(Metric):
 
 
 class Gauge(Metric):
-    """A number as it is now, of the processes that are alive. Whoever knows it says how to read it."""
+    """A current value of the living processes, read by a registered function."""
 
     kind = "gauge"
 
@@ -111,7 +111,7 @@ class Gauge(Metric):
 
 
 METRICS: dict[str, Metric] = {}
-recorders: "set[Recorder]" = set()  # this process's own, while it records
+recorders: "set[Recorder]" = set()  # those of this process, while it records
 _lock = threading.Lock()
 
 REQUESTS = Counter("requests_total", "Requests answered, and sockets closed.", ("method", "route", "status"))
@@ -152,7 +152,7 @@ DOCUMENTS_READ = Counter("documents_read_total", "Readings of documents that hav
 PROCESSES = Gauge("processes", "Processes that are alive.", ("kind",))
 PROCESS_CPU_SECONDS = Counter("process_cpu_seconds_total", "Processor seconds of processes.", ("kind",))
 PROCESS_PEAK_BYTES = Gauge("process_peak_bytes", "Most memory that the living processes have had.", ("kind",))
-# What the database knows is asked when the page is, and is the same on all machines.
+# The page queries the database for these, which are the same on all machines.
 DATABASE_UP = Gauge("database_up", "Whether the database answered this page in time.")
 DATABASE_LOOK_SECONDS = Gauge("database_look_seconds", "Seconds in which it did.")
 JOBS = Gauge("jobs", "Jobs of the workers: todo, doing, failed.", ("state",))
@@ -163,7 +163,7 @@ LEASES = Gauge("leases", "Unfinished answers: held by a process, or expired.", (
 
 
 class Recorder:
-    """Writes this process's numbers to its file in `folder` while it lives; `kind` is web or worker."""
+    """Writes this process's metrics to its file in `folder` while it lives; `kind` is web or worker."""
 
     def __init__(self, folder: Path, kind: str) -> None:
         self.folder, self.kind = folder, kind
@@ -172,7 +172,7 @@ class Recorder:
         self._thread = threading.Thread(target=self._keep_writing, name="metrics", daemon=True)
 
     def start(self) -> None:
-        """Also adds up what processes that have ended left behind."""
+        """Start, and merge the files of ended processes."""
         with contextlib.suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             merge_ended(self.folder)
@@ -181,13 +181,13 @@ class Recorder:
         recorders.add(self)
 
     def stop(self) -> None:
-        """Write for the last time: what is true only of a process that lives is no longer counted."""
+        """Write once more, without values that apply only to a living process."""
         recorders.discard(self)
         self._ended.set()
         self.write()
 
     def write(self) -> None:
-        """Whole or not at all. A full disk costs the page its news and the process nothing."""
+        """Write atomically. A full disk makes the metrics stale, but does not disturb the process."""
         temporary = self.path.with_suffix(".new")
         with contextlib.suppress(OSError):
             temporary.write_text(json.dumps(self._state()))
@@ -208,9 +208,9 @@ class Recorder:
 
 
 def merge_ended(folder: Path) -> None:
-    """Add the files of processes that have ended to one file of sums, and remove them.
+    """Merge the files of ended processes into one file of sums, and remove them.
 
-    The sums name the files that are in them, so that one which could not be removed counts once.
+    The sums name the merged files, so that one which could not be removed counts once.
     """
     with (folder / "lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -231,7 +231,7 @@ def merge_ended(folder: Path) -> None:
 
 
 def gathered(folder: Path) -> Snapshot:
-    """The numbers of all processes that write to this folder, and of those that did."""
+    """The metrics of all present and past processes that write to this folder."""
     sums = _load(folder / f"{ENDED}.json") or {"metrics": {}, "files": []}
     states = [(path, state) for path, state in _files(folder) if path.name not in sums["files"]]
     counted = total(
@@ -242,7 +242,7 @@ def gathered(folder: Path) -> Snapshot:
 
 
 def total(snapshots: Iterable[Snapshot], kinds: Sequence[str]) -> dict[str, list[tuple[Labels, Numbers]]]:
-    """The sums of metrics of these kinds. What another version counted in other parts is left out."""
+    """The sums of metrics of these kinds. Skips values of versions with other buckets."""
     sums: dict[str, dict[Labels, Numbers]] = {}
     for snapshot in snapshots:
         for name, values in snapshot.items():
@@ -260,7 +260,7 @@ def total(snapshots: Iterable[Snapshot], kinds: Sequence[str]) -> dict[str, list
 
 
 def exposition(snapshot: Snapshot) -> str:
-    """The text that Prometheus reads; what nothing was counted for is 0, if it has no labels."""
+    """The text format of Prometheus; metrics without labels default to 0."""
     lines = []
     for name, metric in sorted(METRICS.items()):
         values: list[tuple[Labels, Numbers]] = sorted((tuple(own), of) for own, of in snapshot.get(name, ()))
@@ -273,7 +273,7 @@ def exposition(snapshot: Snapshot) -> str:
 
 
 def _files(folder: Path) -> list[tuple[Path, dict[str, Any]]]:
-    """The files of processes that can be read, with what they hold."""
+    """The readable files of processes, with their content."""
     return [(path, state) for path in sorted(folder.glob("*-*.json")) if (state := _load(path))]
 
 
@@ -286,7 +286,7 @@ def _load(path: Path) -> dict[str, Any] | None:
 
 
 def _is_alive(path: Path, state: Mapping[str, Any]) -> bool:
-    """Whether the process of a file has written lately, and is there."""
+    """Whether the process of a file exists and has written recently."""
     if time.time() - state["written"] > ALIVE_SECONDS:
         return False
     try:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy, gettext_noop, override
 
 APPS = ("accounts", "chat", "history", "ingestion")
 
-# What `make messages` finds. A test compares it with the models that the admin shows.
+# Strings for `make messages`. A test compares them with the models in the admin.
 NAMES = (
     gettext_noop("webhooks"),
     gettext_noop("retention rules"),
@@ -194,7 +194,7 @@ NAMES = (
 
 
 def translate_names() -> None:
-    """Let every name of our models that is plain text be looked up in the catalogue when it is shown."""
+    """Make plain names of our models translatable when they are shown."""
     for model in _models():
         options = model._meta
         with override("en"):
@@ -209,7 +209,7 @@ def translate_names() -> None:
 
 
 def fields(model: type[Model]) -> list[Any]:
-    """The model's own fields, without those that other models have for it."""
+    """The model's own fields, without reverse relations."""
     return [*model._meta.fields, *model._meta.many_to_many]
 
 

@@ -46,17 +46,20 @@ class Prompt:
     instructions: str = ""  # of the agent who speaks
     images: Sequence[ImageInput] = ()  # that came with the question
     pages: Sequence[PageImage] = ()  # of the sources
-    sure: bool = True  # whether the best source clearly has to do with the question
-    template: str = ""  # in place of the site's own instructions, or after >>> behind them
-    wish: str = ""  # of the caller, for the form of the answer
+    sure: bool = True  # whether the best source is clearly relevant to the question
+    template: str = ""  # replaces the site's own instructions, or after >>> extends them
+    wish: str = ""  # the caller's preference for the form of the answer
     generation: Generation = field(default_factory=Generation)
     prefill: str = ""  # the beginning of the answer, which the model continues
 
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """What to search for. `context` holds earlier questions that may say what it is about: their words count
-    less. `parts` are searched for in its place, where a question consists of several."""
+    """What to search for.
+
+    `context` has earlier questions that may contain the subject: their words count less. `parts` are searched
+    for instead if a question consists of several.
+    """
 
     text: str
     context: str = ""
@@ -111,7 +114,7 @@ class ModelError(Exception):
 
 
 class ServerUnavailable(ModelError):
-    """The server is left alone after failures: nothing was sent, and asking again at once makes no sense."""
+    """The circuit breaker is open after failures: nothing was sent, and an immediate retry is pointless."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__("upstream_unavailable", max(1.0, seconds), detail="left alone after failures")
@@ -122,14 +125,14 @@ class ChatModel(Protocol):
 
     name: str
     writes_json: bool  # whether answers can follow a JSON schema
-    notices: tuple[str, ...]  # what it writes about itself, which is no statement about the documents
+    notices: tuple[str, ...]  # texts about itself, which are not statements about the documents
 
     def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
         """Yield Reasoning (if any), Text, then one End. A stream without End was cut off."""
         ...
 
     async def search_query(self, question: str, earlier: Sequence[EarlierMessage]) -> SearchQuery:
-        """What to search for, with what the question leaves to the conversation said."""
+        """The search query, with references to the conversation resolved."""
         ...
 
     async def followups(self, prompt: Prompt, answer: str) -> list[str]:
@@ -137,7 +140,8 @@ class ChatModel(Protocol):
         ...
 
     async def document_questions(self, title: str, text: str) -> list[str]:
-        """Questions that a document answers, of which `text` is the beginning; none if it writes none."""
+        """Questions that a document answers, of which `text` is the beginning; none if the model returns
+        none."""
         ...
 
     async def title(self, question: str) -> str:
@@ -145,7 +149,7 @@ class ChatModel(Protocol):
         ...
 
     async def further_query(self, question: str, contributions: Sequence[Contribution]) -> str:
-        """A query for what the contributions so far leave open; empty if nothing is missing."""
+        """A query for what is missing after the contributions so far; empty if nothing is."""
         ...
 
     async def next_speaker(
@@ -177,7 +181,7 @@ def messages(prompt: Prompt) -> list[dict[str, Any]]:
         ]
         return [*earlier, {"role": "user", "content": content}, *cut]
     if not (prompt.images or prompt.pages):
-        return [*earlier, {"role": "user", "content": content}]  # plain text, which every server reads
+        return [*earlier, {"role": "user", "content": content}]  # plain text, which every server supports
     parts: list[dict[str, Any]] = [{"type": "text", "text": content}]
     for page in prompt.pages:
         parts += [{"type": "text", "text": f"{page.label}: the page in this image"}, _image(page.url)]
@@ -195,7 +199,8 @@ def answer_instructions(template: str = "") -> str:
 
 
 def wish_text(wish: str) -> str:
-    """The caller's wish as a quotation: part of the question, without the authority of the instructions."""
+    """The caller's preference as a quotation: part of the question, without the authority of the
+    instructions."""
     quoted = "\n".join(f"> {line}" for line in wish.splitlines())
     return f"{instructions('wish')}\n\n{quoted}"
 

@@ -73,7 +73,8 @@ class Clock:
 
 
 class GatheredBody:
-    """A response body, read in strides: what arrives within a moment of a read is left for the next one.
+    """A response body that is read at intervals: data that arrives shortly after a read is left for the next
+    one.
 
     Each read costs more than a token, so a stream costs mostly what its reads cost.
     """

@@ -40,9 +40,9 @@ NOTHING_MORE = gettext_noop("There is nothing to add from the documents you may 
 UNSURE = gettext_noop("No exact answer found. The closest passages:")
 SURE = 0.65  # score of the best sentence; docs/benchmarks.md says how often it is right above and below
 QUOTATIONS = 2
-LOOKED_AT = 12  # sentences, of which some stand in one place
-SECOND = 0.8  # of the score of the best sentence, for a second quotation
-SECOND_OF_ALL = 0.92  # the same where the first holds all that was asked about
+LOOKED_AT = 12  # sentences, some of them in the same place
+SECOND = 0.8  # share of the best sentence's score, for a second quotation
+SECOND_OF_ALL = 0.92  # the same if the first has everything that was asked for
 MAX_HEADING = 160  # characters
 
 _CAPTION = re.compile(
@@ -60,17 +60,17 @@ class Quoted:
 
 
 class QuotingModel:
-    """Speaks the model's protocol and knows only the sources."""
+    """Implements the model's interface with quotations of the sources."""
 
     name = "quotations"
     writes_json = False
     notices: tuple[str, ...] = (UNSURE, NOTHING_MORE)
 
     def __init__(self, name: str = "") -> None:
-        """There is only one, whatever model is asked for."""
+        """Accepts any model name."""
 
     def text_for(self, sources: int) -> str | None:
-        """What it says without looking into so many sources; None where it quotes them."""
+        """The answer without a closer look at many sources; None if it is to quote them."""
         return None
 
     async def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
@@ -78,7 +78,7 @@ class QuotingModel:
         if text is None:
             text = await retry_until_available(_quoted_text, prompt)
         words = re.findall(r"\s*\S+|\s+\Z", text)
-        most = prompt.generation.max_tokens  # a word counts as a token here
+        most = prompt.generation.max_tokens  # words count as tokens here
         if settings.QUOTING_WORDS_PER_SECOND:
             for word in words[:most]:
                 yield Text(word)
@@ -91,8 +91,8 @@ class QuotingModel:
         return search_query(question, earlier)
 
     async def followups(self, prompt: Prompt, answer: str) -> list[str]:
-        """What the passages answer besides, as far as the answer does not rest on it."""
-        # Passages of a page share a label: an answer that cites the page need not tell all of it.
+        """Other questions that the passages answer, apart from those that the answer cites."""
+        # Passages of a page share a label: an answer that cites the page need not cover all of it.
         ranks = marks_by_rank(verify(answer, prompt.sources))
         answered = {subject_of(source.heading) for source in prompt.sources if source.rank in ranks}
         known = {prompt.question, *(turn.content for turn in prompt.earlier)}
@@ -122,7 +122,7 @@ class QuotingModel:
         return team[len(contributions)][0] if len(contributions) < len(team) else ""
 
     async def graded(self, question: str, passages: Sequence[str]) -> dict[int, float] | None:
-        """No score of passage against question that was tried here orders better than the search itself."""
+        """None: no scoring of passages that was tried here ranks better than the search itself."""
         return None
 
 
@@ -134,7 +134,7 @@ def _quoted_text(prompt: Prompt) -> str:
 
 
 def search_query(question: str, earlier: Sequence[EarlierMessage]) -> SearchQuery:
-    """The question with those that it leans on, and others that may say what it is about as context."""
+    """The question with those that it refers to, and with others that may contain its subject as context."""
     text = " ".join([*leaned_on(question, earlier), question])
     asked = _questions(question, earlier)
     parts = tuple(search_query(part, before) for part, before in asked) if len(asked) > 1 else ()
@@ -142,7 +142,7 @@ def search_query(question: str, earlier: Sequence[EarlierMessage]) -> SearchQuer
 
 
 def _questions(question: str, earlier: Sequence[EarlierMessage]) -> list[tuple[str, list[EarlierMessage]]]:
-    """The questions that this one consists of, each with what was said before it."""
+    """The questions that this one consists of, each with the preceding ones."""
     parts = parts_of(question)
     return [
         (part, [*earlier, *(EarlierMessage("user", before) for before in parts[:place])])
@@ -151,7 +151,7 @@ def _questions(question: str, earlier: Sequence[EarlierMessage]) -> list[tuple[s
 
 
 def quote(prompt: Prompt) -> Quoted:
-    """The best sentences of the sources with what belongs to them, for each question that the prompt asks."""
+    """The best sentences of the sources with their context, for each question of the prompt."""
     found = [
         _quote(replace(prompt, question=part, earlier=before))
         for part, before in _questions(prompt.question, prompt.earlier)
@@ -173,12 +173,12 @@ def _quote(prompt: Prompt) -> Quoted:
     asked = f"{earlier} {question}"
     texts, held = _quotations(asked, found, passages, prompt.contributions)
     is_sure = bool(texts) and prompt.sure and found[0].score >= SURE and answers(asked, held)
-    is_sure = is_sure and question == prompt.question  # not by words put into another language
+    is_sure = is_sure and question == prompt.question  # not for a translated question
     return Quoted(tuple(texts), is_sure)
 
 
 def is_answered_by(question: str, earlier: Sequence[EarlierMessage], sources: Sequence[SourceView]) -> bool:
-    """Whether sentences of these sources answer the question clearly."""
+    """Whether sentences of these sources clearly answer the question."""
     return quote(Prompt(question, earlier, sources, 0.0)).is_sure
 
 
@@ -188,8 +188,8 @@ def _quotations(
     sources: Sequence[SourceView],
     contributions: Sequence[Contribution],
 ) -> tuple[list[str], list[str]]:
-    """The best sentences with what belongs to them, each place once, as Markdown; and the words of the first
-    with its headings."""
+    """The best sentences with their context, without duplicate places, as Markdown; and the words of the
+    first one with its headings."""
     quotations: list[str] = []
     held: list[str] = []
     least = SECOND
@@ -242,7 +242,7 @@ def _markdown(quoted: Extract, source: SourceView) -> str:
 
 
 def heading_of(source: SourceView) -> str:
-    """The two innermost headings of a passage without their numbers, the title left out."""
+    """The two innermost headings of a passage without numbers and without the document's title."""
     parts = [_CAPTION.sub("", part).strip() for part in source.heading.split("›")]
     parts = [part for part in parts if part and part != source.title]
     return " › ".join(parts[-2:])[:MAX_HEADING]

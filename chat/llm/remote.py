@@ -44,9 +44,9 @@ from .connections import COMPLETIONS, HINTS, OWN, MemberRefused, connection, des
 
 logger = logging.getLogger(__name__)
 
-PROBE_SECONDS = 2.0  # that a question waits while another one finds out whether the server is back
+PROBE_SECONDS = 2.0  # for which a question waits while another one probes the server
 PROBE_POLL_SECONDS = 0.05
-MAX_WAIT_SECONDS = 10.0  # that a server may ask for before the one repetition
+MAX_WAIT_SECONDS = 10.0  # longest Retry-After before the one repetition
 SIDE_SECONDS = 10.0  # for titles, follow-ups and search queries, which an answer does not depend on
 SIDE_TOKENS = 200
 GRADE_TOKENS = 8  # per passage
@@ -74,13 +74,13 @@ class RemoteModel:
             )
         )
         started = repeated = False
-        dropped: set[str] = set()  # members of this request alone that the server has refused
+        dropped: set[str] = set()  # members that the server has refused for this request only
         while True:
             try:
                 async with aclosing(self._attempt(prompt, clock, dropped)) as parts:
                     async for part in parts:
                         if not started and "max_tokens" in dropped:
-                            connection().refused.add("max_tokens")  # the server knows it by its other name
+                            connection().refused.add("max_tokens")  # the server uses its other name
                         started = started or isinstance(part, Text | Reasoning)
                         yield part
                 return
@@ -162,7 +162,7 @@ class RemoteModel:
         except openai.APIError as error:
             raise self._counted(breaker, translated(error)) from None
         except (httpx2.InvalidURL, ValueError) as error:
-            # The address or the key cannot be used in a request.
+            # The URL or the key cannot be used in a request.
             raise ModelError("upstream_misconfigured", detail=type(error).__name__) from None
         breaker.record_success()
         try:
@@ -247,7 +247,7 @@ class RemoteModel:
 
 
 async def _wait_for_probe(breaker: CircuitBreaker) -> None:
-    """Let another question find out whether the server is back, before this one is refused for nothing."""
+    """Wait while another question probes the server, before this one is refused."""
     time = asyncio.get_running_loop().time
     deadline = time() + PROBE_SECONDS
     while breaker.is_probing and time() < deadline:  # noqa: ASYNC110 (a breaker serves threads too)

@@ -1,4 +1,4 @@
-"""Whether the numbers of a statement stand in a source, and count the same there."""
+"""Compares the numbers of a statement with those of a source, and what they count."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,12 +7,12 @@ from .facts import Kind, Token, measure
 from .lexicon import DIMENSIONS
 from .passages import Unit
 
-NEAR = 4  # tokens: how far what belongs together may stand apart
-CLEARLY_MORE = 2  # words by which another sentence with another number must hold more of a statement
+NEAR = 4  # tokens: the greatest distance between related ones
+CLEARLY_MORE = 2  # words by which a sentence with another number must match more of a statement
 LEAST_HEADER = 4  # words of a header with two columns of numbers
-FIRST_HALF, SECOND_HALF = 0.55, 0.67  # of a header: where the words of two columns stand
+FIRST_HALF, SECOND_HALF = 0.55, 0.67  # of a header: positions of the words of two columns
 MAX_TOKENS = 2_000  # more than a unit has between two of its words
-MAX_HOLDING = 10  # places of a number that are looked at
+MAX_HOLDING = 10  # occurrences of a number that are examined
 
 _ABOUT_THE_SAME = {("month", 12.0): ("second", 52 * 604_800.0), ("month", 1.0): ("second", 30 * 86_400.0)}
 _BEYOND = {
@@ -28,7 +28,7 @@ _BEYOND = {
 def numbers_agree(
     claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit], around: frozenset[str]
 ) -> bool:
-    """Each number stands in a chosen unit, and none other stands nearer to the words around it."""
+    """Whether each number is in a chosen unit, and no other is nearer to the words around it."""
     own = [claim.tokens[place] for place in claim.numbers]
     for number, place in zip(own, claim.numbers, strict=True):
         holding = [
@@ -38,7 +38,7 @@ def numbers_agree(
             if token.kind is Kind.NUMBER and _same_number(number, token)
         ]
         if not holding and number.value == "1" and (not number.unit or _is_single(number, chosen)):
-            continue  # “first” orders what is said
+            continue  # “first” orders statements
         if not holding and (number.value, number.unit) == ("50", "%") and _says_half(chosen):
             continue
         if not holding:
@@ -68,7 +68,7 @@ def _same_number(one: Token, other: Token) -> bool:
 
 
 def _is_single(number: Token, chosen: Sequence[Unit]) -> bool:
-    """Whether a unit of measure stands without a number: “in blocks of a week”."""
+    """Whether a unit of measure has no number: “in blocks of a week”."""
     return any(
         token.unit == number.unit
         and token.kind is Kind.WORD
@@ -91,7 +91,7 @@ def _is_about(
     own: Sequence[Token],
     units: Sequence[Unit],
 ) -> bool:
-    """Whether a number of a unit counts there what the claim says that it counts."""
+    """Whether a number of a unit counts what the claim says."""
     in_column = _is_in_column(claim, unit, at, own)
     if in_column is not None:
         return in_column
@@ -104,7 +104,7 @@ def _is_about(
         there = claim.said & rival.said
         if here < there and len(there) >= len(here) + CLEARLY_MORE:
             return False
-    nearer = unit.table < 0 and _other_is_nearer(beside, unit, at, own)  # all cells are of the first one
+    nearer = unit.table < 0 and _other_is_nearer(beside, unit, at, own)  # all cells belong to the first one
     likely = [rival for rival in rivals if len(claim.said & rival.said) >= len(here)]
     return not (nearer or belongs_elsewhere(beside, unit, likely))
 
@@ -125,12 +125,12 @@ def _is_in_column(claim: Claim, unit: Unit, at: int, numbers: Sequence[Token]) -
         if len(letters) < 2 or all(each.isdisjoint(own) for each in letters):
             continue
         number = cells.index(at)
-        # A row that goes over several lines begins with the first column, and lacks the last ones.
+        # A row of several lines begins with the first column, and lacks the last ones.
         is_cut = found is unit.columns and unit.numbers < len(letters)
         if len(letters) == len(cells) or is_cut:
             return not letters[number].isdisjoint(own)
     if all(any(_same_number(each, unit.tokens[cell]) for each in numbers) for cell in cells):
-        return None  # both are said
+        return None  # the statement has both
     if len(cells) == 2 and unit.table >= 0 and _column_of(claim, unit) == 1 - cells.index(at):
         return False
     return None
@@ -168,7 +168,7 @@ def columns_of(found: Sequence[Token]) -> list[set[str]]:
 
 
 def _column_of(claim: Claim, unit: Unit) -> int:
-    """Which of two columns the statement names by words of the header; -1 where that is not clear."""
+    """Which of two columns the statement names by words of the header; -1 if unclear."""
     words = [token.value for token in unit.columns]
     if len(words) < LEAST_HEADER:
         return -1
@@ -190,13 +190,13 @@ def _column_of(claim: Claim, unit: Unit) -> int:
 def _other_row_holds_more(
     claim: Claim, unit: Unit, number: Token, units: Sequence[Unit], own: Sequence[Token]
 ) -> bool:
-    """Whether another row of its table holds all that this one holds of the claim, and more."""
+    """Whether another row of the table matches everything that this one matches, and more."""
     if unit.table < 0:
         return False
     rows = [each for each in units if (each.rank, each.table) == (unit.rank, unit.table)]
     common = frozenset.intersection(*(row.values for row in rows)) | unit.context | {number.value}
     here = (claim.values & unit.values) - common
-    # A row of which something is said, too.
+    # A row that the statement also describes.
     others = {each.value for each in own if each.unit and each.unit == number.unit} - unit.values
     return any(
         here < (claim.values & row.values) - common
@@ -207,7 +207,7 @@ def _other_row_holds_more(
 
 
 def belongs_elsewhere(beside: set[str], unit: Unit, others: Iterable[Unit]) -> bool:
-    """Whether a unit with another such fact holds all the words beside it that this one holds, and more."""
+    """Whether a unit with another such fact has all the adjacent words that this one has, and more."""
     here = beside & unit.words
     return any(here < (beside & other.words) for other in others if other is not unit)
 
@@ -224,7 +224,7 @@ def _with_other_number(units: Sequence[Unit], number: Token, own: Sequence[Token
 
 
 def _is_one_of(token: Token, own: Sequence[Token]) -> bool:
-    """Whether it is among the numbers of the statement; an article is never another number."""
+    """Whether it is among the numbers of the statement; an article does not count as a number."""
     return bool(token.whole) or any(token.value == each.value or _same_number(each, token) for each in own)
 
 
@@ -233,7 +233,7 @@ def _same_kind(one: Token, other: Token) -> bool:
 
 
 def _other_is_nearer(beside: set[str], unit: Unit, at: int, own: Sequence[Token]) -> bool:
-    """Whether most of the words beside a number stand nearer to another number of its kind in the unit."""
+    """Whether most of the adjacent words are nearer to another number of its kind in the unit."""
     others = [
         position
         for position, token in enumerate(unit.tokens)
@@ -247,7 +247,7 @@ def _other_is_nearer(beside: set[str], unit: Unit, at: int, own: Sequence[Token]
     nearest: dict[str, int] = {}
     for position, token in enumerate(unit.tokens):
         if token.value in beside:
-            # What stands left of a number that begins a clause does not belong to it.
+            # Words before a number at the start of a clause do not belong to it.
             near = [abs(position - each) for each in others if each < position or not unit.tokens[each].opens]
             votes = min(near, default=MAX_TOKENS) - abs(position - at)
             nearest[token.value] = max(votes, nearest.get(token.value, votes))
@@ -255,7 +255,7 @@ def _other_is_nearer(beside: set[str], unit: Unit, at: int, own: Sequence[Token]
 
 
 def beside_of(found: Sequence[Token], at: int) -> set[str]:
-    """The words next to a token that say what it is about."""
+    """The words next to a token that describe it."""
     before = [token.value for token in found[max(0, at - NEAR) : at] if _is_topic(token)]
     after = [token.value for token in found[at + 1 : at + 1 + NEAR] if _is_topic(token)]
     return {*before[-2:], *after[:2]}
@@ -266,7 +266,7 @@ def _is_topic(token: Token) -> bool:
 
 
 def exceeds_bound(claim: Claim, chosen: Sequence[Unit]) -> bool:
-    """Whether it says “more than” of a number that is the most, or “less than” of the least."""
+    """Whether it says “more than” a maximum, or “less than” a minimum."""
     bounds = {(token, number) for unit in chosen for token, number in _bounds(unit.tokens)}
     said = set(_bounds(claim.tokens))
     return any(
@@ -280,7 +280,7 @@ def exceeds_bound(claim: Claim, chosen: Sequence[Unit]) -> bool:
 
 
 def _bounds(found: Sequence[Token]) -> Iterable[tuple[str, str]]:
-    """The words that bound a number, each with it."""
+    """The words that bound a number, with that number."""
     for place, token in enumerate(found):
         if token.kind is Kind.POLAR:
             number = next((each for each in found[place + 1 : place + 3] if each.kind is Kind.NUMBER), None)

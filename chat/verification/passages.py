@@ -1,4 +1,4 @@
-"""The passages that an answer may cite, taken apart once for all of its statements."""
+"""Passages that an answer may cite, tokenised once for all of its statements."""
 
 import re
 from bisect import bisect_right
@@ -20,21 +20,21 @@ _SENTENCE_ENDS = (".", "!", "?", "…", ";", ":", "。", "！", "？")
 _NUMBERED = re.compile(r"[.)]\s")
 _EDGES = ".,;:!?()[]{}\"'“”„‘’«»‹›…*_`>|•–-—。！？、，"
 _WRAPPED = (
-    0.85  # of the longest line: where the next word had still fitted up to here, a line was ended on purpose
+    0.85  # of the longest line: if the next word would have fitted up to here, the line break is intentional
 )
 _LABEL = re.compile(r"(?:^|;\s)\s{0,20}([^:;\s][^:;\n]{0,60}):\s")
-_FOOT = re.compile(r"\b(?:Page|Seite) \d{1,5} (?:of|von) \d")  # of a page: it says nothing
+_FOOT = re.compile(r"\b(?:Page|Seite) \d{1,5} (?:of|von) \d")  # a page footer without meaning
 _FOOT_LENGTH = 200
 _ITEM = re.compile(r"[ \t]{0,20}(?:[-*•]|\d{1,3}[.)]|[a-z]\))[ \t]")
-_HEADER_LINES = 2  # of a table, a heading above it included
+_HEADER_LINES = 2  # of a table, including a heading above it
 _HEADER_TOKENS = 40  # of one line
 _LEAST_WORDS = 2  # of a quotation
-_LEAST_CHARACTERS = 4  # of one in a script that does not space words
+_LEAST_CHARACTERS = 4  # of one in a script without spaces
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell with its label; `start` and `end` are places among the tokens of its row."""
+    """A cell with its label; `start` and `end` are token positions in its row."""
 
     label: frozenset[str]
     words: frozenset[str]
@@ -50,13 +50,13 @@ class Unit:
     place: int  # among the units of the passage
     tokens: tuple[Token, ...]
     is_heading: bool
-    is_sentence: bool = True  # rather than a heading or a row, where any word may have a capital
-    context: frozenset[str] = frozenset()  # what the heading above and the header of its table say
-    table: int = -1  # which table of the passage it is a row of
+    is_sentence: bool = True  # not a heading or a row, where any word may be capitalised
+    context: frozenset[str] = frozenset()  # words of the heading above and of the table's header
+    table: int = -1  # the number of its table in the passage
     header: tuple[Token, ...] = ()  # of this table
     denied: bool = False  # whether the line above its list has a negation: “It must not:”
     columns: tuple[Token, ...] = ()  # the last line of this header
-    cells: tuple[Cell, ...] = ()  # of a row that is written as “Class: A; Passengers: 320”
+    cells: tuple[Cell, ...] = ()  # of a row in the form “Class: A; Passengers: 320”
 
     @cached_property
     def said(self) -> frozenset[tuple[str, bool]]:
@@ -64,7 +64,7 @@ class Unit:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """What it and its header are about."""
+        """The words of the unit and of its header."""
         return self.context.union(
             token.value for token in self.tokens if token.kind in (Kind.WORD, Kind.NAME)
         )
@@ -97,7 +97,7 @@ def said(found: Iterable[Token]) -> frozenset[tuple[str, bool]]:
 
 
 class Citable(Protocol):
-    """What is asked of a source, whoever brings it."""
+    """What verification needs of a source."""
 
     @property
     def rank(self) -> int: ...
@@ -126,7 +126,7 @@ class Passage:
 
     @cached_property
     def units(self) -> list[Unit]:
-        """Sentences and items, and each row of a table of which only the lines are left, as in a PDF."""
+        """Sentences and items, and rows of tables whose lines alone remain, as in a PDF."""
         lines = _lines(self.text)
         header: tuple[Token, ...] = ()
         columns: tuple[Token, ...] = ()
@@ -134,7 +134,7 @@ class Passage:
         denied = False
         found: list[Unit] = []
         table = rows = 0
-        context: frozenset[str] = frozenset()  # while in a table, of this; else the heading above
+        context: frozenset[str] = frozenset()  # within a table that of the table, else of the heading above
         for place, (start, end, is_heading) in enumerate(lines):
             held = tuple(tokens(self.text[start:end], start))
             if end - start < _FOOT_LENGTH and _FOOT.search(self.text, start, end):
@@ -184,7 +184,7 @@ class Passage:
 
     @cached_property
     def around(self) -> frozenset[str]:
-        """What its title and headings say: the passage need not repeat it."""
+        """Words of the title and headings, which the passage need not repeat."""
         return frozenset(token.value for token in self.tokens if token.kind is not Kind.NEGATION)
 
     @cached_property
@@ -201,12 +201,12 @@ class Passage:
 
     @cached_property
     def tokens(self) -> list[Token]:
-        """Of its title and headings."""
+        """Tokens of the title and headings."""
         return tokens(self._around)
 
     @cached_property
     def _words(self) -> tuple[str, list[int], list[Mark]]:
-        """The bare words between single spaces, where each begins there, and where it stands in the text."""
+        """The words separated by single spaces, with their positions there and in the text."""
         found = [(bare, start, end) for word, start, end in _pieces(self.text) if (bare := _bare(word))]
         begins = [0, *accumulate(len(bare) + 1 for bare, _, _ in found)]
         joined = " ".join(bare for bare, _, _ in found)
@@ -214,11 +214,11 @@ class Passage:
 
     @cached_property
     def _characters(self) -> tuple[str, list[int]]:
-        """Its letters and digits alone, and where each stands."""
+        """Only letters and digits, with their positions in the text."""
         return _letters(self.text)
 
     def quoted(self, statement: str) -> Mark | None:
-        """Where the words of a statement stand in this order, whatever is between them but letters."""
+        """Where the words of a statement occur in this order, with anything but letters between them."""
         if UNSPACED.search(statement):
             return self._quoted_characters(statement)
         wanted = [bare for word in statement.split() if (bare := _bare(word))]
@@ -241,7 +241,7 @@ class Passage:
 
 
 def _cells(text: str, start: int, end: int, held: Sequence[Token]) -> tuple[Cell, ...]:
-    """The cells of a row that has its labels with it; none of a line with fewer than two of them."""
+    """The cells of a row that contains its labels; none for a line with fewer than two."""
     labels = list(_LABEL.finditer(text[start:end]))
     if len(labels) < 2:
         return ()
@@ -264,7 +264,7 @@ def _cells(text: str, start: int, end: int, held: Sequence[Token]) -> tuple[Cell
 
 
 def _lines(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Sentences, cut where a line was ended on purpose before a capital or a digit."""
+    """Sentences, split at intentional line breaks before a capital or a digit."""
     longest = max(map(len, text.splitlines()), default=0)
     width = longest * _WRAPPED
     for span in split_sentences(text):

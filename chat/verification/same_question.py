@@ -1,7 +1,7 @@
-"""Whether two questions ask for the same: alike in words, numbers, names, negations and what they ask for.
+"""Whether two questions ask for the same: equivalent words, numbers, names, negations and question words.
 
-It decides whether an answer written for the one is given to the other, so every doubt is a no. English and
-German are known; in other languages the words have to be the same.
+Decides whether an answer written for one is given to the other, so any doubt means no. Supports English and
+German; in other languages the words must be equal.
 """
 
 import re
@@ -15,8 +15,8 @@ from ingestion.search.tokens import plain_words
 from .facts import Kind, Token, is_german, tokens
 from .lexicon import MONTHS, POLES, SYNONYMS
 
-MAX_CHARACTERS = 400  # of a question that is compared; a longer one says more than it asks
-MAX_PATTERNS = 20_000  # questions that are remembered as they were read
+MAX_CHARACTERS = 400  # longest question that is compared
+MAX_PATTERNS = 20_000  # cached questions
 MIN_BASE = 3  # letters of a word without its ending
 
 _SYNONYMS: dict[str, set[int]] = {}
@@ -36,7 +36,7 @@ _COURTESY = re.compile(
     r"|(?:kann|können|könnten|könnte) (?:mir )?(?:sie|du|jemand)(?: mir)?(?: bitte)? sagen\s+"
     r"|(?:ich (?:möchte|würde gern|will) wissen)\s+)?"
 )
-_ASKS = (  # of those that begin at one place the first counts
+_ASKS = (  # of matches at the same position the first counts
     ("how much", r"how much|wie ?viel"),
     ("how many", r"how many|wie ?viele"),
     ("how long", r"how long|wie lange?"),
@@ -76,7 +76,7 @@ _MAY = re.compile(
 )
 _BEING = re.compile(r"\b(?:is|are|was|were|be|been|being|gets?|wird|werden|wurde|wurden)\b")
 _PAST = re.compile(r"\b(?:was|were|did|had|hatte|hatten|waren|wurde|wurden)\b")
-# Words that carry no subject and still tell questions apart.
+# Words without a subject that still distinguish questions.
 _TELLING = frozenset(
     """
     by or make makes made give gives given come comes
@@ -113,7 +113,7 @@ _PARTS = re.compile(r"(?<=\w)[’'](?=\w)")
 
 @dataclass(frozen=True)
 class Question:
-    """A question as it is compared."""
+    """A question prepared for comparison."""
 
     text: str
 
@@ -123,7 +123,7 @@ class Question:
 
     @cached_property
     def words(self) -> str:
-        """Its bare words in lower case, without courtesies."""
+        """Its words in lower case, without courtesies."""
         return _COURTESY.sub("", self._plain, count=1).strip() or self._plain
 
     @cached_property
@@ -132,14 +132,14 @@ class Question:
 
     @cached_property
     def _main(self) -> str:
-        """The words of the main clause, where another comes first: “If I am ill, whom do I tell?”."""
+        """The words of the main clause, if a subordinate one comes first: “If I am ill, whom do I tell?”."""
         if not self.has_fronted_clause:
             return self.words
         return plain_words(_PARTS.sub(" ", self.text.partition(",")[2]))
 
     @cached_property
     def _asked(self) -> tuple[str, str]:
-        """The kind of what is asked for, and the words that ask; nothing of a few mere words."""
+        """The kind of answer asked for, and the question words; empty for a few words without a question."""
         if _YES_OR_NO.match(self._main):
             return "yes or no", ""
         found = [(match.start(), -len(match[0]), kind, match[0]) for kind, match in self._asking()]
@@ -163,7 +163,7 @@ class Question:
 
     @cached_property
     def is_passive(self) -> bool:
-        """Whether it may ask to whom something is done; the words are those of who does it."""
+        """Whether it may be passive; the words are those of the agent."""
         return self.asks_for == "who" and bool(_BEING.search(self.words))
 
     @cached_property
@@ -176,7 +176,7 @@ class Question:
 
     @cached_property
     def _placed(self) -> list[tuple[str, int, int]]:
-        """The content words and names in order, in full, with their places; numbers with a mark."""
+        """The content words and names in order, in full, with positions; numbers are marked."""
         asking = set(self._asked[1].split())
         if len(self.words) < len(self._plain):
             asking |= _COURTEOUS
@@ -220,7 +220,7 @@ class Question:
 
     @cached_property
     def poles(self) -> Counter[tuple[int, int]]:
-        """Words that have an opposite, each as its pair and its side."""
+        """Words with an opposite, each as its pair and side."""
         values = (token.value for token in self._tokens if token.kind is Kind.POLAR)
         return Counter(POLES.get(value, (-1, 0)) for value in values if value not in _MODAL_WORDS)
 
@@ -237,7 +237,7 @@ def read(text: str) -> Question:
 
 
 def asks_the_same(asked: str, pattern: str) -> bool:
-    """Whether the answer to `pattern` answers what was `asked`. Symmetric."""
+    """Whether the answer to `pattern` answers the question `asked`. Symmetric."""
     if max(len(asked), len(pattern)) > MAX_CHARACTERS:
         return False
     one, other = read(asked), read(pattern)
@@ -256,7 +256,7 @@ def asks_the_same(asked: str, pattern: str) -> bool:
 
 
 def _marks(question: Question) -> list[str]:
-    """Signs that are no words: “C++” is not “C”, and 20 % not 20."""
+    """Significant symbols: “C++” is not “C”, and 20 % not 20."""
     return re.findall(r"[+#%€$£°§&]", question.text)
 
 
@@ -268,7 +268,7 @@ def _ask_alike(one: Question, other: Question) -> bool:
 
 
 def _say_the_same(one: Question, other: Question) -> bool:
-    """Whether each word of the one is a word of the other, in an order that says the same."""
+    """Whether each word of one is equivalent to a word of the other, in an equivalent order."""
     if len(one.content) != len(other.content):
         return False
     places: list[int] = []
@@ -288,7 +288,7 @@ def _say_the_same(one: Question, other: Question) -> bool:
 
 
 def _is_turned(one: Question, other: Question, places: Sequence[int]) -> bool:
-    """Whether two neighbouring parts changed places without another meaning.
+    """Whether two adjacent parts are swapped without a change of meaning.
 
     “VPN password” and “password of my VPN”; “What happens if I am late?” and “If I am late, what happens?”.
     """
@@ -322,7 +322,7 @@ def _are_synonyms(one: str, other: str) -> bool:
 
 @lru_cache(50_000)
 def _bases(word: str) -> frozenset[str]:
-    """What the word may be a form of, by the endings of verbs and nouns."""
+    """The possible base forms of a word, by the endings of verbs and nouns."""
     return frozenset({word, *(base for base in _without_ending(word) if len(base) >= MIN_BASE)})
 
 
@@ -343,7 +343,7 @@ def _without_ending(word: str) -> Iterator[str]:
                 yield base[:-1]
             if ending == "ed" and base.endswith("i"):
                 yield f"{base[:-1]}y"
-    # German; what is left is long, so that no English word becomes another.
+    # German endings; the rest must be long, so that no English word becomes another.
     for ending in ("en", "n", "er", "em", "es"):
         base = word.removesuffix(ending)
         if base != word and len(base) >= 6 and any(letter in "äöüß" for letter in word):
@@ -352,5 +352,5 @@ def _without_ending(word: str) -> Iterator[str]:
 
 @lru_cache(MAX_PATTERNS)
 def content_words(text: str) -> frozenset[str]:
-    """The words by which questions are grouped or looked up: each in its shortest form."""
+    """The words by which questions are grouped or looked up, each in its shortest form."""
     return frozenset(min(_bases(word), key=lambda base: (len(base), base)) for word in read(text).content)

@@ -1,4 +1,4 @@
-"""An answer cut into statements, each with the citations that belong to it."""
+"""Splits an answer into statements, each with its citations."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -19,9 +19,7 @@ _TABLE_RULE = re.compile(r"[ \t]*+\|?[ \t]*+:?-[-|: \t]*+$", re.MULTILINE)
 _NOT_SPACE = re.compile(r"[^\s]")
 _WORD = re.compile(r"\w")
 _NUMBER = re.compile(r"(?<![^\n>])[ \t]{0,20}\d{1,9}[.)][ \t]{1,20}")
-_SEGMENT_WORDS = (
-    3  # a shorter text before a citation is no statement of its own (“According to the guide [a]”)
-)
+_SEGMENT_WORDS = 3  # a shorter text before a citation is not a statement (“According to the guide [a]”)
 _AFTER = re.compile(r"[.,;:!?…)\]\"'”’»*_。！？\s]*+")
 
 
@@ -36,7 +34,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A statement at start:end of the answer; `past_bound` where nothing more is compared."""
+    """A statement at start:end of the answer; with `past_bound` it is not compared."""
 
     start: int
     end: int
@@ -47,9 +45,9 @@ class Cut:
 def cut(answer: str, labels: Collection[str]) -> list[Cut]:
     """The statements in order: sentences, list items and table rows, without headings, lead-ins and code.
 
-    A sentence that cites in several places is one statement for each of them. A citation behind a full stop
-    belongs to the sentence before it; those of a lead-in also to the list items below that cite nothing. A
-    block quotation that cites only at its end is one statement.
+    A sentence with citations in several places becomes one statement for each. A citation after a full stop
+    belongs to the sentence before it; those of a lead-in also to list items below without citations. A block
+    quotation with citations only at its end is one statement.
     """
     masked = _without_code(answer)
     citations = [
@@ -88,8 +86,7 @@ def cut(answer: str, labels: Collection[str]) -> list[Cut]:
 
 
 def _quotations(prose: str, citations: Sequence[Citation]) -> list[tuple[int, int, Cut]]:
-    """Start and end of the block quotations with citations at their end and nowhere else, each with its one
-    statement."""
+    """Start and end of block quotations with citations only at their end, each with its single statement."""
     found = []
     place = 0
     for start, end in _quoted_blocks(prose):
@@ -122,7 +119,7 @@ def _quoted_blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _without_code(answer: str) -> str:
-    """The text with fenced blocks and inline code blank: what stands there is neither said nor cited."""
+    """The text with fenced blocks and inline code blanked: neither statements nor citations are in code."""
     fences: list[tuple[int, int]] = []
     opened: re.Match[str] | None = None
     for match in _FENCE.finditer(answer):
@@ -137,12 +134,12 @@ def _without_code(answer: str) -> str:
     blank = _blanked(answer, fences) if fences else answer
     if "`" not in blank:
         return blank
-    # Only what looks like a citation is hidden: other words in code are still said.
+    # Only apparent citations are blanked: other words in code remain.
     return _CODE.sub(lambda code: code[0].replace("[", " ").replace("]", " "), blank)
 
 
 def _blanked(text: str, ranges: Sequence[tuple[int, int]]) -> str:
-    """The text with spaces in these ranges, line breaks and length kept."""
+    """The text with these ranges replaced by spaces, with the same line breaks and length."""
     parts: list[str] = []
     end = 0
     for start, stop in ranges:
@@ -153,7 +150,7 @@ def _blanked(text: str, ranges: Sequence[tuple[int, int]]) -> str:
 
 
 def _without_number(text: str, span: Span) -> Span:
-    """The sentence without the number of its list item, which is no part of what it states."""
+    """The sentence without the number of its list item."""
     line = text.rfind("\n", 0, span.start) + 1
     number = _NUMBER.match(text, line if not text[line : span.start].strip() else span.start)
     if not number or not span.start < number.end() < span.end:
@@ -168,7 +165,7 @@ def _is_item(text: str, start: int) -> bool:
 
 
 def _says_nothing(text: str, span: Span) -> bool:
-    """Whether it is a heading, a lead-in, a question, or the header of a table."""
+    """Whether it is a heading, a lead-in, a question, or a table header."""
     if span.is_heading or span.text.endswith((":", "?", "：", "？")) or not _WORD.search(span.text):
         return True
     bare = span.text.strip("*_ ")
@@ -181,7 +178,7 @@ def _says_nothing(text: str, span: Span) -> bool:
 
 
 def _segments(text: str, span: Span, citations: Sequence[Citation]) -> Iterator[Cut]:
-    """The sentence, or its parts where it cites in several places."""
+    """The sentence, or its parts if it has citations in several places."""
     groups = list(_groups(text, citations))
     start = span.start
     kept: list[Citation] = []
@@ -202,7 +199,7 @@ def _segments(text: str, span: Span, citations: Sequence[Citation]) -> Iterator[
 
 
 def _groups(text: str, citations: Sequence[Citation]) -> Iterator[list[Citation]]:
-    """Citations with nothing but space and punctuation between them."""
+    """Groups of citations separated only by spaces and punctuation."""
     group: list[Citation] = []
     for citation in citations:
         if group and _WORD.search(text, group[-1].end, citation.start):

@@ -25,20 +25,20 @@ from .passages import Citable, Mark, Passage, Unit
 from .statements import Cut, cut
 
 MAX_CHARACTERS = 2_000  # of a statement that are compared
-MAX_UNITS = 3  # sentences of a passage on which a statement may rest
-LEAST_SHARE = 0.55  # of a statement's words that the sentences must hold
-LEAST_GAIN = 1.4  # by which a further sentence must hold more of a statement
-MIN_GAIN_BESIDE = 1.0  # the same of a neighbour, where the sentence alone does not prove it
-LENGTH = 0.02  # what each word of a sentence costs: a short one with the same words is the better proof
-TOPIC = 0.5  # of a word: what it counts elsewhere in the passage
-HEADING = 0.5  # what a heading costs
-NEAR = 4  # units: how far from the proof something may be mentioned
-WIDE_GAP = 30  # characters between two words that are marked as one
+MAX_UNITS = 3  # sentences of a passage that may support a statement together
+LEAST_SHARE = 0.55  # of a statement's words that the sentences must have
+LEAST_GAIN = 1.4  # by which another sentence must match more of a statement
+MIN_GAIN_BESIDE = 1.0  # the same for an adjacent one, if the sentence alone does not support it
+LENGTH = 0.02  # malus for each word of a sentence: a short one with the same words is better evidence
+TOPIC = 0.5  # weight of a word elsewhere in the passage
+HEADING = 0.5  # malus for a heading
+NEAR = 4  # units: the greatest distance of a mention from the evidence
+WIDE_GAP = 30  # characters between two words that are marked as one range
 
 
 @dataclass(frozen=True)
 class _Finding:
-    """How a statement compares with some units; `doubtful` where only its words differ."""
+    """The comparison of a statement with some units; `doubtful` if only the words differ."""
 
     verdict: Verdict
     units: tuple[Unit, ...] = ()
@@ -48,7 +48,7 @@ class _Finding:
 
 
 def verify(answer: str, sources: Iterable[Citable]) -> tuple[Statement, ...]:
-    """The statements of an answer in order, each compared with the sources that it cites itself."""
+    """The statements of an answer in order, each compared with the sources that it cites."""
     by_label: dict[str, list[Passage]] = {}
     for source in sources:
         by_label.setdefault(source.label, []).append(Passage(source))
@@ -90,7 +90,8 @@ def _proved(
     alone: Mapping[str, _Finding],
     together: _Finding | None,
 ) -> Statement:
-    """The statement with a proof of each citation, from its sources `alone` or all `together`."""
+    """The statement with a proof for each citation, from its own sources (`alone`) or from all
+    (`together`)."""
     proofs = []
     for citation in each.citations:
         finding = alone[citation.label]
@@ -113,7 +114,7 @@ def _unproved(each: Cut, labels: tuple[str, ...], verdict: Verdict) -> Statement
 
 
 def _proof(start: int, end: int, label: str, finding: _Finding, rank: int) -> Proof:
-    """The passage with most of the words; the first of the label where none has any."""
+    """The passage with most of the words; the first with that label if none has any."""
     if finding.marks:
         counts: dict[int, int] = {}
         for each, (first, last) in finding.marks:
@@ -144,7 +145,7 @@ def _quoted(text: str, passages: Sequence[Passage]) -> _Finding | None:
 
 
 def _best(claim: Claim, passages: Sequence[Passage]) -> _Finding:
-    """The passages of a page share a label: the one that says it best, else all of them together."""
+    """The best passage with the label; if none supports the statement, all of them together."""
     findings = [_compared(claim, passage.units, [passage]) for passage in passages]
     best = max(findings, key=lambda finding: (finding.verdict == "supported", finding.share))
     if best.verdict == "not_found" and len(passages) > 1:
@@ -154,7 +155,7 @@ def _best(claim: Claim, passages: Sequence[Passage]) -> _Finding:
 
 
 def _cut_off(passage: Passage, mark: Mark) -> bool:
-    """Whether a negation stands right before the quoted words, so that they say the opposite."""
+    """Whether a negation directly before the quoted words reverses their meaning."""
     before = tokens(passage.text[max(0, mark[0] - 24) : mark[0]])
     return (
         bool(before)
@@ -164,7 +165,7 @@ def _cut_off(passage: Passage, mark: Mark) -> bool:
 
 
 def _compared(claim: Claim, units: Sequence[Unit], passages: Sequence[Passage]) -> _Finding:
-    """The sentences with most of its words; where they say something else, those beside them as well."""
+    """The sentences with most of its words; if they differ, also the adjacent ones."""
     around = frozenset().union(*(passage.around for passage in passages))
     chosen = _chosen(claim, units, LEAST_GAIN)
     if not chosen:
@@ -194,7 +195,7 @@ def _judged(
     missing = [value for value in missing if value not in related]
     total = len(claim.content)
     share = (total - len(missing)) / total if total else 1.0
-    # What the rest of the passage speaks of is its topic, which one sentence need not repeat.
+    # The rest of the passage is its topic, which a sentence need not repeat.
     topics = len(frozenset().union(*(unit.values.intersection(missing) for unit in units)))
     enough_words = share + TOPIC * topics / max(1, total)
     agrees = (
@@ -222,7 +223,7 @@ def _near(chosen: Sequence[Unit], units: Sequence[Unit]) -> list[Unit]:
 
 
 def _chosen(claim: Claim, units: Sequence[Unit], least_beside: float) -> tuple[Unit, ...]:
-    """The few units that together hold most of the claim, the best first."""
+    """The few units that together match most of the claim, best first."""
     weights = claim.weights
     chosen: list[Unit] = []
     if claim.measures:
@@ -232,7 +233,7 @@ def _chosen(claim: Claim, units: Sequence[Unit], least_beside: float) -> tuple[U
         rest = [(unit, common) for unit in units if (common := unit.values & wanted)]
     covered: frozenset[str] = frozenset()
     while rest and len(chosen) < MAX_UNITS:
-        if chosen:  # a heading or the foot of a page far from the sentence says nothing more of it
+        if chosen:  # a distant heading or page footer adds nothing
             rest = [
                 (unit, common)
                 for unit, common in rest
@@ -252,7 +253,7 @@ def _chosen(claim: Claim, units: Sequence[Unit], least_beside: float) -> tuple[U
 
 
 def _common(unit: Unit, claim: Claim) -> frozenset[str]:
-    """What both say; a time that passes also where it is in another unit."""
+    """Common values of both; durations also match in another unit."""
     common = unit.values & claim.values
     if claim.measures and unit.measures:
         common |= {value for each, value in claim.measures.items() if each in unit.measures}
@@ -260,13 +261,13 @@ def _common(unit: Unit, claim: Claim) -> frozenset[str]:
 
 
 def _cost(unit: Unit) -> float:
-    """Of sentences with the same words the shortest is the best proof; a heading states nothing."""
+    """A malus for long units and headings, among those with the same words."""
     is_bare = unit.is_heading or not (unit.is_sentence or unit.table >= 0)
     return LENGTH * len(unit.values) + (HEADING if is_bare else 0.0)
 
 
 def _marks(claim: Claim, chosen: Sequence[Unit], related: dict[str, str]) -> Iterable[tuple[int, Mark]]:
-    """Where the claim's words stand in the units; words with only little between them as one."""
+    """Positions of the claim's words in the units; words close together become one range."""
     wanted = claim.values | frozenset(related.values())
     denies = any(token.kind is Kind.NEGATION for token in claim.tokens)
     for unit in sorted(chosen, key=lambda unit: (unit.rank, unit.place)):

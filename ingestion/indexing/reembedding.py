@@ -48,19 +48,19 @@ REEMBED_LOCK = 0x636861740002  # PostgreSQL's advisory lock of the one who does 
 PASSAGE_BATCH = 200
 DELETE_BATCH = 5_000
 MAX_LEFT_FOR_LOCK = 200  # passages that may be embedded while nobody else can write any
-RETRY_DELAYS = (1, 2, 4, 8, 16, 32)  # seconds before a service that has failed is asked again
-MAX_RETRY_SECONDS = 60.0  # that it may ask for
+RETRY_DELAYS = (1, 2, 4, 8, 16, 32)  # seconds before each retry of a failed service
+MAX_RETRY_SECONDS = 60.0  # longest Retry-After that is respected
 PAUSE = 1.0
-INDEX_MEMORY = "256MB"  # of PostgreSQL while it builds the index; a larger index is built more slowly
+INDEX_MEMORY = "256MB"  # for PostgreSQL while it builds the index; a larger index is built more slowly
 
 
 class AlreadyRunning(Exception):
-    """Somebody else is changing the model."""
+    """Another process is changing the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What is being done, and how far that has come; `total` 0 where nobody knows."""
+    """The current step and its progress; `total` is 0 if unknown."""
 
     words: str
     done: int = 0
@@ -83,9 +83,9 @@ def configured_space() -> EmbeddingSpace:
 
 
 def reembed() -> Iterator[Progress]:
-    """Bring all documents into the space of the configured model, step by step.
+    """Move all documents to the space of the configured model, step by step.
 
-    Raises AlreadyRunning, and EmbeddingError where the model fails; what is done by then is kept.
+    Raises AlreadyRunning, and EmbeddingError if the model fails; finished work is kept.
     """
     with _reembedding_lock(), _without_timeouts():
         space = configured_space()
@@ -96,20 +96,20 @@ def reembed() -> Iterator[Progress]:
             yield from _switch(space)
         others = list(EmbeddingSpace.objects.exclude(pk=space.pk))
         if others:
-            # Questions that were embedded by the former model a moment ago still look for its vectors.
+            # Questions embedded by the former model a moment ago still use its vectors.
             time.sleep(settings.EMBEDDING_QUESTION_SECONDS)
         for other in others:
             yield from _drop(other)
 
 
 def missing(space: EmbeddingSpace) -> int:
-    """How many passages have no vector in the space."""
+    """The number of passages without a vector in the space."""
     vectors = Vector.objects.filter(space=space)
     return Passage.objects.count() - vectors.values("passage").distinct().count()
 
 
 def _fill(space: EmbeddingSpace) -> Iterator[Progress]:
-    """Embed what is missing, including what comes meanwhile."""
+    """Embed missing passages, including new ones."""
     model = embedder_of(space)
     left = missing(space)
     total = Passage.objects.count()
@@ -123,7 +123,7 @@ def _fill(space: EmbeddingSpace) -> Iterator[Progress]:
 
 
 def _switch(space: EmbeddingSpace) -> Iterator[Progress]:
-    """Embed what was written meanwhile, the last of it while nobody can write more, and have it searched."""
+    """Embed new passages, the last of them with writes blocked, and activate the space."""
     allowed = MAX_LEFT_FOR_LOCK
     while True:
         with _writes_blocked():
@@ -135,7 +135,7 @@ def _switch(space: EmbeddingSpace) -> Iterator[Progress]:
                         activate(space)
                     return
         yield from _fill(space)
-        allowed *= 2  # where documents come faster than they are embedded, they wait in the end
+        allowed *= 2  # if documents arrive faster than they are embedded, they must wait in the end
         time.sleep(PAUSE)
 
 
@@ -161,7 +161,7 @@ def _embedded(
 
 
 def _embed_with_retries(model: Embedder, texts: Sequence[str]) -> Generator[Progress, None, Vectors]:
-    """Ask again where that may help, and say so: a wrong address looks like a server that is away."""
+    """Retry and report it: a wrong URL looks like an unavailable server."""
     for wait in RETRY_DELAYS:
         try:
             return model.embed(texts)
@@ -177,9 +177,9 @@ def _embed_with_retries(model: Embedder, texts: Sequence[str]) -> Generator[Prog
 def _write(
     space: EmbeddingSpace, rows: Sequence[_Row], embedded: Sequence[tuple[_Row, list[int], Vectors]]
 ) -> None:
-    """Keep the vectors of those passages that are still there.
+    """Store the vectors of passages that still exist.
 
-    A document that is being replaced or deleted this moment is left out: what is in it then comes later.
+    Skips a document that is being replaced or deleted: its passages follow later.
     """
     with transaction.atomic():
         documents = Document.objects.filter(pk__in={row.document_id for row in rows}).order_by("pk")
@@ -198,7 +198,7 @@ def _write(
 
 
 def _build_index(space: EmbeddingSpace) -> None:
-    """All at once, which is much faster than vector by vector; reading and writing go on meanwhile."""
+    """Build the index in one step, much faster than incrementally; reads and writes continue meanwhile."""
     definition = index_definition(space)
     if not definition:
         return
@@ -209,16 +209,16 @@ def _build_index(space: EmbeddingSpace) -> None:
         found = cursor.fetchone()
         if found and found[0]:
             return
-        if found:  # begun by somebody who was killed
+        if found:  # left by a killed process
             cursor.execute(f"DROP INDEX CONCURRENTLY {index_name(space)}")
         cursor.execute("SELECT set_config('maintenance_work_mem', %s, false)", [INDEX_MEMORY])
-        # Helpers need shared memory, which containers have little of, and searches need the other core.
+        # Parallel workers need shared memory, which is small in containers, and searches need the other core.
         cursor.execute("SET max_parallel_maintenance_workers = 0")
         cursor.execute(f"CREATE INDEX CONCURRENTLY {definition}")
 
 
 def _drop(space: EmbeddingSpace) -> Iterator[Progress]:
-    """Delete a space that nobody searches; the index first, so that no vector has to be taken out of it."""
+    """Drop an unused space; its index first, so that no vector has to be removed from it."""
     with connection.cursor() as cursor:
         cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {index_name(space)}")
         cursor.execute("SELECT min(id), max(id) FROM ingestion_vector WHERE space_id = %s", [space.pk])
@@ -250,13 +250,11 @@ def _reembedding_lock() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _writes_blocked() -> Iterator[None]:
-    """While the block lasts no document's passages are swapped; those who are at it are waited for."""
+    """Block the replacement of passages within the block, after waiting for running ones."""
     with connection.cursor() as cursor:
         while True:
             try:
-                cursor.execute(
-                    "SET lock_timeout = '2s'"
-                )  # statements that arrive later queue behind this one
+                cursor.execute("SET lock_timeout = '2s'")  # later statements queue behind this one
                 cursor.execute("SELECT pg_advisory_lock(%s)", [SPACE_LOCK])
                 break
             except OperationalError:

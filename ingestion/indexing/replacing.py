@@ -1,7 +1,7 @@
-"""Passages with their vectors: prepared outside of any transaction, then put in the former's place at once.
+"""Prepares passages with their vectors outside of a transaction, then replaces the former ones at once.
 
-A text that was embedded before, in the same document by the same model, keeps its vector, wherever it now
-stands. What is prepared lies in the database, so that a reading which is broken off goes on where it was.
+A text embedded before, in the same document by the same model, keeps its vector, wherever it is now. Prepared
+vectors are in the database, so that an interrupted reading continues.
 """
 
 import hashlib
@@ -36,13 +36,13 @@ from .passages import (
     pieces_of,
 )
 
-WRITE_BATCH = 2_000  # passages of one statement, which then takes seconds and little memory
+WRITE_BATCH = 2_000  # passages per statement, which then takes seconds and little memory
 LOST = "What was prepared for the document is gone; it is read again."
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The digests of all pieces, passage by passage, whose vectors lie ready in `space`."""
+    """The digests of all pieces by passage, whose vectors are ready in `space`."""
 
     space: EmbeddingSpace
     counts: "array[int]" = field(default_factory=lambda: array("l"))  # pieces of each passage
@@ -55,9 +55,9 @@ def prepare(
     title: str,
     on_progress: Callable[[int], None] | None = None,
 ) -> Prepared:
-    """Have a vector ready for each piece of the passages, in the active space. Raises EmbeddingError.
+    """Provide a vector for each piece of the passages, in the active space. Raises EmbeddingError.
 
-    `on_progress` is called after each batch with the number of passages done.
+    `on_progress` is called after each batch with the number of finished passages.
     """
     prepared = Prepared(active_space())
     try:
@@ -68,9 +68,9 @@ def prepare(
 
 
 def write_passages(document: Document, passages: Sequence[NewPassage], prepared: Prepared) -> None:
-    """Replace the document's passages and vectors; the caller holds the transaction.
+    """Replace the document's passages and vectors in the caller's transaction.
 
-    The document's title and language go into the passages as they are now. Raises EmbeddingError.
+    The passages get the document's present title and language. Raises EmbeddingError.
     """
     if len(prepared.counts) != len(passages):
         raise ValueError("Other passages were prepared than are to be written.")
@@ -87,20 +87,20 @@ def write_passages(document: Document, passages: Sequence[NewPassage], prepared:
 
 
 def delete_stale_prepared(age: timedelta) -> None:
-    """Delete what was prepared for documents that have failed, and have stayed so for that long."""
+    """Delete prepared vectors of documents that failed at least that long ago."""
     failed = Document.objects.filter(status=Document.Status.FAILED, changed_at__lt=timezone.now() - age)
     PreparedVector.objects.filter(document__in=failed).delete()
 
 
 def digest_of(piece: str) -> int:
-    """64 bits of a text's hash, as PostgreSQL's bigint takes them."""
+    """64 bits of a text's hash, as a bigint of PostgreSQL."""
     digest = hashlib.blake2b(piece.encode("utf-8", "replace"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
 
 
 def copy_vectors(columns: Sequence[str], rows: Iterable[Sequence[int]], vectors: Vectors) -> None:
-    """Append to the table that the first of `columns` names; `rows` are the values of the others, one row for
-    each vector, all of them bigints."""
+    """Append to the table that the first of `columns` names; `rows` are the values of the others, one row per
+    vector, all bigints."""
     table, *names = columns
     # halfvec's own binary form: two numbers of 16 bits, dimensions and zero, then the vector.
     head = np.array([vectors.shape[1], 0], dtype=">i2").tobytes()
@@ -141,7 +141,7 @@ def _prepare(
 
 
 def _known(document: Document, space: EmbeddingSpace) -> set[int]:
-    """Digests of the pieces that need not be embedded: those of an earlier try, and those in use now."""
+    """Digests of pieces with a vector: from an earlier attempt, or in use now."""
     with connection.cursor() as cursor:
         cursor.execute(statement("keep_vectors"), {"document_id": document.pk, "space_id": space.pk})
     ready = PreparedVector.objects.filter(document=document, space=space)
@@ -154,7 +154,7 @@ def _keep(document: Document, space: EmbeddingSpace, digests: Sequence[int], vec
 
 
 def _place(document: Document, space: EmbeddingSpace, passage_ids: list[int], digests: list[int]) -> None:
-    """Vectors for the passages, which stand here once for each of their pieces."""
+    """Vectors for the passages, whose ids are repeated for each of their pieces."""
     with connection.cursor() as cursor:
         parameters: dict[str, Any] = {
             "space_id": space.pk,
@@ -163,5 +163,5 @@ def _place(document: Document, space: EmbeddingSpace, passage_ids: list[int], di
             "digests": digests,
         }
         cursor.execute(statement("insert_vectors"), parameters)
-        if cursor.rowcount != len(passage_ids):  # the table is unlogged: PostgreSQL died meanwhile
+        if cursor.rowcount != len(passage_ids):  # the table is unlogged: PostgreSQL has crashed meanwhile
             raise EmbeddingError(LOST, temporary=True)

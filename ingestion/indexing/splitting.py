@@ -1,4 +1,4 @@
-"""Sections into passages: a few sentences each, small enough to be found and quoted."""
+"""Splits sections into passages: a few sentences each, small enough to be found and quoted."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,19 +8,20 @@ from ingestion.parsing.sections import Section
 
 from .passages import NewPassage
 
-# Passages of about 500 characters were found better than longer ones (see docs/decisions/); a passage
-# that has reached the lower number ends where a paragraph or row does.
+# Passages of about 500 characters were found better than longer ones (see docs/decisions/); above the lower
+# number, a passage ends at the next paragraph or row.
 MIN_LENGTH, MAX_LENGTH = 300, 500
-SHORT_PIECE = 120  # a shorter piece joins its neighbour, where the two stay below MAX_JOINED
+SHORT_PIECE = 120  # a shorter piece is joined with its neighbour if both stay below MAX_JOINED
 MAX_JOINED = 600
 SPLITTER = TextSplitter((MIN_LENGTH, MAX_LENGTH))
-# The splitter's time grows with the square of a text without paragraphs (a megabyte took 40 s): it gets less.
+# The splitter's time grows with the square of a text without paragraphs (a megabyte took 40 s), so it gets
+# less.
 BLOCK = 4_000
 BOUNDARIES = ("\n\n", "\n", ". ", " ")
 
 
 def passages_of(sections: Sequence[Section]) -> Iterator[NewPassage]:
-    """Passages in reading order, of 600 characters at the most, none over the edge of a section."""
+    """Passages in reading order, of at most 600 characters, none across sections."""
     for section in sections:
         for content in _pieces(section.text):
             yield NewPassage(section.anchor, section.page, section.heading, content)
@@ -42,7 +43,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _chunks(text: str) -> Iterator[tuple[int, str]]:
-    """The splitter's chunks with their offsets, from blocks that end at the best boundary there is."""
+    """The splitter's chunks with their offsets, from blocks that end at the best boundary."""
     start = 0
     while start < len(text):
         end = start + BLOCK

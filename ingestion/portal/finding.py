@@ -1,4 +1,4 @@
-"""Words looked for in one document, as “Find” does: parts of words count, other forms do not."""
+"""Finds words in one document like a browser's “Find”: parts of words match, inflected forms do not."""
 
 from itertools import pairwise
 
@@ -6,17 +6,17 @@ from django.db.models import Q, QuerySet
 
 from ingestion.models import Document, Passage
 
-MAX_CHARACTERS, MAX_WORDS = 200, 10  # of a query; what is beyond is not looked at
-Piece = tuple[str, bool]  # a part of a text, and whether it is one of the words
+MAX_CHARACTERS, MAX_WORDS = 200, 10  # of a query; the rest is ignored
+Piece = tuple[str, bool]  # a part of a text, and whether it is a match
 
 
 def words_of(query: str) -> list[str]:
-    """The words that are looked for, each once."""
+    """The distinct words of the query."""
     return list(dict.fromkeys(query[:MAX_CHARACTERS].replace("\0", " ").lower().split()))[:MAX_WORDS]
 
 
 def passages_with(document: Document, words: list[str]) -> QuerySet[Passage]:
-    """Passages with all the words, in their text or their heading, in the order of the document."""
+    """Passages with all the words in their text or heading, in the order of the document."""
     found = Passage.objects.filter(document=document)
     for word in words:
         found = found.filter(Q(content__icontains=word) | Q(heading__icontains=word))
@@ -24,7 +24,7 @@ def passages_with(document: Document, words: list[str]) -> QuerySet[Passage]:
 
 
 def marked(text: str, words: list[str]) -> list[Piece]:
-    """The text in pieces. Without marks where small letters take another room than capitals."""
+    """The text in pieces; without marks if lower-casing changes its length."""
     lowered = text.lower()
     if not words or len(lowered) != len(text):
         return [(text, False)]

@@ -18,7 +18,7 @@ from ingestion.access.lists import Audience
 from ingestion.models import Document
 
 MAX_PEOPLE = 200
-MAX_BOXES = 40  # groups to tick; others are typed
+MAX_BOXES = 40  # groups as check boxes; more are typed
 ONLY_ME, SOME, EVERYONE, GUESTS = "me", "some", "everyone", "guests"
 READERS = [
     (ONLY_ME, gettext_lazy("Only me")),
@@ -141,7 +141,7 @@ class AudienceForm(forms.Form):
 
 
 class DetailsForm(forms.Form):
-    """What is known of a document besides its file."""
+    """A document's metadata besides its file."""
 
     title = forms.CharField(required=False, max_length=details.TITLE_CHARACTERS)
     labels = forms.CharField(required=False, max_length=2_000)

@@ -31,32 +31,32 @@ SHOWN_OF_PEOPLE = ("username", "first_name", "last_name", "guest_until")  # for 
 QUERY_LENGTH = 200
 CURSOR = re.compile(r"([0-9]{1,16})-([0-9a-f]{32})")
 SALT = "ingestion.listing"
-# What each order goes by, and whether the greatest comes first; documents that are equal follow by their ids.
+# The column of each order, and whether it is descending; ties are ordered by id.
 SORTS: dict[Sort, tuple[str, bool]] = {
     "newest": ("created_at", True),
     "changed": ("changed_at", True),
     "name": ("shown_name", False),
     "size": ("size", True),
 }
-MAX_CHOICES = 200  # folders, categories and owners that are offered
+MAX_CHOICES = 200  # folders, categories and owners to choose from
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class ListingQuery:
-    """What somebody wants listed."""
+    """The filters and the order of a list of documents."""
 
     show: Show = "all"
     words: str = ""
     after: str = ""
-    folder: str = ""  # with the folders in it
+    folder: str = ""  # with its subfolders
     category: str = ""
     owner: str = ""  # a user name
     sort: Sort = "newest"
 
     @classmethod
     def of(cls, values: Mapping[str, str]) -> "ListingQuery":
-        """From the address of the page; what is unknown is left out."""
+        """From the query string; unknown values are ignored."""
         show, sort = values.get("show", ""), values.get("sort", "")
         words, folder, category, owner = (
             values.get(name, "").replace("\x00", "").strip() for name in ("q", "folder", "category", "owner")
@@ -72,7 +72,7 @@ class ListingQuery:
         )
 
     def address(self, **other: str) -> str:
-        """The query of the first page for this wish, with some parts of it replaced."""
+        """The query string of the first page, with some parts replaced."""
         parts = {
             "show": self.show,
             "q": self.words,
@@ -88,7 +88,7 @@ class ListingQuery:
 
     @property
     def narrowed(self) -> bool:
-        """Whether it leaves out more than the filters with a count do."""
+        """Whether it has filters other than those with a count."""
         return bool(self.words or self.folder or self.category or self.owner)
 
 
@@ -112,13 +112,13 @@ def _conditions(principal: Principal) -> dict[Show, Q]:
 
 
 def listed_for(principal: Principal) -> DocumentQuerySet:
-    """What the caller may read, and of their own also what is not read yet or failed."""
+    """Documents that the caller may read, and their own that are unread or failed."""
     readable = Document.objects.visible_to(principal)
     return readable.filter(Q(version__gt=0) | Q(owner_id=principal.user_id))
 
 
 def with_readers(documents: DocumentQuerySet) -> DocumentQuerySet:
-    """With owner and access list, so that a row costs no query of its own."""
+    """With owner and access list, so that rows need no queries of their own."""
     entries = (
         AccessEntry.objects.select_related("user", "group")
         .only("access_list", "guests", "group__name", *(f"user__{name}" for name in SHOWN_OF_PEOPLE))
@@ -128,13 +128,13 @@ def with_readers(documents: DocumentQuerySet) -> DocumentQuerySet:
 
 
 def counts(principal: Principal) -> dict[str, int]:
-    """How many documents stand behind each filter."""
+    """The number of documents for each filter."""
     named = {name: Count("pk", filter=condition) for name, condition in _conditions(principal).items()}
     return listed_for(principal).order_by().aggregate(**named)
 
 
 def matching(principal: Principal, query: ListingQuery) -> DocumentQuerySet:
-    """What the caller may see of what they want listed."""
+    """Documents that match the query, among those that the caller may see."""
     found = listed_for(principal).filter(_conditions(principal)[query.show])
     for word in query.words.split():
         found = found.with_word(word)
@@ -148,7 +148,7 @@ def matching(principal: Principal, query: ListingQuery) -> DocumentQuerySet:
 
 
 def page(principal: Principal, query: ListingQuery) -> Listed:
-    """`PAGE_SIZE` documents in the order that is wanted, after the cursor."""
+    """`PAGE_SIZE` documents in the requested order, after the cursor."""
     found = with_readers(matching(principal, query))
     if query.sort == "newest":
         return page_of(found, "", query.after, PAGE_SIZE)
@@ -168,7 +168,7 @@ def page(principal: Principal, query: ListingQuery) -> Listed:
 
 
 def _place(query: ListingQuery) -> tuple[Any, UUID] | None:
-    """Value and id of the last document of the page before; None for the first page."""
+    """The cursor's value and id of the last document of the previous page; None for the first page."""
     try:
         sort, value, last = signing.loads(query.after, salt=SALT)
         if sort != query.sort:
@@ -186,15 +186,15 @@ def _signed_place(query: ListingQuery, document: Document) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What a list can be narrowed by: folders with their documents, categories, and owners by user name."""
+    """Choices for filters: folders with their documents, categories, and owners by user name."""
 
-    folders: list[tuple[str, str, int]]  # path, name, documents in it and in its folders
+    folders: list[tuple[str, str, int]]  # path, name, documents in it and in its subfolders
     categories: list[str]
     owners: list[tuple[str, str]]
 
 
 def choices(principal: Principal, query: ListingQuery) -> Choices:
-    """The folders inside the one that is shown, and the categories and owners of all that may be listed."""
+    """The subfolders of the selected folder, and the categories and owners of all visible documents."""
     readable = listed_for(principal).order_by()
     inside: Counter[str] = Counter()
     beyond = f"{query.folder}/" if query.folder else ""
@@ -212,7 +212,7 @@ def choices(principal: Principal, query: ListingQuery) -> Choices:
 
 
 def page_of(found: DocumentQuerySet, words: str, after: str, size: int) -> Listed:
-    """Those with all the words, the newest first, `size` at a time, after the cursor."""
+    """Documents with all the words, newest first, `size` at a time, after the cursor."""
     for word in words.split():
         found = found.with_word(word)
     match = CURSOR.fullmatch(after)
@@ -224,6 +224,6 @@ def page_of(found: DocumentQuerySet, words: str, after: str, size: int) -> Liste
 
 
 def _cursor(document: Document) -> str:
-    # Time and public id, not the row's number: that would tell how many documents there are.
+    # Time and public id instead of the primary key, which would reveal the number of documents.
     microseconds = (document.created_at - EPOCH) // timedelta(microseconds=1)
     return f"{microseconds}-{document.public_id.hex}"

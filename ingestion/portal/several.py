@@ -1,4 +1,4 @@
-"""Several documents of a list at once: who can read them, where they belong, deleting them."""
+"""Bulk actions on a list of documents: change readers, move, delete."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -26,12 +26,12 @@ from . import listing
 from .actions import any_group, may_change, may_delete
 from .forms import AudienceForm
 
-MOST = 100  # documents of one form
-MAX_FAILED = 1_000  # of those that are removed in one step
+MOST = 100  # documents in one form
+MAX_FAILED = 1_000  # failed documents that are removed at once
 
 
 class PlaceForm(forms.Form):
-    """Folder and category; what is left empty stays as it is."""
+    """Folder and category; empty fields are not changed."""
 
     folder = forms.CharField(required=False, max_length=500)
     category = forms.CharField(required=False, max_length=100)
@@ -55,7 +55,7 @@ class PlaceForm(forms.Form):
 @never_cache
 @require_POST
 def several(request: HttpRequest) -> HttpResponse:
-    """The next step for the ticked documents that the caller may change; the others stay as they are."""
+    """The next step for the selected documents that the caller may change; others are skipped."""
     act = request.POST.get("act", "")
     step = {"delete": _delete, "rights": _rights, "place": _place}.get(act)
     may = may_delete if act == "delete" else may_change
@@ -67,7 +67,7 @@ def several(request: HttpRequest) -> HttpResponse:
 
 
 def _chosen(request: HttpRequest) -> list[Document]:
-    """The readable ones among those that were ticked, or all of one's own that have failed."""
+    """The readable ones among the selected documents, or all of one's own failed ones."""
     principal = session_principal(request)
     readable = listing.with_readers(Document.objects.visible_to(principal)).order_by("name", "public_id")
     if "failed" in request.POST:

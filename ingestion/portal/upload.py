@@ -1,4 +1,4 @@
-"""Adding documents. The form works without JavaScript; the module sends file by file to show progress."""
+"""Adds documents. The form works without JavaScript; the script sends file by file to show progress."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -53,7 +53,7 @@ MAX_RECENT = 50
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def add(request: HttpRequest) -> HttpResponseBase:
-    """The form, and what became of what the caller added in the last hour."""
+    """The form, and the state of the caller's documents of the last hour."""
     principal = session_principal(request)
     posted = request.method == "POST"
     form = UploadForm(
@@ -93,9 +93,9 @@ def add(request: HttpRequest) -> HttpResponseBase:
 def add_files(
     form: UploadForm, principal: Principal, on_added: Callable[[Upserted], None] | None = None
 ) -> tuple[list[Upserted], list[dict[str, str]]]:
-    """Each file for itself: one that is refused keeps no other from being added.
+    """Add each file independently: a refused one does not affect the others.
 
-    `on_added` is called for each file that is taken, before the next one is looked at.
+    `on_added` is called for each accepted file, before the next one.
     """
     owner = User.objects.get(pk=principal.user_id)
     audience = form.audience()
@@ -124,7 +124,7 @@ def add_files(
 
 
 def reply(form: UploadForm, added: list[Upserted], refused: list[dict[str, str]]) -> dict[str, Any]:
-    """What the upload module shows: the documents with their states, and what was refused and why."""
+    """The response for the upload script: documents with their states, and refused files with reasons."""
     problems = [str(problem) for problems in form.errors.values() for problem in problems]
     before = places(put.document for put in added)
     return {
@@ -138,7 +138,7 @@ def reply(form: UploadForm, added: list[Upserted], refused: list[dict[str, str]]
 
 
 def status_of(refused: list[dict[str, str]]) -> int:
-    """Where something on the server is to blame, no other file would do better."""
+    """The status for refusals; if the server is the cause, further files would fail as well."""
     codes = {refusal["code"] for refusal in refused}
     return 507 if "storage_full" in codes else 503 if "storage_away" in codes else 422
 
@@ -173,6 +173,6 @@ def _recent(principal: Principal) -> list[Row]:
 
 
 def _known(principal: Principal, field: str) -> list[str]:
-    """Folders or categories of what the caller may read, to choose from while typing."""
+    """Folders or categories of readable documents, as suggestions."""
     named = Document.objects.visible_to(principal).exclude(**{field: ""}).order_by(field)
     return list(named.values_list(field, flat=True).distinct()[:200])

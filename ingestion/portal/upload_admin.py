@@ -62,7 +62,7 @@ class AddSeveral:
         ]
 
     def add_several(self, request: HttpRequest) -> HttpResponse:
-        """The form, and after it what became of each file. The same files again change nothing."""
+        """The form, and then the outcome for each file. Adding the same files again changes nothing."""
         user = request.user
         if not isinstance(user, User) or not self.has_add_permission(request):  # type: ignore[attr-defined]
             raise PermissionDenied

@@ -1,4 +1,4 @@
-"""Pages that show documents: the list, one document, and what became of those being read."""
+"""Pages that show documents: the list, one document, and the progress of reading."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class Pill:
 @never_cache
 @require_safe
 def documents(request: HttpRequest) -> HttpResponse:
-    """What the reader may read, newest first."""
+    """Documents that the reader may read, newest first."""
     principal = session_principal(request)
     query = listing.ListingQuery.of(request.GET)
     counts = listing.counts(principal)
@@ -104,7 +104,7 @@ def documents(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
-    """One document: its state, who may read it and why, and its passages."""
+    """One document: its state, its readers and why they may read it, and its passages."""
     principal = session_principal(request)
     readable = listing.with_readers(Document.objects.visible_to(principal))
     found = get_object_or_404(readable.with_public_id(public_id))
@@ -125,9 +125,9 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
 
 
 def _passages(found: Document, start: str, query: str) -> dict[str, Any]:
-    """Some passages from position `start` on, and the positions of the pages before and after.
+    """Some passages from position `start` on, and the positions of the previous and next page.
 
-    Of a query only those with its words, with how many there are.
+    With a query only passages with its words, and their number.
     """
     first = int(start) if start.isascii() and start.isdigit() and len(start) < 9 else 0
     words = finding.words_of(query)
@@ -149,7 +149,7 @@ def _passages(found: Document, start: str, query: str) -> dict[str, Any]:
 @never_cache
 @require_safe
 def status(request: HttpRequest) -> JsonResponse:
-    """What became of the documents named by `id`, of those the caller may read; the others are left out."""
+    """The state of the documents with these ids, as far as the caller may read them."""
     wanted = _identifiers(request.GET.getlist("id")[:MAX_STATUSES])
     readable = list(Document.objects.visible_to(session_principal(request)).filter(public_id__in=wanted))
     before = places(readable)

@@ -45,7 +45,7 @@ async def written(
     citations = JsonCitationFilter(labels) if wants_json else CitationFilter(labels)
     outcome = _Outcome()
     length, limit = 0, settings.ANSWER_MAX_CHARACTERS
-    kept: list[str] = []  # of an answer that has to be JSON
+    kept: list[str] = []  # of an answer that must be JSON
     async with aclosing(_verified(model, prompt, citations, outcome)) as pieces:
         async for piece in pieces:
             if isinstance(piece, Reasoning):

@@ -1,4 +1,4 @@
-"""Documents and passages as MCP clients list and read them, under the rights of the caller."""
+"""Documents and passages for MCP clients, with the rights of the caller."""
 
 import re
 from collections.abc import Callable
@@ -20,13 +20,13 @@ ID = re.compile(
 )
 CURSOR = re.compile(r"([0-9]{1,16})-([0-9a-f]{32})")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-Absolute = Callable[[str], str]  # the URL of an address on this site
+Absolute = Callable[[str], str]  # makes a path of this site an absolute URL
 
 
 def list_documents(
     principal: Principal, absolute: Absolute, *, words: str = "", cursor: str = "", limit: int
 ) -> tuple[list[Entry], str]:
-    """Documents that the caller can search, newest first, and the cursor of what follows."""
+    """Documents that the caller can search, newest first, and the cursor of the next page."""
     found = _readable(principal)
     for word in words.split():
         found = found.filter(Q(name__icontains=word) | Q(title__icontains=word) | Q(folder__icontains=word))
@@ -39,7 +39,8 @@ def list_documents(
 
 
 def extract(principal: Principal, wanted: str, absolute: Absolute) -> Extract | None:
-    """The passage or the part of a document with this id; None for what the caller may not read, too."""
+    """The passage or the part of a document with this id; None if the caller may not read it, or it does not
+    exist."""
     match = ID.fullmatch(wanted)
     document = _readable(principal).with_public_id(UUID(match["document"])).first() if match else None
     if match is None or document is None:
@@ -80,7 +81,7 @@ def _of_passage(entry: Entry, passage: Passage) -> Extract:
 
 
 def _of_document(entry: Entry, document: Document, start: int) -> Extract | None:
-    """Passages one after the other from the position `start`, as many as fit into one part."""
+    """Consecutive passages from the position `start`, as many as fit into one part."""
     rows = document.passages.filter(position__gte=start).order_by("position")
     texts: list[str] = []
     length, heading, next_cursor = 0, "", ""
@@ -101,6 +102,6 @@ def _of_document(entry: Entry, document: Document, start: int) -> Extract | None
 
 
 def _cursor(document: Document) -> str:
-    # Time and public id, not the row's number: that would tell how many documents there are.
+    # Time and public id instead of the primary key, which would reveal the number of documents.
     microseconds = (document.created_at - EPOCH) // timedelta(microseconds=1)
     return f"{microseconds}-{document.public_id.hex}"

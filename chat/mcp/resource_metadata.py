@@ -1,4 +1,4 @@
-"""Who issues access tokens for the MCP server: protected-resource metadata (RFC 9728)."""
+"""Protected-resource metadata (RFC 9728): who issues access tokens for the MCP server."""
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -12,14 +12,14 @@ PATH = "/.well-known/oauth-protected-resource/mcp"
 
 
 def _has_tokens() -> bool:
-    """Whether access tokens are accepted at all."""
+    """Whether access tokens are accepted."""
     return bool(settings.OIDC_ISSUER and settings.MCP_AUDIENCE)
 
 
 @require_safe
 @cache_control(public=True, max_age=300)
 def resource_metadata(request: HttpRequest) -> HttpResponse:
-    """For everyone: a client reads it before anybody has signed in."""
+    """Public: clients read it before anybody has signed in."""
     if not _has_tokens():
         raise Http404
     document = {
@@ -35,7 +35,8 @@ def resource_metadata(request: HttpRequest) -> HttpResponse:
 
 
 def challenge(request: HttpRequest) -> str:
-    """The `WWW-Authenticate` of a refusal: where a client learns how to get a token, if it can get one."""
+    """The `WWW-Authenticate` header of a refusal, which tells clients how to get a token, if that is
+    possible."""
     parts = ['error="invalid_token"'] if presents_key(request) else []
     if _has_tokens():
         parts.append(f'resource_metadata="{request.build_absolute_uri(PATH)}"')

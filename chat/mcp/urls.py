@@ -1,4 +1,4 @@
-"""The addresses of the MCP server and of what it says about how to sign in."""
+"""URLs of the MCP server and of its metadata."""
 
 from django.urls import re_path
 

@@ -1,4 +1,5 @@
-"""`POST /mcp`: one JSON-RPC message a request, without sessions; the answer to a question may be streamed."""
+"""`POST /mcp`: one JSON-RPC message per request, without sessions; the answer to a question may be
+streamed."""
 
 import asyncio
 import logging
@@ -46,7 +47,7 @@ NOT_FOUND = "There is no such document or passage, or it has changed since. Sear
 PAGE_SIZE = 100  # resources
 
 
-# What an API key needs for each tool. Resources are documents; all else says nothing of anybody's data.
+# The scope of API keys for each tool. Resources are documents; other methods return no personal data.
 TOOL_SCOPES = {
     "search": Scope.SEARCH,
     "fetch": Scope.DOCUMENTS_READ,
@@ -57,14 +58,14 @@ RESOURCE_METHODS = frozenset({"resources/list", "resources/templates/list", "res
 
 
 class McpBearer(BearerAuthentication):
-    """Keys and ID tokens as elsewhere, and access tokens that the provider has issued for this server."""
+    """API keys and ID tokens as elsewhere, and access tokens issued for this server."""
 
     def resource(self) -> str:
         return settings.MCP_AUDIENCE
 
 
 class GuestSession(SessionAuthentication):
-    """The portal's session. A guest's needs no token of a form: see :meth:`McpView.post`."""
+    """The portal's session. Guests need no CSRF token: see :meth:`McpView.post`."""
 
     def enforce_csrf(self, request: Request) -> None:
         if not getattr(request._request.user, "is_guest", False):
@@ -72,16 +73,16 @@ class GuestSession(SessionAuthentication):
 
 
 class McpView(ProtocolView):
-    """Every message is checked by itself: what was revoked a moment ago is refused now."""
+    """Each message is authorized separately, so that a revocation takes effect at once."""
 
-    required_scopes = ()  # by method and tool
+    required_scopes = ()  # depends on the method and the tool
     protocol: ErrorFormat = mcp.Refusals()
     authentication_classes = [McpBearer, GuestSession]
     slot: ConnectionSlot | None = None
 
     async def post(self, request: HttpRequest) -> HttpResponseBase:
-        # A page of another site can send no JSON here without asking first, nor hide its Origin: this check
-        # keeps it away also where it has made its own name lead here (DNS rebinding).
+        # A page of another site cannot send JSON without a preflight, nor hide its Origin; this check also
+        # stops pages that resolve their own host name to this server (DNS rebinding).
         if comes_from_elsewhere(request):
             return refused_with(self.protocol.error(FOREIGN, status=403), 403)
         # A stored question is answered even if the client disconnects meanwhile.
@@ -198,7 +199,7 @@ class McpView(ProtocolView):
     async def _stream(
         self, call: Call, run: AcceptedRun, slot: ConnectionSlot
     ) -> AsyncGenerator[bytes, None]:
-        """Progress where it was asked for, and the result."""
+        """Progress if requested, and the result."""
         token = call.progress_token
         progress = None if token is None else mcp.Progress(token)
         keep_alive = KeepAliveTimer()

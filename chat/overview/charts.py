@@ -1,11 +1,11 @@
-"""Stacked bars as geometry for an SVG: the page draws them, and has every number in a table beside them."""
+"""Geometry of a stacked bar chart for an SVG; the page has every number in a table beside it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
-WIDTH, HEIGHT = 880, 220  # of the whole drawing
-LEFT, TOP, FOOT = 44, 12, 30  # room for the scale, above, and for the days
+WIDTH, HEIGHT = 880, 220  # of the drawing
+LEFT, TOP, FOOT = 44, 12, 30  # margins for the scale, the top, and the days
 LINES = 3  # of the scale, above zero
 DAYS_WRITTEN = 6
 
@@ -23,7 +23,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Text at a place."""
+    """A text with its position."""
 
     x: float
     y: float
@@ -32,7 +32,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """What the drawing consists of."""
+    """The elements of the drawing."""
 
     bars: Sequence[Bar]
     scale: Sequence[Label]
@@ -43,7 +43,7 @@ class Chart:
 
 
 def stacked(columns: Sequence[tuple[str, Sequence[int]]]) -> Chart:
-    """A column of bars for each (name, numbers), lowest first; zeros are left out."""
+    """One column of bars for each (name, numbers), lowest first; zeros are omitted."""
     step = _step(max((sum(numbers) for _, numbers in columns), default=0))
     floor_y = HEIGHT - FOOT
     unit = (floor_y - TOP) / (LINES * step)
@@ -74,7 +74,7 @@ def stacked(columns: Sequence[tuple[str, Sequence[int]]]) -> Chart:
 
 
 def _step(highest: int) -> int:
-    """The distance of two lines of the scale: 1, 2 or 5 times a power of ten."""
+    """The distance between lines of the scale: 1, 2 or 5 times a power of ten."""
     wanted = max(1, ceil(highest / LINES))
     power: int = 10 ** floor(log10(wanted))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= wanted)

@@ -1,7 +1,7 @@
-"""Counts each answer once, after it has ended, into the figures of its day.
+"""Adds each answer once, after it has ended, to the figures of its day.
 
-The place up to which runs are counted is a row that changes in the transaction of the counts: an answer is
-never counted twice, and a worker that was down counts on from there. What is deleted later stays counted.
+The position up to which runs are counted is a row that changes in the same transaction: no answer is counted
+twice, and a worker continues after a pause. Counts remain when answers are deleted.
 """
 
 import time
@@ -26,9 +26,9 @@ from chatsite.db.threads import reading_everything
 from . import first_word
 
 SQL = Path(__file__).parent / "sql"
-LAG = timedelta(seconds=30)  # in which the transaction that ended a run commits or is given up
+LAG = timedelta(seconds=30)  # in which the transaction that ended a run commits or is rolled back
 RUNS_AT_ONCE = 10_000
-SECONDS = 50.0  # of one job; the next one goes on
+SECONDS = 50.0  # of one job; the next one continues
 BEFORE_ALL = datetime(1970, 1, 1, tzinfo=UTC)
 OUTCOMES = ("answered", "unsure", "refused", "failed", "stopped")
 LATER = """
@@ -39,14 +39,14 @@ LATER = """
 
 @dataclass(slots=True)
 class Counts:
-    """What a day of everyone, or of a group, gets more."""
+    """What to add to a day's figures, of everyone or of a group."""
 
     numbers: Counter[str] = field(default_factory=Counter)
     first_words: list[int] = field(default_factory=list)
 
 
 def count_ended_runs(seconds: float = SECONDS) -> int:
-    """Count what has ended since; how many runs that were. Does nothing while another process counts."""
+    """Count runs that have ended since; returns their number. Does nothing while another process counts."""
     deadline = time.monotonic() + seconds
     counted = 0
     with reading_everything():
@@ -62,7 +62,7 @@ def count_ended_runs(seconds: float = SECONDS) -> int:
 
 @transaction.atomic
 def _count_some() -> int | None:
-    """Count at most about RUNS_AT_ONCE; None where another process does."""
+    """Count at most about RUNS_AT_ONCE; None while another process counts."""
     place = CountedUntil.objects.select_for_update(skip_locked=True).filter(pk=1).first()
     if place is None:
         return None
@@ -99,7 +99,7 @@ def _count_some() -> int | None:
 
 
 def _groups_of(people: Collection[int]) -> dict[int, list[int]]:
-    """The groups of each person now, which may not be those of the moment of asking."""
+    """The present groups of each person, which may differ from those when they asked."""
     found: dict[int, list[int]] = defaultdict(list)
     memberships = User.groups.through.objects.filter(user_id__in=people)
     for person, group in memberships.values_list("user_id", "group_id"):
@@ -116,13 +116,13 @@ def _add(counts: dict[tuple[date, int | None], Counts]) -> None:
         for name, number in more.numbers.items():
             setattr(row, name, getattr(row, name) + number)
         row.first_words = first_word.total([row.first_words, more.first_words])
-        # Never fewer than before: accounts may have been erased since.
+        # Never decreases: accounts may have been erased since.
         row.people = max(row.people, people.get((day, group), 0))
         row.save()
 
 
 def _people(days: Collection[date]) -> dict[tuple[date, int | None], int]:
-    """How many asked on each of these days, in all and of each group."""
+    """How many people asked on each of these days, in total and by group."""
     asked = Asker.objects.filter(day__in=days).order_by()
     everyone = asked.values_list("day").annotate(people=Count("pk"))
     members = asked.filter(person__groups__isnull=False).values_list("day", "person__groups")

@@ -1,6 +1,6 @@
-"""The figures of a period, of everyone or of one group, for a reader with the permission to see them.
+"""Usage figures of a period, of everyone or of one group, for readers with the permission.
 
-Groups of which fewer than three people asked are not shown, nor are the days on which fewer than three did.
+Groups of which fewer than three people asked are not shown, nor days on which fewer than three did.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,10 +26,10 @@ from .counting import OUTCOMES
 
 SQL = Path(__file__).parent / "sql"
 PERIODS = (7, 30, 90)  # days
-MIN_PEOPLE = 3  # of a group of whom figures are shown
+MIN_PEOPLE = 3  # least number of people of a group with figures
 MAX_GROUPS = 100  # those with the most people who asked
 LISTED = 8  # documents in each list of the page
-IN_FILE = 10_000  # and in a file
+IN_FILE = 10_000  # and in a CSV file
 NUMBERS = ("questions", *OUTCOMES, "prompt_tokens", "completion_tokens")
 
 
@@ -59,12 +59,12 @@ class Totals:
 
     @property
     def late(self) -> float | None:
-        """Seconds within which 95 % of the answers had begun."""
+        """Seconds within which 95 % of the answers started."""
         return first_word.quantile(self.first_words, 0.95)
 
     @property
     def cost(self) -> float:
-        """In the currency of the settings; 0 where no prices are set."""
+        """In the currency of the settings; 0 without prices."""
         prompt = self.prompt_tokens * settings.PRICE_PROMPT
         return (prompt + self.completion_tokens * settings.PRICE_COMPLETION) / 1_000_000
 
@@ -80,7 +80,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose figures: everyone's, or those of a group."""
+    """Whose figures: everyone's, or a group's."""
 
     first: date
     days: int
@@ -107,7 +107,7 @@ class GroupRow:
 
 @dataclass(frozen=True, slots=True)
 class DocumentList:
-    """Documents by their use: those that the reader may read, and how many there are in all."""
+    """Documents by use: those that the reader may read, and the total number."""
 
     shown: Rows
     in_all: int = 0
@@ -115,7 +115,7 @@ class DocumentList:
 
 
 class Figures:
-    """All that the page shows; each part is read when it is shown."""
+    """All figures of the page, each computed when it is shown."""
 
     def __init__(self, reader: User, scope: Scope) -> None:
         self.reader = reader
@@ -140,7 +140,7 @@ class Figures:
 
     @property
     def change(self) -> float | None:
-        """Of the number of questions against the period before, in percent."""
+        """Change of the number of questions from the previous period, in percent."""
         if not self.earlier.questions:
             return None
         return 100 * (self.totals.questions / self.earlier.questions - 1)
@@ -175,7 +175,7 @@ class Figures:
 
     @property
     def small_groups(self) -> int:
-        """How many groups asked that are too small to be shown."""
+        """How many groups that asked are too small to be shown."""
         return sum(count < MIN_PEOPLE for count in self._people_of_groups.values())
 
     @cached_property
@@ -227,7 +227,7 @@ class Figures:
 
 
 def scope_of(days: int, group_id: int | None) -> Scope:
-    """The period of that many days up to today; a group that is not there, or too small, is everyone."""
+    """The period of that many days up to today; an unknown or too small group means everyone."""
     days = days if days in PERIODS else 30
     first = timezone.localdate() - timedelta(days=days - 1)
     everyone = Scope(first, days)
@@ -238,7 +238,7 @@ def scope_of(days: int, group_id: int | None) -> Scope:
 
 
 def days_of(scope: Scope) -> list[Day]:
-    """Every day of the period, also those on which nobody asked."""
+    """Every day of the period, including those without questions."""
     known = {row.day: row for row in _in_period(scope).filter(group=scope.group)}
     found = []
     for number in range(scope.days):
@@ -254,14 +254,14 @@ def days_of(scope: Scope) -> list[Day]:
 
 
 def added(many: Iterable[Totals | None]) -> Totals:
-    """The sums of all that is shown."""
+    """The sum of all shown days."""
     every = [totals for totals in many if totals is not None]
     sums = {name: sum(getattr(totals, name) for totals in every) for name in NUMBERS}
     return Totals(**sums, first_words=first_word.total([totals.first_words for totals in every]))
 
 
 def documents_of(reader: User, scope: Scope, most: int) -> Rows:
-    """Documents by how often the answers of the period cited them; those never cited as well."""
+    """Documents by the number of citations in the period, including those never cited."""
     parameters = {"since": scope.first, "until": scope.last, "user_id": reader.pk, "most": most}
     return rows("document_use", parameters, SQL)
 

@@ -1,26 +1,27 @@
-"""Times to the first word of answers, as counts in steps: they can be added up, and hold no single answer."""
+"""Histogram of the times to the first word: can be summed, and contains no single answer."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
 
-# Milliseconds, each the end of a step; what is later is in one more. A quantile is right within its step.
+# Upper bounds of the buckets in milliseconds, with one more for larger values. A quantile is exact to its
+# bucket.
 ENDS = (50, 100, 150, 200, 300, 400, 500, 700, 1000, 1400, 2000, 2800, 4000, 5600, 8000, 11000, 16000, 30000)
 
 
 def add(counts: list[int], milliseconds: int) -> None:
-    """Count one answer; an empty list becomes one of all steps."""
+    """Count one answer; an empty list becomes one with all buckets."""
     counts.extend([0] * (len(ENDS) + 1 - len(counts)))
     counts[bisect_left(ENDS, milliseconds)] += 1
 
 
 def total(many: Sequence[Sequence[int]]) -> list[int]:
-    """The sums of several counts, step by step."""
+    """The sums of several histograms, by bucket."""
     whole = [counts for counts in many if counts]
     return [sum(step) for step in zip(*whole, strict=True)]
 
 
 def quantile(counts: Sequence[int], share: float) -> float | None:
-    """Seconds within which this share of the answers had begun; None where nothing was counted."""
+    """Seconds within which this share of the answers started; None without counts."""
     wanted, passed = share * sum(counts), 0.0
     if not wanted:
         return None

@@ -1,6 +1,6 @@
-"""A page of the admin: why somebody may read a document, and what they would find.
+"""An admin page: why a person may read a document, and what they would find.
 
-It shows what its user may perhaps not read themselves, so each use is in the audit log before anything shows.
+Its user may not be allowed to read what it shows, so each use is audited before anything is shown.
 """
 
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ NAME_CHARACTERS = 460  # of first and last name, and user name
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """A document that the form names, and what is said of it."""
+    """A document in the form, with its explanation."""
 
     document: Document
     explanation: Explanation
@@ -53,14 +53,14 @@ class Explained:
 
 @dataclass(frozen=True, slots=True)
 class SearchedAs:
-    """What a person would find, of how many documents that they may read."""
+    """What a person would find, and how many documents they may read."""
 
     found: SearchResult
     readable: int
 
 
 class Suggested(forms.TextInput):
-    """A field for one name that suggests what is found by a few letters."""
+    """A text field with suggestions for one name."""
 
     class Media:
         js = [forms.Script("suggest.js", type="module")]
@@ -74,7 +74,7 @@ class Suggested(forms.TextInput):
 
 
 class AccessForm(forms.Form):
-    """Whose rights, and what to try them on: a document, a question, or both."""
+    """The person, and what to check: a document, a question, or both."""
 
     person = forms.CharField(
         max_length=NAME_CHARACTERS,
@@ -91,7 +91,7 @@ class AccessForm(forms.Form):
         ),
     )
     question = forms.CharField(
-        max_length=SUBJECT_CHARACTERS,  # the log holds all of what was searched
+        max_length=SUBJECT_CHARACTERS,  # the audit log has the complete query
         required=False,
         widget=forms.TextInput(attrs={"size": 60}),
         help_text=gettext_lazy("Searches for it with the rights of the person, and no others."),
@@ -133,7 +133,7 @@ class AccessPage:
         ]
 
     def access_names(self, request: HttpRequest, what: str) -> HttpResponse:
-        """What the fields of the page suggest: also people who may not sign in."""
+        """Suggestions for the fields of the page, including people who cannot sign in."""
         reader, query = request.user, request.GET.get("q", "")
         if not isinstance(reader, User) or not reader.has_perm(PERMISSION):
             raise PermissionDenied
@@ -157,7 +157,7 @@ class AccessPage:
                 if question := form.cleaned_data["question"]:
                     context["searched"] = _searched(request.user, person, question)
         else:
-            # What links here fills in the form. Only a person asks: nothing is shown for a mere link.
+            # A link can fill in the form, but only submitting it shows results.
             form = AccessForm(initial={name: request.GET.get(name, "") for name in AccessForm.base_fields})
         context |= {**self.admin_site.each_context(request), "form": form, "media": form.media}
         return TemplateResponse(request, "admin/ingestion/document/access.html", context)

@@ -1,4 +1,4 @@
-"""Why somebody may read a document, or may not, in words: the entries that the rule itself names."""
+"""Explains why a person may or may not read a document, by the entries of its access list."""
 
 import re
 from collections.abc import Iterable
@@ -43,7 +43,7 @@ TO_OTHERS: dict[Kind, str] = TO_THEMSELVES | {
 
 @dataclass(frozen=True, slots=True)
 class AccessReason:
-    """One entry of a document's access list that includes somebody."""
+    """One entry of a document's access list that includes the person."""
 
     kind: Kind
     group: str = ""
@@ -51,23 +51,23 @@ class AccessReason:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Whether one person may read one document, and why, for somebody else to read."""
+    """Whether a person may read a document, and why, for somebody else."""
 
     readable: bool
     verdict: str
-    reasons: tuple[str, ...]  # where they may not: who may, and why that leaves them out
-    notes: tuple[str, ...]  # what else decides what they see of it
+    reasons: tuple[str, ...]  # if they may not: who may, and why that excludes them
+    notes: tuple[str, ...]  # other conditions on what they see of it
 
 
 def why_readable(principal: Principal, document: Document) -> list[str]:
-    """Why the caller may read the document, one sentence a reason; empty where they may not."""
+    """Why the caller may read the document, one sentence per reason; empty if they may not."""
     user = User.objects.filter(pk=principal.user_id, is_active=True).first()
     grounds = _access_reasons(user, document) if user else []
     return [gettext(TO_THEMSELVES[ground.kind]).format(group=ground.group) for ground in grounds]
 
 
 def explain(user: User, document: Document) -> Explanation:
-    """The same for an administrator, also where the answer is no."""
+    """The same for an administrator, also if the person may not read it."""
     name = user.get_username()
     grounds = _access_reasons(user, document)
     reasons = [TO_OTHERS[ground.kind].format(person=name, group=ground.group) for ground in grounds]
@@ -87,7 +87,7 @@ def explain(user: User, document: Document) -> Explanation:
 
 
 def people_named(text: str) -> list[User]:
-    """Whose user name this is, or else their full name, or both as `directory.entry` gives them."""
+    """People with this user name, else with this full name, or with both as in `directory.entry`."""
     text = text.replace("\0", "").strip()
     named = directory.NAMED.fullmatch(text)
     for username in (text, named["username"] if named else text):
@@ -98,7 +98,8 @@ def people_named(text: str) -> list[User]:
 
 
 def documents_like(query: str, reader: User) -> QuerySet[Document]:
-    """Documents with each word of the query in title, name or folder, of those that the reader may list."""
+    """Documents with each word of the query in title, name or folder, among those that the reader may
+    list."""
     words = directory.words_of(query)
     if not words:
         return Document.objects.none()
@@ -111,7 +112,7 @@ def documents_like(query: str, reader: User) -> QuerySet[Document]:
 
 
 def document_entry(document: Document) -> str:
-    """How a form names a document: “Leave rules (hr/leave.pdf)”, or the path alone."""
+    """The notation of forms for a document: “Leave rules (hr/leave.pdf)”, or only the path."""
     path = f"{document.folder}/{document.name}" if document.folder else document.name
     return f"{document.title} ({path})" if document.title not in ("", document.name) else path
 
@@ -165,7 +166,7 @@ def _reason(entry: AccessEntry, document: Document) -> AccessReason:
 
 
 def _why_not(user: User, document: Document) -> list[str]:
-    """Who may read it, where none of the entries includes this person."""
+    """Who may read it, if none of the entries includes this person."""
     name = user.get_username()
     entries = list(document.access_list.entries.select_related("user", "group"))
     people = sorted(entry.user.get_username() for entry in entries if entry.user)

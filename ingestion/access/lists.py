@@ -1,4 +1,4 @@
-"""Access lists: who may read, stored once for all documents with the same readers; and changing them."""
+"""Access lists: sets of readers, stored once for all documents with the same readers; and their changes."""
 
 import hashlib
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from ingestion.models import (
 
 @dataclass(frozen=True)
 class Audience:
-    """The readers of a document besides its owner. What guests may read is for everyone."""
+    """The readers of a document besides its owner. Guests are included only together with everyone."""
 
     everyone: bool = False
     user_ids: frozenset[int] = frozenset()
@@ -27,14 +27,14 @@ class Audience:
     guests: bool = False
 
 
-# One entry of a list: user, group, and whether guests are among everyone.
+# One entry of a list: user, group, and whether everyone includes guests.
 Entry = tuple[int | None, int | None, bool]
 
 
 def access_list_for(audience: Audience, owner_id: int | None) -> AccessList:
-    """The list of exactly these readers, made if there is none. The owner is always one of them.
+    """The list of exactly these readers, created if needed. Always includes the owner.
 
-    Safe against others who make the same list at the same moment. Users and groups must exist.
+    Safe against concurrent creation of the same list. Users and groups must exist.
     """
     entries = _entries(audience, owner_id)
     digest = _digest(entries)
@@ -47,7 +47,8 @@ def access_list_for(audience: Audience, owner_id: int | None) -> AccessList:
             [digest],
         )
         access_list = AccessList(pk=cursor.fetchone()[0], digest=digest)
-        # Until this transaction ends the row is ours: who makes the same list waits, then finds it complete.
+        # Until this transaction ends the row is locked: a concurrent creation waits and then finds it
+        # complete.
         AccessEntry.objects.bulk_create(
             [
                 AccessEntry(access_list=access_list, user_id=user, group_id=group, guests=guests)
@@ -59,12 +60,12 @@ def access_list_for(audience: Audience, owner_id: int | None) -> AccessList:
 
 
 def audience_of(document: Document) -> Audience:
-    """Who may read, without the owner's own entry."""
+    """The document's readers, without the owner's own entry."""
     return audience_of_list(document.access_list, document.owner_id)
 
 
 def audience_of_list(access_list: AccessList, owner_id: int | None) -> Audience:
-    """Who is on a list, without the entry of the owner of what it is for."""
+    """The readers of a list, without the owner's entry."""
     entries = access_list.entries.all()
     return Audience(
         everyone=any(entry.user_id is None and entry.group_id is None for entry in entries),
@@ -75,7 +76,7 @@ def audience_of_list(access_list: AccessList, owner_id: int | None) -> Audience:
 
 
 def widens(before: Audience, after: Audience) -> bool:
-    """Whether somebody is named in `after` whom `before` did not cover."""
+    """Whether `after` names somebody whom `before` did not cover."""
     if after.guests and not before.guests:
         return True
     if before.everyone:
@@ -84,7 +85,7 @@ def widens(before: Audience, after: Audience) -> bool:
 
 
 def narrowed(before: Audience, after: Audience) -> Audience:
-    """Return the part of `after` that `before` names; somebody covered only through a group is left out."""
+    """The part of `after` that `before` names; without people covered only through a group."""
     if not widens(before, after):
         return after
     if before.everyone or after.everyone:
@@ -97,10 +98,10 @@ def narrowed(before: Audience, after: Audience) -> Audience:
 
 
 def set_audience(document: Document, audience: Audience) -> None:
-    """Give the document other readers: one row is written, and the next query of anyone goes by it."""
+    """Set the document's readers: writes one row, and takes effect with everyone's next query."""
     former = document.access_list_id
     document.access_list = access_list_for(audience, document.owner_id)
-    # Somebody who manages a document for its owner may remove themselves: their right was checked before.
+    # A manager of somebody else's document may remove themselves: their right was checked before.
     with reading_everything():
         Document.objects.filter(pk=document.pk).update(
             access_list=document.access_list, audience_version=F("audience_version") + 1
@@ -137,15 +138,15 @@ NAMES_SHOWN = 3
 
 
 def change_rights(actor: object, document: Document, audience: Audience) -> None:
-    """Give the document these readers; `actor`, a user, has the right to. Change and entry are one.
+    """Set the document's readers on behalf of `actor`, whose right was checked, with an audit entry.
 
-    A file that waits to be read brings no readers of its own any more: these were asked for after it.
+    The readers of a queued replacement file are dropped, because this request is newer.
     """
     staff = actor if isinstance(actor, User) else None
     with transaction.atomic():
         with reading_everything():
             rows = Document.objects.filter(pk=document.pk)
-            # A file may have been read since the caller looked, and have brought its readers.
+            # A file may have been read since the caller loaded the document, and have set its readers.
             current = rows.select_for_update(no_key=True).values_list("access_list_id", flat=True).first()
             document.access_list_id = current or document.access_list_id
             if audience == audience_of(document):
@@ -159,12 +160,12 @@ def change_rights(actor: object, document: Document, audience: Audience) -> None
 
 
 def reader_names(document: Document) -> str:
-    """Some of those on the document's access list, for an administrator."""
+    """Some of the readers of the document, for an administrator."""
     return names_of(document.access_list)
 
 
 def names_of(access_list: AccessList) -> str:
-    """Some of those on a list, for an administrator."""
+    """Some of the readers of a list, for an administrator."""
     entries = list(access_list.entries.all())
     if any(entry.guests for entry in entries):
         return "Everyone, also guests"

@@ -1,4 +1,4 @@
-"""Pages of the admin: what to do with the documents that were chosen, how far it is, and the way back."""
+"""Admin pages of bulk changes: selection, progress, and undo."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,7 +26,7 @@ MAY_CHANGE, MAY_DELETE = "ingestion.change_document", "ingestion.delete_document
 
 
 def allowed_forms(request: HttpRequest) -> list[type[BulkForm]]:
-    """The kinds of change that the member of staff may make."""
+    """The kinds of change that this member of staff may make."""
     if not isinstance(request.user, User):
         return []
     may = {form: MAY_DELETE if form.kind == BulkChange.Kind.DELETE else MAY_CHANGE for form in FORMS}
@@ -35,7 +35,7 @@ def allowed_forms(request: HttpRequest) -> list[type[BulkForm]]:
 
 @admin.register(BulkChange)
 class BulkChangeAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Changes of many documents, kept for as long as they can be undone."""
+    """Changes of many documents, kept as long as they can be undone."""
 
     list_display = ["id", "what", "progress", "actor", "created_at", "finished_at"]
     list_select_related = ["actor"]
@@ -105,7 +105,7 @@ class BulkChangeAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             if (warning := form.warning()) and "confirmed" not in request.POST:
                 return self._choice(request, change, form, warning)
             if change.actor_id != request.user.pk:
-                raise PermissionDenied  # those who began it chose the documents
+                raise PermissionDenied  # only whoever selected the documents may start the change
             if not changes.start(change, chosen.kind, form.wanted()):
                 messages.error(request, gettext("This change was begun already."))
         return redirect("admin:ingestion_bulkchange_change", change.pk)
@@ -160,7 +160,7 @@ class BulkChangeAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 def words(change: BulkChange) -> str:
-    """What a change is about, in a line."""
+    """A one-line description of the change."""
     of = ngettext("%(count)s document", "%(count)s documents", change.total)
     of %= {"count": number_format(change.total, force_grouping=True)}
     if change.undoes_id:
@@ -175,7 +175,7 @@ def words(change: BulkChange) -> str:
 
 
 class ChangeMany:
-    """The action of the list of documents that chooses them for a change."""
+    """The action of the document list that selects documents for a change."""
 
     @admin.action(
         description=gettext_lazy("Change or delete the chosen documents…"), permissions=["change", "delete"]

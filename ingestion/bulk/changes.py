@@ -1,7 +1,7 @@
-"""What a bulk change does to each document, and how it is taken back.
+"""Performs and undoes bulk changes of documents.
 
-A worker goes through the documents a batch at a time. What it did to a document and the result for it commit
-together, so a worker that dies has done each document once or not at all.
+A worker processes the documents in batches. A document's change and its result commit together, so that even
+if a worker dies, each document is changed once or not at all.
 """
 
 import time
@@ -27,9 +27,9 @@ from ingestion.details import label_names
 from ingestion.models import BulkChange, BulkItem, Document
 
 TASK = "ingestion.bulk_change"
-BATCH = 50  # documents in a transaction
-SECONDS = 5.0  # of one job
-RETENTION = timedelta(days=30)  # changes, and with them the way back
+BATCH = 50  # documents per transaction
+SECONDS = 5.0  # per job
+RETENTION = timedelta(days=30)  # of changes, which can be undone until then
 GONE = "It was deleted meanwhile."
 MOVED = "It belongs to somebody else meanwhile."
 MIRRORED = "It mirrors a file of a synchronised folder, which decides this."
@@ -41,20 +41,20 @@ Kind, Outcome, State = BulkChange.Kind, BulkItem.Outcome, BulkChange.State
 
 
 class Refused(Exception):
-    """A document stays as it is; the text says why."""
+    """A document is not changed; the text is the reason."""
 
 
 class Change(ABC):
-    """A property of documents that can be changed in bulk, as values that JSON can hold."""
+    """A property of documents that can be changed in bulk, as JSON values."""
 
-    mirrored = False  # whether a document that mirrors a file has it of its own
+    mirrored = False  # whether a document that mirrors a file has its own value
 
     @abstractmethod
     def read(self, document: Document) -> Any: ...
 
     @abstractmethod
     def wanted(self, present: Any, form: dict[str, Any]) -> Any:
-        """The new value, from the present one and what the form said."""
+        """The new value, from the present one and the form."""
 
     @abstractmethod
     def write(self, document: Document, value: Any, actor: User) -> None: ...
@@ -88,7 +88,7 @@ class Readers(Change):
         }
 
     def write(self, document: Document, value: Any, actor: User) -> None:
-        # Accounts and groups may have been deleted since the form was sent.
+        # Accounts and groups may have been deleted since the form was submitted.
         users = User.objects.filter(pk__in=value["users"], guest_until=None)
         groups = Group.objects.filter(pk__in=value["groups"])
         audience = Audience(
@@ -101,7 +101,7 @@ class Readers(Change):
 
 
 class Column(Change):
-    """A column that needs nothing but to be written."""
+    """A plain column."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -147,7 +147,7 @@ class Labels(Column):
 
 
 class Owner(Change):
-    """The owner, and with them the readers: a former owner's own right goes."""
+    """The owner, and the readers: a former owner's own right is removed."""
 
     def read(self, document: Document) -> Any:
         return {"owner": document.owner_id, "readers": Readers().read(document)}
@@ -184,7 +184,7 @@ CHANGES: dict[str, Change] = {
 
 
 def choose(actor: User, chosen: Iterable[Document]) -> BulkChange:
-    """Note these documents for a change that is decided next."""
+    """Select these documents for a change that is defined next."""
     with transaction.atomic():
         change = BulkChange.objects.create(actor=actor)
         items = [BulkItem(change=change, document_id=each.pk, owner=each.owner_id) for each in chosen]
@@ -195,7 +195,7 @@ def choose(actor: User, chosen: Iterable[Document]) -> BulkChange:
 
 
 def start(change: BulkChange, kind: str, wanted: dict[str, Any]) -> bool:
-    """Have the worker do it; False if the change is begun already."""
+    """Queue the change; False if it was started before."""
     with transaction.atomic():
         rows = BulkChange.objects.filter(pk=change.pk, state=State.CHOSEN)
         if not rows.update(state=State.RUNNING, kind=kind, wanted=wanted):
@@ -206,7 +206,7 @@ def start(change: BulkChange, kind: str, wanted: dict[str, Any]) -> bool:
 
 
 def undo(change: BulkChange, actor: User) -> BulkChange | None:
-    """Give each changed document back what it had; None if that cannot be done, or was begun already."""
+    """Restore the former value of each changed document; None if that is impossible or was started before."""
     with transaction.atomic():
         known = BulkChange.objects.select_for_update().get(pk=change.pk)
         if not can_be_undone(known) or BulkChange.objects.filter(undoes=known).exists():
@@ -237,12 +237,12 @@ def can_be_undone(change: BulkChange) -> bool:
 
 
 def stop(change: BulkChange, actor: User) -> bool:
-    """Leave the documents that are still waiting as they are; False if it has ended already."""
+    """Skip the documents that are still waiting; False if the change has ended."""
     return _turn(change, actor, State.RUNNING, State.STOPPED, "Stopped")
 
 
 def resume(change: BulkChange, actor: User) -> bool:
-    """Go on with a change that stopped before its end, now in the name of `actor`; False if it has not."""
+    """Continue a stopped change, in the name of `actor`; False if it was not stopped."""
     return _turn(change, actor, State.STOPPED, State.RUNNING, "Resumed")
 
 
@@ -265,13 +265,13 @@ def _turn(change: BulkChange, actor: User, before: str, after: str, done: str) -
 
 
 def outcomes(change: BulkChange) -> dict[str, int]:
-    """How many documents had each outcome."""
+    """The number of documents by outcome."""
     counted = change.items.order_by().values_list("outcome").annotate(times=Count("pk"))
     return {Outcome(outcome).value: times for outcome, times in counted}
 
 
 def work(change_id: int, seconds: float = SECONDS) -> bool:
-    """Go on with a change for a while; whether there is more to do."""
+    """Continue a change for a while; returns whether there is more to do."""
     deadline = time.monotonic() + seconds
     with reading_everything():
         while True:
@@ -287,13 +287,13 @@ def defer(change_id: int) -> None:
 
 
 def queue_lost() -> int:
-    """Queue running changes again that no job is for."""
+    """Queue running changes again that have no job."""
     running = BulkChange.objects.filter(state=State.RUNNING).values_list("pk", flat=True)
     return side_jobs.requeue(TASK, "change_id", running, defer)
 
 
 def delete_old() -> None:
-    """Delete changes that are too old to be undone, and choices of which nothing came."""
+    """Delete changes that are too old to be undone, and abandoned selections."""
     BulkItem.objects.filter(change__created_at__lt=timezone.now() - RETENTION).delete()
     BulkChange.objects.filter(created_at__lt=timezone.now() - RETENTION).delete()
 
@@ -362,7 +362,7 @@ def _apply(
     wanted = of.wanted(present, change.wanted)
     if wanted == present:
         if change.kind == Kind.READERS:
-            of.write(document, wanted, actor)  # a file that waits to be read may bring others
+            of.write(document, wanted, actor)  # a queued replacement may set other readers
         return Outcome.UNCHANGED
     of.write(document, wanted, actor)
     document.refresh_from_db()
@@ -371,7 +371,7 @@ def _apply(
 
 
 def _begin(change: BulkChange) -> None:
-    with override("en"):  # the audit log is in one language
+    with override("en"):  # the audit log is in English
         what = f"Undid change {change.undoes_id}" if change.undoes_id else change.get_kind_display()
     if change.kind == Kind.LAST_DAY and not change.undoes_id:
         what = f"Last day {change.wanted['valid_until'] or 'removed'}"

@@ -1,4 +1,4 @@
-"""What can be changed of many documents: one form for each kind of change."""
+"""Forms of bulk changes, one for each kind."""
 
 from typing import Any, ClassVar
 
@@ -34,7 +34,7 @@ def groups_field(**options: Any) -> "forms.ModelMultipleChoiceField[Group]":
 
 
 class BulkForm(forms.Form):
-    """A kind of change; `wanted` is what is stored of a valid form."""
+    """A kind of change; `wanted` is the value that is stored."""
 
     kind: ClassVar[BulkChange.Kind]
     title: ClassVar["str | Promise"]
@@ -44,7 +44,7 @@ class BulkForm(forms.Form):
         return {**self.cleaned_data}
 
     def warning(self) -> str:
-        """What to confirm before it is done, or nothing."""
+        """A warning to confirm, or empty."""
         return ""
 
 

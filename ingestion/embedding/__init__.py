@@ -1,4 +1,4 @@
-"""Texts to vectors: a model that runs here, or any OpenAI-compatible server."""
+"""Embedding models: local ones, or any OpenAI-compatible server."""
 
 from .base import BUILT_IN_NAME, Embedder, EmbeddingError, Vectors
 from .breaker import embed_question

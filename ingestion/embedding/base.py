@@ -1,4 +1,4 @@
-"""What the site asks of an embedding model."""
+"""The interface of embedding models."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -10,10 +10,9 @@ Vectors = NDArray[np.float32]
 
 
 class EmbeddingError(Exception):
-    """The embedding model gives no usable vectors; the text is for people and names no address or key.
+    """The embedding model returned no usable vectors; the text is for people and contains no URL or key.
 
-    `temporary` says whether trying again later may help, `retry_after` after how many seconds, where the
-    server has said so.
+    `temporary` says whether a retry may help, `retry_after` after how many seconds, if the server said so.
     """
 
     def __init__(self, message: str, *, temporary: bool, retry_after: float | None = None) -> None:
@@ -23,22 +22,22 @@ class EmbeddingError(Exception):
 
 
 class Embedder(Protocol):
-    """A model that turns texts into vectors of length 1, which are compared by their angle."""
+    """A model that turns texts into vectors of length 1, compared by their angle."""
 
     name: str
     dimensions: int
-    batch: int  # texts that are best embedded at once
+    batch: int  # the best number of texts per call
 
     def embed(self, texts: Sequence[str], seconds: float | None = None) -> Vectors:
-        """An array (texts, dimensions); the row of an empty text is zero. Raises EmbeddingError.
+        """An array (texts, dimensions); rows of empty texts are zero. Raises EmbeddingError.
 
-        `seconds` is the most that each batch may take, where the model is somewhere else.
+        `seconds` limits each batch of a remote model.
         """
         ...
 
 
 def unit(vectors: Vectors) -> Vectors:
-    """Each row at length 1; a row of zeros stays."""
+    """Normalise each row to length 1; rows of zeros remain."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     result: Vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     return result

@@ -1,6 +1,6 @@
-"""A sentence-embedding model of the BERT family, on numpy alone.
+"""A sentence-embedding model of the BERT family, with numpy only.
 
-Weights stay in their file, which all processes share. Nothing is fetched from anywhere.
+Weights are memory-mapped, so that all processes share them. Nothing is downloaded.
 """
 
 import json
@@ -17,7 +17,7 @@ from ingestion.embedding_folder import Architecture, FolderError, architecture, 
 
 from .base import Vectors, unit
 
-HEADER = 8  # bytes of a safetensors file that say how long its header is
+HEADER = 8  # bytes of a safetensors file with the length of its header
 MAX_HEADER = 10_000_000
 TOKENS_PER_BATCH = 2_048
 KINDS = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}
@@ -26,7 +26,7 @@ Numbers = NDArray[np.float32]
 
 
 class BertEmbedder:
-    """A BERT encoder; a text has the mean of the vectors of its tokens, or the first one."""
+    """A BERT encoder; a text's vector is the mean of its tokens' vectors, or the first one."""
 
     batch = 32
 
@@ -37,7 +37,7 @@ class BertEmbedder:
         self.dimensions = self._shape.dimensions
         try:
             self._tokenizer = Tokenizer.from_file(str(path / "tokenizer.json"))
-        except Exception as error:  # the library raises nothing narrower
+        except Exception as error:  # the library raises no specific exceptions
             raise FolderError(f"tokenizer.json cannot be read: {error}") from error
         self._tokenizer.enable_truncation(self._shape.max_tokens)
         self._tokenizer.no_padding()
@@ -51,7 +51,7 @@ class BertEmbedder:
         filled = [index for index, text in enumerate(texts) if text.strip()]
         encoded = self._tokenizer.encode_batch_fast([texts[index] for index in filled])
         tokens = {index: item.ids for index, item in zip(filled, encoded, strict=True)}
-        # Texts of like length together: what is padded is computed for nothing.
+        # Texts of similar length together, because padding is computed as well.
         waiting = sorted(filled, key=lambda index: len(tokens[index]))
         while waiting:
             longest = len(tokens[waiting[-1]])
@@ -92,7 +92,7 @@ class BertEmbedder:
         return hidden
 
     def _attended(self, hidden: Numbers, unseen: Numbers, layer: str) -> Numbers:
-        """Scaled dot-product attention of all heads, before the projection that joins them."""
+        """Scaled dot-product attention of all heads, before the output projection."""
         texts, length, width = hidden.shape
         heads = self._shape.heads
         query, key, value = (
@@ -123,7 +123,7 @@ class BertEmbedder:
 
 
 def _needed(shape: Architecture) -> list[str]:
-    """The names of the weights that are computed with."""
+    """The names of the required weights."""
     names = [f"embeddings.{kind}_embeddings.weight" for kind in ("word", "position", "token_type")]
     modules = ["embeddings.LayerNorm"]
     for number in range(shape.layers):
@@ -144,7 +144,8 @@ def _needed(shape: Architecture) -> list[str]:
 
 
 def _read_weights(path: Path) -> dict[str, Numbers]:
-    """The arrays of a safetensors file by name; single-precision ones stay in it. Raises FolderError."""
+    """The arrays of a safetensors file by name; single-precision ones are memory-mapped. Raises
+    FolderError."""
     try:
         with path.open("rb") as file:
             length = int.from_bytes(file.read(HEADER), "little")
@@ -164,7 +165,7 @@ def _read_weights(path: Path) -> dict[str, Numbers]:
 
 
 def _single(values: NDArray[Any], kind: str) -> Numbers:
-    """Single precision, whatever the file has; bfloat16 is the upper half of it."""
+    """Convert to single precision; bfloat16 is its upper half."""
     if kind == "BF16":
         return (values.astype(np.uint32) << 16).view(np.float32)
     return np.asarray(values, dtype=np.float32)
@@ -178,7 +179,7 @@ def _activated(values: Numbers, kind: str) -> Numbers:
 
 
 def _erf(values: Numbers) -> Numbers:
-    """The error function, by the formula 7.1.26 of Abramowitz and Stegun: wrong by 1.5e-7 at most."""
+    """The error function, by formula 7.1.26 of Abramowitz and Stegun, with an error of at most 1.5e-7."""
     size = np.abs(values)
     step = 1 / (1 + np.float32(0.3275911) * size)
     series = step * (

@@ -11,7 +11,7 @@ from chatsite.http.circuit_breaker import CircuitBreaker, CircuitOpen
 
 from .base import Embedder, EmbeddingError, Vectors
 
-FAILURES = 3  # in a row, after which the model is not asked for a while
+FAILURES = 3  # in a row, after which the model gets no requests for a while
 REST_SECONDS = 30.0
 MAX_REST_SECONDS = 300.0  # however long a server asks for
 
@@ -23,7 +23,7 @@ metrics.BREAKERS_OPEN.read_from(
 
 
 def embed_question(model: Embedder, texts: Sequence[str]) -> Vectors:
-    """As `model.embed`, within seconds (EMBEDDING_QUESTION_SECONDS), or at once an EmbeddingError."""
+    """As `model.embed`, within EMBEDDING_QUESTION_SECONDS; fails at once while the breaker is open."""
     with _making:
         if model not in _breakers:
             _breakers[model] = new_breaker()

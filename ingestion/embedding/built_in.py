@@ -1,7 +1,7 @@
-"""The model that comes with the site: word vectors in an installed wheel, no network.
+"""The built-in model: word vectors of an installed wheel, no network.
 
-Of the package only its files are used. Its own code keeps the vectors twice as wide in each process, and what
-it imports takes as much once more; here they stay in the file, which all processes share.
+Only the package's files are used. Its own code stores the vectors in double width in each process, and its
+imports take as much memory again; here they are memory-mapped, so that all processes share them.
 """
 
 import json
@@ -16,8 +16,8 @@ from tokenizers import Tokenizer
 
 from .base import BUILT_IN_DIMENSIONS, BUILT_IN_NAME, Vectors, unit
 
-TEXTS_PER_BATCH = 8  # texts tokenized together: their tokens take far more memory than the texts
-HEADER = 8  # bytes of a safetensors file that say how long its header is
+TEXTS_PER_BATCH = 8  # tokenized together: tokens take far more memory than the texts
+HEADER = 8  # bytes of a safetensors file with the length of its header
 
 
 class WordLlamaEmbedder:
@@ -47,9 +47,9 @@ class WordLlamaEmbedder:
         return unit(vectors)
 
     def _sum(self, tokens: Sequence[int]) -> NDArray[np.float32]:
-        """Sum of the vectors of a text's tokens: scaled to length 1, it equals their average.
+        """The sum of a text's token vectors, which normalised equals their mean.
 
-        Each distinct token's vector is read once, however often a long text repeats it.
+        Each distinct token's vector is read once, however often it occurs.
         """
         known = np.clip(np.asarray(tokens, dtype=np.int64), 0, len(self._table) - 1)
         distinct, counts = np.unique(known, return_counts=True)
@@ -59,7 +59,7 @@ class WordLlamaEmbedder:
 
 
 def _table(path: Path) -> NDArray[np.float16]:
-    """The one array of a safetensors file, read from it where it is looked at."""
+    """The only array of a safetensors file, memory-mapped."""
     with path.open("rb") as file:
         length = int.from_bytes(file.read(HEADER), "little")
         header: dict[str, Any] = json.loads(file.read(length))

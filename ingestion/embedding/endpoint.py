@@ -21,9 +21,9 @@ BATCH = 128
 SECONDS = 60.0
 CONNECT_SECONDS = 5.0
 CLOSE_SECONDS = 1.0
-CHARACTERS = 8_000  # of one text; models cut longer ones or refuse them
-WIDEST = 4_096  # numbers of a vector that has not been shortened
-NUMBER_BYTES = 40  # of JSON for one of them, at the most
+CHARACTERS = 8_000  # of one text; models truncate or refuse longer ones
+WIDEST = 4_096  # dimensions of a vector that has not been shortened
+NUMBER_BYTES = 40  # most bytes of JSON for one number
 SPARE_BYTES = 1_000_000
 BUSY = frozenset({408, 409, 425, 429})
 
@@ -34,18 +34,19 @@ GONE = "The settings name no embedding service any more."
 
 
 class EndpointEmbedder:
-    """An OpenAI-compatible `/embeddings`, called in batches; what comes back is checked before it is used."""
+    """An OpenAI-compatible `/embeddings`, called in batches, with validated responses."""
 
     batch = BATCH
 
     def __init__(self, name: str, dimensions: int, base_url: str, api_key: str) -> None:
         self.name = name
         self.dimensions = dimensions
-        # With neither, the settings have lost the server of the former model. Nothing must go to OpenAI then.
+        # With neither, the settings no longer have the server of the former model; nothing may be sent to
+        # OpenAI.
         self._is_gone = not (base_url or api_key)
         self._base_url = base_url
         self._api_key = api_key
-        self._shortened = False  # whether the server was asked for as many dimensions, and not for all it has
+        self._shortened = False  # whether the server was asked for this number of dimensions
 
     def embed(self, texts: Sequence[str], seconds: float | None = None) -> Vectors:
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
@@ -58,7 +59,7 @@ class EndpointEmbedder:
     def _vectors(self, texts: list[str], seconds: float) -> Vectors:
         vectors = self._asked(texts, seconds)
         if vectors.shape[1:] > (self.dimensions,) and not self._shortened:
-            # Models that can shorten their vectors do so when asked; others refuse the question.
+            # Models that can shorten their vectors do so on request; others refuse the request.
             self._shortened = True
             vectors = self._asked(texts, seconds)
         if vectors.shape != (len(texts), self.dimensions):
@@ -80,10 +81,11 @@ class EndpointEmbedder:
         return _read(data)
 
     async def _sent(self, body: dict[str, Any], seconds: float) -> bytes:
-        """The response's body. No error keeps the server's own words: some servers repeat the key in them."""
+        """The response body. Errors do not contain the server's message: some servers repeat the key in
+        it."""
         limit = len(body["input"]) * max(self.dimensions, WIDEST) * NUMBER_BYTES + SPARE_BYTES
         try:
-            # One deadline for all: a server that drips would never reach that of a single read.
+            # One deadline in total: a server that sends slowly would never reach that of a single read.
             async with asyncio.timeout(seconds):
                 server = model_server(self._base_url, self._api_key, CONNECT_SECONDS)
                 return await server.post("embeddings", body, limit)
@@ -98,12 +100,12 @@ class EndpointEmbedder:
 
 
 def _read(data: bytes) -> Vectors:
-    """One row for each text, in their order."""
+    """One row for each text, in order."""
     try:
         items = sorted(json.loads(data)["data"], key=lambda item: item["index"])
         if [item["index"] for item in items] != list(range(len(items))):
             raise EmbeddingError(INVALID_RESPONSE, temporary=True)
-        with np.errstate(over="ignore"):  # what is too large becomes infinite, which is found out
+        with np.errstate(over="ignore"):  # too large values become infinite, which is checked
             vectors = np.asarray([item["embedding"] for item in items], dtype=np.float32)
     except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
         raise EmbeddingError(INVALID_RESPONSE, temporary=True) from None
@@ -121,7 +123,7 @@ def _refusal(error: openai.APIStatusError) -> EmbeddingError:
 
 @functools.cache
 def _loop() -> asyncio.AbstractEventLoop:
-    """A loop in a thread of its own, which holds the connections to servers for all threads that ask."""
+    """An event loop in its own thread, which holds the connections for all calling threads."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="embedding", daemon=True).start()
     atexit.register(lambda: asyncio.run_coroutine_threadsafe(close_all(), loop).result(CLOSE_SECONDS))

@@ -1,7 +1,7 @@
-"""The spaces that vectors lie in: one for each embedding model, of which one is searched.
+"""Embedding spaces: one for each embedding model, of which one is active.
 
-The active space is not the settings' business alone: it stays until `manage.py reembed` has filled another.
-Only where nothing is embedded yet the settings decide at once.
+The settings do not select the active space directly: it remains until `manage.py reembed` has filled another.
+They do so only while nothing is embedded.
 """
 
 from django.db import connection, transaction
@@ -12,14 +12,14 @@ from ingestion.models import EmbeddingSpace, Vector
 from .base import Embedder
 from .selection import configured, embedder
 
-SPACE_LOCK = 0x636861740001  # PostgreSQL's advisory lock for changing the active space, a number of our own
-ACTIVE = "SELECT * FROM ingestion_embeddingspace WHERE active LIMIT 1"  # asked with every search
-LOCK_WAIT = "1min"  # of those who write vectors for those who change the space
-INDEXED_DIMENSIONS = 4_000  # the most that an index on halfvec takes; above, search scans
+SPACE_LOCK = 0x636861740001  # any fixed number: the advisory lock for changing the active space
+ACTIVE = "SELECT * FROM ingestion_embeddingspace WHERE active LIMIT 1"  # run for every search
+LOCK_WAIT = "1min"  # for writers of vectors while the space changes
+INDEXED_DIMENSIONS = 4_000  # limit of an index on halfvec; larger vectors are scanned
 
 
 def active_space() -> EmbeddingSpace:
-    """The space that is searched, made and indexed on first use."""
+    """The active space, created and indexed on first use."""
     space = next(iter(instances(EmbeddingSpace, ACTIVE)), None)
     if space and ((space.name, space.dimensions) == configured() or is_used(space)):
         return space
@@ -31,12 +31,12 @@ def is_used(space: EmbeddingSpace) -> bool:
 
 
 def embedder_of(space: EmbeddingSpace) -> Embedder:
-    """The model whose vectors the space holds, whatever the settings say now."""
+    """The model of the space's vectors, regardless of the settings."""
     return embedder(space.name, space.dimensions)
 
 
 def lock_active(space: EmbeddingSpace) -> bool:
-    """Whether the space is the active one, which then stays so until the caller's transaction ends."""
+    """Whether the space is active; it then stays so until the caller's transaction ends."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_WAIT])
         cursor.execute("SELECT pg_advisory_xact_lock_shared(%s)", [SPACE_LOCK])
@@ -44,7 +44,7 @@ def lock_active(space: EmbeddingSpace) -> bool:
 
 
 def activate(space: EmbeddingSpace) -> None:
-    """Have the space searched, and no other. The caller holds SPACE_LOCK alone, and the transaction."""
+    """Make the space the active one. The caller holds SPACE_LOCK exclusively, in a transaction."""
     EmbeddingSpace.objects.filter(active=True).exclude(pk=space.pk).update(active=False)
     EmbeddingSpace.objects.filter(pk=space.pk).update(active=True)
     space.active = True
@@ -67,10 +67,10 @@ def index_name(space: EmbeddingSpace) -> str:
 
 
 def index_definition(space: EmbeddingSpace) -> str:
-    """What follows CREATE INDEX; empty where the space is too wide for one."""
+    """The rest of CREATE INDEX; empty if the space has too many dimensions."""
     if space.dimensions > INDEXED_DIMENSIONS:
         return ""
-    # Whole numbers of our own: identifiers and types cannot be parameters.
+    # Integers of our own, because identifiers and types cannot be parameters.
     return (
         f"{index_name(space)} ON ingestion_vector"
         f" USING hnsw ((vector::halfvec({space.dimensions:d})) halfvec_cosine_ops)"

@@ -1,4 +1,4 @@
-"""Vectors of single words, from the model that comes with the site whatever the settings name."""
+"""Vectors of single words from the built-in model, regardless of the settings."""
 
 import threading
 from collections.abc import Sequence
@@ -8,10 +8,10 @@ import numpy as np
 from .base import BUILT_IN_DIMENSIONS, BUILT_IN_NAME, Vectors
 from .selection import embedder
 
-MAX_CACHED = 40_000  # words, a kilobyte each: to make a vector costs far more than to find it again
+MAX_CACHED = 40_000  # words, a kilobyte each: computing a vector is far more expensive than a cache hit
 
 _places: dict[str, int] = {}
-_kept = np.zeros((MAX_CACHED, BUILT_IN_DIMENSIONS), dtype=np.float32)  # takes memory only as it fills
+_kept = np.zeros((MAX_CACHED, BUILT_IN_DIMENSIONS), dtype=np.float32)  # uses memory only as it fills
 _keeping = threading.Lock()
 
 

@@ -1,1 +1,1 @@
-"""Words of the house: its terms and their meanings, and the words that documents have for everyday ones."""
+"""The glossary: a site's terms with their meanings, and words in documents for everyday words."""

@@ -1,4 +1,4 @@
-"""Words of the house in the admin, in and out as CSV, and the list that ships to begin from."""
+"""The glossary in the admin, with import and export as CSV, and the built-in list."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ from ingestion.search.tokens import plain_words
 from . import files
 from .models import HouseWord, names_of
 
-MAX_ASKED = 300  # characters of a question that is shown beside the field
+MAX_ASKED = 300  # characters of a question shown beside the field
 ASKED = (
     "People asked “{}”. Keep what they say and documents do not, with commas between several: whoever asks"
     " with one of them also searches for the other words."
@@ -34,7 +34,7 @@ ASKED = (
 
 
 class WordForm(forms.ModelForm):  # type: ignore[type-arg]
-    """A word that the manager does not have twice."""
+    """An entry that the manager does not have yet."""
 
     user: User
 
@@ -62,7 +62,7 @@ class WordForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 class FileForm(forms.Form):
-    """Words as CSV."""
+    """A CSV file."""
 
     upload = forms.FileField(
         label=gettext_lazy("CSV file"),
@@ -76,9 +76,9 @@ class FileForm(forms.Form):
 
 @admin.register(HouseWord)
 class HouseWordAdmin(ReturnsToUnanswered, AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
-    """A manager sees words for everyone and words of their own groups."""
+    """Managers see entries for everyone and for their own groups."""
 
-    has_tools = True  # links above its list beside that to add one
+    has_tools = True  # adds links above the list
     audited_as = AuditEntry.Action.WORDS_CHANGED
     form = WordForm
     list_display = ["term", "synonyms", "meaning", "for_whom"]
@@ -92,7 +92,7 @@ class HouseWordAdmin(ReturnsToUnanswered, AuditedChanges, admin.ModelAdmin):  # 
         return managed.prefetch_related("groups").order_by("term", "pk")
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        """Who comes from what was asked in vain sees the question again."""
+        """Shows the question again when the page was opened from the list of unanswered ones."""
         if asked := request.GET.get("asked", "")[:MAX_ASKED]:
             hint = format_html(ASKED, asked)
             kwargs["help_texts"] = {**kwargs.get("help_texts", {}), "term": hint}
@@ -102,7 +102,7 @@ class HouseWordAdmin(ReturnsToUnanswered, AuditedChanges, admin.ModelAdmin):  # 
     def formfield_for_manytomany(
         self, db_field: "ManyToManyField[Any, Any]", request: HttpRequest, **kwargs: Any
     ) -> Any:
-        """Of one's own groups, or for a superuser of all, by typing."""
+        """One's own groups; superusers choose from all by typing."""
         user = _user(request)
         if user.is_superuser:
             kwargs["widget"] = SeveralPicker(db_field, self.admin_site)
@@ -124,7 +124,7 @@ class HouseWordAdmin(ReturnsToUnanswered, AuditedChanges, admin.ModelAdmin):  # 
         word.save()
 
     def named(self, obj: HouseWord) -> str:
-        """Without a word that not everyone may know: others read the audit log."""
+        """Without a word that is not for everyone, because others read the audit log."""
         return f"number {obj.pk}" if obj.restricted else super().named(obj)
 
     def described(self, obj: HouseWord) -> str:
@@ -177,7 +177,7 @@ class HouseWordAdmin(ReturnsToUnanswered, AuditedChanges, admin.ModelAdmin):  # 
         return response
 
     def shipped(self, request: HttpRequest) -> HttpResponse:
-        """The list of the program; what is changed of it becomes a word of the house."""
+        """The built-in list; changing an entry creates one of the site's own."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         wanted = plain_words(request.GET.get("q", "")[:200])

@@ -1,4 +1,4 @@
-"""Words of the house in and out as CSV. A file is taken as a whole or not at all."""
+"""Import and export of the glossary as CSV. A file is imported completely or not at all."""
 
 import csv
 import io
@@ -20,7 +20,7 @@ from .models import HouseWord, names_of
 COLUMNS = ("word", "other words", "meaning", "groups", "kind")
 DELIMITERS = ",;\t"
 BETWEEN_GROUPS = "|"
-SEPARATOR_LINE = re.compile(r"sep=([,;\t])\r?\n")  # with which Excel is told, before the names of columns
+SEPARATOR_LINE = re.compile(r"sep=([,;\t])\r?\n")  # tells Excel the separator, before the header
 MAX_FILE_BYTES = 1_000_000
 MAX_WORDS = 5_000  # of the site
 
@@ -28,12 +28,12 @@ Kind = HouseWord.Kind
 
 
 class BadFile(Exception):
-    """The line of a file that cannot be taken, and why. Nothing was taken."""
+    """Why a line of a file is invalid. Nothing was imported."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportCounts:
-    """How many words of a file were new, and how many were there with other contents."""
+    """How many entries of a file were new, and how many existed with other content."""
 
     new: int
     changed: int
@@ -41,7 +41,7 @@ class ImportCounts:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A word as a file has it."""
+    """An entry in a file."""
 
     number: int
     word: HouseWord
@@ -53,18 +53,18 @@ class Line:
 
 
 def key_of(word: HouseWord) -> tuple[str, str]:
-    """By what two rows are the same word: kind, and names in any order and spelling."""
+    """Identifies an entry: its kind, and its names regardless of order and spelling."""
     return word.kind, ",".join(sorted(plain_words(name) for name in names_of(word.term)))
 
 
 def groups_of(user: User) -> "dict[str, int]":
-    """The groups for which a manager may keep words, by name: their own, or all of a superuser."""
+    """The groups for which a manager may edit entries, by name: their own, or all for superusers."""
     groups = Group.objects.all() if user.is_superuser else Group.objects.filter(user=user)
     return dict(groups.values_list("name", "pk"))
 
 
 def write_csv(user: User) -> str:
-    """All words that `user` manages, as read_csv takes them; with the mark by which Excel knows UTF-8."""
+    """All entries that `user` manages, in the format of read_csv, with a byte order mark for Excel."""
     written = io.StringIO()
     writer = csv.writer(written)
     writer.writerow(COLUMNS)
@@ -72,14 +72,15 @@ def write_csv(user: User) -> str:
     for word in words.prefetch_related("groups"):
         groups = _joined(sorted(group.name for group in word.groups.all()))
         if word.restricted and not groups:
-            continue  # nobody's since its groups were deleted: without one it would come back as everyone's
+            # hidden since its groups were deleted: without a group it would be imported for everyone
+            continue
         others = ", ".join(names_of(word.synonyms))
         writer.writerow([plain(cell) for cell in (word.term, others, word.meaning, groups, word.kind)])
     return "\ufeff" + written.getvalue()
 
 
 def read_csv(user: User, content: bytes) -> ImportCounts:
-    """Add the words of a file, and change those that are there. Raises BadFile, and then has done nothing."""
+    """Import a file: add entries and change existing ones. Raises BadFile without changing anything."""
     if len(content) > MAX_FILE_BYTES:
         raise BadFile(f"The file has more than {MAX_FILE_BYTES // 1_000_000} MB.")
     try:
@@ -119,7 +120,7 @@ def _store(user: User, lines: list[Line]) -> ImportCounts:
 
 
 def _matched(user: User, lines: list[Line]) -> "dict[int, HouseWord]":
-    """The stored word of each line that has one: of the same groups, where groups have words of their own."""
+    """The existing entry for each line, if any: with the same groups, for entries with groups."""
     managed = HouseWord.objects.managed_by(user.pk, is_superuser=user.is_superuser)
     known: dict[tuple[str, str], list[HouseWord]] = defaultdict(list)
     for word in managed.select_for_update().prefetch_related("groups"):
@@ -194,7 +195,7 @@ def _line(cells: dict[str, str], number: int, groups: "dict[str, int]") -> Line:
 
 
 def _joined(names: list[str]) -> str:
-    """Names of groups in one cell. One with a separator in it is quoted, as a cell of a file is."""
+    """Names of groups in one cell, quoted like CSV cells if they contain a separator."""
     written = io.StringIO()
     csv.writer(written, delimiter=BETWEEN_GROUPS, lineterminator="").writerow(names)
     return written.getvalue()

@@ -1,6 +1,6 @@
-"""What the words of the house add to a question, and which of them a text needs explained.
+"""Glossary words to add to a search, and terms to explain in a text.
 
-Both ask the database each time, under the rights of the reader: a change holds at once in all processes.
+Both query the database each time, with the reader's rights: a change takes effect at once in all processes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,19 +15,20 @@ from ingestion.search.tokens import plain_words, search_text
 from .models import MAX_WORDS_OF_A_NAME, HouseWord, names_of
 
 MAX_ASKED = 200  # words of a question that are looked up
-MAX_ADDED = 12  # words added to a question, of the house and of the shipped list each
+MAX_ADDED = 12  # words added to a question, separately for the glossary and the built-in list
 MAX_EXPLAINED = 20  # words of one answer
-MAX_TERMS = 2_000  # with a meaning, that a page is compared with
+MAX_TERMS = 2_000  # with a meaning, that are searched for in a page
 MAX_READ = 20_000  # characters of an answer
 
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """Words to search for beside those of a question: of terms, and in place of everyday words."""
+    """Words to search for in addition to those of a question: other names of terms, and words for everyday
+    ones."""
 
     terms: Sequence[str] = ()
     everyday: Sequence[str] = ()
-    reasons: Mapping[str, Sequence[str]] | None = None  # by the words of the question, what each has added
+    reasons: Mapping[str, Sequence[str]] | None = None  # by word of the question, what it added
 
     def __str__(self) -> str:
         """For “How it was found”."""
@@ -37,7 +38,7 @@ class Expansion:
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """A name as an answer may have it, the term that it stands for, and what that means."""
+    """A name in an answer, its term, and the meaning."""
 
     name: str
     term: str
@@ -45,7 +46,7 @@ class Meaning:
 
 
 def expansion(principal: Principal, question: str) -> Expansion:
-    """What else to search for, as far as this reader may know the words."""
+    """What else to search for, from entries that this reader may see."""
     asked = plain_words(question).split()[:MAX_ASKED]
     phrases = {phrase for start in range(len(asked)) for phrase in _from(asked, start)}
     terms: dict[str, dict[str, None]] = {}
@@ -77,7 +78,7 @@ def expansion(principal: Principal, question: str) -> Expansion:
 
 
 class Glossary:
-    """The terms that a reader may know, read once for all texts of a page, and only if there are any."""
+    """The terms that a reader may see, read once for all texts of a page, on first use."""
 
     def __init__(self, principal: Principal) -> None:
         self._principal = principal
@@ -91,7 +92,7 @@ class Glossary:
         return known
 
     def explain(self, text: str) -> list[Meaning]:
-        """The terms that a text has, each once, in its order."""
+        """The terms in a text, each once, in order."""
         if not text or not self._known:
             return []
         words = plain_words(text[:MAX_READ]).split()
@@ -109,12 +110,12 @@ class Glossary:
 
 
 def _known(principal: Principal, phrases: Sequence[str] | None = None) -> Rows:
-    """The words that a reader may know: with one of these names, or all terms that have a meaning."""
+    """The entries that a reader may see: with one of these names, or all with a meaning."""
     parameters = {"user_id": principal.user_id, "phrases": phrases, "most": MAX_TERMS}
     return rows("known_words", parameters)
 
 
 def _from(words: Sequence[str], start: int) -> Iterator[str]:
-    """The phrases that begin at a word, the longest first."""
+    """The phrases that begin at a word, longest first."""
     for length in range(min(MAX_WORDS_OF_A_NAME, len(words) - start), 0, -1):
         yield " ".join(words[start : start + length])

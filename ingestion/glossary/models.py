@@ -1,4 +1,4 @@
-"""A word of the house, and who may know of it."""
+"""A glossary entry and who may see it."""
 
 import re
 from typing import ClassVar
@@ -20,7 +20,7 @@ _BETWEEN_NAMES = re.compile(r"[,\n]")
 
 class HouseWordQuerySet(models.QuerySet["HouseWord"]):
     def managed_by(self, user_id: int, *, is_superuser: bool) -> "HouseWordQuerySet":
-        """Those that a manager may see and change: for everyone, or for no group that they are not in."""
+        """Entries that a manager may see and change: for everyone, or only for groups of theirs."""
         if is_superuser:
             return self.all()
         through = HouseWord.groups.through.objects
@@ -33,7 +33,7 @@ def _of_groups(user_id: int) -> models.QuerySet[models.Model]:
 
 
 class HouseWord(models.Model):
-    """A term with its other names and its meaning; or everyday words, and what documents have for them."""
+    """A term with its other names and its meaning; or everyday words, and the words for them in documents."""
 
     class Kind(models.TextChoices):
         TERM = "term", gettext_lazy("A term: asking by any of its names searches for all of them")
@@ -69,7 +69,7 @@ class HouseWord(models.Model):
         blank=True,
         help_text=gettext_lazy("Only their members search by the word and see it. None: everyone."),
     )
-    # Stays when the last of its groups is deleted: the word is then nobody's, and not everyone's.
+    # Remains true when the last group is deleted: the entry is then hidden, not public.
     restricted = models.BooleanField(default=False, editable=False)
     keys = ArrayField(models.TextField(), default=list, editable=False)
     changed_at = models.DateTimeField(auto_now=True)
@@ -90,7 +90,7 @@ class HouseWord(models.Model):
         super().save(**options)  # type: ignore[arg-type]
 
     def clean(self) -> None:
-        """What neither the form nor a line of a file may have."""
+        """Validation for both the form and imported lines."""
         self.term = " ".join(self.term.split())
         if self.kind == self.Kind.EVERYDAY and self.meaning:
             raise ValidationError({"meaning": "Everyday words are not explained: leave the meaning empty."})
@@ -109,11 +109,11 @@ class HouseWord(models.Model):
 
 
 def names_of(text: str) -> list[str]:
-    """The names in a field, which commas or lines part."""
+    """The names in a field, separated by commas or line breaks."""
     return [name for each in _BETWEEN_NAMES.split(text) if (name := " ".join(each.split()))]
 
 
 def keys_of(kind: str, term: str, synonyms: str) -> list[str]:
-    """By what a question or an answer finds a word, each once."""
+    """The distinct words by which an entry is found in a question or an answer."""
     names = names_of(term) + (names_of(synonyms) if kind == HouseWord.Kind.TERM else [])
     return list(dict.fromkeys(key for name in names if (key := plain_words(name))))

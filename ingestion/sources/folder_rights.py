@@ -32,7 +32,7 @@ LISTS = ("groups", "users")
 
 
 class RightsError(Exception):
-    """The rights of a folder are not known; the text says where and why."""
+    """The rights of a folder are invalid; the text says where and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Rights:
 
 
 class FolderRights:
-    """The rights of every folder below the root. `default` are those of the flags, where there are any."""
+    """The rights of every folder below the root. `default` are those of the command's flags, if any."""
 
     def __init__(self, root: Path, default: Rights | None, category: str) -> None:
         self._root = root
@@ -53,9 +53,9 @@ class FolderRights:
         self._known: dict[str, Rights | RightsError] = {}
 
     def of(self, folder: str) -> Rights:
-        """Of a folder, by its path from the root (“” is the root). Raises RightsError."""
+        """The rights of a folder, by its path from the root (“” is the root). Raises RightsError."""
         steps = folder.split("/") if folder else []
-        for depth in range(len(steps) + 1):  # from the root: each then finds the one above it known
+        for depth in range(len(steps) + 1):  # from the root, so that the parent is always known
             above = "/".join(steps[:depth])
             if above not in self._known:
                 self._known[above] = self._find(above)

@@ -1,4 +1,4 @@
-"""A tree and its documents: what differs, and how the documents are made to follow.
+"""Mirrors a folder tree: compares it with its documents and applies the differences.
 
 Documents of other sources are never touched: `SourceFile` lists those of this one.
 """
@@ -34,13 +34,13 @@ from .tree import (
     scan_tree,
 )
 
-UNSURE_NS = 2_000_000_000  # a file that changed so recently may change again without its time saying so
+UNSURE_NS = 2_000_000_000  # a file changed so recently may change again without a different time
 CHUNK_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A folder to mirror: its name in the database, and what its documents get."""
+    """A folder to mirror: its name in the database, and the settings for its documents."""
 
     root: Path
     name: str
@@ -49,13 +49,13 @@ class Source:
     rights: FolderRights
 
     def folder_of(self, found: TreeFile) -> str:
-        """Of the document. Raises UploadRefused where it is too long."""
+        """The document's folder. Raises UploadRefused if it is too long."""
         return file_names.folder_name(f"{self.prefix}/{found.folder}")
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A file that is there, the rights it should have, and its document where there is one."""
+    """A file in the tree, its rights, and its document, if any."""
 
     found: TreeFile
     rights: Rights
@@ -64,7 +64,7 @@ class Difference:
 
 @dataclass(slots=True)
 class Differences:
-    """Between a tree and its documents. What is only `stamped` differs in its time alone."""
+    """Differences between a tree and its documents. Those in `stamped` differ only in their time."""
 
     new: list[Difference] = field(default_factory=list)
     changed: list[Difference] = field(default_factory=list)
@@ -72,7 +72,7 @@ class Differences:
     stamped: list[Difference] = field(default_factory=list)
     gone: list[SourceFile] = field(default_factory=list)
     unchanged: int = 0
-    failed: int = 0  # of the unchanged, those that could not be read
+    failed: int = 0  # unchanged ones that could not be read
     files: int = 0
     documents: int = 0
     hidden: int = 0
@@ -80,21 +80,21 @@ class Differences:
     problems: list[tuple[str, str]] = field(default_factory=list)
 
     def __len__(self) -> int:
-        """How many steps `follow` takes."""
+        """The number of steps of `follow`."""
         changes = len(self.new) + len(self.changed) + len(self.moved)
         return changes + len(self.stamped) + len(self.gone)
 
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """A document to be read, and what `documents.read_document` takes for a replacement."""
+    """A document to be read, with its replacement for `documents.read_document`."""
 
     document: Document
     replacement: dict[str, str | int] | None = None
 
 
 def compare(source: Source) -> Differences:
-    """What differs now. Nothing is written."""
+    """Compare the tree with its documents. Read-only."""
     tree = scan_tree(source.root)
     rows = SourceFile.objects.filter(source=source.name).select_related("document__access_list")
     known = {row.path: row for row in rows.prefetch_related("document__access_list__entries")}
@@ -116,13 +116,13 @@ def compare(source: Source) -> Differences:
             result.problems.append((found.path, f"It cannot be opened: {error.strerror or error}."))
         except UploadRefused as refusal:
             result.problems.append((found.path, refusal.message))
-    # What could not be looked into is not gone.
+    # Files in unreadable folders do not count as deleted.
     result.gone = [row for row in known.values() if not any(_within(row.path, each) for each in unseen)]
     return result
 
 
 def follow(source: Source, differences: Differences) -> Iterator[Synced | None]:
-    """Make the documents follow, one difference at a time. What cannot be taken becomes a problem."""
+    """Apply the differences one at a time. Refused files become problems."""
     documents.delete_documents(row.document for row in differences.gone)
     yield from (None for _ in differences.gone)
     for each in differences.moved:
@@ -147,7 +147,7 @@ def follow(source: Source, differences: Differences) -> Iterator[Synced | None]:
 
 
 def _classify(result: Differences, source: Source, each: Difference) -> None:
-    """Put the file where it belongs."""
+    """Add the file to the right list."""
     row = each.known
     folder = source.folder_of(each.found)
     if row is None:
@@ -158,7 +158,7 @@ def _classify(result: Differences, source: Source, each: Difference) -> None:
             same = _digest(source.root, each.found.path) == row.sha256
         except OSError:
             if not _widened(source, each):
-                result.moved.append(each)  # fewer readers count, also where the contents cannot be seen
+                result.moved.append(each)  # reductions of readers apply even if the contents cannot be read
             raise
         if not same:
             result.changed.append(each)
@@ -166,7 +166,7 @@ def _classify(result: Differences, source: Source, each: Difference) -> None:
         result.stamped.append(each)
     document = row.document
     if document.sha256 != row.sha256 and _widened(source, each):
-        # What was taken last is not read yet, or could not be: more readers would get what was before it.
+        # The last contents are not read yet, or failed: more readers would get the earlier contents.
         result.changed.append(each)
         return
     placed = (document.folder, document.category, document.owner_id) == (
@@ -180,7 +180,7 @@ def _classify(result: Differences, source: Source, each: Difference) -> None:
 
 
 def _readers(source: Source, rights: Rights) -> Audience:
-    """All who should read, the owner among them."""
+    """All readers, including the owner."""
     owner = {source.owner.pk} if source.owner else set()
     return replace(rights.audience, user_ids=rights.audience.user_ids | owner)
 
@@ -197,9 +197,9 @@ def _widened(source: Source, each: Difference) -> bool:
 
 
 def _prepare_change(source: Source, each: Difference) -> Difference:
-    """What is done of a change before the new contents are taken, and also where they then are refused.
+    """Apply the part of a change that does not depend on the new contents.
 
-    Fewer readers count at once. More must not get the former contents until the new are read: they go.
+    Fewer readers take effect at once. Additional readers must not get the former contents, which are removed.
     """
     if each.known is None:
         return each
@@ -222,7 +222,7 @@ def _move(source: Source, each: Difference) -> None:
 
 
 def _take(source: Source, each: Difference, file: "File[bytes]") -> Synced:
-    """Add the file, or have it take the place of its earlier version."""
+    """Add the file, or replace its earlier version."""
     row = each.known
     with transaction.atomic():
         if row:

@@ -1,4 +1,4 @@
-"""What lies in a folder tree. No symbolic link is followed: it could lead to what others may not read."""
+"""Lists the files of a folder tree. Symbolic links are not followed: they could lead to restricted files."""
 
 import os
 import stat
@@ -8,12 +8,12 @@ from io import BufferedReader
 from pathlib import Path, PurePosixPath
 
 PATH_CHARACTERS = 1000
-RIGHTS_FILE = ".chatsite.toml"  # says who may read what lies in the folder and below (see rights.py)
+RIGHTS_FILE = ".chatsite.toml"  # has the rights of the folder and its subfolders (see folder_rights.py)
 
 
 @dataclass(frozen=True, slots=True)
 class TreeFile:
-    """A file below the root, by its path from there; when it changed, in nanoseconds."""
+    """A file below the root, by its relative path, with its modification time in nanoseconds."""
 
     path: str
     size: int
@@ -31,7 +31,7 @@ class TreeFile:
 
 @dataclass(slots=True)
 class Tree:
-    """Files to mirror; paths with the reason why one could not scan_tree; how much was passed over."""
+    """Files to mirror; unreadable paths with reasons; and the number of skipped ones."""
 
     files: list[TreeFile] = field(default_factory=list)
     problems: list[tuple[str, str]] = field(default_factory=list)
@@ -40,13 +40,13 @@ class Tree:
 
 
 def folder_above(path: str) -> str:
-    """The folder in which a file or folder lies, by their paths from the root, which itself is “”."""
+    """The parent folder of a path relative to the root, which is “”."""
     above = PurePosixPath(path).parent.as_posix()
     return "" if above == "." else above
 
 
 def scan_tree(root: Path) -> Tree:
-    """Everything below the root, in the order of paths."""
+    """Everything below the root, ordered by path."""
     tree = Tree()
     for folder, entries in _walk(root, tree):
         for entry in entries:
@@ -55,9 +55,9 @@ def scan_tree(root: Path) -> Tree:
 
 
 def open_below(root: Path, path: str) -> BufferedReader:
-    """Open a regular file that lies exactly there: nothing on the way may be a link. Raises OSError."""
+    """Open a regular file without following any link on its path. Raises OSError."""
     wanted = root / path
-    # Not waiting: a pipe in the tree would never open.
+    # Without blocking: opening a pipe in the tree would wait for ever.
     descriptor = os.open(wanted, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
@@ -75,7 +75,7 @@ def _walk(root: Path, tree: Tree) -> Iterator[tuple[str, list[str]]]:
 
     for folder, folders, names in os.walk(root, onerror=unreadable):
         tree.links += sum(Path(folder, name).is_symlink() for name in folders)
-        # Nor deeper than a path may be long: a tree may be deeper than one can descend.
+        # Not deeper than the limit of paths: a tree may be deeper than one can descend.
         folders[:] = sorted(
             name
             for name in folders
@@ -85,7 +85,7 @@ def _walk(root: Path, tree: Tree) -> Iterator[tuple[str, list[str]]]:
 
 
 def _too_long(tree: Tree, relative: str) -> bool:
-    """Whether a path is, which then is a problem of the tree."""
+    """Whether a path is too long, which is reported as a problem."""
     if len(relative) <= PATH_CHARACTERS:
         return False
     tree.problems.append((relative, f"Its path is longer than {PATH_CHARACTERS} characters."))

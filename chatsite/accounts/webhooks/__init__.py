@@ -1,8 +1,8 @@
-"""Webhooks: programs hear of events as Standard Webhooks (https://www.standardwebhooks.com).
+"""Webhooks: send events to programs as Standard Webhooks (https://www.standardwebhooks.com).
 
-An event is written in the transaction of what it tells, with the time at which it is due: nothing is lost,
-and nothing is told that did not happen. It holds ids; what is sent is looked up when a worker sends it
-(`dispatching`), under the rights that the owner of the endpoint has then.
+An event is stored in the transaction of what it reports, with the time at which it is due: none is lost, and
+none reports something that did not happen. It has ids; its data are looked up when a worker sends it
+(`dispatching`), with the endpoint owner's rights at that time.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -18,28 +18,28 @@ Event = WebhookEndpoint.Event
 Data = dict[str, Any]
 TEST = "webhook.test"
 
-# By the first word of the event: what is sent to this person now, or None where they may not hear of it.
+# By the first part of the event: the current data for this person, or None if they may not see it.
 Lookup = Callable[[int, WebhookDelivery], Data | None]
 _lookups: dict[str, Lookup] = {}
 
 
 def register(subject: str, lookup: Lookup) -> None:
-    """Have `lookup` complete the data of events of `subject.…` for the owner of an endpoint."""
+    """Let `lookup` provide the data of events of `subject.…` for the owner of an endpoint."""
     _lookups[subject] = lookup
 
 
 def data_for(owner_id: int, delivery: WebhookDelivery) -> Data | None:
-    """What is sent; None if the owner may not hear of it any more."""
+    """The data to send; None if the owner may no longer see it."""
     if delivery.event == TEST:
         return dict(delivery.data)
     return _lookups[delivery.event.partition(".")[0]](owner_id, delivery)
 
 
 def announce(event: Event, listeners: Callable[[Collection[int]], Mapping[int, Data]]) -> None:
-    """Write an event down for the endpoints whose owners may hear of it; call it in its transaction.
+    """Store an event for the endpoints whose owners may see it; call it in its transaction.
 
-    `listeners` gets the ids of the owners of all endpoints that want such events, and returns what those hear
-    who may; it is not called where there are none.
+    `listeners` gets the ids of the owners of all subscribed endpoints, and returns the data for those who may
+    see it; it is not called without endpoints.
     """
     endpoints = list(WebhookEndpoint.objects.listening(event))
     if not endpoints:
@@ -51,28 +51,28 @@ def announce(event: Event, listeners: Callable[[Collection[int]], Mapping[int, D
 
 
 def announce_to(owner_id: int, event: Event, data: Data) -> None:
-    """The same for what concerns one person alone."""
+    """The same for an event that concerns one person."""
     for endpoint in WebhookEndpoint.objects.listening(event).filter(owner=owner_id):
         write_down(endpoint, event, data)
 
 
 def write_down(endpoint: WebhookEndpoint, event: str, data: Data) -> WebhookDelivery:
-    """Have an event sent, as soon as the transaction has ended."""
+    """Queue an event, to be sent as soon as the transaction has committed."""
     return WebhookDelivery.objects.create(endpoint=endpoint, event=event, data=data)
 
 
 @transaction.atomic
 def write_test(endpoint: WebhookEndpoint) -> WebhookDelivery:
-    """Have an event sent that tells of nothing, even to an endpoint that is left alone for a while."""
+    """Queue a test event, even for a paused endpoint."""
     WebhookEndpoint.objects.filter(pk=endpoint.pk).update(paused_until=None)
     return write_down(endpoint, TEST, {"webhook_id": str(endpoint.pk)})
 
 
 @transaction.atomic
 def replay(deliveries: QuerySet[WebhookDelivery]) -> int:
-    """Send again what was delivered or given up; how many there were.
+    """Queue delivered or failed messages again; returns their number.
 
-    Each keeps its id: a receiver that knows it already may ignore it.
+    Each keeps its id, by which receivers can ignore repetitions.
     """
     ended = deliveries.exclude(state=WebhookDelivery.State.WAITING)
     endpoints = WebhookEndpoint.objects.select_for_update(no_key=True).order_by("pk")

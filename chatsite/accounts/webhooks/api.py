@@ -1,4 +1,4 @@
-"""`/api/webhooks`: the caller's webhooks, their secrets, and what was delivered."""
+"""`/api/webhooks`: the caller's webhooks, their secrets, and their deliveries."""
 
 from datetime import timedelta
 from typing import Any
@@ -46,11 +46,11 @@ MISSING = OpenApiResponse(description="The caller has no such webhook or deliver
     }
 )
 class EndpointAddressField(StrictCharField):
-    """Where events are sent to."""
+    """The URL for events."""
 
 
 class EndpointFieldsSerializer(StrictSerializer):
-    """What the owner of a webhook decides."""
+    """The settings of a webhook."""
 
     name = StrictCharField(max_length=100, required=False, allow_blank=True, help_text="For people.")
     url = EndpointAddressField(
@@ -78,7 +78,7 @@ class EndpointFieldsSerializer(StrictSerializer):
 
 
 class EndpointChangesSerializer(EndpointFieldsSerializer):
-    """The same, of which what is left out stays as it is."""
+    """The same for changes; missing members are kept."""
 
     url = EndpointAddressField(max_length=MAX_URL_CHARACTERS, required=False)
     events = BoundedListField(
@@ -103,7 +103,7 @@ class EndpointSerializer(serializers.ModelSerializer[WebhookEndpoint]):
 
 
 class EndpointWithSecretSerializer(EndpointSerializer):
-    """A webhook with its secret, in the response that makes the secret alone."""
+    """A webhook with its secret, only in the response that creates the secret."""
 
     secret = serializers.CharField(
         source="new_secret", help_text="Signs what is sent, and begins with whsec_; shown this once."
@@ -114,7 +114,7 @@ class EndpointWithSecretSerializer(EndpointSerializer):
 
 
 class DeliverySerializer(serializers.ModelSerializer[WebhookDelivery]):
-    """An event that was sent, or will be."""
+    """A sent or queued event."""
 
     message_id = serializers.SerializerMethodField(help_text="What its header `webhook-id` says.")
     data = serializers.JSONField(help_text="The ids that the event is about.")  # type: ignore[assignment]
@@ -135,7 +135,7 @@ class DeliverySerializer(serializers.ModelSerializer[WebhookDelivery]):
 
 
 class TooMany(exceptions.APIException):
-    """The caller has as many webhooks as one may have."""
+    """The caller has reached the limit of webhooks."""
 
     status_code = status.HTTP_409_CONFLICT
 
@@ -154,7 +154,7 @@ class _View(ResourceView):
             raise Http404 from None
 
     def key_id(self) -> int | None:
-        """The key that is used, for what is made by it ends with it."""
+        """The id of the key in use: webhooks end with the key that created them."""
         return int(self.principal.credential) if self.principal.method == "api_key" else None
 
     def note(self, what: str, endpoint: WebhookEndpoint) -> None:
@@ -186,7 +186,7 @@ class WebhooksView(_View):
         with transaction.atomic():
             User.objects.select_for_update(no_key=True).get(
                 pk=self.principal.user_id
-            )  # two at once are counted
+            )  # concurrent requests are serialized
             if WebhookEndpoint.objects.filter(owner=self.principal.user_id).count() >= MAX_ENDPOINTS:
                 raise TooMany(
                     gettext("You have %(most)d webhooks already: delete one.") % {"most": MAX_ENDPOINTS}
@@ -267,7 +267,7 @@ class WebhookSecretView(_View):
 
 
 class WebhookTestView(_View):
-    """Sends an event that tells of nothing."""
+    """Sends an event without data."""
 
     @extend_schema(
         summary="Send an event of the type webhook.test, once",
@@ -281,7 +281,7 @@ class WebhookTestView(_View):
 
 
 class WebhookDeliveriesView(_View):
-    """The log of a webhook."""
+    """The deliveries of a webhook."""
 
     @extend_schema(
         summary=f"The newest {MAX_LISTED} deliveries of the last 30 days",
@@ -294,7 +294,7 @@ class WebhookDeliveriesView(_View):
 
 
 class WebhookReplayView(_View):
-    """Sends a delivery once more."""
+    """Sends a delivery again."""
 
     @extend_schema(
         summary="Send a delivery again, with the id that it had",

@@ -1,6 +1,6 @@
-"""Sends what is due for as long as a worker runs: many endpoints at once, the messages of one in turn.
+"""Sends due messages while a worker runs: many endpoints concurrently, the messages of one in order.
 
-So an endpoint that is slow or silent keeps nobody waiting but its owner.
+A slow endpoint therefore delays only its owner's messages.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ logger = logging.getLogger(__name__)
 SECONDS_BETWEEN_LOOKS = 1.0
 MAX_AT_ONCE = 32
 MAX_OF_ONE_OWNER = 3
-TURN_SECONDS = 20.0  # after which an endpoint makes room for another
+TURN_SECONDS = 20.0  # after which an endpoint yields to others
 
 
 async def send_while_running() -> None:
-    """Look each second for endpoints that something is due for, and send it."""
+    """Check every second for endpoints with due messages, and send them."""
     turns: dict[asyncio.Task[None], tuple[UUID, int]] = {}
     try:
         while True:
@@ -47,7 +47,7 @@ async def send_while_running() -> None:
 
 
 def _endpoints_due(busy: Mapping[UUID, int]) -> dict[UUID, int]:
-    """The endpoints whose turn it is, with their owners, beside those that are `busy`."""
+    """The endpoints that are next, with their owners, except those that are `busy`."""
     now = timezone.now()
     waiting = WebhookDelivery.objects.filter(state=WebhookDelivery.State.WAITING, next_at__lte=now)
     not_paused = Q(paused_until=None) | Q(paused_until__lte=now)
@@ -64,7 +64,7 @@ def _endpoints_due(busy: Mapping[UUID, int]) -> dict[UUID, int]:
 
 
 async def _turn(endpoint_id: UUID) -> None:
-    """Send what is due to one endpoint, one message after another."""
+    """Send the due messages of one endpoint in order."""
     end = time.monotonic() + TURN_SECONDS
     try:
         while time.monotonic() < end:

@@ -1,4 +1,4 @@
-"""The secrets that webhooks are signed with: kept encrypted, for a signature needs them whole."""
+"""Signing secrets of webhooks, stored encrypted, because signatures need the plain text."""
 
 import base64
 import hashlib
@@ -41,7 +41,7 @@ def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
 
 
 def _box() -> MultiFernet:
-    """With a key for this purpose alone, made from the site's secret key; former ones still decrypt."""
+    """A cipher for this purpose, derived from the site's secret key; former keys can still decrypt."""
     keys = [str(key) for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)]
     return MultiFernet(
         [Fernet(base64.urlsafe_b64encode(hmac.digest(key.encode(), PURPOSE, hashlib.sha256))) for key in keys]

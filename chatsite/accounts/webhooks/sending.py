@@ -1,4 +1,4 @@
-"""An attempt at a delivery: what is sent, how it ended in words, and when the next one is due."""
+"""One attempt to deliver a message: its content, its result, and the time of the next attempt."""
 
 import asyncio
 import json
@@ -24,15 +24,15 @@ from .addresses import Forbidden, resolve
 
 logger = logging.getLogger(__name__)
 
-SECONDS = 10.0  # of an attempt, from looking up the name to the last byte of the response's head
+SECONDS = 10.0  # per attempt, from name resolution to the end of the response head
 # After each failure; then the delivery is given up.
 RETRY_DELAYS = tuple(
     timedelta(seconds=seconds) for seconds in (5, 30, 120, 600, 1_800, 7_200, 14_400, 28_800, 43_200, 86_400)
 )
 JITTER = 0.2
-# Of an endpoint that does not answer.
+# For an endpoint that does not respond.
 MIN_PAUSE, MAX_PAUSE = timedelta(seconds=30), timedelta(minutes=5)
-# After which a delivery that was taken is due again: its worker died.
+# After which a claimed delivery is due again, because its worker died.
 LEASE = timedelta(seconds=3 * SECONDS)
 OFF_AFTER = timedelta(days=3)  # without a success
 RETENTION = timedelta(days=30)
@@ -41,7 +41,7 @@ State = WebhookDelivery.State
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What is sent where."""
+    """A message and its destination."""
 
     delivery: WebhookDelivery
     url: str
@@ -51,7 +51,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How an attempt ended: a status, or in words why there is none."""
+    """The result of an attempt: a status, or the reason why there is none."""
 
     status: int | None
     detail: str
@@ -62,9 +62,9 @@ class Result:
 
 
 def take(endpoint_id: UUID) -> Attempt | None:
-    """The next attempt that is due at an endpoint, for this caller alone; None if there is none.
+    """Claim the next due attempt of an endpoint; None if there is none.
 
-    What can no longer be sent is given up on the way.
+    Deliveries that may no longer be sent are given up.
     """
     while (delivery := _take(endpoint_id)) is not None:
         try:
@@ -94,7 +94,7 @@ def _take(endpoint_id: UUID) -> WebhookDelivery | None:
 
 
 def delete_old() -> None:
-    """Delete deliveries whose time is over."""
+    """Delete expired deliveries."""
     old = WebhookDelivery.objects.filter(created_at__lt=timezone.now() - RETENTION)
     old.exclude(state=State.WAITING).delete()
 
@@ -109,7 +109,7 @@ def _prepare(delivery: WebhookDelivery) -> Attempt | None:
         return None
     data = data_for(endpoint.owner_id, delivery)
     if data is None:
-        delivery.delete()  # not even the log tells the owner of what they may not read
+        delivery.delete()  # even the log must not reveal what the owner may not read
         return None
     now = timezone.now()
     told = {
@@ -140,7 +140,7 @@ def _prepare(delivery: WebhookDelivery) -> Attempt | None:
 
 
 async def send(attempt: Attempt) -> Result:
-    """POST to an address that was checked, and to that one alone, whatever its name leads to meanwhile."""
+    """POST to exactly this verified IP address, whatever its name resolves to meanwhile."""
     parts = urlsplit(attempt.url)
     encrypted = parts.scheme == "https"
     port = parts.port or (443 if encrypted else 80)
@@ -197,9 +197,9 @@ def _is_of_certificate(error: BaseException | None) -> bool:
 
 @transaction.atomic
 def store(attempt: Attempt, result: Result) -> None:
-    """Write down how an attempt ended, unless the delivery is gone meanwhile."""
+    """Store the result of an attempt, unless the delivery was deleted meanwhile."""
     now = timezone.now()
-    # The endpoint first, as those who change it do.
+    # Locks the endpoint first, in the same order as changes of it.
     endpoints = WebhookEndpoint.objects.select_for_update(no_key=True)
     endpoint = endpoints.filter(pk=attempt.delivery.endpoint_id).first()
     waiting = WebhookDelivery.objects.select_for_update(no_key=True).filter(state=State.WAITING)
@@ -221,7 +221,7 @@ def store(attempt: Attempt, result: Result) -> None:
 
 
 def _put_off(delivery: WebhookDelivery, detail: str) -> None:
-    """Plan the next attempt after one that failed, if there is to be one."""
+    """Schedule the next attempt after a failure, if any is left."""
     now = timezone.now()
     delivery.attempts += 1
     delivery.attempted_at, delivery.detail = now, detail[:200]
@@ -233,7 +233,7 @@ def _put_off(delivery: WebhookDelivery, detail: str) -> None:
 
 
 def _judge(endpoint: WebhookEndpoint, result: Result) -> None:
-    """Leave an endpoint alone that does not answer; switch off what wants no more or fails for days."""
+    """Pause an endpoint that does not respond; disable one that returns 410 or has failed for days."""
     now = timezone.now()
     endpoint.failing_since = endpoint.failing_since or now
     if result.status is None:

@@ -21,7 +21,7 @@ from chatsite.server.backup.passphrase import read_passphrase
 from chatsite.server.diagnosis import note_backup
 from chatsite.server.product_version import product_version
 
-# Those of documents, and those that wait to take their places.
+# Files of documents, and queued replacements.
 FILES = """
     SELECT file, size, sha256 FROM ingestion_document WHERE file <> ''
     UNION
@@ -70,7 +70,7 @@ class Command(BaseCommand):
 
 
 def _write(session: database.Session, target: archive.Archive) -> tuple[str, list[str]]:
-    """Write all members; what they are, and the names of files that could not be had."""
+    """Write all members; returns their description, and the names of missing files."""
     with database.snapshot(session) as name:
         tables = database.tables(session)
         files = {row[0]: row[1:] for row in session.execute(FILES).fetchall()}
@@ -86,7 +86,7 @@ def _write(session: database.Session, target: archive.Archive) -> tuple[str, lis
         }
         target.add(archive.HEAD, json.dumps(head).encode())
         target.add(archive.SECRET, settings.SECRET_KEY.encode())
-        # Before the dump, which takes long: a document that is deleted meanwhile takes its file along.
+        # Before the dump, which takes long: a document deleted meanwhile is deleted with its file.
         lost = _write_files(target, files) if settings.STORAGE == "FILESYSTEM" else []
         for number, part in enumerate(database.dumped(session, name)):
             target.add(f"{archive.DATABASE}{number:06d}", part)

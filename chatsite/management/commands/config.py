@@ -1,4 +1,4 @@
-"""`manage.py config`: every setting, its value and where that comes from, without secrets."""
+"""`manage.py config`: every setting with its value and origin, without secrets."""
 
 import re
 from argparse import ArgumentParser
@@ -18,13 +18,13 @@ HIDDEN = "***"
 
 class Command(BaseCommand):
     help = "Show every setting, its value and where it comes from; secrets are not shown."
-    requires_system_checks = []  # it is there to find out what is wrong
+    requires_system_checks = []  # the command is for finding configuration errors
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--given", action="store_true", help="Only those that the environment sets.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        environment.text("HOST", "127.0.0.1")  # `up` reads them, and no setting
+        environment.text("HOST", "127.0.0.1")  # read by `up` and not by the settings
         environment.whole("PORT", 8000)
         width = max(map(len, environment.asked))
         for name, default in sorted(environment.asked.items()):
@@ -35,7 +35,7 @@ class Command(BaseCommand):
 
 
 def shown(name: str, value: str) -> str:
-    """The value without what nobody else should read in it."""
+    """The value without secrets."""
     if name in DATABASES:
         return _shown_database(value)
     if SECRET.search(name):
@@ -55,7 +55,7 @@ def _shown_database(value: str) -> str:
 
 
 def _shown_address(address: str) -> str:
-    """An address without the password and the query, in which keys travel too."""
+    """A URL without password and query, which may contain keys."""
     try:
         parts = urlsplit(address)
         has_password = parts.password is not None

@@ -1,4 +1,4 @@
-"""`manage.py doctor`: what is wrong with this site, in plain words."""
+"""`manage.py doctor`: lists problems of this site, in plain words."""
 
 import sys
 from typing import Any
@@ -10,7 +10,7 @@ from chatsite.server.diagnosis import findings
 
 class Command(BaseCommand):
     help = "Say in plain words what is wrong with this site. Changes nothing; status 1 if something is wrong."
-    requires_system_checks = []  # it runs them itself, and says what they find like the rest
+    requires_system_checks = []  # it runs them itself and reports them like the rest
 
     def handle(self, *args: Any, **options: Any) -> None:
         wrong = 0

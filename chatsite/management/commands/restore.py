@@ -1,4 +1,5 @@
-"""`manage.py restore`: a site from its backup, compared table by table and file by file; or a rehearsal."""
+"""`manage.py restore`: restore a site from a backup, compared table by table and file by file; or
+rehearse."""
 
 import secrets
 import shutil
@@ -20,7 +21,7 @@ from chatsite.server.embedded_postgres import write_secret
 from chatsite.server.product_version import product_version
 
 COPY_BYTES = 1_000_000
-FOLDER = "documents"  # in which all files of documents are
+FOLDER = "documents"  # the folder of all documents' files
 
 
 class Command(BaseCommand):
@@ -66,10 +67,10 @@ def _passphrase(source: Source, given: Path | None) -> str:
 
 
 def _demand_known(head: Mapping[str, Any]) -> None:
-    """Raises CommandError for a backup that a newer version made."""
+    """Raises CommandError for a backup of a newer version."""
     known = {f"{app}.{name}" for app, name in known_migrations()}
     labels = {name.partition(".")[0] for name in known}
-    # Apps of other packages may have changed the names of their migrations.
+    # Other packages may have renamed their migrations.
     if any(name not in known and name.partition(".")[0] in labels for name in head["migrations"]):
         raise CommandError(
             f"The backup was made by version {head['version']}, which is newer than this one,"
@@ -100,7 +101,7 @@ def _restore(source: Source, passphrase: str, head: Mapping[str, Any]) -> None:
 
 @contextmanager
 def _placed_files(source: Source, passphrase: str, root: Path) -> Iterator[None]:
-    """All files of the backup in their places, and none where the block fails."""
+    """Put all files of the backup in place; removes them if the block fails."""
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     staged = root / f".restore-{secrets.token_hex(4)}"
     placed = False
@@ -156,7 +157,7 @@ def _summary(head: Mapping[str, Any], *, rehearsed: bool) -> str:
 
 
 def _advice(source: Source, passphrase: str, head: Mapping[str, Any]) -> Iterator[str]:
-    """What is left to do."""
+    """Remaining steps for the operator."""
     if head["storage"] != "FILESYSTEM":
         yield f"The backup lists {len(head['files'])} files, and does not hold them: they are in its bucket."
     if (given := environment.text("CHATSITE_SECRET_KEY")) and given != _secret(source, passphrase):

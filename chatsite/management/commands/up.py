@@ -45,8 +45,8 @@ from ingestion.embedding import pending_change
 
 logger = logging.getLogger(__name__)
 
-# While one waits for the database the other reads: together they use two cores, and hold 200 MB each.
-START_SECONDS = 2  # of a web server, for callers who are asked to come back
+# One reads while the other waits for the database: together they use two cores, and 200 MB each.
+START_SECONDS = 2  # start time of a web server, for Retry-After
 WORKERS = min(2, os.cpu_count() or 1)
 
 
@@ -72,7 +72,7 @@ class Command(BaseCommand):
             fallback = FallbackServer(listener, lambda: ceil(children.seconds_to_start()) + START_SECONDS)
             gate, opener = os.pipe()
             children.add(_web_servers(options["web_workers"], listener.fileno(), gate))
-            # The address is given up first: a proxy asks another machine while answers are finished here.
+            # The socket is closed first, so that a proxy uses another machine while answers finish here.
             with (
                 _data_directory_lock(),
                 _database() as database,
@@ -80,9 +80,9 @@ class Command(BaseCommand):
                 contextlib.closing(listener),
             ):
                 _prepare()
-                os.close(opener)  # the web servers have loaded meanwhile, and serve from now on
+                os.close(opener)  # the web servers have loaded meanwhile and serve from now on
                 wait_until_ready(children, *address.reachable(listener))
-                with contextlib.suppress(OSError):  # nobody reads it, or its disk is full
+                with contextlib.suppress(OSError):  # the output is closed, or its disk is full
                     self._announce(listener)
                 connections.close_all()
                 children.add(workers(options["workers"]))
@@ -122,7 +122,7 @@ class Command(BaseCommand):
 
 @contextlib.contextmanager
 def _data_directory_lock() -> Iterator[None]:
-    """With the embedded database one site uses a data directory; the kernel forgets it with the process."""
+    """With the embedded database only one site may use a data directory; the lock ends with the process."""
     with embedded_postgres.open_lock(settings.DATA_DIR / "up.lock") as lock:
         if settings.EMBEDDED_DATABASE:
             try:
@@ -144,11 +144,11 @@ def _database() -> Iterator[DatabaseSupervisor]:
 
 
 def _prepare() -> None:
-    """Everything that only one start at a time may do."""
+    """Steps that only one start at a time may do."""
     with database_setup.start_lock(database_setup.parameters()):
         database_setup.migrate()
         if settings.EMBEDDED_DATABASE:
-            # Only this start uses the embedded database: whatever is unfinished there, its writer is dead.
+            # Only this start uses the embedded database, so the writers of unfinished answers are dead.
             runs.expire_all()
             if settings.DEMO:
                 create_demo()
@@ -179,7 +179,7 @@ def _check_settings() -> None:
 
 
 def _redis_answers() -> bool:
-    """Whether somebody takes connections there."""
+    """Whether Redis accepts connections."""
     parts = urlsplit(settings.REDIS_URL)
     try:
         if parts.scheme == "unix":
@@ -193,7 +193,7 @@ def _redis_answers() -> bool:
 
 
 def _check_folder(name: str, directory: Path, mode: int) -> None:
-    """Written to once, because permissions alone say nothing for root, or for a full or read-only disk."""
+    """Tested by writing, because permissions do not apply to root, nor show a full or read-only disk."""
     try:
         directory.mkdir(mode=mode, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory) as file:

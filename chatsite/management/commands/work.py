@@ -20,7 +20,7 @@ from chatsite.server.refusal import StartRefused
 
 
 def processes(least: int) -> Callable[[str], int]:
-    """The type of an argument: a number of processes, `least` or more."""
+    """An argument type: a number of processes, at least `least`."""
 
     def number(text: str) -> int:
         if not text.isdecimal() or int(text) < least:
@@ -59,7 +59,7 @@ class Command(BaseCommand):
 
         try:
             if alive_file:
-                alive_file.touch()  # fails here, not later, where it cannot be written
+                alive_file.touch()  # fails here, not later, if it is not writable
             children.add(workers(options["workers"]))
             children.keep_running(check)
         except OSError as error:
@@ -69,5 +69,5 @@ class Command(BaseCommand):
 
 
 def workers(number: int) -> list[Child]:
-    """So many, not yet started."""
+    """Create this many workers, without starting them."""
     return [Child("ingestion worker", "chatsite.server.worker") for _ in range(number)]

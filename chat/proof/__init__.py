@@ -1,1 +1,1 @@
-"""The site's own questions with what should be found, asked before and after a change."""
+"""The proof: the site's own test questions with expected documents, run before and after a change."""

@@ -1,4 +1,4 @@
-"""One question of the proof, asked as the site answers it without a language model."""
+"""Asks one proof question as the site answers it without a language model."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,15 +23,15 @@ from ingestion.evaluation.judging import CitationTarget, ranking
 from ingestion.search.labels import cleaned_label
 from ingestion.search.retrieval import FoundPassage
 
-FIRST = 5  # places among which a document counts as found; an answer is given as many passages
-SAID = ("quoted", "supported")  # verdicts on statements that their sources say
+FIRST = 5  # rank up to which a document counts as found; an answer gets as many passages
+SAID = ("quoted", "supported")  # verdicts on supported statements
 
 Outcome = ProofResult.Outcome
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the site says to a question, and the passages it rests on, the best first."""
+    """The site's answer to a question, and its passages, best first."""
 
     outcome: Outcome
     text: str
@@ -44,10 +44,10 @@ class Reply:
 
 @contextmanager
 def member_of(group: Group) -> Iterator[Principal]:
-    """Somebody who is in this group and in no other, for as long as the block runs.
+    """A temporary member of only this group, for the duration of the block.
 
-    The account never exists for others: the transaction of the block is rolled back, so the block must not
-    write anything that should stay.
+    The account never exists for others: the block's transaction is rolled back, so the block must not write
+    anything permanent.
     """
     with transaction.atomic():
         member = User.objects.create(username=f"proof-{uuid4()}", password="!")  # noqa: S106 (none fits)
@@ -58,7 +58,7 @@ def member_of(group: Group) -> Iterator[Principal]:
 
 
 def ask(principal: Principal, question: ProofQuestion) -> ProofResult:
-    """Ask under the rights of `principal`; the row is not stored."""
+    """Ask with the rights of `principal`; the row is not stored."""
     reply = reply_to(principal, question.text)
     said = verify(reply.text, reply.sources) if reply.text else ()
     return ProofResult(
@@ -73,7 +73,7 @@ def ask(principal: Principal, question: ProofQuestion) -> ProofResult:
 
 
 def reply_to(principal: Principal, question: str) -> Reply:
-    """A verified answer if one speaks, else quotations from what a search finds."""
+    """A verified answer if one matches, else quotations from the search results."""
     answer_id = matching(principal, question)
     if answer_id is not None:
         answer = VerifiedAnswer.objects.get(pk=answer_id)
@@ -92,9 +92,9 @@ def reply_to(principal: Principal, question: str) -> Reply:
 
 
 def _rank(reply: Reply, question: ProofQuestion) -> int:
-    """The place, from 1, of what the question wants; 0 if it is not there."""
+    """The rank, from 1, of the expected document; 0 if it was not found."""
     if question.document_id is None:
-        return 0  # deleted: nothing can be right until somebody says what should be found now
+        return 0  # deleted: no result is right until a new document is chosen
     wanted = CitationTarget(question.document_id, cleaned_label(question.place))
     places = [
         Place(passage.document_id, passage.label.partition("#")[2]) for passage in reply.passages[:FIRST]

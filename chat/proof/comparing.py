@@ -17,14 +17,14 @@ from ingestion.evaluation.intervals import Interval, intervals
 
 LEVEL = 0.05
 Z = 1.959963984540054  # of the normal distribution, two-sided at LEVEL
-LEAST_CHANGED = 6  # questions that must change the same way before it cannot be chance: 2 / 2 ** 6 < LEVEL
-STEPS = 60  # of halving: beyond the digits of a float
+LEAST_CHANGED = 6  # questions that must change in the same direction to be significant: 2 / 2 ** 6 < LEVEL
+STEPS = 60  # of bisection: more precise than a float
 
 Verdict = Literal["better", "worse", "chance", "same"]
 
 
 class Result(Protocol):
-    """What came of one question."""
+    """The result of one question."""
 
     wants_nothing: bool
     outcome: str
@@ -37,7 +37,7 @@ class Result(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """So many of so many, and where the share would lie in 95 of 100 other draws of questions."""
+    """A share with its 95 % confidence interval."""
 
     hits: int
     total: int
@@ -59,23 +59,23 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The numbers of one run."""
+    """The figures of one run."""
 
     right: Share
-    found: Share  # of the questions that want a document: it is among the first five
-    nothing: Share  # of the questions that want nothing: nothing was found
+    found: Share  # of the questions with an expected document: it is among the first five
+    nothing: Share  # of the questions without one: nothing was found
     outcomes: Counter[str]
-    supported: Share  # of the statements: said by their sources
+    supported: Share  # of the statements: supported by their sources
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """How the questions that both runs asked changed from right to wrong and back."""
+    """How many questions of both runs changed from right to wrong and back."""
 
     better: int
     worse: int
     total: int
-    difference: float  # of the share that is right
+    difference: float  # of the share of right answers
     low: float
     high: float
     p: float
@@ -103,7 +103,7 @@ def summary(results: Iterable[Result]) -> Summary:
 
 
 def change(pairs: Sequence[tuple[Result, Result]]) -> Change:
-    """From pairs of the same question, (before, after)."""
+    """Compare pairs of the same question, (before, after)."""
     better = sum(after.is_right and not before.is_right for before, after in pairs)
     worse = sum(before.is_right and not after.is_right for before, after in pairs)
     changed, total = better + worse, len(pairs)
@@ -121,9 +121,9 @@ def change(pairs: Sequence[tuple[Result, Result]]) -> Change:
 
 
 def change_of_support(pairs: Sequence[tuple[Result, Result]]) -> Interval | None:
-    """The difference of the share of supported statements, by drawing questions again (bootstrap).
+    """The difference of the share of supported statements, by bootstrap over the questions.
 
-    Of the questions that got statements in both runs; None without any.
+    Only questions with statements in both runs; None without any.
     """
     both = [(one, two) for one, two in pairs if one.statements and two.statements]
     if not both:
@@ -144,13 +144,13 @@ def wilson(hits: int, total: int) -> Share:
 
 
 def mcnemar(better: int, worse: int) -> float:
-    """How likely chance alone changes as many questions as unevenly; two-sided and exact."""
+    """The exact two-sided p-value of McNemar's test."""
     changed = better + worse
     return min(1.0, 2 * _at_most(min(better, worse), changed, 0.5)) if changed else 1.0
 
 
 def clopper_pearson(hits: int, total: int) -> tuple[float, float]:
-    """The exact interval of a share; all of 0 to 1 for none."""
+    """The exact interval of a share; from 0 to 1 without data."""
     if not total:
         return 0.0, 1.0
     low = _where(lambda share: 1 - _at_most(hits - 1, total, share) >= LEVEL / 2) if hits else 0.0
@@ -159,7 +159,7 @@ def clopper_pearson(hits: int, total: int) -> tuple[float, float]:
 
 
 def _where(holds: Callable[[float], bool]) -> float:
-    """Where between 0 and 1 `holds` begins."""
+    """The smallest value between 0 and 1 for which `holds` is true."""
     low, high = 0.0, 1.0
     for _ in range(STEPS):
         middle = (low + high) / 2
@@ -168,7 +168,7 @@ def _where(holds: Callable[[float], bool]) -> float:
 
 
 def _at_most(hits: int, total: int, share: float) -> float:
-    """The probability of at most so many hits."""
+    """The probability of at most that many hits."""
     return sum(
         math.comb(total, each) * share**each * (1 - share) ** (total - each) for each in range(hits + 1)
     )

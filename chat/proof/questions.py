@@ -1,4 +1,4 @@
-"""The questions of the proof: in and out as CSV, and made from what the site has already."""
+"""Proof questions: import and export as CSV, and proposals from existing answers."""
 
 import csv
 import functools
@@ -20,30 +20,30 @@ from ingestion.models import AccessEntry, Document
 from .running import MAX_QUESTIONS
 
 COLUMNS = ("question", "document", "place")
-NOTHING = "nothing"  # in place of a document
+NOTHING = "nothing"  # replaces a document
 MAX_FILE_BYTES = 1_000_000
 MAX_PROPOSED = 50
-MAX_LOOKED_AT = 200  # answers marked good, the newest
+MAX_LOOKED_AT = 200  # newest answers marked as good
 Origin = ProofQuestion.Origin
 
 
 class BadFile(Exception):
-    """The line of a file that cannot be taken, and why. Nothing was taken."""
+    """Why a line of a file is invalid. Nothing was imported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A question that could be added; `key` names it in a form."""
+    """A proposed question; `key` identifies it in a form."""
 
     key: str
     text: str
     document: Document
     origin: Origin
-    asker_id: int | None = None  # whose words these are
+    asker_id: int | None = None  # the person who wrote it
 
 
 def write_csv(user: User) -> str:
-    """All questions that `user` may see, as read_csv takes them; documents by name, or else by id."""
+    """All questions that `user` may see, in the format of read_csv; documents by name, or else by id."""
     resolve = functools.cache(resolver_for(Principal(user.pk, "session"), user.get_username()))
     written = io.StringIO()
     writer = csv.writer(written)
@@ -56,11 +56,12 @@ def write_csv(user: User) -> str:
             )
             named = document.name if is_clear else str(document.public_id)
         writer.writerow([plain(cell) for cell in (each.text, named, each.place)])
-    return "\ufeff" + written.getvalue()  # by which Excel knows UTF-8
+    return "\ufeff" + written.getvalue()  # the byte order mark by which Excel recognises UTF-8
 
 
 def read_csv(user: User, content: bytes) -> int:
-    """Add the questions of a file; how many were new. Raises BadFile, and then has added none of them."""
+    """Import the questions of a file; returns the number of new ones. Raises BadFile without importing
+    any."""
     if len(content) > MAX_FILE_BYTES:
         raise BadFile(f"The file has more than {MAX_FILE_BYTES // 1_000_000} MB.")
     try:
@@ -80,7 +81,7 @@ def read_csv(user: User, content: bytes) -> int:
 
 
 def proposals(user: User) -> list[Proposal]:
-    """New questions: of verified answers, and of answers marked good whose askers agreed."""
+    """New questions from verified answers, and from answers marked as good whose askers agreed."""
     known = set(ProofQuestion.objects.managed_by(user.pk).values_list("text", "document"))
     found: list[Proposal] = []
     for proposal in (*_of_verified(user), *_of_feedback(user)):
@@ -91,7 +92,7 @@ def proposals(user: User) -> list[Proposal]:
 
 
 def add(user: User, chosen: Sequence[Proposal]) -> list[ProofQuestion]:
-    """Store them, as far as there is room."""
+    """Store them, up to the limit."""
     free = max(MAX_QUESTIONS - ProofQuestion.objects.count(), 0)
     return ProofQuestion.objects.bulk_create(
         ProofQuestion(
@@ -152,7 +153,7 @@ def _question(user: User, cells: list[str], line: int, resolve: Resolver) -> Pro
 
 
 def _by_public_id(user: User, name: str) -> int | None:
-    """The number of the document with this public id, which names it for all readers alike."""
+    """The primary key of the document with this public id."""
     try:
         public_id = UUID(name)
     except ValueError:
@@ -171,7 +172,7 @@ def _of_verified(user: User) -> Iterator[Proposal]:
 
 
 def _of_feedback(user: User) -> Iterator[Proposal]:
-    """First questions of conversations only: later ones may lean on what was said before."""
+    """Only first questions of conversations: later ones may refer to earlier messages."""
     agreed = Feedback.objects.filter(
         rating=Feedback.Rating.GOOD, shared=True, message__position=1,
         message__conversation__listed=True, message__conversation__deleted_at=None,
@@ -186,7 +187,7 @@ def _of_feedback(user: User) -> Iterator[Proposal]:
         asked = Message.objects.filter(
             conversation=answer.conversation_id, position=0, role=Message.Role.USER, imported=False
         ).first()
-        # What cites anything that the manager may not read may tell of it.
+        # Excludes answers with sources that the manager may not read.
         if asked and cited and all(document and document.pk in readable for document in cited):
             text = " ".join(asked.content.split())
             if cited[0] and 0 < len(text) <= ProofQuestion.MAX_CHARACTERS:

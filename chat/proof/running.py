@@ -1,4 +1,4 @@
-"""A run of the proof by the worker: one at a time, in short jobs between which documents are read."""
+"""Runs of the proof by the worker: one at a time, in short jobs, so that documents can be read in between."""
 
 import hashlib
 import logging
@@ -25,31 +25,31 @@ logger = logging.getLogger(__name__)
 TASK = "chat.prove"
 VIEW_AS_OTHERS = "accounts.view_as_others"
 MAX_QUESTIONS = 500
-AT_ONCE = 10  # questions that are asked before their results are stored
-SECONDS = 10.0  # of one job; the next one goes on behind the documents that wait
+AT_ONCE = 10  # questions per transaction
+SECONDS = 10.0  # per job; the next one is queued behind waiting documents
 
 State = ProofRun.State
 
 
 class ProofRefused(Exception):
-    """Why no run can be started now, in words for people."""
+    """Why no run can be started now, as a message."""
 
 
 def groups_of(user: User) -> QuerySet[Group]:
-    """With whose rights a person may run the proof: of their own groups, whose documents they may all read.
+    """Groups whose rights a person may use: their own, all of whose documents they may read.
 
-    Who may search as others may, which is in the audit log, takes any group.
+    People who may search with others' rights, which is audited, can choose any group.
     """
     return Group.objects.all() if user.has_perm(VIEW_AS_OTHERS) else Group.objects.filter(user=user)
 
 
 def runs_of(user: User) -> QuerySet[ProofRun]:
-    """The runs that a person may look at: their own, and those of groups that they may take."""
+    """The runs that a person may see: their own, and those of groups that they may choose."""
     return ProofRun.objects.filter(Q(group=None, started_by=user) | Q(group__in=groups_of(user)))
 
 
 def results_of(run: ProofRun, user: User) -> list[ProofResult]:
-    """What came of the questions that this person may see, in the order in which they are asked."""
+    """The results of the questions that this person may see, in order."""
     seen = ProofQuestion.objects.managed_by(user.pk)
     return list(run.results.filter(question__in=seen).select_related("question__document"))
 
@@ -57,7 +57,8 @@ def results_of(run: ProofRun, user: User) -> list[ProofResult]:
 def pairs_of(
     before: Iterable[ProofResult], after: Iterable[ProofResult]
 ) -> list[tuple[ProofResult, ProofResult]]:
-    """Results of the same questions that wanted the same; also where the document was deleted in between."""
+    """Pairs of results of the same question with the same expected document, even if that was deleted
+    meanwhile."""
     former = {each.question_id: each for each in before if each.outcome}
     pairs = [
         (former[each.question_id], each) for each in after if each.outcome and each.question_id in former
@@ -91,12 +92,12 @@ def start(user: User, group: Group | None, note: str) -> ProofRun:
 
 
 def cancel(run: ProofRun) -> bool:
-    """End the run where it is; False if it has ended already."""
+    """Cancel the run; False if it has ended."""
     return _end(run.pk, State.CANCELLED)
 
 
 def continue_run(run_id: int, seconds: float = SECONDS) -> None:
-    """Ask questions of the run for some seconds, then queue a job for the others."""
+    """Ask questions of the run for some seconds, then queue a job for the rest."""
     deadline = time.monotonic() + seconds
     try:
         while _ask_some(run_id):
@@ -111,7 +112,7 @@ def continue_run(run_id: int, seconds: float = SECONDS) -> None:
 
 
 def _ask_some(run_id: int) -> bool:
-    """Ask the next few questions; False once there is nothing left to do."""
+    """Ask the next few questions; False if none are left."""
     run = ProofRun.objects.filter(pk=run_id, ended_at=None).select_related("started_by", "group").first()
     if run is None:
         return False
@@ -127,7 +128,7 @@ def _ask_some(run_id: int) -> bool:
     with _reader_of(run) as principal:
         for row in waiting:
             result = ask(principal, row.question)
-            result.pk, result.asked = row.pk, _digest(row.question)  # as it reads now
+            result.pk, result.asked = row.pk, _digest(row.question)  # its present text
             asked.append(result)
     fields = ["asked", "wants_nothing", "wanted", "outcome", "rank", "found", "statements", "supported"]
     ProofResult.objects.bulk_update(asked, fields)
@@ -154,7 +155,7 @@ def _defer(run_id: int) -> None:
 
 
 def queue_lost() -> int:
-    """Queue a run again that no job is for."""
+    """Queue a run again that has no job."""
     unfinished = ProofRun.objects.filter(ended_at=None).values_list("pk", flat=True)
     return side_jobs.requeue(TASK, "run_id", unfinished, _defer)
 

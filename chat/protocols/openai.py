@@ -311,7 +311,7 @@ def _read_messages(messages: Any) -> RequestMessages:
 
 
 def _part(collected: RequestMessages, role: str, part: Any, member: str) -> str | None:
-    """The text of one part of a message, or None for an image, which goes to `said`."""
+    """The text of one part of a message, or None for an image, which is added to `collected`."""
     kind = part.get("type") if isinstance(part, dict) else None
     if kind == "text" or (kind == "refusal" and role == "assistant"):
         return validators.a_text(part.get(kind), f"{member}.{kind}")

@@ -48,7 +48,7 @@ from .single_message import Single
 STEP = 1_000  # numbers of events for each event of the run
 ITEM, PART = 2, 3  # numbers of the two events before the first text, whenever that comes
 MAX_ANNOTATION_EVENTS = 900  # of one response; the message itself has all annotations
-INCLUDED = ("reasoning.encrypted_content",)  # of which there is never any
+INCLUDED = ("reasoning.encrypted_content",)  # the response never contains any
 CODES = {"rate_limited": "rate_limit_exceeded"}  # of a failed response; all others are server errors
 STATUSES = {"complete": "completed", "stopped": "cancelled"}
 
@@ -304,7 +304,7 @@ class ResponsesEncoder:
         return [each for each in self._single.encode(event) if each["sequence_number"] > self._after]
 
     def ending(self, result: RunResult, number: int) -> list[Json]:
-        """The last events of a response that has ended, whose end had this number."""
+        """The last events of an ended response, whose end had this number."""
         self._result, self._number, self._count = result, number, 0
         found = [
             source for message in result.messages if message.context for source in message.context.sources
@@ -468,7 +468,7 @@ def _references(given: Any) -> tuple[UUID, ...]:
 
 
 def _part(collected: RequestMessages, role: str, part: Any, member: str) -> str | None:
-    """The text of one part of an item, or None for an image, which goes to `said`."""
+    """The text of one part of an item, or None for an image, which is added to `collected`."""
     kind = part.get("type") if isinstance(part, dict) else None
     if kind in ("input_text", "output_text", "text"):
         return validators.a_text(part.get("text"), f"{member}.text")

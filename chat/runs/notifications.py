@@ -222,7 +222,7 @@ class Wakeup:
         self.came = asyncio.Event()
 
     async def wait(self) -> None:
-        """Return when news comes, or after a pause that covers lost messages."""
+        """Return at the next notification, or after a pause that covers lost ones."""
         try:
             async with asyncio.timeout(MAX_PAUSE if self._hub.listening else PAUSE):
                 await self.came.wait()
@@ -231,13 +231,13 @@ class Wakeup:
         self.came.clear()
 
     async def comes(self) -> None:
-        """Return when news comes, however long that takes."""
+        """Return at the next notification, however long that takes."""
         await self.came.wait()
         self.came.clear()
 
 
 class NotificationHub:
-    """The followers of one event loop that wait for news."""
+    """The followers of one event loop that wait for notifications."""
 
     def __init__(self) -> None:
         self.listening = False
@@ -246,7 +246,7 @@ class NotificationHub:
 
     @contextmanager
     def waiting(self, awaited: UUID) -> Iterator[Wakeup]:
-        """Receive the news of a run or a conversation inside the block."""
+        """Receive the notifications of a run or a conversation inside the block."""
         wakeup = Wakeup(self)
         self._waiting.setdefault(awaited, set()).add(wakeup)
         try:

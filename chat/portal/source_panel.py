@@ -46,8 +46,16 @@ class Piece:
 
 
 def flowing(text: str) -> str:
-    """Join lines broken by the page's width, without changing the positions of characters."""
-    return BROKEN.sub(" ", text)
+    """Join lines broken by the page's width, without changing the positions of characters.
+
+    What follows a table row starts a line of its own, even where the row ends without a full stop.
+    """
+
+    def joint(broken: re.Match[str]) -> str:
+        line_start = text.rfind("\n", 0, broken.start()) + 1
+        return "\n" if _row_of(text[line_start : broken.start()], 0) else " "
+
+    return BROKEN.sub(joint, text)
 
 
 def marked(content: str, quotes: Sequence[Sequence[int]]) -> list[Piece]:
@@ -298,14 +306,16 @@ class Panel:
         return {row.position - position: row.content for row in near}
 
     @property
-    def before(self) -> str:
+    def before(self) -> list[Part]:
+        """The end of the passage before this one."""
         text = flowing(self._neighbours.get(-1, "")).strip().rpartition("\n\n")[2]
-        return text if len(text) <= AROUND else "… " + text[-AROUND:].partition(" ")[2]
+        return parts_of(text if len(text) <= AROUND else "… " + text[-AROUND:].partition(" ")[2], [])
 
     @property
-    def after(self) -> str:
+    def after(self) -> list[Part]:
+        """The beginning of the passage after this one."""
         text = flowing(self._neighbours.get(1, "")).strip().partition("\n\n")[0]
-        return text if len(text) <= AROUND else text[:AROUND].rpartition(" ")[0] + " …"
+        return parts_of(text if len(text) <= AROUND else text[:AROUND].rpartition(" ")[0] + " …", [])
 
     @property
     def page(self) -> int:

@@ -33,6 +33,13 @@ class MarkingTests(TestCase):
         rows = "Sailing: W1; From: Sennick\nSailing: W2; From: Ellery"
         self.assertEqual(flowing(rows), rows)
 
+    def test_a_paragraph_after_a_table_does_not_run_into_its_last_cell(self):
+        text = "Days: 3; Hours: 36\nDays: 2; Hours: 24\nPart-time staff carry over\none week."
+        self.assertEqual(flowing(text), text.replace("over\none", "over one"))
+        table, after = parts_of(flowing(text), [])
+        self.assertEqual(table.rows[1][1], [Piece("24", False)])
+        self.assertEqual(after.pieces, [Piece("Part-time staff carry over one week.", False)])
+
     def test_a_message_of_the_prompt_is_shown_as_role_and_words(self):
         items = ["{'role': 'system', 'content': 'Be brief.\\nCite.'}", "{'role': broken", "plain"]
         shown = step({"title": "Prompt", "description": items, "props": {"has_vector": True}})

@@ -40,7 +40,7 @@ from chatsite.db.threads import reading_everything
 from history import exporting, projects
 from history.models import Conversation, Feedback, Message, Project, Share, Source
 from ingestion.documents import delete_documents, transfer_ownership
-from ingestion.models import AccessEntry, BulkChange, BulkItem, Document
+from ingestion.models import AccessEntry, BulkChange, BulkItem, Document, FormerVersion
 from ingestion.storage import files
 
 STOP_SECONDS = 30
@@ -449,6 +449,9 @@ def _export_files(person: User, archive: ZipFile) -> None:
             continue
         with source, archive.open(name, "w", force_zip64=True) as target:
             copyfileobj(source, target)
+    for former in FormerVersion.objects.filter(document__owner=person).select_related("document"):
+        name = f"documents/{former.document.public_id}/version-{former.version}.txt"
+        archive.writestr(name, former.content)
 
 
 def _json(content: Any) -> str:

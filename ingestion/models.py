@@ -363,6 +363,39 @@ class BulkItem(models.Model):
         return f"{self.change_id}: {self.document_id}"
 
 
+class FormerVersion(models.Model):
+    """The text of a document before its file was replaced, kept for a while to show what changed.
+
+    Under row-level security of its own: visible to those who may read the document now and who are in the
+    access list that it had when it was replaced.
+    """
+
+    document = models.ForeignKey(
+        Document,
+        on_delete=models.CASCADE,
+        related_name="former_versions",
+        # The migration adds a constraint that also deletes, for versions that do not know this table.
+        db_constraint=False,
+        db_index=False,
+    )
+    access_list = models.ForeignKey(AccessList, on_delete=models.PROTECT, related_name="+", db_index=False)
+    since = models.PositiveIntegerField(help_text="The first version of the document with this file.")
+    version = models.PositiveIntegerField(help_text="The last one.")
+    content = models.TextField()
+    size = models.PositiveIntegerField(help_text="Bytes of the text.")
+    replaced_at = models.DateTimeField(auto_now_add=True, db_index=True)
+
+    class Meta:
+        ordering = ["-version"]
+        constraints = [
+            models.UniqueConstraint(name="former_version_once", fields=["document", "version"]),
+        ]
+        default_permissions: ClassVar[list[str]] = []
+
+    def __str__(self) -> str:
+        return f"{self.document_id}, version {self.version}"
+
+
 class SourceFile(models.Model):
     """A document that mirrors a file of a synchronised folder (see ingestion.sources)."""
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 from chatsite.accounts.models import User
 
 from .file_names import UploadRefused
-from .models import Document
+from .models import Document, FormerVersion
 
 # A replacement in the queue is stored in addition to the current file.
 INCOMING = """
@@ -51,16 +51,23 @@ class Usage:
 
 
 def usage_of(user: User) -> Usage:
-    """The user's documents and waiting replacements; zeros if nothing limits them."""
+    """The user's documents with kept versions and waiting replacements; zeros if nothing limits them."""
     if user.is_staff or not (settings.USER_MAX_BYTES or settings.USER_MAX_DOCUMENTS):
         return Usage(0, 0, 0, 0)
     mine = Document.objects.filter(owner=user)
     kept = mine.aggregate(size=Sum("size", default=0), documents=Count("pk"))
+    former = FormerVersion.objects.filter(document__owner=user).aggregate(size=Sum("size", default=0))
     with connection.cursor() as cursor:
         cursor.execute(INCOMING, [user.pk])
         incoming: int = cursor.fetchone()[0]
-    size = kept["size"] + int(incoming)
+    size = kept["size"] + former["size"] + int(incoming)
     return Usage(size, kept["documents"], settings.USER_MAX_BYTES, settings.USER_MAX_DOCUMENTS)
+
+
+def has_room(user: User, size: int) -> bool:
+    """Whether `size` more bytes fit, without a lock: for what may be left out if they do not."""
+    use = usage_of(user)
+    return not use.max_size or use.size + size <= use.max_size
 
 
 def lock(user: User) -> None:

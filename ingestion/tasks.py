@@ -21,7 +21,7 @@ from chatsite.db.threads import release_connection
 from ingestion.bulk import changes
 from ingestion.indexing.replacing import delete_stale_prepared
 
-from . import documents, fair_queue
+from . import documents, fair_queue, versions
 from .models import Document
 from .parsing.process import Interruption
 from .storage import files
@@ -166,6 +166,12 @@ def bulk_change(change_id: int) -> None:
 @app.task(name="ingestion.delete_old_changes", queue=side_jobs.QUEUE, queueing_lock="delete-old-changes")
 def delete_old_changes(timestamp: int) -> None:
     changes.delete_old()
+
+
+@app.periodic(cron="52 3 * * *")
+@app.task(name="ingestion.purge_versions", queue=side_jobs.QUEUE, queueing_lock="purge-versions")
+def purge_versions(timestamp: int) -> None:
+    versions.purge()
 
 
 @app.periodic(cron="* * * * *")

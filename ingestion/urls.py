@@ -24,6 +24,7 @@ urlpatterns = [
     path("documents/status/", views.status, name="status"),
     path("documents/several/", several.several, name="several"),
     path("documents/<uuid:public_id>/", views.document, name="document"),
+    path("documents/<uuid:public_id>/changes/", views.changes, name="changes"),
     path("documents/<uuid:public_id>/rights/", actions.rights, name="rights"),
     path("documents/<uuid:public_id>/details/", actions.details, name="details"),
     path("documents/<uuid:public_id>/again/", actions.again, name="again"),

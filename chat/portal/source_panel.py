@@ -15,8 +15,10 @@ from chatsite.accounts.principal import Principal
 from history.branches import question_of
 from history.models import Conversation, Message, Source
 from history.withheld import withheld_labels
+from ingestion import versions
 from ingestion.access.explain import why_readable
-from ingestion.models import Document, Passage
+from ingestion.comparing import BROKEN
+from ingestion.models import Document, FormerVersion, Passage
 from ingestion.parsing.boxes import Box, boxes_of
 from ingestion.parsing.language import language_tag
 from ingestion.parsing.sections import Unreadable
@@ -32,9 +34,6 @@ from .labels import (
     place_of,
     step,
 )
-
-# not before a table row
-BROKEN = re.compile(r"(?<=[^\s.:;!?])\n(?=[^\W\d_]|[(“‘])(?![^:;\n]{1,80}: [^;\n]*;)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +251,14 @@ class Panel:
     def replaced(self) -> bool:
         """Whether the document has a newer version; the passage is shown as it was when cited."""
         return self.source is not None and self.source.document.version != self.source.document_version
+
+    @cached_property
+    def former(self) -> FormerVersion | None:
+        """The text of the document's version that was cited, if it is kept and the reader could read it."""
+        if self.source is None or not self.replaced:
+            return None
+        kept = versions.visible(self.principal, self.source.document)
+        return versions.with_number(kept.defer("content"), self.source.document_version)
 
     @property
     def parts(self) -> list[Part]:

@@ -44,7 +44,7 @@ from chatsite.accounts.models import (
 from history.models import Feedback, Message, Project, Share, Source
 from ingestion.access.lists import Audience, access_list_for
 from ingestion.documents import upsert
-from ingestion.models import BulkChange, BulkItem, CitedName, Document, ExternalId
+from ingestion.models import BulkChange, BulkItem, CitedName, Document, ExternalId, FormerVersion
 from ingestion.tests.factories import command_principal, make_document, make_user
 
 CANARY = "zzqkanarx"
@@ -152,6 +152,9 @@ def person_with_everything():
         owner=person, name=CANARY, url="https://a.test", events=["answer.feedback"]
     )
     WebhookDelivery.objects.create(endpoint=hook, event="document.ready", data={"external_id": CANARY})
+    FormerVersion.objects.create(
+        document=own, access_list=own.access_list, since=1, version=1, content=CANARY, size=9
+    )
     CitedName.objects.create(reader=person, name=own.public_id, document=own.public_id)
     change = BulkChange.objects.create(actor=person, kind="category", wanted={"category": CANARY})
     BulkItem.objects.create(change=change, document=own, before=CANARY)

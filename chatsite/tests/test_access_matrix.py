@@ -79,6 +79,7 @@ ingestion:several        POST   session  sign-in   yes      yes      yes      ye
 ingestion:add            POST   session  sign-in   yes      yes      yes      yes      sign-in
 ingestion:status         GET    session  sign-in   yes      yes      yes      yes      sign-in
 ingestion:document       GET    session  sign-in   absent   yes      yes      absent   sign-in
+ingestion:changes        GET    session  sign-in   absent   yes      yes      absent   sign-in
 ingestion:rights         POST   session  sign-in   absent   403      yes      absent   sign-in
 ingestion:details        POST   session  sign-in   absent   403      yes      absent   sign-in
 ingestion:again          POST   session  sign-in   absent   403      yes      absent   sign-in

@@ -347,6 +347,7 @@ OWN_PAGES = [
     "/c/{c}/share",
     "/s/{s}/",
     "/documents/{d}/",
+    "/documents/{d}/changes/",
     "/documents/{d}/delete/",
 ]
 # Of lists in the admin: Django's own pictures and times, what the rows say, ids and scopes.

@@ -29,7 +29,7 @@ from ingestion.search.retrieval import readable_among, search
 from ingestion.tests.factories import make_document, make_user
 from ingestion.tests.media import MediaMixin
 
-TABLES = ("history_source", "ingestion_document", "ingestion_passage")
+TABLES = ("history_source", "ingestion_document", "ingestion_formerversion", "ingestion_passage")
 # The rule in words of its own, beside the function that all others go by.
 READABLE = """
     SELECT document.id

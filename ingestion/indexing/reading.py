@@ -9,6 +9,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
+from ingestion import versions
 from ingestion.embedding import (
     EmbeddingError,
     lock_active,
@@ -128,6 +129,8 @@ def _swap(
             if stored:
                 transaction.on_commit(lambda: files.discard(stored, document.pk), robust=True)
             return True
+        if stored and stored.sha256 != current.sha256:
+            versions.keep(current)
         with interruption.ending(_Statement()):
             write_passages(document, passages, prepared)
         changes: dict[str, Any] = (

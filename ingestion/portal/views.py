@@ -1,12 +1,14 @@
 """Pages that show documents: the list, one document, and the progress of reading."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404, render
 from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
@@ -15,8 +17,9 @@ from django.views.decorators.http import require_safe
 from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.guests import guests_welcome
 from chatsite.accounts.models import User
-from ingestion import quota
+from ingestion import quota, versions
 from ingestion.access.explain import why_readable
+from ingestion.comparing import Paragraph, compare
 from ingestion.models import Document
 from ingestion.parsing.formats import PAGED
 from ingestion.parsing.language import TAGS
@@ -37,6 +40,7 @@ from .descriptions import (
 
 PASSAGES_SHOWN = 20
 MAX_STATUSES = 100
+CHANGES_SHOWN = 100  # paragraphs that changed, on one page
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,51 @@ class Pill:
     words: str
     count: int
     current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A changed paragraph, its unchanged neighbours, and how many unchanged ones are left out before them."""
+
+    skipped: int
+    before: str
+    paragraph: Paragraph
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One page of the changes between two texts."""
+
+    counts: Mapping[str, int]
+    changes: Sequence[Change]
+    page: int
+    pages: int
+
+    @classmethod
+    def of(cls, before: str, after: str, page: int) -> "Comparison":
+        """Each unchanged paragraph is shown once: before a change, or after the last one of a run."""
+        paragraphs = compare(before, after)
+        places = [at for at, each in enumerate(paragraphs) if each.kind != "same"]
+        pages = max(1, -(-len(places) // CHANGES_SHOWN))
+        page = min(max(page, 1), pages)
+        shown = places[(page - 1) * CHANGES_SHOWN : page * CHANGES_SHOWN]
+        found = []
+        seen = places[(page - 1) * CHANGES_SHOWN - 1] + 1 if page > 1 else 0  # from here on nothing was shown
+        for at, following in zip_longest(shown, shown[1:], fillvalue=len(paragraphs) + 1):
+            near = at > seen
+            ends = at + 1 < len(paragraphs) and at + 2 < following and paragraphs[at + 1].kind == "same"
+            found.append(
+                Change(
+                    at - seen - 1 if near else 0,
+                    paragraphs[at - 1].pieces[0].text if near else "",
+                    paragraphs[at],
+                    paragraphs[at + 1].pieces[0].text if ends else "",
+                )
+            )
+            seen = at + 1 + ends
+        counts = Counter(each.kind for each in paragraphs)
+        return cls({kind: counts[kind] for kind in ("changed", "added", "removed")}, found, page, pages)
 
 
 @guests_welcome
@@ -116,12 +165,48 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
         "open_url": content_address(found.public_id, found.name),
         "paged": found.media_type in PAGED,
         "language_of_text": TAGS.get(found.language, ""),
+        "former": versions.visible(principal, found).defer("content"),
         **_passages(found, request.GET.get("from", ""), request.GET.get("q", "")),
     }
     if may_change(request, found):
         context["form"] = rights_form(request, found)
         context["details"] = details_form(request, found)
     return render(request, "ingestion/document.html", context)
+
+
+@guests_welcome
+@login_required
+@never_cache
+@require_safe
+def changes(request: HttpRequest, public_id: UUID) -> HttpResponse:
+    """What changed between two versions of a document, by paragraphs; by default since the last one."""
+    principal = session_principal(request)
+    readable = Document.objects.visible_to(principal)
+    found = get_object_or_404(readable.with_public_id(public_id))
+    former = versions.visible(principal, found)
+    kept = list(former.defer("content"))
+    last, first = _number(request.GET, "to"), _number(request.GET, "from")
+    later = versions.with_number(former, last) if last and last != found.version else None
+    earlier = versions.with_number(former, first) if first else former.first()
+    context: dict[str, Any] = {
+        "document": found,
+        "former": kept,
+        "earlier": earlier,
+        "later": later,
+        "asked": first,
+        "unknown": bool(first or kept)
+        and (earlier is None or (last not in (0, found.version) and not later)),
+    }
+    after = later.content if later else versions.text_of(found)
+    if earlier and not context["unknown"]:
+        context["too_long"] = not after
+        context["comparison"] = Comparison.of(earlier.content, after, _number(request.GET, "page"))
+    return render(request, "ingestion/changes.html", context)
+
+
+def _number(query: QueryDict, name: str) -> int:
+    text = query.get(name, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else 0
 
 
 def _passages(found: Document, start: str, query: str) -> dict[str, Any]:

@@ -1,0 +1,103 @@
+"""Texts of former versions of a document: kept when its file is replaced, purged by number and age."""
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Length
+from django.utils import timezone
+
+from chatsite.accounts.principal import Principal
+
+from . import quota
+from .models import AccessEntry, Document, FormerVersion
+
+MAX_CHARACTERS = 1_000_000  # of a version; a longer text is not kept and not compared
+PURGE_BATCH = 1_000
+
+
+def text_of(document: Document) -> str:
+    """The present text of a document, from its passages: each heading once, paragraphs between empty lines.
+
+    Empty if it is longer than MAX_CHARACTERS.
+    """
+    passages = document.passages.order_by()
+    length = passages.aggregate(length=Sum(Length("content") + Length("heading")))["length"] or 0
+    if length > MAX_CHARACTERS:
+        return ""
+    paragraphs: list[str] = []
+    former = ""
+    for heading, content in passages.order_by("position").values_list("heading", "content"):
+        if heading != former and not content.startswith(heading):
+            paragraphs.append(heading)
+        paragraphs.append(content)
+        former = heading
+    return "\n\n".join(filter(None, paragraphs))
+
+
+def keep(document: Document) -> None:
+    """Keep the text of a document whose file is being replaced, in the caller's transaction.
+
+    Nothing is kept without text, or if the owner's quota has no room for it.
+    """
+    if not settings.KEPT_VERSIONS or not document.version or not (text := text_of(document)):
+        return
+    size = len(text.encode())
+    if document.owner and not quota.has_room(document.owner, size - document.size):
+        return
+    since = document.version
+    for entry in reversed(document.versions):  # the file may have been read several times
+        if entry["sha256"] != document.sha256:
+            break
+        since = min(since, entry["version"])
+    FormerVersion.objects.create(
+        document=document,
+        access_list_id=document.access_list_id,
+        since=since,
+        version=document.version,
+        content=text,
+        size=size,
+    )
+    former = FormerVersion.objects.filter(document=document).values_list("pk", flat=True)
+    FormerVersion.objects.filter(pk__in=list(former[settings.KEPT_VERSIONS :])).delete()
+
+
+def visible(principal: Principal, document: Document) -> QuerySet[FormerVersion]:
+    """The kept versions of a document that the caller may read, newest first.
+
+    For that the caller must be a reader of the document now, and of the version when it was replaced.
+    """
+    return FormerVersion.objects.filter(
+        document__in=Document.objects.visible_to(principal).filter(pk=document.pk),
+        access_list__in=AccessEntry.lists_of(principal.user_id),
+    )
+
+
+def with_number(former: QuerySet[FormerVersion], version: int) -> FormerVersion | None:
+    """The one of these texts that the document had in this version."""
+    return former.filter(since__lte=version, version__gte=version).first()
+
+
+def purge() -> int:
+    """Delete texts that are too many for their document, or too old; returns their number.
+
+    Those of documents whose owner is under a legal hold stay.
+    """
+    surplus = (
+        FormerVersion.objects.filter(document=OuterRef("document"))
+        .order_by("-version")
+        .values("version")[settings.KEPT_VERSIONS : settings.KEPT_VERSIONS + 1]
+    )
+    due = Q(version__lte=F("first_surplus"))
+    if settings.KEPT_VERSION_DAYS:
+        due |= Q(replaced_at__lt=timezone.now() - timedelta(days=settings.KEPT_VERSION_DAYS))
+    expired = (
+        FormerVersion.objects.annotate(first_surplus=Subquery(surplus))
+        .filter(due)
+        .filter(Q(document__owner=None) | Q(document__owner__legal_hold=""))
+        .values_list("pk", flat=True)
+    )
+    purged = 0
+    while batch := list(expired[:PURGE_BATCH]):
+        purged += FormerVersion.objects.filter(pk__in=batch).delete()[0]
+    return purged

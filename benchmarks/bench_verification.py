@@ -39,6 +39,8 @@ DOCUMENTS = {
     "disclosure": HERE / "texts" / "disclosure.md",
     "sourcecode": HERE / "texts" / "sourcecode.md",
     "arbeitszeit": HERE / "texts" / "arbeitszeit.md",
+    "sqlite": HERE / "texts" / "sqlite.md",
+    "rechner": HERE / "texts" / "rechner.md",
 }
 ROUNDS = 30
 
@@ -53,7 +55,7 @@ def main() -> None:
             places |= {f"{path.stem}/{place}": text for place, text in parts(path)}
         else:
             places |= {f"{path.stem}/{place}": text for place, text in sections(path)}
-    for name in ("statements", "tuning", "unseen", "third", "fourth", "fifth"):
+    for name in ("statements", "tuning", "unseen", "third", "fourth", "fifth", "sixth"):
         judge(name, places, shows=name in ("statements", "tuning") or "--all" in sys.argv)
 
 

@@ -288,7 +288,7 @@ class VerdictTests(SimpleTestCase):
             "not_found",
             "Refunds are paid within seven days by registered courier",
             "Refunds are paid within seven days, and the company sends flowers",
-            "The travel desk approves up to 30 per cent more with the consent of a lawyer",
+            "The travel desk approves up to 30 per cent more with the signature of a lawyer",
         )
         self.assert_verdicts_in(
             FRIST, "not_found", "Der Arbeitgeber muss dem Betriebsrat eine Bescheinigung aushändigen"

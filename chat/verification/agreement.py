@@ -1,6 +1,6 @@
 """Whether sentences of a source agree with a statement in its names, negations and opposites."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from .claims import Claim
 from .facts import MAX_STEM, REFUSALS, Kind, Token, stem
@@ -8,6 +8,10 @@ from .lexicon import DENIABLE, POLES
 from .numbers import NEAR, belongs_elsewhere, beside_of, columns_of
 from .passages import Passage, Unit
 
+# Evidence against a statement; from CONTRADICTION on it is marked.
+CONTRADICTION = 1.0
+NEW_NOUN = 0.6
+NEW_DENIAL = 0.5
 NEARLY_LITERAL = 0.8  # the share of words from which a single other noun is a swap and no paraphrase
 EQUAL = frozenset(map(stem, ("same", "equal", "equally", "gleich", "gleiche", "gleichen")))
 UNEQUAL = frozenset(("fewer", "less", "more", "weniger", "mehr"))
@@ -82,8 +86,12 @@ def _before(found: Sequence[Token], at: int) -> list[str]:
     return [token.value for token in found[max(0, at - 2) : at] if token.kind in (Kind.WORD, Kind.NAME)]
 
 
-def negations_agree(claim: Claim, chosen: Sequence[Unit]) -> bool:
-    """What the statement denies is denied in a unit, and the other way round."""
+def denial(claim: Claim, chosen: Sequence[Unit], known: Collection[str]) -> float:
+    """Evidence that only one side denies something: what the units deny, or what they affirm (`known`).
+
+    A paraphrase often denies the opposite (“must not be moved” for “remains in its place”), so a denial of
+    something that the units do not mention is weak evidence.
+    """
     own = [
         _scope(claim.tokens, at, claim)
         for at, token in enumerate(claim.tokens)
@@ -94,9 +102,9 @@ def negations_agree(claim: Claim, chosen: Sequence[Unit]) -> bool:
     ]
     cells = [(unit, at) for unit, at in denials if _is_cell(unit, at)]
     if not own and any(unit.denied for unit in chosen) and not claim.values & REFUSALS:
-        return False
+        return CONTRADICTION
     if not own and any(_is_of_claimed_column(claim, unit, at) for unit, at in cells):
-        return False
+        return CONTRADICTION
     before = {value for unit, at in denials for value in _before(unit.tokens, at)}
     before_own = {
         value
@@ -117,9 +125,10 @@ def negations_agree(claim: Claim, chosen: Sequence[Unit]) -> bool:
     if (last := _denied_in_last_column(claim, chosen)) is not None:
         denied_above = last
         if last and not (own or refused):
-            return False
+            return CONTRADICTION
     if own and cells:
-        return True  # a cell “No”
+        return 0.0  # a cell “No”
+    evidence = 0.0
     for scope in own:
         same = any(_deny_the_same(scope, there, claim, held) for there, _ in theirs)
         # What is denied in other words: neither side has the word that the other one denies.
@@ -128,9 +137,11 @@ def negations_agree(claim: Claim, chosen: Sequence[Unit]) -> bool:
         )
         subject = bool(scope) and scope[0] in before  # “no compensation” and “compensation is not due”
         if not (same or other or subject or refused_there - refused or denied_above):
-            return False
+            if scope and scope[0] in known:
+                return CONTRADICTION
+            evidence = NEW_DENIAL
     if refused - refused_there:
-        return True
+        return evidence
     for there, negation in theirs:
         shared = [value for value in there if value in claim.values]
         is_said = not own and negation.unit != "if"  # rather than the condition for it
@@ -140,8 +151,8 @@ def negations_agree(claim: Claim, chosen: Sequence[Unit]) -> bool:
             and there[0] not in before_own
             and not any(_deny_the_same(scope, there, claim, held) for scope in own)
         ):
-            return False
-    return True
+            return CONTRADICTION
+    return evidence
 
 
 def _is_cell(unit: Unit, at: int) -> bool:
@@ -251,14 +262,28 @@ def is_swapped(claim: Claim, chosen: Sequence[Unit], missing: Sequence[str], sha
     return False
 
 
-def has_additions(claim: Claim, near: Sequence[Unit], passages: Sequence[Passage]) -> bool:
-    """Whether a noun phrase of the statement speaks of something that the source does not mention."""
-    for nouns in claim.nouns:
-        if not any(_is_mentioned(value, claim, near, passages) for value in nouns):
-            return True
-    return any(
-        not any(_is_mentioned(value, claim, near, passages) for value in clause) for clause in claim.clauses
-    )
+def additions(claim: Claim, near: Sequence[Unit], passages: Sequence[Passage]) -> float:
+    """Evidence that the statement speaks of something that the source does not mention.
+
+    A single noun may be a word for what the source describes otherwise; a name, two words in a row, two nouns
+    or a whole clause may not. German nouns are known by their capitals, English ones are guesses.
+    """
+
+    def is_new(value: str) -> bool:
+        return not _is_mentioned(value, claim, near, passages)
+
+    new = [nouns for nouns in claim.nouns if all(map(is_new, nouns))]
+    if not new:
+        found = 0.0
+    elif claim.german or len(new) > 1 or any(value in claim.names for value in new[0]):
+        return CONTRADICTION
+    else:
+        place = next(at for at, token in enumerate(claim.tokens) if token.value == new[0][0])
+        before = claim.tokens[place - 1] if place else None
+        if before and before.kind in (Kind.WORD, Kind.NAME) and not before.unit and is_new(before.value):
+            return CONTRADICTION  # “registered courier”
+        found = NEW_NOUN
+    return CONTRADICTION if any(all(map(is_new, clause)) for clause in claim.clauses) else found
 
 
 def _is_mentioned(value: str, claim: Claim, near: Sequence[Unit], passages: Sequence[Passage]) -> bool:
@@ -272,6 +297,19 @@ def _is_mentioned(value: str, claim: Claim, near: Sequence[Unit], passages: Sequ
         return True
     is_name = value in claim.names
     return any(unit.relations.related(value, whole, is_name=is_name) for unit in near)
+
+
+def has_other_agent(claim: Claim, chosen: Sequence[Unit], known: Collection[str]) -> bool:
+    """Whether the statement says who acts (“is planned by the port manager”), and the sentence with the verb
+    does not mention them."""
+    for verb, agent in claim.agents:
+        acting = [unit for unit in chosen if verb in unit.values] or list(chosen)
+        if not any(
+            all(value in unit.values or value in unit.context or value in known for value in agent)
+            for unit in acting
+        ):
+            return True
+    return False
 
 
 def joins_apart(claim: Claim, chosen: Sequence[Unit]) -> bool:

@@ -15,6 +15,7 @@ _CLAUSE = re.compile(
     r"[,;:]|\b(?:and|but|if|when|where|which|who|because|while|whereas|unless|und|aber|wenn|falls|weil|sofern|wobei)\b",
     re.IGNORECASE,
 )
+_BY = re.compile(r"\s+by\s+(?:(?:the|a|an|your|our|their|its|his|her)\s+)?", re.IGNORECASE)
 _ENDS = ",.;:!?()"
 _NO_NOUNS = ("ly", "ed", "ing")
 _WEIGHTS = {Kind.NUMBER: 1.5, Kind.NAME: 1.5, Kind.WORD: 1.0, Kind.POLAR: 0.3, Kind.NEGATION: 0.0}
@@ -61,6 +62,24 @@ class Claim:
     def nouns(self) -> list[tuple[str, ...]]:
         """The subject: the last word of each noun phrase, or several if it is ambiguous."""
         return _german_nouns(self.tokens) if self.german else _nouns(self.text, self.tokens)
+
+    @cached_property
+    def agents(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Each participle before “by” with the words of the noun phrase after it."""
+        found = []
+        for place, token in enumerate(self.tokens[:-1]):
+            match = _BY.fullmatch(self.text, token.end, self.tokens[place + 1].start)
+            if not match or not token.whole.endswith(("ed", "en", "t", "n", "d")):
+                continue
+            last = place + 1
+            while last + 1 < len(self.tokens) and not self.text[
+                self.tokens[last].end : self.tokens[last + 1].start
+            ].strip(" -"):
+                last += 1
+            phrase = self.tokens[place + 1 : last + 1]
+            if all(each.kind in (Kind.WORD, Kind.NAME) and not each.unit for each in phrase):
+                found.append((token.value, tuple(each.value for each in phrase)))
+        return found
 
     @cached_property
     def clauses(self) -> list[list[str]]:

@@ -115,6 +115,7 @@ _PHRASE_WORDS = (
     | _FRACTION_WORDS
     | {"es", "left", "leave", "leaves", "leaving", "rule", "rules", "ruled", "ruling"}
 )
+_OBJECTS = frozenset(("it", "them", "this", "that", "these", "those"))
 _HALVES = {"hour": ("minute", 30), "year": ("month", 6), "day": ("hour", 12)}
 _SOLID = re.compile(r"\w+")
 MAX_PHRASE = 24  # characters that follow the first word of a verb of several words
@@ -189,17 +190,19 @@ def tokens(text: str, offset: int = 0) -> list[Token]:
     """All that counts in `text`, in order; each number with its unit. Places are moved by `offset`."""
     found = _without_comparisons(list(_tokens(text)), text)
     _turn_deadlines(found)
+    end = found[0].start if found else 0
     for place, token in enumerate(found):
-        before = found[place - 1].end if place else token.start
-        opens = token.start - before > 1 and bool(_BREAK.search(text, before, token.start))
-        unit = token.unit
-        if not unit and token.kind is Kind.NUMBER:
-            unit = _unit(found, place)
-        elif token.kind is Kind.NEGATION and _is_in_condition(text, token.start):
+        kind, value, start, stop, unit, opens, whole = token
+        if start - end > 1 and _BREAK.search(text, end, start):
+            opens = True
+        if kind is Kind.NUMBER:
+            unit = unit or _unit(found, place)
+        elif kind is Kind.NEGATION and _is_in_condition(text, start):
             unit = "if"
-        if opens or unit:
-            found[place] = token._replace(unit=unit, opens=opens)
-    return [_moved(token, offset) for token in found] if offset else found
+        end = stop
+        if offset or opens or unit:
+            found[place] = Token(kind, value, start + offset, stop + offset, unit, opens, whole)
+    return found
 
 
 def _is_in_condition(text: str, at: int) -> bool:
@@ -347,9 +350,11 @@ def _phrase(text: str, word: str, start: int, end: int) -> Token | None:
 
 def _verb(text: str, first: str, start: int, end: int) -> Token | None:
     """A verb of several words as the one that says the same: “call off” as “cancel”."""
-    following = list(islice(_SOLID.finditer(text, end, end + MAX_PHRASE), 2))
+    following = list(islice(_SOLID.finditer(text, end, end + MAX_PHRASE), 3))
     words = [match[0].casefold() for match in following]
     for rest, meaning in lexicon.PHRASES[first]:
+        if len(words) > len(rest) and words[0] in _OBJECTS:
+            del words[0], following[0]  # “pay it back”
         if tuple(words[: len(rest)]) == rest:
             return Token(Kind.WORD, stem(meaning), start, following[len(rest) - 1].end(), whole=meaning)
     return None

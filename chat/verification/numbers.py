@@ -1,5 +1,6 @@
 """Compares the numbers of a statement with those of a source, and what they count."""
 
+import re
 from collections.abc import Iterable, Sequence
 
 from .claims import Claim
@@ -15,6 +16,11 @@ MAX_TOKENS = 2_000  # more than a unit has between two of its words
 MAX_HOLDING = 10  # occurrences of a number that are examined
 
 _ABOUT_THE_SAME = {("month", 12.0): ("second", 52 * 604_800.0), ("month", 1.0): ("second", 30 * 86_400.0)}
+_COMPARED = re.compile(
+    r"\b(?:more|fewer|less|extra|additional|older|younger|longer|shorter|later|earlier|higher|lower"
+    r"|mehr|weniger|zusätzlich\w{0,2}|älter|jünger|länger|kürzer|später|früher|höher|niedriger)\b",
+    re.IGNORECASE,
+)
 _BEYOND = {
     "most": ("more", "exceed", "exceeds", "exceeding", "longer", "mehr", "länger"),
     "maximum": ("more", "exceed", "exceeds", "exceeding", "longer"),
@@ -44,6 +50,8 @@ def numbers_agree(
         if not holding:
             if number.value in around and not number.unit:
                 continue
+            if _COMPARED.search(claim.text) and _is_derived(number, own, chosen):
+                continue
             return False
         beside = beside_of(claim.tokens, place) - around
         rivals = _with_other_number(units, number, own)
@@ -65,6 +73,33 @@ def _same_number(one: Token, other: Token) -> bool:
     if not first or not second:
         return False
     return first == second or _ABOUT_THE_SAME.get(first) == second or _ABOUT_THE_SAME.get(second) == first
+
+
+def _is_derived(number: Token, own: Sequence[Token], chosen: Sequence[Unit]) -> bool:
+    """Whether a number is the difference of one that the statement has and another: “three more, 30 in all”.
+
+    What is above 100 per cent is “more”.
+    """
+    value = _amount(number)
+    there = [
+        each
+        for unit in chosen
+        for token in unit.tokens
+        if token.kind is Kind.NUMBER and (each := _amount(token)) is not None
+    ]
+    if value is None:
+        return False
+    if number.unit == "%" and 100 + value in there:
+        return True
+    said = {each for token in own if token is not number and (each := _amount(token)) is not None}
+    return any(abs(one - other) == value for one in said for other in there if one in there)
+
+
+def _amount(number: Token) -> float | None:
+    try:
+        return float(number.value)
+    except ValueError:  # a time of day
+        return None
 
 
 def _is_single(number: Token, chosen: Sequence[Unit]) -> bool:

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from chat.statements import Proof, Statement, Verdict
 
 from .agreement import (
-    has_additions,
+    CONTRADICTION,
+    additions,
+    denial,
+    has_other_agent,
     is_of_another_row,
     is_swapped,
     joins_apart,
     joins_rows,
     names_agree,
-    negations_agree,
     poles_agree,
     related_words,
     takes_other_name,
@@ -27,6 +29,11 @@ from .statements import Cut, cut
 MAX_CHARACTERS = 2_000  # of a statement that are compared
 MAX_UNITS = 3  # sentences of a passage that may support a statement together
 LEAST_SHARE = 0.55  # of a statement's words that the sentences must have
+LITTLE_SHARE = 0.35
+# Evidence against a statement beside what agreement.py finds.
+FEW_WORDS = 0.4  # less than LEAST_SHARE
+OTHER_WORDS = 1.0  # less than LITTLE_SHARE
+JOINED_APART = 0.5
 LEAST_GAIN = 1.4  # by which another sentence must match more of a statement
 MIN_GAIN_BESIDE = 1.0  # the same for an adjacent one, if the sentence alone does not support it
 LENGTH = 0.02  # malus for each word of a sentence: a short one with the same words is better evidence
@@ -198,23 +205,46 @@ def _judged(
     # The rest of the passage is its topic, which a sentence need not repeat.
     topics = len(frozenset().union(*(unit.values.intersection(missing) for unit in units)))
     enough_words = share + TOPIC * topics / max(1, total)
-    agrees = (
+    evidence = _evidence(claim, chosen, units, around, above, missing, related, share, passages)
+    is_contradicted = evidence >= CONTRADICTION
+    if not is_contradicted:
+        if total <= 2:
+            evidence += OTHER_WORDS if total and len(missing) == total else 0.0
+        elif enough_words < LEAST_SHARE:
+            evidence += OTHER_WORDS if enough_words < LITTLE_SHARE else FEW_WORDS
+        evidence += additions(claim, _near(chosen, units), passages)
+    if evidence < CONTRADICTION:
+        return _Finding("supported", chosen, tuple(_marks(claim, chosen, related)), share)
+    return _Finding("not_found", chosen, (), share, doubtful=not is_contradicted)
+
+
+def _evidence(
+    claim: Claim,
+    chosen: tuple[Unit, ...],
+    units: Sequence[Unit],
+    around: frozenset[str],
+    above: frozenset[str],
+    missing: Sequence[str],
+    related: Mapping[str, str],
+    share: float,
+    passages: Sequence[Passage],
+) -> float:
+    """How strongly the facts disagree: other wording is weighed afterwards."""
+    if not (
         numbers_agree(claim, chosen, units, around)
         and names_agree(claim, chosen, units, above, missing)
-        and negations_agree(claim, chosen)
         and poles_agree(claim, chosen)
         and not joins_rows(claim, chosen)
-        and not joins_apart(claim, chosen)
         and not takes_other_name(claim, chosen)
+        and not has_other_agent(claim, chosen, above | related.keys())
         and not is_of_another_row(claim, chosen[0], units)
         and not exceeds_bound(claim, chosen)
         and not is_swapped(claim, chosen, missing, share)
-        and not has_additions(claim, _near(chosen, units), passages)
-    )
-    enough = enough_words >= LEAST_SHARE if total > 2 else len(missing) < max(1, total)
-    if agrees and enough:
-        return _Finding("supported", chosen, tuple(_marks(claim, chosen, related)), share)
-    return _Finding("not_found", chosen, (), share, doubtful=agrees and share > 0)
+    ):
+        return CONTRADICTION
+    held = frozenset().union(*(unit.values for unit in chosen))
+    apart = JOINED_APART if joins_apart(claim, chosen) else 0.0
+    return denial(claim, chosen, held | related.keys()) + apart
 
 
 def _near(chosen: Sequence[Unit], units: Sequence[Unit]) -> list[Unit]:

@@ -4,12 +4,12 @@ The engine yields these, the journal stores them, and each protocol translates t
 the name of a wire field appears in no other place. All are frozen and convert to JSON and back.
 
 Order of a whole run: Started, Searching, ContextReady, Thinking of a model that reasons, TextDelta…,
-MessageDone, then Usage, FollowUps and TitleChanged where there are any, and one of Finished or Failed at the
-end. Of a team, each message begins with MessageStarted before its ContextReady.
+MessageDone, then Usage, Rechecked, FollowUps and TitleChanged where there are any, and one of Finished or
+Failed at the end. Of a team, each message begins with MessageStarted before its ContextReady.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, get_args
 
 from .sources import PageImage, SourceView, source_from_json
@@ -104,6 +104,13 @@ class MessageDone:
 
 
 @dataclass(frozen=True, slots=True)
+class Rechecked:
+    """The language model's second look at doubtful statements changed some verdicts of the last message."""
+
+    verification: tuple[Statement, ...]  # all of its statements, with positions in its text
+
+
+@dataclass(frozen=True, slots=True)
 class FollowUps:
     questions: tuple[str, ...]
 
@@ -149,6 +156,7 @@ Event = (
     | Thinking
     | TextDelta
     | MessageDone
+    | Rechecked
     | FollowUps
     | TitleChanged
     | Usage
@@ -222,6 +230,8 @@ def from_json(value: list[Any]) -> Event | None:
     if kind == "MessageDone":
         verification = from_rows(members.get("verification", ()))
         return MessageDone(members["finish_reason"], tuple(members["citations"]), verification)
+    if kind == "Rechecked":
+        return Rechecked(from_rows(members["verification"]))
     cls = _KINDS[kind]
     values = {name: tuple(item) if isinstance(item, list) else item for name, item in members.items()}
     event: Event = cls(**{field.name: values[field.name] for field in fields(cls) if field.name in values})
@@ -322,6 +332,10 @@ class RunResult:
                 self._parts.append(event.text)
             case MessageDone():
                 self._current().done = event
+            case Rechecked(verification):
+                message = self._current()
+                if message.done:
+                    message.done = replace(message.done, verification=verification)
             case FollowUps():
                 self.followups = event.questions
             case TitleChanged():

@@ -24,6 +24,8 @@ class Proof:
     verdict: Verdict
     rank: int = 0  # of the source to open; 0 if nothing was compared
     marks: tuple[tuple[int, int], ...] = ()
+    by_model: bool = False  # whether it is supported by the language model's second look alone
+    doubtful: bool = False  # not found, but no fact disagrees; never stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,12 @@ class Statement:
     citations: tuple[str, ...]
     verdict: Verdict
     proofs: tuple[Proof, ...] = ()
-    doubtful: bool = False  # not found only because the words differ; never stored
+
+    @property
+    def by_model(self) -> bool:
+        """Whether nothing but the language model's second look supports it."""
+        proven = [proof for proof in self.proofs if proof.verdict in ("quoted", "supported")]
+        return bool(proven) and all(proof.by_model for proof in proven)
 
     def moved(self, by: int) -> "Statement":
         """The same in a text with that many more characters before it."""
@@ -73,6 +80,7 @@ def to_rows(statements: Iterable[Statement]) -> list[Json]:
                     "verdict": proof.verdict,
                     "rank": proof.rank,
                     "marks": [list(mark) for mark in proof.marks],
+                    **({"by_model": True} if proof.by_model else {}),
                 }
                 for proof in each.proofs
             ],
@@ -97,6 +105,7 @@ def from_rows(rows: Iterable[Mapping[str, Any]]) -> tuple[Statement, ...]:
                     proof["verdict"],
                     proof["rank"],
                     tuple((start, end) for start, end in proof["marks"]),
+                    bool(proof.get("by_model")),
                 )
                 for proof in row["proofs"]
             ),
@@ -108,7 +117,13 @@ def from_rows(rows: Iterable[Mapping[str, Any]]) -> tuple[Statement, ...]:
 def to_api(statements: Sequence[Statement]) -> list[Json]:
     """Members for the APIs."""
     return [
-        {"start": each.start, "end": each.end, "citations": list(each.citations), "verdict": each.verdict}
+        {
+            "start": each.start,
+            "end": each.end,
+            "citations": list(each.citations),
+            "verdict": each.verdict,
+            **({"by_model": True} if each.by_model else {}),
+        }
         for each in statements
     ]
 

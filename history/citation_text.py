@@ -5,6 +5,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from .tally import is_by_model
+
 CITATION = re.compile(r"(?<![ \t])([ \t]*)\[([^\[\]\n]+)\](?!\()")
 
 # A citation as the Chat UI receives and returns it: see chat/protocols/chat_ui.py.
@@ -65,7 +67,8 @@ def verified_as_sent(
         labels = [label for label in row["citations"] if label not in gone]
         verdict = row["verdict"] if labels or not row["citations"] else "uncited"
         statement = {"start": place(row["start"]), "end": place(row["end"])}
-        sent.append(statement | {"citations": labels, "verdict": verdict})
+        checked = {"by_model": True} if verdict == "supported" and is_by_model(row) else {}
+        sent.append(statement | {"citations": labels, "verdict": verdict, **checked})
     return sent
 
 

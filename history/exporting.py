@@ -19,7 +19,7 @@ from .models import Conversation, Message, Source
 from .recording import timestamp
 from .serializers import ConversationRowSerializer, StoredMessageSerializer, readable_text
 from .signatures import signed
-from .tally import tally
+from .tally import is_by_model, tally
 
 # Any scheme but http, https and mailto, in a link or a link reference.
 UNSAFE_LINK = re.compile(r"(?i)(\]\(\s*|\]:\s*)(?!https?:|mailto:)([a-z][a-z0-9+.-]*):")
@@ -94,7 +94,8 @@ def _answer(message: Message, readable: Sequence[Source]) -> list[str]:
     if failure:
         parts.append(f"*{failure[1]}*")
     parts.append("\n".join(f"{number}. {_name(titles[label])}" for label, number in numbers.items()))
-    counted = tally(row["verdict"] for row in message.verification or ())
+    statements = message.verification or ()
+    counted = tally((row["verdict"] for row in statements), sum(map(is_by_model, statements)))
     # If a source was withdrawn, the line on citations would reveal too much and be wrong.
     if not set(message.citations) - titles.keys():
         parts.append(" · ".join(f"*{line}*" for line in (counted.summary, counted.rest) if line and order))

@@ -439,6 +439,9 @@ class StatementSerializer(serializers.Serializer[Any]):
     end = serializers.IntegerField()
     citations = serializers.ListField(child=serializers.CharField())
     verdict = serializers.CharField()
+    by_model = serializers.BooleanField(
+        required=False, help_text="Whether it was found by the language model's second look alone."
+    )
 
 
 class VerifiedSerializer(serializers.Serializer[Any]):

@@ -1,8 +1,9 @@
 """Counts the statements of an answer by verdict."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from django.utils.translation import gettext, ngettext
 
@@ -14,6 +15,7 @@ class Tally:
     found: int = 0  # quoted or supported
     missing: int = 0  # with a citation whose source does not support them
     uncited: int = 0
+    by_model: int = 0  # of those found: supported by the language model's second look alone
 
     @property
     def cited(self) -> int:
@@ -25,15 +27,24 @@ class Tally:
         if not self.cited:
             return ""
         if not self.missing:
-            return gettext("All citations found in the text")
-        if self.cited == 1:
-            return gettext("The statement was not found in its source")
+            found = gettext("All citations found in the text")
+        elif self.cited == 1:
+            found = gettext("The statement was not found in its source")
+        else:
+            words = ngettext(
+                "%(missing)s of %(cited)s statements was not found in its source",
+                "%(missing)s of %(cited)s statements were not found in their sources",
+                self.missing,
+            )
+            found = words % {"missing": self.missing, "cited": self.cited}
+        if not self.by_model:
+            return found
         words = ngettext(
-            "%(missing)s of %(cited)s statements was not found in its source",
-            "%(missing)s of %(cited)s statements were not found in their sources",
-            self.missing,
+            "%(found)s; %(count)s statement checked again by the language model",
+            "%(found)s; %(count)s statements checked again by the language model",
+            self.by_model,
         )
-        return words % {"missing": self.missing, "cited": self.cited}
+        return words % {"found": found, "count": self.by_model}
 
     @property
     def rest(self) -> str:
@@ -46,7 +57,13 @@ class Tally:
         return words % {"count": self.uncited}
 
 
-def tally(verdicts: Iterable[str]) -> Tally:
+def tally(verdicts: Iterable[str], by_model: int = 0) -> Tally:
     """Counts of the verdicts of an answer's statements."""
     counts = Counter(verdicts)
-    return Tally(counts["quoted"] + counts["supported"], counts["not_found"], counts["uncited"])
+    return Tally(counts["quoted"] + counts["supported"], counts["not_found"], counts["uncited"], by_model)
+
+
+def is_by_model(row: Mapping[str, Any]) -> bool:
+    """Whether nothing but the language model's second look supports a stored statement."""
+    proven = [proof for proof in row.get("proofs", ()) if proof["verdict"] in ("quoted", "supported")]
+    return bool(proven) and all(proof.get("by_model") for proof in proven)

@@ -1,4 +1,4 @@
-"""The steps of a run: verified answer or search, context, text, follow-up questions and title."""
+"""The steps of a run: verified answer or search, context, text, second look, follow-ups and title."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -11,6 +11,7 @@ from chat.events import (
     FollowUps,
     MessageDone,
     MessageStarted,
+    Rechecked,
     Searching,
     TextDelta,
     TitleChanged,
@@ -32,6 +33,7 @@ from .awaiting import documents_read
 from .continuing import partial_answer
 from .run import AcceptedRun, Speaker
 from .searching import Search, keep_context, search
+from .second_look import second_look
 from .team import next_speaker
 from .trial import is_answerable
 from .verified import VerifiedModel, verified_answer
@@ -79,7 +81,7 @@ async def answer(run: AcceptedRun, publish: Callable[[Event], object]) -> None:
         await _team_messages(state, model, found)
     else:
         await _write_message(state, model, found, run.answer_id)
-    await _add_followups_and_title(state, model)
+    await _add_extras(state, model)
 
 
 async def _model_and_search(run: AcceptedRun, model: ChatModel) -> tuple[ChatModel, Search]:
@@ -153,13 +155,24 @@ def _claims(statements: Sequence[Statement], text: str, notices: Sequence[str]) 
     )
 
 
-async def _add_followups_and_title(state: _Answer, model: ChatModel) -> None:
-    """Ask the model in parallel for follow-up questions and for a new conversation's title."""
-    questions, title = await asyncio.gather(_followups(state, model), _title(state.run, model))
+async def _add_extras(state: _Answer, model: ChatModel) -> None:
+    """Ask the model in parallel for a second look at the last message, for follow-up questions and for a new
+    conversation's title."""
+    questions, title, _ = await asyncio.gather(
+        _followups(state, model), _title(state.run, model), _recheck(state, model)
+    )
     if questions:
         state.publish(FollowUps(tuple(questions)))
     if title:
         state.publish(TitleChanged(title))
+
+
+async def _recheck(state: _Answer, model: ChatModel) -> None:
+    if state.done is None:
+        return
+    checked = await second_look(model, state.text, state.done.verification, state.prompt.sources)
+    if checked:
+        state.publish(Rechecked(checked))
 
 
 async def _followups(state: _Answer, model: ChatModel) -> list[str]:

@@ -162,6 +162,13 @@ class ChatModel(Protocol):
         """Relevance of passages by index, 0 to 4; empty on failure, None if the model cannot grade."""
         ...
 
+    async def supported(
+        self, passages: Sequence[str], statements: Sequence[tuple[int, str]]
+    ) -> dict[int, bool]:
+        """Whether a passage says the same as a statement, by the statement's index; `statements` holds
+        (index of the passage, words). Empty on failure, or if the model cannot tell."""
+        ...
+
 
 def messages(prompt: Prompt) -> list[dict[str, Any]]:
     """The prompt as chat messages: instructions, earlier messages, the question with sources and images."""

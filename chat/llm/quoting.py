@@ -125,6 +125,11 @@ class QuotingModel:
         """None: no scoring of passages that was tried here ranks better than the search itself."""
         return None
 
+    async def supported(
+        self, passages: Sequence[str], statements: Sequence[tuple[int, str]]
+    ) -> dict[int, bool]:
+        return {}
+
 
 def _quoted_text(prompt: Prompt) -> str:
     quoted = quote(prompt)

@@ -49,7 +49,7 @@ PROBE_POLL_SECONDS = 0.05
 MAX_WAIT_SECONDS = 10.0  # longest Retry-After before the one repetition
 SIDE_SECONDS = 10.0  # for titles, follow-ups and search queries, which an answer does not depend on
 SIDE_TOKENS = 200
-GRADE_TOKENS = 8  # per passage
+GRADE_TOKENS = 8  # per passage or statement
 
 
 class RemoteModel:
@@ -146,6 +146,22 @@ class RemoteModel:
         tokens = SIDE_TOKENS + GRADE_TOKENS * len(passages)
         text = await self._side("grades", [{"role": "user", "content": content}], tokens)
         return side_texts.grades(text, len(passages))
+
+    async def supported(
+        self, passages: Sequence[str], statements: Sequence[tuple[int, str]]
+    ) -> dict[int, bool]:
+        # Each on one line: foreign text cannot pretend to be the next passage or statement.
+        given = "\n".join(
+            f"Passage {number}: {' '.join(text.split())}" for number, text in enumerate(passages, start=1)
+        )
+        asked = "\n".join(
+            f"Statement {number} (passage {passage + 1}): {' '.join(text.split())}"
+            for number, (passage, text) in enumerate(statements, start=1)
+        )
+        content = f"{given}\n\n{asked}"
+        tokens = SIDE_TOKENS + GRADE_TOKENS * len(statements)
+        text = await self._side("second_look", [{"role": "user", "content": content}], tokens)
+        return side_texts.supported(text, len(statements))
 
     async def _attempt(self, prompt: Prompt, clock: Clock, dropped: Set[str]) -> AsyncGenerator[Part, None]:
         breaker = connection().breaker(self.name)

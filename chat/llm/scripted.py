@@ -31,6 +31,7 @@ class ScriptedModel:
     suggestions: Sequence[str] = ()
     speakers: Sequence[str] = ()
     grades: dict[int, float] | None = None
+    supports: dict[str, bool] = field(default_factory=dict)  # by words that a statement contains
     name: str = "scripted"
     writes_json: bool = True
     notices: tuple[str, ...] = ()
@@ -72,3 +73,11 @@ class ScriptedModel:
 
     async def graded(self, question: str, passages: Sequence[str]) -> dict[int, float] | None:
         return self.grades
+
+    async def supported(
+        self, passages: Sequence[str], statements: Sequence[tuple[int, str]]
+    ) -> dict[int, bool]:
+        return {
+            place: any(found and words in statement for words, found in self.supports.items())
+            for place, (_, statement) in enumerate(statements)
+        }

@@ -1,4 +1,4 @@
-"""Parses titles, search queries, follow-up questions and grades from a model's response."""
+"""Parses titles, search queries, follow-up questions, grades and verdicts from a model's response."""
 
 import re
 from collections.abc import Iterable
@@ -15,6 +15,7 @@ _REASONING = re.compile(r"<think(?:ing)?>.*", re.S | re.I)
 _NUMBER = re.compile(r"\s*(?:[-*•–]|\(?\d{1,2}[.):])\s+|\s*\*{2}")
 _LABEL = re.compile(r"(?:title|titel|search query|query|suchanfrage)\s*:\s*", re.I)
 _GRADE = re.compile(r"\W*+(\d{1,3})\W++([0-4](?:\.\d+)?)(?:\s*+/\s*+4)?\W*+")
+_SUPPORTED = re.compile(r"(?:statement\s)?\W*+(\d{1,3})\W++(yes|no)\W*+", re.I)
 _AROUND = " \t\"'“”„«»`*,"
 _QUESTION_MARKS = ("?", "？", "؟")
 
@@ -67,6 +68,19 @@ def grades(text: str, count: int) -> dict[int, float]:
     lines = without_reasoning(text).splitlines()
     found = ((int(match[1]) - 1, float(match[2])) for line in lines if (match := _GRADE.fullmatch(line)))
     return {place: min(grade, 4.0) for place, grade in found if 0 <= place < count}
+
+
+def supported(text: str, count: int) -> dict[int, bool]:
+    """Verdicts by index, from lines such as “3: yes” (number of the statement from 1).
+
+    A statement with both counts as not supported.
+    """
+    found: dict[int, bool] = {}
+    for line in without_reasoning(text).splitlines():
+        match = _SUPPORTED.fullmatch(line.strip()[:40])
+        if match and 0 < (number := int(match[1])) <= count:
+            found[number - 1] = match[2].lower() == "yes" and found.get(number - 1, True)
+    return found
 
 
 def _line(text: str) -> str:

@@ -270,7 +270,8 @@ class Answer:
 
     @cached_property
     def tally(self) -> Tally:
-        return tally(statement.verdict for statement in self.statements)
+        by_model = sum(statement.by_model for statement in self.statements)
+        return tally((statement.verdict for statement in self.statements), by_model)
 
     @property
     def all_found(self) -> bool:

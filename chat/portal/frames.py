@@ -16,6 +16,7 @@ import asyncio
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -27,6 +28,7 @@ from chat.events import (
     Event,
     MessageDone,
     MessageStarted,
+    Rechecked,
     Searching,
     Started,
     TextDelta,
@@ -124,6 +126,10 @@ class AnswerRenderer:
             case MessageDone():
                 self.ended = event
                 return self._written(self._renderer.finish())
+            case Rechecked(verification):
+                if self.ended:
+                    self.ended = replace(self.ended, verification=verification)
+                return []
             case TitleChanged(title):
                 self._title = title
                 return [{"type": "title", "title": title}]
@@ -305,6 +311,7 @@ class SocketFrames:
         self._in_sync = not self._fresh
         self._started = False  # a team's first message is the one that the page was opened with
         self._whole = False  # the page has the end of the text
+        self._body: str | None = None  # the HTML that replaced the blocks on the page
         self._answer = AnswerRenderer(place)
 
     async def encode(self, batch: Sequence[tuple[int, Event]]) -> list[Json]:
@@ -346,6 +353,7 @@ class SocketFrames:
         )
         self._answer = AnswerRenderer(place)
         self._answer.seq = seq
+        self._body = None
         if seq > self._after:
             frames.append(self._frame([{"type": "next", "html": html}]))
             # The page may have part of it, rendered on the server: send all of it again.
@@ -362,7 +370,9 @@ class SocketFrames:
         long = self._answer.takes_long()
         rest = await asyncio.to_thread(self._answer.finish) if long else self._answer.finish()
         shown = "\n".join(self._answer.blocks) if self._fresh and self._in_sync else None
+        shown = self._body if self._body is not None else shown
         end = await in_database(ended, self._principal, self._conversation_id, self._answer, shown)
+        self._body = end.get("body", self._body) if end else self._body
         return [self._frame([*messages, *rest, end | {"type": kind}])] if end else []
 
     def _frame(self, messages: list[Json]) -> Json:

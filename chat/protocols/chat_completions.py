@@ -14,6 +14,7 @@ from chat.events import (
     FollowUps,
     Json,
     MessageDone,
+    Rechecked,
     RunResult,
     Started,
     TextDelta,
@@ -135,6 +136,8 @@ class ChatCompletionsEncoder:
                 return [self._chunk(delta(content=event.text))]
             case MessageDone():
                 self._done = event
+            case Rechecked():
+                return [self._chunk(delta(role="assistant"), context=verification(event.verification))]
             case FollowUps():
                 return [self._chunk(delta(role="assistant"), context=followups(event.questions))]
             case Failed():

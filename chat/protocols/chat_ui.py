@@ -16,6 +16,7 @@ from chat.events import (
     Json,
     MessageDone,
     MessageStarted,
+    Rechecked,
     RunResult,
     Started,
     TextDelta,
@@ -179,6 +180,8 @@ class ChatUiEncoder:
             case MessageDone():
                 self._cited, self._statements = event.citations, event.verification
                 return self._end("completed") if self._message.agent else []
+            case Rechecked():
+                self._statements = event.verification
             case Finished():
                 return self._end("completed")
             case Failed():
@@ -265,6 +268,8 @@ class MinimalEncoder:
             case MessageDone():
                 self._statements = event.verification
                 return self._whole_message() if self._message.agent else []
+            case Rechecked():
+                self._statements = event.verification
             case Finished():
                 return self._whole_message() if self._text else []
             case Failed():

@@ -10,6 +10,7 @@ from chat.events import (
     FollowUps,
     Json,
     MessageDone,
+    Rechecked,
     RunResult,
     Started,
     TextDelta,
@@ -91,7 +92,7 @@ class RagChatEncoder:
             case ContextReady():
                 first = {"delta": {"role": "assistant"}, "context": context(event), **self._session}
                 return [first, {"delta": delta(role="assistant")}]
-            case MessageDone() if event.verification:
+            case MessageDone() | Rechecked() if event.verification:
                 members = verification(event.verification)
                 return [{"delta": delta(role="assistant"), "context": members, **self._session}]
             case FollowUps():

@@ -4,7 +4,17 @@ Requests, whole answers and errors are those of RAG chat; see chat/protocols/rag
 """
 
 from chat import errors
-from chat.events import ContextReady, Event, Failed, FollowUps, Json, MessageDone, Started, TextDelta
+from chat.events import (
+    ContextReady,
+    Event,
+    Failed,
+    FollowUps,
+    Json,
+    MessageDone,
+    Rechecked,
+    Started,
+    TextDelta,
+)
 
 from .answer_context import (
     context,
@@ -35,7 +45,7 @@ class RagChat2026Encoder:
                 self._session = self._protocol.session(event.conversation_id)
             case ContextReady():
                 return [self._context(context(event))]
-            case MessageDone() if event.verification:
+            case MessageDone() | Rechecked() if event.verification:
                 return [self._context(verification(event.verification))]
             case FollowUps():
                 return [self._context(followups(event.questions))]

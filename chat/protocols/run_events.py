@@ -14,6 +14,7 @@ from chat.events import (
     Json,
     MessageDone,
     MessageStarted,
+    Rechecked,
     RunMessage,
     RunResult,
     Searching,
@@ -77,6 +78,8 @@ def _kind_and_members(event: Event) -> tuple[str, Json]:
         case MessageDone(reason, citations):
             found = verification(event.verification)
             return "message_end", {"finish_reason": reason, "citations": list(citations), **found}
+        case Rechecked(statements):
+            return "rechecked", verification(statements)
         case FollowUps(questions):
             return "followups", {"questions": list(questions)}
         case TitleChanged(title):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from chat.events import ContextReady, Event, MessageDone, MessageStarted, TextDelta
+from chat.events import ContextReady, Event, MessageDone, MessageStarted, Rechecked, TextDelta
 from chat.statements import Statement
 
 
@@ -15,7 +15,8 @@ class Single:
         self._encode = encode
         self._contexts = 0
         self._length = self._begin = 0  # characters so far, and before this message
-        self._statements: tuple[Statement, ...] = ()
+        self._earlier: tuple[Statement, ...] = ()  # of the messages before this one
+        self._statements: tuple[Statement, ...] = ()  # of this one
         self._done: MessageDone | None = None
 
     def encode(self, event: Event) -> list[Any]:
@@ -29,10 +30,14 @@ class Single:
                 self._begin = self._length
                 return self._encode(TextDelta("\n\n")) if done else []
             case MessageDone():
-                self._statements += tuple(each.moved(self._begin) for each in event.verification)
+                self._earlier += self._statements
+                self._statements = tuple(each.moved(self._begin) for each in event.verification)
                 # Only the last one ends the message; the next event shows whether this was it.
-                self._done = replace(event, verification=self._statements)
+                self._done = replace(event, verification=(*self._earlier, *self._statements))
                 return []
+            case Rechecked():
+                self._statements = tuple(each.moved(self._begin) for each in event.verification)
+                event = Rechecked((*self._earlier, *self._statements))
             case ContextReady() if self._contexts:
                 return []
         if isinstance(event, ContextReady):

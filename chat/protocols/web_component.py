@@ -25,6 +25,7 @@ from chat.events import (
     FollowUps,
     Json,
     MessageDone,
+    Rechecked,
     RunResult,
     TextDelta,
 )
@@ -126,6 +127,12 @@ class WebComponentEncoder(ChatCompletionsEncoder):
             case MessageDone():
                 self._ending = [event]
                 return self._pieces(self.markup.end())
+            case Rechecked(verification) if self._ending:
+                self._ending = [
+                    replace(each, verification=verification) if isinstance(each, MessageDone) else each
+                    for each in self._ending
+                ]
+                return []
             case FollowUps(questions):
                 return [*self._pieces(question_pieces(questions)), *super().encode(event)]
             case Finished() | Failed() if self._ending:

@@ -22,6 +22,7 @@ from chat.events import (
     FollowUps,
     MessageDone,
     MessageStarted,
+    Rechecked,
     RunResult,
     Started,
     TextDelta,
@@ -373,6 +374,8 @@ class _Withheld:
             case MessageDone(reason, citations):
                 cited = tuple(label for label in citations if label not in self._labels)
                 return MessageDone(reason, cited, self._verification(event.verification))
+            case Rechecked(verification):
+                return Rechecked(self._verification(verification))
             case FollowUps():
                 return FollowUps(())  # they can reveal what the source was about
         return event

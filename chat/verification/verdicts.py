@@ -45,7 +45,7 @@ WIDE_GAP = 30  # characters between two words that are marked as one range
 
 @dataclass(frozen=True)
 class _Finding:
-    """The comparison of a statement with some units; `doubtful` if only the words differ."""
+    """The comparison of a statement with some units; `doubtful` if no fact disagrees, only the words."""
 
     verdict: Verdict
     units: tuple[Unit, ...] = ()
@@ -111,8 +111,7 @@ def _proved(
         proofs.append(_proof(citation.start, citation.end, citation.label, finding, passages[0].rank))
     verdicts = {proof.verdict for proof in proofs}
     verdict: Verdict = next((one for one in ("quoted", "supported") if one in verdicts), "not_found")
-    doubtful = verdict == "not_found" and any(finding.doubtful for finding in alone.values())
-    return Statement(each.start, each.end, labels, verdict, tuple(proofs), doubtful=doubtful)
+    return Statement(each.start, each.end, labels, verdict, tuple(proofs))
 
 
 def _unproved(each: Cut, labels: tuple[str, ...], verdict: Verdict) -> Statement:
@@ -130,7 +129,7 @@ def _proof(start: int, end: int, label: str, finding: _Finding, rank: int) -> Pr
     elif finding.units:
         rank = finding.units[0].rank
     marks = tuple(mark for each, mark in finding.marks if each == rank)
-    return Proof(start, end, label, finding.verdict, rank, marks)
+    return Proof(start, end, label, finding.verdict, rank, marks, doubtful=finding.doubtful)
 
 
 def _without_citations(answer: str, each: Cut) -> str:
@@ -176,7 +175,8 @@ def _compared(claim: Claim, units: Sequence[Unit], passages: Sequence[Passage]) 
     around = frozenset().union(*(passage.around for passage in passages))
     chosen = _chosen(claim, units, LEAST_GAIN)
     if not chosen:
-        return _Finding("not_found")
+        has_facts = claim.numbers or claim.names or any(each.kind is Kind.NEGATION for each in claim.tokens)
+        return _Finding("not_found", doubtful=not has_facts)
     finding = _judged(claim, chosen, units, around, passages)
     if finding.verdict == "not_found":
         more = _chosen(claim, units, MIN_GAIN_BESIDE)

@@ -1,0 +1,85 @@
+"""The language model's second look at statements that were not found in their sources.
+
+Rules decide first. Only what they doubt is asked about: statements whose words differ from the passage, but
+whose numbers, names and negations do not. The model can therefore never excuse a wrong fact; it can only
+confirm a paraphrase. Its reply is foreign text, and the passages may contain instructions: one statement of
+each request is a control that no passage supports, and a reply that confirms it, or leaves it out, counts
+for nothing.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+
+from django.conf import settings
+
+from chat.llm import ChatModel, ModelError
+from chat.sources import SourceView
+from chat.statements import Proof, Statement
+from history.citation_text import without
+
+logger = logging.getLogger(__name__)
+
+SECONDS = 10.0
+MAX_STATEMENT = 500  # characters
+MAX_PASSAGE = 3_000
+CONTROL = "The passage says that the moon was bought by a lighthouse keeper called Ottokar."
+
+
+async def second_look(
+    model: ChatModel, text: str, statements: Sequence[Statement], sources: Sequence[SourceView]
+) -> tuple[Statement, ...] | None:
+    """All statements with their verdicts after the second look; None if it changes nothing."""
+    doubted = _doubted(statements)
+    if not doubted:
+        return None
+    labels = list(dict.fromkeys(proof.label for _, proof in doubted))
+    passages = [_passage(label, sources) for label in labels]
+    asked = [
+        (labels.index(proof.label), without(text[each.start : each.end], each.citations)[:MAX_STATEMENT])
+        for each, proof in doubted
+    ]
+    control = secrets.randbelow(len(asked) + 1)
+    with_control = [*asked[:control], (0, CONTROL), *asked[control:]]
+    try:
+        async with asyncio.timeout(SECONDS):
+            verdicts = await model.supported(passages, with_control)
+    except (TimeoutError, ModelError) as error:
+        logger.warning("The second look failed: %s", type(error).__name__)
+        return None
+    if verdicts.get(control) is not False:
+        if verdicts:
+            logger.warning("The second look confirmed its control, or left it out, and was discarded")
+        return None
+    confirmed = {
+        proof for place, (_, proof) in enumerate(doubted) if verdicts.get(place + (place >= control)) is True
+    }
+    return tuple(_with_confirmed(each, confirmed) for each in statements) if confirmed else None
+
+
+def _doubted(statements: Sequence[Statement]) -> list[tuple[Statement, Proof]]:
+    found = [
+        (each, proof)
+        for each in statements
+        if each.verdict == "not_found"
+        for proof in each.proofs
+        if proof.doubtful
+    ]
+    return found[: settings.SECOND_LOOK]
+
+
+def _passage(label: str, sources: Sequence[SourceView]) -> str:
+    """What the site found under a label, as far as it is asked about."""
+    return "\n".join(source.content for source in sources if source.label == label)[:MAX_PASSAGE]
+
+
+def _with_confirmed(statement: Statement, confirmed: set[Proof]) -> Statement:
+    proofs = tuple(
+        replace(proof, verdict="supported", by_model=True) if proof in confirmed else proof
+        for proof in statement.proofs
+    )
+    if proofs == statement.proofs:
+        return statement
+    return replace(statement, verdict="supported", proofs=proofs)

@@ -110,8 +110,8 @@ def holds(wanted: set[str], text: str) -> bool:
 
 
 def quote(principal: Principal, question: str) -> tuple[Sequence[FoundPassage], list[Sentence]]:
-    passages = search(principal, question).passages
-    return passages, best_sentences(question, passages)
+    found = search(principal, question)
+    return found.passages, best_sentences(question, found.passages, synonyms=found.synonyms)
 
 
 def plain(text: str) -> str:

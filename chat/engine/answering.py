@@ -127,7 +127,13 @@ async def _write_message(state: _Answer, model: ChatModel, found: Search, messag
     """Write one message from the search results; returns those that the caller may still read."""
     found, context = await keep_context(state.run, message_id, model, found, state.run.readable)
     state.publish(context)
-    state.prompt = replace(state.prompt, sources=found.sources, pages=found.pages, sure=found.sure)
+    state.prompt = replace(
+        state.prompt,
+        sources=found.sources,
+        pages=found.pages,
+        sure=found.sure,
+        synonyms=found.synonyms,
+    )
     text: list[str] = []
     async with aclosing(written(model, state.prompt)) as events:
         async for event in events:

@@ -1,6 +1,7 @@
 """The sentences of each passage that answer best, to stand for it."""
 
 import time
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
@@ -58,6 +59,7 @@ class Search:
     thoughts: tuple[Thought, ...]  # about the search
     pages: tuple[PageImage, ...]
     sure: bool = True  # whether the best passage is clearly relevant to the question
+    synonyms: Mapping[str, Sequence[str]] = field(default_factory=dict)  # that were searched for too
     verified: Verified | None = None  # of an answer that a person wrote
     found_at: float = field(default_factory=time.monotonic, compare=False)
 
@@ -105,7 +107,16 @@ async def search(
         )
         for rank, passage in enumerate(passages, start=1)
     )
-    return Search(query, sources, passages, tuple(thoughts), pages, found.sure, found_at=found.found_at)
+    return Search(
+        query,
+        sources,
+        passages,
+        tuple(thoughts),
+        pages,
+        found.sure,
+        found.synonyms,
+        found_at=found.found_at,
+    )
 
 
 def candidates(run: AcceptedRun, query: SearchQuery) -> SearchResult:
@@ -152,6 +163,7 @@ def found_for(principal: Principal, query: SearchQuery, **options: Any) -> Searc
         candidates=max(result.candidates for result in results),
         sure=sure,
         expanded=", ".join(filter(None, (result.expanded for result in results))),
+        synonyms=dict(ChainMap(*(dict(result.synonyms) for result in results))),
         found_at=min(result.found_at for result in results),
     )
 

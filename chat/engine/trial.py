@@ -39,14 +39,16 @@ def is_answerable(
     if not found.sure or not isinstance(model, QuotingModel):
         return found.sure
     sources = [as_source(rank, passage) for rank, passage in enumerate(found.passages, start=1)]
-    return is_answered_by(question, earlier, sources)
+    return is_answered_by(question, earlier, sources, found.synonyms)
 
 
 def draft_answer(principal: Principal, question: str, draft: str) -> str:
     """Answer with other instructions, under this person's rights. Stores nothing; raises ModelError."""
     found = retrieval.search(principal, question)
     sources = [as_source(rank, passage) for rank, passage in enumerate(found.passages, start=1)]
-    prompt = Prompt(question, (), sources, Options().temperature, sure=found.sure, template=draft)
+    prompt = Prompt(
+        question, (), sources, Options().temperature, sure=found.sure, synonyms=found.synonyms, template=draft
+    )
     return async_to_sync(_text)(configured_model(), prompt)
 
 

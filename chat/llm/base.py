@@ -1,7 +1,7 @@
 """The interface that the engine expects of a language model, and the prompt it sends."""
 
 from base64 import b64encode
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -47,6 +47,7 @@ class Prompt:
     images: Sequence[ImageInput] = ()  # that came with the question
     pages: Sequence[PageImage] = ()  # of the sources
     sure: bool = True  # whether the best source is clearly relevant to the question
+    synonyms: Mapping[str, Sequence[str]] = field(default_factory=dict)  # other words for phrases of it
     template: str = ""  # replaces the site's own instructions, or after >>> extends them
     wish: str = ""  # the caller's preference for the form of the answer
     generation: Generation = field(default_factory=Generation)

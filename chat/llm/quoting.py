@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from django.conf import settings
@@ -174,24 +174,27 @@ def _quote(prompt: Prompt) -> Quoted:
     question = prompt.question
     if passages and language_of(passages[0].content) == "english":
         question = question_in_english(question) or question
-    found = best_sentences(question, passages, count, earlier)
+    found = best_sentences(question, passages, count, earlier, prompt.synonyms)
     asked = f"{earlier} {question}"
-    texts, held = _quotations(asked, found, passages, prompt.contributions)
-    is_sure = bool(texts) and prompt.sure and found[0].score >= SURE and answers(asked, held)
+    texts, held = _quotations(asked, prompt, found, passages)
+    is_sure = bool(texts) and prompt.sure and found[0].score >= SURE
+    is_sure = is_sure and answers(asked, held, synonyms=prompt.synonyms)
     is_sure = is_sure and question == prompt.question  # not for a translated question
     return Quoted(tuple(texts), is_sure)
 
 
-def is_answered_by(question: str, earlier: Sequence[EarlierMessage], sources: Sequence[SourceView]) -> bool:
+def is_answered_by(
+    question: str,
+    earlier: Sequence[EarlierMessage],
+    sources: Sequence[SourceView],
+    synonyms: Mapping[str, Sequence[str]],
+) -> bool:
     """Whether sentences of these sources clearly answer the question."""
-    return quote(Prompt(question, earlier, sources, 0.0)).is_sure
+    return quote(Prompt(question, earlier, sources, 0.0, synonyms=synonyms)).is_sure
 
 
 def _quotations(
-    asked: str,
-    found: Sequence[Sentence],
-    sources: Sequence[SourceView],
-    contributions: Sequence[Contribution],
+    asked: str, prompt: Prompt, found: Sequence[Sentence], sources: Sequence[SourceView]
 ) -> tuple[list[str], list[str]]:
     """The best sentences with their context, without duplicate places, as Markdown; and the words of the
     first one with its headings."""
@@ -216,11 +219,11 @@ def _quotations(
             continue
         places.append((quoted.start, quoted.end))
         words = " ".join((quoted.lead, *quoted.lines))
-        if any(sentence.text in item.text or words in item.text for item in contributions):
+        if any(sentence.text in item.text or words in item.text for item in prompt.contributions):
             continue
         if not held:
             held = [words, source.title, source.heading]
-            least = SECOND_OF_ALL if answers(asked, held, share=1.0) else SECOND
+            least = SECOND_OF_ALL if answers(asked, held, share=1.0, synonyms=prompt.synonyms) else SECOND
         quotations.append(_markdown(quoted, source))
         if len(quotations) == QUOTATIONS:
             break

@@ -114,6 +114,7 @@ class SearchResult:
     mode: Mode = "hybrid"
     sure: bool = False
     expanded: str = ""
+    synonyms: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by phrase of the question
     found_at: float = field(default_factory=time.monotonic, compare=False)
 
 
@@ -183,7 +184,9 @@ def search(
         ranking, loaded = _reranked(principal, query, english, ranking, trust, readable)
     ranked = [item for item in ranking.passages if item.score >= minimum_score]
     passages = _distinct(principal, ranked, loaded, top)
-    return SearchResult(tuple(passages), query, len(candidates), mode, ranking.sure, str(house))
+    return SearchResult(
+        tuple(passages), query, len(candidates), mode, ranking.sure, str(house), house.reasons or {}
+    )
 
 
 def count_readable(principal: Principal) -> int:

@@ -6,8 +6,7 @@ its passage), by its similarity to the question, and by whether it has the kind 
 
 import math
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Protocol
@@ -29,18 +28,21 @@ PASSAGE = 0.25  # weights of the passage's own score, of similarity, and of the 
 LIKENESS = 0.3
 KIND = 0.15
 HEADED = 0.12  # weight of the question's words in the headings
+TOPIC = 0.15  # bonus if the innermost heading is what the question names
 DEFINES = 0.2  # bonus for a definition of the thing asked for
 NO_ANSWER = 0.2  # malus for a sentence that refers elsewhere, was cut off, or introduces missing content
 EARLIER = 0.5  # weight of a word that only earlier questions have
+SYNONYM = 0.6  # weight of another word for one of the question's
 MAX_STEM = 6
 MIN_NAMED = 0.5  # of what a question names, that an answer must have to be shown as one
 LISTS = 0.1  # bonus for a lead-in with its list if several things are asked for
 LITERAL = 0.1  # bonus for a path or a name with symbols, written as in the question
 WEAK = 0.25  # weight of a word that only says what is done with the subject
 COUNTED = 0.2  # bonus for a number of the counted thing if “how many” of it are asked for
-COUNTED_WITHIN = 3  # words after the number
+COUNTED_WITHIN = 2  # words after the number, and one more for each word of the thing
 NEXT_KIND = 0.6  # of KIND, if the next sentence has the requested number
 BARE_WORDS = 5  # a list item with no more words means nothing by itself
+MAX_COLUMN = 120  # characters before a number in which the name of its column begins
 MAX_DEFINED = 200  # characters of a question that asks for a definition
 SUBJECT_WORDS = 2  # before the verb of a definition, besides the thing
 NEARLY = 0.7  # of the score of a passage's best sentence
@@ -66,7 +68,12 @@ _AMOUNT = re.compile(
     r"|\bwie ?(viele?|lange|oft|hoch|alt)\b|\bwann\b",
     re.IGNORECASE,
 )
-_HOW_MANY = re.compile(r"\b(?:how many|how much|wie ?viele?) (\w+)", re.IGNORECASE)
+_HOW_MANY = re.compile(r"\b(?:how many|how much|wie ?viele?)((?: \w+){1,4})", re.IGNORECASE)
+_VERB = re.compile(
+    r" (?:is|are|was|were|do|does|did|can|may|must|should|will|would|has|have|had|ist|sind|hat|habe|haben"
+    r"|darf|kann|muss|bekomme|gibt)\b.*",
+    re.IGNORECASE,
+)
 _PERSON = re.compile(r"\b(who|whom|whose|wer|wem|wen)\b", re.IGNORECASE)
 _NUMBER = re.compile(
     r"\d|\b(one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundreds?|thousands?|millions?|daily|"
@@ -78,6 +85,8 @@ _COUNT = re.compile(
     r"|sieben|acht|neun|zehn|elf|zwölf)(?!\w)",
     re.IGNORECASE,
 )
+_CLAUSE_END = re.compile(r"[;.:!?](?=\s|\Z)")
+_COLUMN = re.compile(r"(?:\A|; )([^;:]{1,100}): (?:up to |at least )?\Z")  # the name before a cell of a row
 _DEFINITION = re.compile(
     r"(?:what (?:is|are|does)|what's|was (?:ist|sind|bedeutet)) (?:(?:an?|the|ein|eine|der|die|das) )?"
     r"(?P<thing>[^?]{2,60}?)(?: (?:used for|for|mean|stand for|good for))?\Z",
@@ -101,6 +110,9 @@ _LEADER = ". . . ."
 _QUOTES = ".,;:?!\"'“”‘’()"
 _COMPARISON = re.compile(r"\b(?:difference|differ|unterschied)\w*\b", re.IGNORECASE)
 _QUESTION_MARKS = ("?", "？")
+
+
+Synonyms = Mapping[str, Sequence[str]]  # other words for phrases of a question
 
 
 class Quotable(Protocol):
@@ -140,20 +152,26 @@ class _Choice:
     around: frozenset[str]
     everywhere: frozenset[str]
     headings: frozenset[str]
+    topic: frozenset[str]  # of the innermost heading
     following: str  # the next sentence of the same paragraph
     has_list: bool  # whether it introduces a list or table
     cut: bool  # whether it is incomplete, or introduces something that the passage lacks
 
 
 def best_sentences(
-    question: str, passages: Sequence[Quotable], count: int = 2, earlier: str = ""
+    question: str,
+    passages: Sequence[Quotable],
+    count: int = 2,
+    earlier: str = "",
+    synonyms: Synonyms | None = None,
 ) -> list[Sentence]:
     """At most `count` sentences, best first, without duplicates; none if nothing is relevant.
 
-    `earlier` has the questions that this one refers to; their words count less.
+    `earlier` has the questions that this one refers to, and `synonyms` other words for phrases of the
+    question; both count less.
     """
     best: dict[str, Sentence] = {}
-    for sentence in _judged(question, passages, earlier):
+    for sentence in _judged(question, passages, earlier, synonyms):
         best.setdefault(sentence.text, sentence)
         if len(best) == count:
             break
@@ -175,7 +193,9 @@ def best_sentences_per_passage(
     return [sorted(chosen, key=lambda sentence: sentence.start) for chosen in found]
 
 
-def answers(question: str, texts: Sequence[str], share: float = MIN_NAMED) -> bool:
+def answers(
+    question: str, texts: Sequence[str], share: float = MIN_NAMED, synonyms: Synonyms | None = None
+) -> bool:
     """Whether `texts` have this share of what a question names, and a number if it asks for one."""
     asked = _stems(question)
     named = (asked - _weak()) or asked
@@ -184,7 +204,8 @@ def answers(question: str, texts: Sequence[str], share: float = MIN_NAMED) -> bo
         return False
     if _COMPARISON.search(question):
         share = 1.0
-    return len(named & held) >= share * len(named)
+    known = sum(word in held or bool(_others(word, synonyms or {}) & held) for word in named)
+    return known >= share * len(named)
 
 
 def matching_words(question: str, text: str) -> list[tuple[int, int]]:
@@ -194,37 +215,46 @@ def matching_words(question: str, text: str) -> list[tuple[int, int]]:
 
 
 def _judged(
-    question: str, passages: Sequence[Quotable], earlier: str = "", *, everything: bool = False
+    question: str,
+    passages: Sequence[Quotable],
+    earlier: str = "",
+    synonyms: Synonyms | None = None,
+    *,
+    everything: bool = False,
 ) -> list[Sentence]:
     """The relevant sentences, best first; with `everything` also barely relevant ones."""
     asked = _stems(question)
     question = f"{earlier} {question}".strip()
-    wanted = asked | _stems(earlier)
+    wanted = {word: _others(word, synonyms or {}) for word in asked | _stems(earlier)}
     choices = [choice for index, passage in enumerate(passages) for choice in _choices(index, passage)]
     if not choices or not (wanted or everything):
         return []
     weights = _weights(wanted, choices)
-    for word in wanted - asked:
+    for word in wanted.keys() - asked:
         weights[word] *= EARLIER
-    for word in wanted & _weak():
+    for word in wanted.keys() & _weak():
         weights[word] *= WEAK
     # Too many sentences to embed them on a server.
     alike_counts = not everything or runs_here()
     likeness = _likeness(question, choices) if alike_counts else [0.0] * len(choices)
     thing = _thing(question)
-    counted = _counted(question)
+    counted = [frozenset({word}) | wanted.get(word, frozenset()) for word in _counted(question)]
     literals = _literals(question)
+    subject = [frozenset({word}) | others for word, others in wanted.items() if word not in _weak()]
     judged = []
     for choice, alike in zip(choices, likeness, strict=True):
-        if not everything and len(wanted & (choice.words | choice.around)) < MIN_SHARE * len(wanted):
+        near = choice.words | choice.around
+        known = sum(word in near or bool(others & near) for word, others in wanted.items())
+        if not everything and known < MIN_SHARE * len(wanted):
             continue
         score = (
-            _share(choice, weights)
+            _share(choice, wanted, weights)
             + PASSAGE * passages[choice.passage].score
             + LIKENESS * alike
             + KIND * _kind(question, choice)
             + LISTS * (choice.has_list and bool(_SEVERAL.match(question)))
-            + HEADED * _held(choice.headings, weights)
+            + HEADED * _held(choice.headings, wanted, weights)
+            + TOPIC * _is_topic(choice.topic, subject)
             + DEFINES * _defines(thing, choice.span.text, choice.headings)
             + LITERAL * any(f" {literal}" in f" {choice.span.text}" for literal in literals)
             - NO_ANSWER * (choice.cut or bool(_POINTER.match(choice.span.text)))
@@ -237,6 +267,7 @@ def _judged(
 
 def _choices(index: int, passage: Quotable) -> list[_Choice]:
     named = _stems(f"{passage.title} {passage.heading}")
+    topic = _stems(passage.heading.rpartition("›")[2]) - _weak()
     everywhere = _stems(passage.content) | named
     choices = []
     heading: frozenset[str] = frozenset()
@@ -257,6 +288,7 @@ def _choices(index: int, passage: Quotable) -> list[_Choice]:
                     named | heading | before,
                     everywhere,
                     named | heading,
+                    heading or topic,
                     following=after.text if after and after.block == span.block else "",
                     has_list=after is not None
                     and (after.is_item or after.is_row)
@@ -309,23 +341,30 @@ def _stem(word: str) -> str:
     return word[:MAX_STEM]
 
 
-def _weights(wanted: frozenset[str], choices: Sequence[_Choice]) -> dict[str, float]:
+def _others(word: str, synonyms: Synonyms) -> frozenset[str]:
+    """Stems of other words for a stem of the question."""
+    stems = (_stems(" ".join(words)) for phrase, words in synonyms.items() if word in _stems(phrase))
+    return frozenset().union(*stems) - {word}
+
+
+def _weights(wanted: Mapping[str, frozenset[str]], choices: Sequence[_Choice]) -> dict[str, float]:
     """Weights of the question's words: higher for words in fewer of the sentences."""
-    found = Counter(word for choice in choices for word in choice.words & wanted)
     total = len(choices)
-    return {word: math.log(1 + (total - found[word] + 0.5) / (found[word] + 0.5)) for word in sorted(wanted)}
+    weights = {}
+    for word, others in sorted(wanted.items()):
+        found = sum(word in choice.words or bool(others & choice.words) for choice in choices)
+        weights[word] = math.log(1 + (total - found + 0.5) / (found + 0.5))
+    return weights
 
 
-def _share(choice: _Choice, weights: dict[str, float]) -> float:
+def _share(choice: _Choice, wanted: Mapping[str, frozenset[str]], weights: Mapping[str, float]) -> float:
     """The weighted share of the question in the sentence and, for less, around it."""
     got = 0.0
     for word, weight in weights.items():
-        if word in choice.words:
-            got += weight
-        elif word in choice.around:
-            got += AROUND * weight
-        elif word in choice.everywhere:
-            got += IN_PASSAGE * weight
+        places = (choice.words, 1.0), (choice.around, AROUND), (choice.everywhere, IN_PASSAGE)
+        found = [part for words, part in places if word in words]
+        found += [SYNONYM * part for words, part in places if wanted[word] & words]
+        got += weight * max(found, default=0.0)
     return got / (sum(weights.values()) or 1.0)
 
 
@@ -337,9 +376,18 @@ def _likeness(question: str, choices: Sequence[_Choice]) -> Sequence[float]:
     return [float(value) for value in vectors[1:] @ vectors[0]]
 
 
-def _held(words: frozenset[str], weights: dict[str, float]) -> float:
+def _held(words: frozenset[str], wanted: Mapping[str, frozenset[str]], weights: Mapping[str, float]) -> float:
     """The weighted share of the question in these words."""
-    return sum(weight for word, weight in weights.items() if word in words) / (sum(weights.values()) or 1.0)
+    got = sum(
+        weight * (1.0 if word in words else SYNONYM * bool(wanted[word] & words))
+        for word, weight in weights.items()
+    )
+    return got / (sum(weights.values()) or 1.0)
+
+
+def _is_topic(topic: frozenset[str], subject: Sequence[frozenset[str]]) -> bool:
+    """Whether a heading names the question's subject and nothing else; each word with its other forms."""
+    return bool(topic) and all(forms & topic for forms in subject) and topic <= frozenset().union(*subject)
 
 
 def _thing(question: str) -> frozenset[str]:
@@ -348,21 +396,29 @@ def _thing(question: str) -> frozenset[str]:
     return _stems(match["thing"]) if match else frozenset()
 
 
-def _counted(question: str) -> frozenset[str]:
-    """The word for the counted thing: “how many weeks”."""
+def _counted(question: str) -> list[str]:
+    """The stems of the counted thing, in order: “how many days of annual leave do …”."""
     match = _HOW_MANY.search(question)
-    return _stems(match[1]) if match else frozenset()
+    words = _VERB.sub("", match[1]).split() if match else []
+    return [stem for word in words for stem in sorted(_stems(word))]
 
 
-def _counts(thing: frozenset[str], text: str) -> bool:
-    """Whether `text` has a number of it: “four weeks”, but not “the 24th week”."""
-    if not thing:
-        return False
-    for number in _COUNT.finditer(text):
-        following = text[number.end() : number.end() + 100].split()[:COUNTED_WITHIN]
-        if thing & _stems(" ".join(following)):
-            return True
-    return False
+def _counts(thing: Sequence[frozenset[str]], text: str) -> float:
+    """The greatest share of the counted thing that a number in `text` counts.
+
+    “Four weeks” and “Weeks: 4” count weeks, “the 24th week” does not.
+
+    Each word of the thing is the set of its forms.
+    """
+    best = 0.0
+    for number in _COUNT.finditer(text) if thing else ():
+        clause = _CLAUSE_END.split(text[number.end() : number.end() + 100], maxsplit=1)[0]
+        near = _stems(" ".join(clause.split()[: COUNTED_WITHIN + len(thing)]))
+        column = _COLUMN.search(text, max(0, number.start() - MAX_COLUMN), number.start())
+        if column:
+            near |= _stems(column[1])
+        best = max(best, sum(bool(forms & near) for forms in thing) / len(thing))
+    return best
 
 
 def _literals(question: str) -> list[str]:

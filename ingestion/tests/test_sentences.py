@@ -7,6 +7,7 @@ from django.test import SimpleTestCase
 from ingestion.search.retrieval import FoundPassage
 from ingestion.search.sentence_splitting import split_sentences
 from ingestion.search.sentences import (
+    answers,
     best_sentences,
     best_sentences_per_passage,
     matching_words,
@@ -107,6 +108,31 @@ class BestSentencesTests(SimpleTestCase):
         )
         best = best_sentences("What is the salary of grade F?", [found(rows, heading="Salary bands")], 1)
         self.assertEqual([sentence.text for sentence in best], ["Grade: F; Salary: 45,000"])
+
+    def test_another_word_for_one_of_the_question_counts_for_less(self):
+        content = "Lockers are cleaned in June. Full-time staff have 27 days of annual leave."
+        synonyms = {"vacation": ("leave", "annual")}
+        question = "How many vacation days do I get?"
+        plain = best_sentences(question, [found(content)], 1)
+        best = best_sentences(question, [found(content)], 1, synonyms=synonyms)
+        exact = best_sentences("How many annual leave days do I get?", [found(content)], 1)
+        self.assertIn("27 days", best[0].text)
+        self.assertLess(plain[0].score if plain else 0.0, best[0].score)
+        self.assertLess(best[0].score, exact[0].score)
+        self.assertFalse(answers("vacation allowance", [content]))
+        self.assertTrue(answers("vacation allowance", [content], synonyms=synonyms))
+
+    def test_a_number_of_the_whole_counted_thing_is_preferred(self):
+        rows = "Days worked a week: 3 days; Annual leave in hours: 121.5; Public holidays in hours: 36"
+        prose = "Full-time shore staff have 27 days of annual leave."
+        best = best_sentences("How many days of annual leave are there?", [found(rows), found(prose)], 1)
+        self.assertEqual(best[0].text, prose)
+
+    def test_the_section_about_the_subject_alone_is_preferred(self):
+        notice = found("Who: Grades A to D; Notice: 4 weeks", heading="Leaving › Notice")
+        other = found("Who: Grades A to D; Notice: 6 weeks", heading="Leaving › Unpaid leave")
+        best = best_sentences("How much notice must I give?", [other, notice], 1)
+        self.assertEqual(best[0].text, notice.content)
 
     def test_a_number_of_what_is_asked_for_comes_before_other_numbers(self):
         other = "From the 24th week on partners have leave."

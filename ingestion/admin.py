@@ -173,12 +173,21 @@ class DocumentAdmin(ReturnsToUnanswered, AccessPage, AddSeveral, ChangeMany, adm
         kwargs["form"] = DocumentForm if obj else NewDocumentForm
         return super().get_form(request, obj, change, **kwargs)
 
+    def has_change_permission(self, request: HttpRequest, obj: Document | None = None) -> bool:
+        """A part of an archive or a message is changed with that."""
+        return (obj is None or not obj.part_of_id) and super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Document | None = None) -> bool:
+        return (obj is None or not obj.part_of_id) and super().has_delete_permission(request, obj)
+
     def get_fields(self, request: HttpRequest, obj: Document | None = None) -> list[Any]:
+        if obj and obj.part_of_id:
+            return ["part_of", "folder", "category", "valid_until", *self.shown]
         rights = ["everyone", "guests", "users", "groups", "folder", "category"]
         return [*rights, "valid_until", *self.shown] if obj else ["upload", *rights]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Document | None = None) -> list[str]:
-        return self.shown if obj else []
+        return ["part_of", *self.shown] if obj else []
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         try:

@@ -9,7 +9,7 @@ import errno
 import hashlib
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Literal
@@ -28,7 +28,6 @@ from django.db.models import F
 from django.utils import timezone
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
-from procrastinate.types import JSONValue
 
 from chatsite.accounts.models import User
 from chatsite.db.threads import reading_everything
@@ -40,20 +39,23 @@ from ingestion.access.lists import (
     narrowed,
 )
 from ingestion.embedding import EmbeddingError
-from ingestion.indexing.passages import delete_passages
 from ingestion.parsing.formats import format_of
 from ingestion.parsing.process import Interrupted, Interruption
 from ingestion.parsing.sections import Unreadable
 
 from . import quota
+from .deletion import delete_document, delete_documents
 from .details import Details, columns
-from .events import Event, announce
+from .events import Event, announce, announce_access
 from .fair_queue import (
+    enqueue,
+    job_arguments,
     job_priority,
     last_queued_file,
     lock_name,
     next_position,
     position_after_yielding,
+    requeue,
 )
 from .file_names import (
     UploadRefused,
@@ -84,9 +86,6 @@ logger = logging.getLogger(__name__)
 READING_LOCK = 0x696E6765  # first half of the advisory locks on documents that are being read
 WAIT_SECONDS = 0.2
 UPSERT_ATTEMPTS = 5
-DELETE_BATCH = 100  # documents per transaction; more would lock their rows for too long
-TASK = "ingestion.read"
-QUEUE = "ingestion"
 
 LOST = "The file is missing on the server. Add it again."
 BROKEN = "It could not be read because of a fault on the server, which is in its log. Read it again later."
@@ -199,7 +198,7 @@ def _insert(document: Document, external_id: str) -> bool:
             document.save(force_insert=True)
             if external_id and document.owner:
                 ExternalId.objects.create(owner=document.owner, external_id=external_id, document=document)
-            _defer(document)
+            enqueue(document)
     except IntegrityError:
         document.pk = None
         return False
@@ -223,7 +222,7 @@ def replace_file(document: Document, upload: "File[bytes]") -> dict[str, str | i
     with _removed_on_error(stored), transaction.atomic():
         replacement: dict[str, str | int] = asdict(stored)
         Document.objects.filter(pk=document.pk).update(audience_version=F("audience_version") + 1)
-        _requeue(document, replacement)
+        requeue(document, replacement)
     return replacement
 
 
@@ -235,11 +234,13 @@ def change_details(document: Document, details: Details) -> None:
         if changed:
             Document.objects.filter(pk=known.pk).update(**changed, changed_at=timezone.now())
         if "given_title" in changed:
-            _requeue(known, None)
+            requeue(known, None)
 
 
 def transfer_ownership(document: Document, to: User) -> None:
     """Make `to` the owner, and remove the former owner's own right to read."""
+    if document.part_of_id:
+        return  # it follows what it is part of
     before = audience_of(document)
     audience = Audience(before.everyone, before.user_ids - {to.pk}, before.group_ids, before.guests)
     origin: str | None = origin_of(to)
@@ -254,32 +255,13 @@ def transfer_ownership(document: Document, to: User) -> None:
             access_list=access_list,
             audience_version=F("audience_version") + 1,
         )
-        announce(Event.ACCESS_CHANGED, document, former, access_list.pk)
+        announce_access(document, former, access_list.pk)
 
 
 def retry(document: Document) -> None:
     """Queue the document to be read again; its present passages remain until then."""
     with transaction.atomic():
-        _requeue(document, None)
-
-
-def delete_document(document: Document) -> None:
-    """Delete rows, vectors, the file and the images of its pages."""
-    delete_documents([document])
-
-
-def delete_documents(documents: Iterable[Document]) -> None:
-    """Delete them as `delete_document` does, DELETE_BATCH in a transaction."""
-    identifiers = [document.pk for document in documents]
-    for start in range(0, len(identifiers), DELETE_BATCH):
-        with transaction.atomic():
-            reading.allow_long_statements()
-            batch = identifiers[start : start + DELETE_BATCH]
-            for locked in Document.objects.select_for_update().filter(pk__in=batch).order_by("pk"):
-                announce(Event.DOCUMENT_DELETED, locked)
-                delete_passages(locked)
-                locked.delete()
-                transaction.on_commit(partial(files.remove, str(locked.file.name)), robust=True)
+        requeue(document, None)
 
 
 def read_document(
@@ -325,7 +307,7 @@ def _is_gone(document_id: int) -> bool:
 
 def remove_jobs(document: Document, replacement: dict[str, str | int] | None) -> None:
     """Remove the jobs of a reading that was done here; jobs for later requests remain."""
-    lock, arguments = lock_name(document.pk), _arguments(document, replacement)
+    lock, arguments = lock_name(document.pk), job_arguments(document, replacement)
     jobs = ProcrastinateJob.objects.filter(lock=lock, status="todo", args=arguments)
     with transaction.atomic():  # reading the document again changes its row first
         current = Document.objects.select_for_update().filter(pk=document.pk).first()
@@ -426,7 +408,7 @@ def _keep(known: Document, document: Document, sha256: str, details: Mapping[str
             return None
     changed = _move(known, document, details)
     if known.status == Document.Status.FAILED or "given_title" in changed:
-        _requeue(known, None)
+        requeue(known, None)
         return Upserted(known, "replaced")
     return Upserted(known, "unchanged" if same and not changed & details.keys() else "replaced")
 
@@ -445,7 +427,7 @@ def _replace(
         version = rows.values_list("audience_version", flat=True).get()
         replacement |= {"access_list_id": document.access_list_id, "audience_version": version}
     _move(known, document, details)
-    _requeue(known, replacement)
+    requeue(known, replacement)
     return Upserted(known, "replaced", replacement)
 
 
@@ -479,32 +461,6 @@ def _removed_on_error(stored: files.Stored) -> Iterator[None]:
         with contextlib.suppress(OSError):  # the nightly job removes what is left
             files.remove(stored.name)
         raise
-
-
-def _requeue(document: Document, replacement: dict[str, str | int] | None) -> None:
-    # Called within a transaction.
-    document.queue_position = next_position(document)
-    document.status, document.reason = Document.Status.WAITING, ""  # the caller may show this object
-    Document.objects.filter(pk=document.pk).update(
-        status=document.status,
-        reason=document.reason,
-        queue_position=document.queue_position,
-        progress_done=0,
-        progress_total=0,
-        changed_at=timezone.now(),
-    )
-    _defer(document, replacement)
-
-
-def _defer(document: Document, replacement: dict[str, str | int] | None = None) -> None:
-    task = app.configure_task(
-        TASK, queue=QUEUE, lock=lock_name(document.pk), priority=job_priority(document.queue_position)
-    )
-    task.defer(**_arguments(document, replacement))
-
-
-def _arguments(document: Document, replacement: dict[str, str | int] | None) -> dict[str, JSONValue]:
-    return {"document_id": document.pk, "replacement": {**replacement} if replacement else None}
 
 
 @contextlib.contextmanager

@@ -27,6 +27,12 @@ def announce(event: webhooks.Event, document: Document, *lists: int) -> None:
     webhooks.announce(event, _readers(document, lists or (document.access_list_id,)))
 
 
+def announce_access(document: Document, *lists: int) -> None:
+    """Notify the former and the present readers of a document and its parts of the change."""
+    for each in Document.objects.filter(pk=document.pk).with_parts():
+        announce(Event.ACCESS_CHANGED, each, *lists)
+
+
 def _readers(
     document: Document, lists: Collection[int]
 ) -> Callable[[Collection[int]], Mapping[int, webhooks.Data]]:

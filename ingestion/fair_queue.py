@@ -14,12 +14,17 @@ from collections.abc import Collection
 from typing import Any
 
 from django.db import connection
+from django.utils import timezone
+from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
+from procrastinate.types import JSONValue
 
 from chatsite.db.threads import reading_everything
 
 from .models import Document
 
+TASK = "ingestion.read"
+QUEUE = "ingestion"
 MAX_COUNTED = 100  # waiting documents ahead of one, after which counting stops
 YIELD_SECONDS = 5.0  # during which every worker is busy and another owner waits, before a document yields
 YIELDED_POSITIONS = 10  # by which it is moved back: at its old position it would only yield again
@@ -108,6 +113,33 @@ def count_waiting_before(positions: Collection[int]) -> dict[int, int]:
 def lock_name(document_id: int) -> str:
     """The queue's lock for jobs of a document, which run one at a time."""
     return f"document-{document_id}"
+
+
+def enqueue(document: Document, replacement: dict[str, str | int] | None = None) -> None:
+    """Queue the reading of a document at its position; call it in the transaction that saves it."""
+    task = app.configure_task(
+        TASK, queue=QUEUE, lock=lock_name(document.pk), priority=job_priority(document.queue_position)
+    )
+    task.defer(**job_arguments(document, replacement))
+
+
+def requeue(document: Document, replacement: dict[str, str | int] | None) -> None:
+    """Make the document wait and queue its reading again; call it within a transaction."""
+    document.queue_position = next_position(document)
+    document.status, document.reason = Document.Status.WAITING, ""  # the caller may show this object
+    Document.objects.filter(pk=document.pk).update(
+        status=document.status,
+        reason=document.reason,
+        queue_position=document.queue_position,
+        progress_done=0,
+        progress_total=0,
+        changed_at=timezone.now(),
+    )
+    enqueue(document, replacement)
+
+
+def job_arguments(document: Document, replacement: dict[str, str | int] | None) -> dict[str, JSONValue]:
+    return {"document_id": document.pk, "replacement": {**replacement} if replacement else None}
 
 
 def last_queued_file(document_id: int) -> dict[str, Any] | None:

@@ -28,6 +28,14 @@ from .details import is_web_address
 from .glossary.models import HouseWord  # noqa: F401 (a table of this app)
 
 EXPIRY_REMINDER = timedelta(days=30)
+WITH_PARTS = """
+    WITH RECURSIVE found (id) AS (
+        SELECT unnest(%s::bigint[])
+        UNION
+        SELECT part.id FROM ingestion_document AS part JOIN found ON part.part_of_id = found.id
+    )
+    SELECT id FROM found
+"""
 
 
 class AccessList(models.Model):
@@ -106,6 +114,11 @@ class DocumentQuerySet(models.QuerySet["Document"]):
     def owned_by(self, principal: Principal) -> "DocumentQuerySet":
         return self.filter(owner_id=principal.user_id)
 
+    def with_parts(self) -> "DocumentQuerySet":
+        """These documents and all their parts, at any depth; the parts have the same readers."""
+        whole = list(self.order_by().values_list("pk", flat=True))
+        return Document.objects.filter(pk__in=RawSQL(WITH_PARTS, [whole]))  # noqa: S611 (constant text)
+
     def with_word(self, word: str) -> "DocumentQuerySet":
         """Those with the word in their name, title or folder."""
         return self.filter(Q(name__icontains=word) | Q(title__icontains=word) | Q(folder__icontains=word))
@@ -134,6 +147,31 @@ class Document(models.Model):
         help_text=gettext_lazy(
             "Namespace of folder and name: user:<id> or shared; null if a SourceFile identifies it."
         ),
+    )
+    part_of = models.ForeignKey(
+        "self",
+        null=True,
+        editable=False,
+        on_delete=models.CASCADE,
+        related_name="parts",
+        db_index=False,  # the unique constraint has one
+        help_text=gettext_lazy(
+            "The archive or message that it is in; a trigger keeps its owner, readers, category, labels and"
+            " last day the same."
+        ),
+    )
+    part_path = models.CharField(
+        max_length=1000,
+        editable=False,
+        default="",
+        db_default="",
+        help_text=gettext_lazy("Path in the archive or message, which identifies the part."),
+    )
+    left_out = models.JSONField(
+        default=list,
+        db_default=Value([], models.JSONField()),
+        editable=False,
+        help_text=gettext_lazy("Files in it that did not become documents, as [path, reason]."),
     )
     access_list = models.ForeignKey(AccessList, on_delete=models.PROTECT, related_name="documents")
     audience_version = models.PositiveIntegerField(
@@ -232,7 +270,10 @@ class Document(models.Model):
         ordering = ["-created_at", "-pk"]
         constraints = [
             # Digests, because long names may exceed the size of an index row.
-            models.UniqueConstraint(F("origin"), MD5("folder"), MD5("name"), name="document_identity")
+            models.UniqueConstraint(F("origin"), MD5("folder"), MD5("name"), name="document_identity"),
+            models.UniqueConstraint(
+                F("part_of"), MD5("part_path"), name="document_part", condition=Q(part_of__isnull=False)
+            ),
         ]
         indexes = [
             models.Index(fields=["access_list", "id"]),

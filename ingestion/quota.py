@@ -75,23 +75,26 @@ def lock(user: User) -> None:
     User.objects.select_for_update(no_key=True).get(pk=user.pk)
 
 
-def claim(user: User, size: int, *, instead_of: int | None = None) -> None:
-    """Reserve `size` more bytes: for a new document, or for a file that replaces one of `instead_of` bytes.
+def claim(user: User, size: int, *, documents: int = 1, instead_of: int | None = None) -> None:
+    """Reserve `size` more bytes: for new documents, or for a file that replaces one of `instead_of` bytes.
 
     Raises UploadRefused. The caller's transaction stores the file: until it ends, other claims of this user
     wait, so the limit holds for any number of concurrent uploads.
     """
     lock(user)
     use = usage_of(user)
-    if instead_of is None and 0 < use.max_documents <= use.documents:
+    if instead_of is None and 0 < use.max_documents < use.documents + documents:
+        more = f", and this file holds {documents:,} more" if documents > 1 else ""
         raise UploadRefused(
             "too_many_documents",
-            f"You may keep {use.max_documents:,} documents and have {use.documents:,}. Delete some first.",
+            f"You may keep {use.max_documents:,} documents and have {use.documents:,}{more}."
+            " Delete some first.",
         )
     if use.max_size and use.size - (instead_of or 0) + size > use.max_size:
+        what = "the files in it have" if documents > 1 else "this file has"
         raise UploadRefused(
             "quota_exceeded",
             f"Your documents may take {filesizeformat(use.max_size)}."
-            f" They take {filesizeformat(use.size)}, and this file has {filesizeformat(size)}."
+            f" They take {filesizeformat(use.size)}, and {what} {filesizeformat(size)}."
             " Delete some first.",
         )

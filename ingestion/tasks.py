@@ -91,7 +91,7 @@ class _ActiveJob:
 _active_jobs: dict[int, _ActiveJob] = {}  # whose documents this process is reading
 
 
-@app.task(name=documents.TASK, queue=documents.QUEUE, retry=READ_RETRIES, pass_context=True)
+@app.task(name=fair_queue.TASK, queue=fair_queue.QUEUE, retry=READ_RETRIES, pass_context=True)
 def read(context: JobContext, document_id: int, replacement: dict[str, str | int] | None = None) -> None:
     """Read one document; external faults are retried after 15 seconds and after four minutes."""
     job_id = context.job.id
@@ -139,7 +139,7 @@ async def _must_yield(job_id: int) -> bool:
     row = await app.connector.execute_query_one_async(
         fair_queue.MUST_YIELD,
         job=job_id,
-        task=documents.TASK,
+        task=fair_queue.TASK,
         seconds=fair_queue.YIELD_SECONDS,
         inspected=fair_queue.MAX_INSPECTED,
     )
@@ -182,10 +182,10 @@ async def recover(timestamp: int) -> None:
 
 
 @app.periodic(cron="17 3 * * *")
-@app.task(name="ingestion.remove_orphans", queue=documents.QUEUE, queueing_lock="remove-orphans")
+@app.task(name="ingestion.remove_orphans", queue=fair_queue.QUEUE, queueing_lock="remove-orphans")
 def remove_orphans(timestamp: int) -> None:
     """Remove files without a document: a process died before it recorded or removed them."""
-    jobs = ProcrastinateJob.objects.filter(task_name=documents.TASK, status__in=["todo", "doing"])
+    jobs = ProcrastinateJob.objects.filter(task_name=fair_queue.TASK, status__in=["todo", "doing"])
     # Before the documents: a file that becomes a document's between the two queries is in one of them.
     kept = {
         (arguments.get("replacement") or {}).get("name") for arguments in jobs.values_list("args", flat=True)
@@ -212,7 +212,7 @@ async def _retry_stalled_jobs(grace_seconds: float = GRACE_SECONDS) -> int:
     without_heartbeat = await app.job_manager.get_stalled_jobs()
     stalled = {job.id for job in without_heartbeat if job.id is not None}
     rows = await app.connector.execute_query_all_async(
-        ABANDONED, task=documents.TASK, grace=grace_seconds, key=documents.READING_LOCK
+        ABANDONED, task=fair_queue.TASK, grace=grace_seconds, key=documents.READING_LOCK
     )
     stalled |= {row["id"] for row in rows}
     given_up = await sync_to_async(_fail_deadly)(stalled)
@@ -226,7 +226,7 @@ async def _retry_stalled_jobs(grace_seconds: float = GRACE_SECONDS) -> int:
 def _fail_deadly(job_ids: Collection[int]) -> set[int]:
     """Fail jobs that have killed several workers: others would wait behind them for ever."""
     deadly = ProcrastinateJob.objects.filter(
-        pk__in=job_ids, task_name=documents.TASK, attempts__gte=ATTEMPTS - 1
+        pk__in=job_ids, task_name=fair_queue.TASK, attempts__gte=ATTEMPTS - 1
     )
     found = dict(deadly.values_list("pk", "args"))
     for arguments in found.values():

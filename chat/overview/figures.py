@@ -18,7 +18,7 @@ from chat.models import Asker, CountedUntil, DayFigures
 from chatsite.accounts.models import User
 from chatsite.db.sql_files import Rows, rows
 from history.models import Feedback
-from ingestion.documents import TASK
+from ingestion.fair_queue import TASK
 from ingestion.models import AccessEntry, Document
 
 from . import first_word

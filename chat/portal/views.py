@@ -29,7 +29,7 @@ from history.exporting import answer_as_markdown, as_markdown
 from history.listing import SIDEBAR_ROWS, newest
 from history.models import Conversation, Share
 from ingestion.models import Document
-from ingestion.portal.descriptions import State, places, state
+from ingestion.portal.descriptions import State, is_unfinished, parts_of, places, state
 from ingestion.search.scopes import ALL, OWN, describe, named
 
 from . import search as searching
@@ -236,19 +236,21 @@ class Chosen:
 
     document: Document
     state: State
+    unfinished: bool
     without: str
-
-    @property
-    def unfinished(self) -> bool:
-        return self.document.status in Document.UNFINISHED
 
 
 def chosen_documents(principal: Principal, scope: str) -> list[Chosen]:
     """The readable documents that a scope names, if any."""
     documents = named(principal, scope)
-    before = places(documents)
+    before, parts = places(documents), parts_of(documents)
     return [
-        Chosen(each, state(each, before.get(each.queue_position)), _without(scope, str(each.public_id)))
+        Chosen(
+            each,
+            state(each, before.get(each.queue_position), parts.get(each.pk)),
+            is_unfinished(each, parts.get(each.pk)),
+            _without(scope, str(each.public_id)),
+        )
         for each in documents
     ]
 

@@ -28,14 +28,14 @@ from chatsite import traces  # noqa: E402
 from chatsite.accounts.webhooks.dispatching import send_while_running  # noqa: E402
 from chatsite.db import side_jobs  # noqa: E402
 from chatsite.db.availability import why_absent  # noqa: E402
-from ingestion import documents  # noqa: E402
+from ingestion import fair_queue  # noqa: E402
 from ingestion.tasks import recover_stalled_jobs, requeue_active_jobs, yield_to_others  # noqa: E402
 
 from . import metrics_page  # noqa: E402
 from .lifeline import exit_with_parent  # noqa: E402
 
 QUEUES = (
-    (documents.QUEUE, 1),
+    (fair_queue.QUEUE, 1),
     (side_jobs.QUEUE, 2),
 )  # queues, with the number of concurrent jobs of each
 GRACE_SECONDS = 2  # after which unfinished documents return to the queue

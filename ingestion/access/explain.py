@@ -184,6 +184,8 @@ def _why_not(user: User, document: Document) -> list[str]:
 
 
 def _notes(user: User, document: Document, readable: bool) -> Iterable[str]:
+    if document.part_of:
+        yield f"It is part of {document.part_of.name}, whose readers it has."
     if document.status == Document.Status.FAILED:
         yield f"Reading it failed: {document.reason or 'no reason is known.'}"
     elif document.status in Document.UNFINISHED:

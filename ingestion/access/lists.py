@@ -106,7 +106,7 @@ def set_audience(document: Document, audience: Audience) -> None:
         Document.objects.filter(pk=document.pk).update(
             access_list=document.access_list, audience_version=F("audience_version") + 1
         )
-        events.announce(events.Event.ACCESS_CHANGED, document, former, document.access_list_id)
+        events.announce_access(document, former, document.access_list_id)
 
 
 def count_people(audience: Audience) -> int:

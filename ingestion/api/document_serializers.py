@@ -16,8 +16,10 @@ from chatsite.http.strict_fields import (
 )
 from ingestion import details
 from ingestion.models import Document
+from ingestion.parsing.formats import CONTAINERS
 from ingestion.portal import listing
 from ingestion.portal.actions import may_change
+from ingestion.portal.descriptions import PartsState, parts_of
 from ingestion.search.labels import content_address
 
 DEFAULT_LIMIT, MAX_LIMIT = 50, 200
@@ -56,6 +58,9 @@ class DocumentListQuerySerializer(serializers.Serializer[Any]):
         allow_blank=True,
         help_text="Whether search still finds it: its last day is not past.",
     )
+    part_of = serializers.UUIDField(
+        required=False, help_text="Only the files in the archive or message with this id."
+    )
     own = WordBooleanField(default=False, help_text="Only what the caller added.")
 
 
@@ -64,6 +69,21 @@ class ProgressSerializer(serializers.Serializer[Document]):
 
     done = serializers.IntegerField(source="progress_done")
     total = serializers.IntegerField(source="progress_total")
+
+
+class PartsSerializer(serializers.Serializer[Any]):
+    """The files in an archive or a message; `part_of` in a list of documents lists them."""
+
+    total = serializers.IntegerField()
+    ready = serializers.IntegerField()
+    failed = serializers.IntegerField()
+
+
+class LeftOutSerializer(serializers.Serializer[Any]):
+    """A file in an archive or a message that did not become a document."""
+
+    path = serializers.CharField()
+    reason = serializers.CharField()
 
 
 class ReadersSerializer(serializers.Serializer[Any]):
@@ -91,6 +111,14 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
     own = serializers.SerializerMethodField(help_text="Whether the caller added it.")
     readers = serializers.SerializerMethodField(help_text="null for callers who may not change them.")
     url = serializers.SerializerMethodField(help_text="The file.")
+    part_of = serializers.UUIDField(
+        source="part_of.public_id",
+        default=None,
+        allow_null=True,
+        help_text="The archive or message that it is in, whose readers it has; else null.",
+    )
+    parts = serializers.SerializerMethodField(help_text="null for documents that are neither.")
+    left_out = serializers.SerializerMethodField(help_text="Files in it that are not documents.")
 
     class Meta:
         model = Document
@@ -98,6 +126,7 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
             "id", "external_id", "name", "title", "folder", "category", "labels", "source_url", "valid_until",
             "expired", "language", "media_type", "size", "sha256", "version", "page_count", "passage_count",
             "status", "reason", "progress", "own", "readers", "created_at", "changed_at", "url",
+            "part_of", "part_path", "parts", "left_out",
         ]  # fmt: skip
 
     def get_external_id(self, document: Document) -> str:
@@ -120,6 +149,18 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
             "users": sorted(each.username for each in others),
             "groups": sorted(each.group.name for each in entries if each.group),
         }
+
+    @extend_schema_field(PartsSerializer(allow_null=True))
+    def get_parts(self, document: Document) -> dict[str, int] | None:
+        if document.media_type not in CONTAINERS:
+            return None
+        known = self.context.get("parts")
+        counted = (parts_of([document]) if known is None else known).get(document.pk, PartsState())
+        return {"total": counted.total, "ready": counted.ready, "failed": counted.failed}
+
+    @extend_schema_field(LeftOutSerializer(many=True))
+    def get_left_out(self, document: Document) -> list[dict[str, str]]:
+        return [{"path": path, "reason": reason} for path, reason in document.left_out]
 
     def get_url(self, document: Document) -> str:
         address = content_address(document.public_id, document.name)

@@ -32,8 +32,8 @@ from ingestion.details import Details
 from ingestion.file_names import category_name
 from ingestion.models import Document, ExternalId
 from ingestion.parsing.formats import format_of
-from ingestion.portal import listing
-from ingestion.portal.actions import NOT_YOURS, any_group, may_change, may_delete
+from ingestion.portal import descriptions, listing
+from ingestion.portal.actions import IS_PART, NOT_YOURS, any_group, may_change, may_delete
 from ingestion.portal.forms import EVERYONE, ONLY_ME, SOME, AudienceForm
 
 from . import conditional
@@ -122,6 +122,8 @@ class DocumentsView(ResourceView):
             filters["folder"] = requested["folder"]
         if requested.get("label"):
             filters["labels__contains"] = [requested["label"]]
+        if requested.get("part_of"):
+            filters["part_of__public_id"] = requested["part_of"]
         if requested.get("owner"):
             filters["owner__username"] = requested["owner"]
         found = found.filter(**filters)
@@ -131,7 +133,8 @@ class DocumentsView(ResourceView):
         if requested["own"]:
             found = found.owned_by(self.principal)
         page = listing.page_of(found, requested.get("q", ""), requested.get("cursor", ""), requested["limit"])
-        response = Response(self.get_serializer(page.documents, many=True).data)
+        context = {**self.get_serializer_context(), "parts": descriptions.parts_of(page.documents)}
+        response = Response(DocumentSerializer(page.documents, many=True, context=context).data)
         if page.next:
             values = request.query_params.dict() | {"cursor": page.next}
             response.headers["Link"] = f'<{request.path}?{urlencode(values)}>; rel="next"'
@@ -201,6 +204,8 @@ class DocumentWriteView(OneDocumentView):
             if not may_change(self.request, document):
                 self.demand_staff_scope()
                 raise exceptions.PermissionDenied(NOT_YOURS)
+            if document.part_of_id:
+                raise exceptions.PermissionDenied(IS_PART)
             if {"everyone", "users", "groups"} & new.keys():
                 change_rights(self.request.user, document, self.audience(new, audience_of(document)))
             if "category" in new:
@@ -215,6 +220,8 @@ class DocumentWriteView(OneDocumentView):
             if not may_delete(self.request, document):
                 self.demand_staff_scope()
                 raise exceptions.PermissionDenied(NOT_YOURS)
+            if document.part_of_id:
+                raise exceptions.PermissionDenied(IS_PART)
             documents.delete_document(document)
 
     def demand_staff_scope(self) -> None:

@@ -32,6 +32,7 @@ SECONDS = 5.0  # per job
 RETENTION = timedelta(days=30)  # of changes, which can be undone until then
 GONE = "It was deleted meanwhile."
 MOVED = "It belongs to somebody else meanwhile."
+PART = "It is part of an archive or a message, which decides this."
 MIRRORED = "It mirrors a file of a synchronised folder, which decides this."
 CHANGED_SINCE = "It was changed again since."
 SAME_NAME = "The folder already has a document of this name and owner."
@@ -343,6 +344,8 @@ def _apply(
             return Outcome.UNCHANGED
         documents.retry(document)
         return Outcome.DONE
+    if document.part_of_id:
+        raise Refused(PART)
     if change.kind == Kind.DELETE:
         if is_mirrored:
             raise Refused("It mirrors a file of a synchronised folder and would come back.")

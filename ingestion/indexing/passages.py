@@ -14,6 +14,7 @@ from ingestion.search.tokens import search_text
 
 PIECE_CHARACTERS = 250  # a vector of a longer text blurs: the best piece counts for its passage
 PREFIX_CHARACTERS = 120  # of title and heading before each piece; more would drown the piece itself
+WRITING_TIMEOUT = "15min"  # of a statement that writes passages; a long document takes minutes to index
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,12 @@ def pieces_of(passage: NewPassage, title: str = "") -> list[str]:
     named = [part for part in (title.strip(), passage.heading.strip()) if part]
     prefix = ". ".join(dict.fromkeys(named))[:PREFIX_CHARACTERS]
     return [f"{prefix}\n{piece}" if prefix else piece for piece in _cut(passage.content)]
+
+
+def allow_long_statements() -> None:
+    """Let the statements of this transaction take minutes."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('statement_timeout', %s, true)", [WRITING_TIMEOUT])
 
 
 def delete_passages(document: Document) -> None:

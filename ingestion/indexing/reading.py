@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -14,20 +15,23 @@ from ingestion.embedding import (
     EmbeddingError,
     lock_active,
 )
-from ingestion.events import Event, announce
+from ingestion.events import Event, announce, announce_access
 from ingestion.fair_queue import last_queued_file
 from ingestion.file_names import title_of
 from ingestion.models import Document
 from ingestion.parsing import process
 from ingestion.parsing.formats import (
+    CONTAINERS,
     FORMATS,
     ending_of,
 )
 from ingestion.parsing.sections import Unreadable
+from ingestion.parsing.workspace import workspace
 from ingestion.questions import MAX_QUESTIONS, questions_about
 from ingestion.storage import files
 
-from .passages import NewPassage
+from . import parts
+from .passages import NewPassage, allow_long_statements
 from .replacing import (
     Prepared,
     prepare,
@@ -41,7 +45,6 @@ SHOWN_CHARACTERS = 6_000  # of a document, to the model that writes questions
 MAX_VERSIONS = 20  # that are listed
 SWAP_ATTEMPTS = 3  # tries, each of which another embedding model may forestall
 SPACE_CHANGING = "The embedding model is being changed; the document is read again when that is done."
-WRITING_TIMEOUT = "15min"  # of a statement that writes passages; a long document takes minutes to index
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,26 +73,38 @@ def read(
     interruption = interruption or process.Interruption()
     progress = _Progress(document.pk)
     progress(Document.Status.READING, 0, 0)
-    with files.local_copy(stored.name if stored else str(document.file.name)) as path:
-        reading = process.read(
-            path, ending, lambda done, total: progress(Document.Status.READING, done, total), interruption
-        )
-    passages = list(passages_of(reading.sections))
-    document.title = document.given_title or reading.title or title_of(document.name)
-    document.language, document.page_count = reading.language, reading.pages
+    source = stored.name if stored else str(document.file.name)
+    with workspace() as folder:
+        takes_parts = FORMATS[ending].media_type in CONTAINERS and parts.depth_of(document) < parts.MAX_DEPTH
+        with files.local_copy(source) as path:
+            reading = process.read(
+                path,
+                ending,
+                lambda done, total: progress(Document.Status.READING, done, total),
+                interruption,
+                folder=Path(folder) if takes_parts else None,
+            )
+        passages = list(passages_of(reading.sections))
+        document.title = document.given_title or reading.title or title_of(document.name)
+        document.language, document.page_count = reading.language, reading.pages
+        new_parts = parts.store(document, reading, interruption)
     del reading  # a long document is there once, not twice
 
     def embedded(done: int) -> None:
         interruption.check()
         progress(Document.Status.INDEXING, done, len(passages))
 
-    embedded(0)
-    document.questions = _questions(document, passages)
-    for _ in range(SWAP_ATTEMPTS):
-        prepared = prepare(document, passages, document.title, embedded)
-        if _swap(document, stored, passages, prepared, audience, interruption):
-            return
-    raise EmbeddingError(SPACE_CHANGING, temporary=True)
+    try:
+        embedded(0)
+        document.questions = _questions(document, passages)
+        for _ in range(SWAP_ATTEMPTS):
+            prepared = prepare(document, passages, document.title, embedded)
+            if _swap(document, stored, passages, prepared, new_parts, audience, interruption):
+                return
+        raise EmbeddingError(SPACE_CHANGING, temporary=True)
+    except (Unreadable, EmbeddingError, process.Interrupted):  # of other faults the outcome is not known
+        new_parts.discard()
+        raise
 
 
 def _questions(document: Document, passages: list[NewPassage]) -> list[str]:
@@ -110,6 +125,7 @@ def _swap(
     stored: files.Stored | None,
     passages: list[NewPassage],
     prepared: Prepared,
+    new_parts: parts.NewParts,
     audience: NewAudience | None,
     interruption: process.Interruption,
 ) -> bool:
@@ -122,12 +138,15 @@ def _swap(
         if not lock_active(prepared.space):
             return False
         allow_long_statements()
+        if new_parts.stored:
+            parts.lock(document)
         current = (
             Document.objects.select_for_update().filter(pk=document.pk, version=document.version).first()
         )
         if current is None:  # deleted meanwhile
             if stored:
                 transaction.on_commit(lambda: files.discard(stored, document.pk), robust=True)
+            transaction.on_commit(new_parts.discard, robust=True)
             return True
         if stored and stored.sha256 != current.sha256:
             versions.keep(current)
@@ -149,10 +168,13 @@ def _swap(
             version=document.version + 1, reason="", changed_at=timezone.now(),
             status=Document.Status.WAITING if waits else Document.Status.READY,
             progress_done=0, progress_total=0, questions=document.questions,
+            left_out=new_parts.left_out[: parts.MAX_LEFT_OUT],
             versions=_versions(current, document, stored, len(passages)), **changes,
         )  # fmt: skip
+        widened = "access_list_id" in changes and changes["access_list_id"] != current.access_list_id
+        parts.replace(Document.objects.get(pk=document.pk), new_parts, widened=widened)
         if audience and "access_list_id" in changes:
-            announce(Event.ACCESS_CHANGED, current, current.access_list_id, audience.access_list_id)
+            announce_access(current, current.access_list_id, audience.access_list_id)
         if not waits:
             announce(Event.DOCUMENT_READY, current, changes.get("access_list_id", current.access_list_id))
         if stored:  # done is done, also where the storage fails now: what is left there goes with the orphans
@@ -173,12 +195,6 @@ def _versions(
         "read_at": timezone.now().isoformat(),
     }
     return [*current.versions, version][-MAX_VERSIONS:]
-
-
-def allow_long_statements() -> None:
-    """Let the statements of this transaction take minutes."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('statement_timeout', %s, true)", [WRITING_TIMEOUT])
 
 
 class _Statement:

@@ -1,9 +1,11 @@
 """Progress of commands, and reading documents within a command."""
 
 import time
+from collections.abc import Collection
 from typing import TextIO
 
 from ingestion import documents
+from ingestion.fair_queue import last_queued_file
 from ingestion.models import Document
 from ingestion.parsing.sections import clean
 
@@ -36,7 +38,10 @@ class Bar:
 
 
 def read_now(document: Document, replacement: dict[str, str | int] | None = None) -> None:
-    """Read the document in this process and delete its job, unless a worker has started or finished it."""
+    """Read the document and its parts in this process and delete their jobs.
+
+    Skips what a worker has started or finished.
+    """
     for attempt in range(1, ATTEMPTS + 1):
         try:
             documents.read_document(document.pk, replacement)
@@ -44,7 +49,15 @@ def read_now(document: Document, replacement: dict[str, str | int] | None = None
             time.sleep(attempt)
         else:
             documents.remove_jobs(document, replacement)
-            return
+            break
+    for part in Document.objects.filter(part_of=document, status__in=Document.UNFINISHED).order_by("pk"):
+        read_now(part, last_queued_file(part.pk))
+
+
+def failed_parts(documents: Collection[int]) -> list[Document]:
+    """The parts of these documents that failed."""
+    found = Document.objects.filter(pk__in=documents).with_parts().exclude(pk__in=documents)
+    return list(found.filter(status=Document.Status.FAILED).order_by("pk"))
 
 
 def counted(number: int, word: str) -> str:

@@ -1,38 +1,62 @@
-"""ZIP archives: the files in them, each cited by its path."""
+"""ZIP archives: the files in them, each of which becomes a document."""
 
+import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
-from .containers import Container
+from .containers import CHUNK_BYTES
+from .formats import ENCRYPTED_FLAG
 from .packages import open_package
-from .sections import Contents, Limits, Progress, Unreadable
+from .sections import Contents, Limits, Parts, Progress, Unreadable
 
 MAX_FILES = 1_000
 # Files that programs add to a person's own files.
-BOILERPLATE = ("__MACOSX/", ".DS_Store", "Thumbs.db", "desktop.ini")
+BOILERPLATE_FOLDER = "__MACOSX/"
+BOILERPLATE = (".DS_Store", "Thumbs.db", "desktop.ini")
+UTF8_FLAG = 0x800
+ENCRYPTED = "it is password-protected"
 NONE_READ = "None of the {count} files in the archive could be read: {reasons}."
 REASONS = 3
 
 
-def read(path: Path, limits: Limits, progress: Progress) -> Contents:
-    """The files of an archive in the order of their paths. Raises Unreadable."""
+def read(path: Path, limits: Limits, progress: Progress, parts: Parts) -> Contents:
+    """Take the files out of an archive in the order of their paths; it has no text itself.
+
+    Raises Unreadable.
+    """
     with open_package(path) as archive:
         members = [
-            member
+            (name, member)
             for member in archive.infolist()
             if not member.is_dir()
-            and not member.filename.startswith(BOILERPLATE[0])
-            and Path(member.filename).name not in BOILERPLATE
+            and not (name := name_of(member)).startswith(BOILERPLATE_FOLDER)
+            and name.rpartition("/")[2] not in BOILERPLATE
         ]
         if len(members) > MAX_FILES:
             raise Unreadable(f"The archive holds {len(members):,} files; at most {MAX_FILES:,} are read.")
-        container = Container(Contents(limits), limits, progress, "file")
-        for number, member in enumerate(sorted(members, key=lambda member: member.filename), 1):
-            container.add(member.filename, archive.read(member))
+        for number, (name, member) in enumerate(sorted(members, key=lambda each: each[0]), 1):
+            if member.flag_bits & ENCRYPTED_FLAG:
+                parts.leave_out(name, ENCRYPTED)
+            else:
+                parts.add(name, _chunks(archive, member))
             progress(number, len(members))
-    contents = container.contents
-    if members and not contents.sections:
-        reasons = "; ".join(container.left_out[:REASONS])
+    if members and len(parts.left_out) == len(members):
+        reasons = "; ".join(parts.left_out[:REASONS])
         raise Unreadable(NONE_READ.format(count=len(members), reasons=reasons))
-    if container.left_out:
-        contents.add("", None, "", "Not read: " + "; ".join(container.left_out))
-    return contents
+    return Contents(limits)
+
+
+def name_of(member: zipfile.ZipInfo) -> str:
+    """The member's name. Without the flag for UTF-8 it should be cp437, but many programs write UTF-8."""
+    if member.flag_bits & UTF8_FLAG or member.filename != member.orig_filename:
+        return member.orig_filename if "\x00" in member.orig_filename else member.filename
+    try:
+        return member.orig_filename.encode("cp437").decode("utf-8")
+    except UnicodeError:
+        return member.orig_filename
+
+
+def _chunks(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[bytes]:
+    with archive.open(member) as file:
+        while data := file.read(CHUNK_BYTES):
+            yield data

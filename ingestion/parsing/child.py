@@ -1,7 +1,8 @@
 """The child process that reads a file or renders a page, forked by `forkserver` for `process`.
 
 Output: for `render` the image; for `characters` one line of JSON; for `read` JSON lines `{"progress": [done,
-total]}`, `{"scans": true}`, `{"section": [anchor, page, heading, text]}`, and at the end `{"done": {"title",
+total]}`, `{"scans": true}`, `{"section": [anchor, page, heading, text]}`, files within the file as in
+`containers`, `{"left_out": [name, reason]}` for those that are not taken, and at the end `{"done": {"title",
 "language", "pages"}}` or `{"unreadable": "a sentence"}`.
 """
 
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from . import readers
+from .containers import PartSender
 from .formats import (
     DAMAGED,
     FORMATS,
@@ -60,11 +62,15 @@ def limit_resources(memory: int, seconds: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def read(path: Path, ending: str, limits: Limits, send: Callable[[dict[str, Any]], None]) -> None:
-    """Read the file and write its sections. Raises Unreadable."""
-    contents = readers.read_file(path, ending, limits, _Progress(send))
+def read(
+    path: Path, ending: str, limits: Limits, send: Callable[[dict[str, Any]], None], output: BinaryIO
+) -> None:
+    """Read the file and write its sections and the files in it. Raises Unreadable."""
+    parts = PartSender(limits, send, output)
+    contents = readers.read_file(path, ending, limits, _Progress(send), parts)
     sections = contents.sections
-    if not any(character.isalnum() for section in sections for character in section.text):
+    has_text = any(character.isalnum() for section in sections for character in section.text)
+    if not (has_text or parts.sent):
         raise Unreadable(NO_TEXT)
     for section in sections:
         send({"section": [section.anchor, section.page, section.heading, section.text]})
@@ -114,7 +120,8 @@ def _language(sections: list[Section]) -> str:
 
 def main(arguments: list[str], output: BinaryIO) -> None:
     """`arguments`: read, render or characters; the path; bytes of memory; seconds of CPU time; then for
-    `read` the file extension and the values of `Limits`, otherwise the page."""
+    `read` the file extension and the values of `Limits` (“parts” or nothing for the last), otherwise the
+    page."""
     command, path, memory, seconds, *rest = arguments
     exit_with_parent()
     limit_resources(int(memory), int(seconds))
@@ -129,9 +136,9 @@ def main(arguments: list[str], output: BinaryIO) -> None:
         elif command == "characters":
             send(readers.load("pdf_boxes").characters(Path(path), int(rest[0])))
         else:
-            ending, pages, characters, unpacked, languages = rest
-            limits = Limits(int(pages), int(characters), int(unpacked), languages)
-            read(Path(path), ending, limits, send)
+            ending, pages, characters, unpacked, languages, *with_parts = rest
+            limits = Limits(int(pages), int(characters), int(unpacked), languages, bool(with_parts))
+            read(Path(path), ending, limits, send, output)
     except Unreadable as error:
         if command != "read":
             sys.exit(1)

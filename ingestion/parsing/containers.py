@@ -1,54 +1,111 @@
-"""Files within a file, read in turn within its remaining limits."""
+"""The files in an archive or a message, which become documents of their own.
 
-import tempfile
-from dataclasses import replace
-from pathlib import Path
+The child process sends each one as a line `{"part": path}`, then lines `{"bytes": n}` that are followed by n
+bytes, and `{"end": reason}`; the reason is empty if the file is complete.
+"""
 
-from .formats import DAMAGED, FORMATS, ending_of
+import json
+import lzma
+import zlib
+from collections.abc import Callable, Iterable
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+from .formats import DAMAGED, FORMATS, ending_of, leads_out
 from .packages import DAMAGE
-from .readers import read_file
-from .sections import ANCHOR_CHARACTERS, Contents, Limits, Progress, Unreadable, anchor, one_line
+from .sections import Limits, Unreadable, clean
 
-NAME_CHARACTERS = 150
+PATH_CHARACTERS = 1_000
+SHOWN_CHARACTERS = 150
+CHUNK_BYTES = 256 * 1024
+LINE_BYTES = 10_000
 TOO_DEEP = "it is nested too deeply"
 NOT_A_FORMAT = "files of this kind cannot be read"
+LEADS_OUT = "its name leads out of the file that it is in"
+NO_NAME = "it has no name"
+LONG_NAME = f"its name is longer than {PATH_CHARACTERS:,} characters"
 
 
-class Container:
-    """Adds the files in a file to its `contents`; `left_out` has the reasons for skipped ones."""
+def part_path(name: str) -> str:
+    """The path of a file in an archive: no empty steps, no control or direction marks. Raises Unreadable."""
+    if leads_out(name):
+        raise Unreadable(LEADS_OUT)
+    steps = [step.strip() for step in clean(name).replace("\n", " ").replace("\\", "/").split("/")]
+    path = "/".join(step for step in steps if step.strip(". "))
+    if not path:
+        raise Unreadable(NO_NAME)
+    if len(path) > PATH_CHARACTERS:
+        raise Unreadable(LONG_NAME)
+    return path
 
-    def __init__(self, contents: Contents, limits: Limits, progress: Progress, word: str) -> None:
-        self.contents = contents
+
+class PartSender:
+    """The child's side: sends the files, each under a path of its own."""
+
+    def __init__(self, limits: Limits, send: Callable[[dict[str, Any]], None], output: IO[bytes]) -> None:
+        self.sent = 0
         self.left_out: list[str] = []
         self._limits = limits
-        self._progress = progress
-        self._word = word  # what such a file is called in citations
+        self._send = send
+        self._output = output
+        self._paths: set[str] = set()
 
-    def add(self, name: str, data: bytes) -> None:
-        """Read one more file. An unreadable one is recorded with its reason; others can still be read."""
-        shown = one_line(name, NAME_CHARACTERS) or "file"
-        ending = ending_of(shown)
+    def leave_out(self, name: str, reason: str) -> None:
+        shown = clean(name).replace("\n", " ")[-SHOWN_CHARACTERS:].strip() or "file"
+        self.left_out.append(f"{shown} ({reason})")
+        self._send({"left_out": [shown, reason]})
+
+    def add(self, name: str, chunks: Iterable[bytes]) -> None:
         try:
-            if ending not in FORMATS:
+            path = self._unique(part_path(name))
+            if ending_of(path) not in FORMATS:
                 raise Unreadable(NOT_A_FORMAT)
-            if not self._limits.nested:
+            if not self._limits.with_parts:
                 raise Unreadable(TOO_DEEP)
-            limits = replace(
-                self._limits,
-                nested=self._limits.nested - 1,
-                characters=self._limits.characters - self.contents.characters,
-            )
-            with tempfile.NamedTemporaryFile() as file:
-                file.write(data)
-                file.flush()
-                found = read_file(Path(file.name), ending, limits, self._progress)
         except Unreadable as error:
-            self.left_out.append(f"{shown} ({str(error).rstrip('.')})")
+            self.leave_out(name, str(error))
             return
-        except (*DAMAGE, OSError, RecursionError, AttributeError, TypeError, IndexError):
-            self.left_out.append(f"{shown} ({DAMAGED.rstrip('.')})")
-            return
-        for section in found.sections:
-            place = f"{self._word}={shown}" + (f"/{section.anchor}" if section.anchor else "")
-            heading = " › ".join(filter(None, [shown, section.heading]))
-            self.contents.add(anchor(place)[:ANCHOR_CHARACTERS], None, heading, section.text)
+        self._send({"part": path})
+        reason = ""
+        try:
+            for chunk in chunks:
+                self._send({"bytes": len(chunk)})
+                self._output.write(chunk)
+        except (*DAMAGE, zlib.error, lzma.LZMAError, OSError, RuntimeError):
+            reason = DAMAGED.rstrip(".").lower()
+            self.left_out.append(f"{path[-SHOWN_CHARACTERS:]} ({reason})")
+        self._send({"end": reason})
+        self.sent += not reason
+
+    def _unique(self, path: str) -> str:
+        """The path, with a number where the archive has it already."""
+        at, number = PurePosixPath(path), 1
+        while path in self._paths:
+            number += 1
+            path = str(at.with_name(f"{at.stem} ({number}){at.suffix}"))
+        self._paths.add(path)
+        return path
+
+
+def receive(output: IO[bytes], target: Path, most: int) -> tuple[int, str]:
+    """Write the next file to `target`; its size, and why it is incomplete. Raises Unreadable and OSError.
+
+    What the child sends is not trusted: it may have been taken over by the file that it reads.
+    """
+    size = 0
+    with target.open("wb") as file:
+        while (line := output.readline(LINE_BYTES)).endswith(b"\n"):
+            message = json.loads(line)
+            if "end" in message:
+                return size, str(message["end"])
+            left = int(message["bytes"])
+            size += left
+            if left < 0 or size > most:
+                raise Unreadable(f"The files in it are larger than is allowed ({most / 1_000_000:g} MB).")
+            while left:
+                data = output.read(min(left, CHUNK_BYTES))
+                if not data:
+                    break
+                file.write(data)
+                left -= len(data)
+    raise Unreadable(DAMAGED)

@@ -86,6 +86,7 @@ FORMATS = {
     ".msg": OUTLOOK,
     ".zip": ARCHIVE,
 }
+CONTAINERS = frozenset({MAIL.media_type, OUTLOOK.media_type, ARCHIVE.media_type})  # formats that have parts
 PAGED = frozenset({PDF.media_type})  # formats whose pages can be shown as images
 
 
@@ -188,7 +189,7 @@ def _check_office(path: Path, head: bytes, expected: Format, actual: str, limits
 def _check_package(path: Path, head: bytes, expected: Format, actual: str, limits: Limits) -> None:
     """OpenDocument files and books name their type in their first member; other archives do not."""
     names = _checked_names(path, head, expected, actual, limits)
-    if expected == ARCHIVE:
+    if expected == ARCHIVE:  # its files are looked at one by one
         return
     kind = b""
     if "mimetype" in names:
@@ -209,11 +210,13 @@ def _checked_names(path: Path, head: bytes, expected: Format, actual: str, limit
             members = archive.infolist()
     except (zipfile.BadZipFile, ValueError, NotImplementedError, EOFError) as error:
         raise Unreadable(DAMAGED) from error
-    _check_members(members, path.stat().st_size, limits)
+    _check_sizes(members, path.stat().st_size, limits)
+    if expected != ARCHIVE:
+        _check_members(members)
     return {member.filename for member in members}
 
 
-def _check_members(members: list[zipfile.ZipInfo], packed: int, limits: Limits) -> None:
+def _check_sizes(members: list[zipfile.ZipInfo], packed: int, limits: Limits) -> None:
     unpacked = sum(member.file_size for member in members)
     if len(members) > MEMBERS:
         raise Unreadable(f"The file holds {len(members):,} parts; at most {MEMBERS:,} are allowed.{UNOPENED}")
@@ -223,9 +226,17 @@ def _check_members(members: list[zipfile.ZipInfo], packed: int, limits: Limits) 
     if unpacked > RATIO_FROM_BYTES and unpacked > packed * RATIO:
         times = unpacked // max(packed, 1)
         raise Unreadable(f"The file unpacks to {times:,} times its size; {RATIO} times is allowed.{UNOPENED}")
+
+
+def _check_members(members: list[zipfile.ZipInfo]) -> None:
     for member in members:
         if member.flag_bits & ENCRYPTED_FLAG:
             raise Unreadable(PASSWORD)
-        parts = member.orig_filename.replace("\\", "/").split("/")
-        if ".." in parts or parts[0] == "" or ":" in parts[0] or "\x00" in member.orig_filename:
+        if leads_out(member.orig_filename):
             raise Unreadable("The file contains names that lead out of it, so it was not opened.")
+
+
+def leads_out(name: str) -> bool:
+    """Whether a member's name is absolute, goes upwards, or hides its end behind a zero byte."""
+    parts = name.replace("\\", "/").split("/")
+    return ".." in parts or parts[0] == "" or ":" in parts[0] or "\x00" in name

@@ -1,7 +1,9 @@
-"""E-mail messages with header and attachments: MIME (.eml) and Outlook (.msg)."""
+"""E-mail messages: MIME (.eml) and Outlook (.msg). Their attachments become documents of their own."""
 
 import email
 import email.policy
+import mimetypes
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -12,20 +14,22 @@ from typing import Any
 
 import olefile
 
-from .containers import Container
 from .encodings import decode
 from .formats import DAMAGED
 from .outline import Outline
-from .sections import Contents, Limits, Progress, Unreadable, one_line
+from .sections import Contents, Limits, Parts, Unreadable, one_line
 from .web import chapter
 
 HEADER_CHARACTERS = 1_000
 MAX_ATTACHMENTS = 200
+NAME_CHARACTERS = 150
+LOGO_BYTES = 30_000  # of a picture in the text of a message; smaller ones are logos and icons
 MAX_PARTS = 2_000
+SHOWN_PICTURE = re.compile(r"""cid:([^"'\s>)]{1,300})""", re.IGNORECASE)
 FIELDS = ("From", "To", "Cc", "Date", "Subject")
 # Ids of Outlook's properties ([MS-OXPROPS]), without the type.
 SUBJECT, SENDER, SENDER_ADDRESS, TO, CC, BODY, HTML = "0037", "0C1A", "5D01", "0E04", "0E03", "1000", "1013"
-DATA, LONG_NAME, SHORT_NAME = "3701", "3707", "3704"
+DATA, LONG_NAME, SHORT_NAME, CONTENT_ID = "3701", "3707", "3704", "3712"
 TEXT_TYPES = {"001F": "utf-16-le", "001E": "cp1252"}
 SENT = 0x0039_0040
 PROPERTY_BYTES = 16
@@ -43,22 +47,22 @@ class Message:
     attachments: list[tuple[str, bytes]] = field(default_factory=list)
 
 
-def read_mime(path: Path, limits: Limits, progress: Progress) -> Contents:
+def read_mime(path: Path, limits: Limits, parts: Parts) -> Contents:
     """A MIME message with its attachments. Raises Unreadable."""
-    return _contents(_mime(path.read_bytes()), limits, progress)
+    return _contents(_mime(path.read_bytes()), limits, parts)
 
 
-def read_outlook(path: Path, limits: Limits, progress: Progress) -> Contents:
+def read_outlook(path: Path, limits: Limits, parts: Parts) -> Contents:
     """A message saved by Outlook, with its attachments. Raises Unreadable."""
     try:
         with olefile.OleFileIO(path) as file:
             message = _outlook(file)
     except (OSError, ValueError, IndexError, TypeError, AttributeError, RecursionError) as error:
         raise Unreadable(DAMAGED) from error
-    return _contents(message, limits, progress)
+    return _contents(message, limits, parts)
 
 
-def _contents(message: Message, limits: Limits, progress: Progress) -> Contents:
+def _contents(message: Message, limits: Limits, parts: Parts) -> Contents:
     outline = Outline(limits)
     if message.text.strip() or not message.html:
         for paragraph in message.text.replace("\r\n", "\n").split("\n\n"):
@@ -67,19 +71,17 @@ def _contents(message: Message, limits: Limits, progress: Progress) -> Contents:
         chapter(message.html, outline)
     body = outline.close()
     contents = Contents(limits, message.header.get("Subject", ""))
-    container = Container(Contents(limits), limits, progress, "attachment")
-    for name, data in message.attachments[:MAX_ATTACHMENTS]:
-        container.add(name, data)
-    names = ", ".join(one_line(name, 150) for name, _ in message.attachments[:MAX_ATTACHMENTS])
-    header = {**message.header, "Attachments": names, "Not read": "; ".join(container.left_out)}
+    attachments = message.attachments[:MAX_ATTACHMENTS]
+    for name, data in attachments:
+        parts.add(name.replace("\\", "/").rpartition("/")[2], [data])
+    names = ", ".join(one_line(name, NAME_CHARACTERS) for name, _ in attachments)
+    header = {**message.header, "Attachments": names, "Not read": "; ".join(parts.left_out)}
     lines = [
         f"{name}: {one_line(value, HEADER_CHARACTERS)}" for name, value in header.items() if value.strip()
     ]
     contents.add("header", None, "", "\n".join(lines))
     for section in body.sections:
         contents.add(section.anchor or "message", None, section.heading, section.text)
-    for section in container.contents.sections:
-        contents.add(section.anchor, None, section.heading, section.text)
     return contents
 
 
@@ -93,6 +95,7 @@ def _mime(data: bytes) -> Message:
     if not any(header.values()):
         raise Unreadable("The file is not a message: it has no header.")
     message = Message(header)
+    pictures: dict[str, tuple[str, bytes]] = {}  # by the id under which the text shows them
     for number, part in enumerate(_parts(parsed)):
         if number >= MAX_PARTS:
             break
@@ -103,15 +106,32 @@ def _mime(data: bytes) -> Message:
             inner = part.get_payload()
             if isinstance(inner, list) and inner:
                 subject = one_line(_header(inner[0], "Subject"), 100) or "message"
-                message.attachments.append((name or f"{subject}.eml", inner[0].as_bytes()))
-        elif attached:
-            if kind.startswith(("text/", "application/")) or name:
+                name = name or subject
+                name = name if name.lower().endswith(".eml") else f"{name}.eml"
+                message.attachments.append((name, inner[0].as_bytes()))
+        elif attached or kind.startswith("image/"):
+            name = name or f"attachment{mimetypes.guess_extension(kind) or ''}"
+            identifier = str(part.get("Content-ID", "")).strip("<> ")
+            if kind.startswith("image/") and identifier:
+                pictures[identifier] = name, _bytes(part)
+            else:
                 message.attachments.append((name, _bytes(part)))
         elif kind == "text/plain":
             message.text += _text(part) + "\n\n"
         elif kind == "text/html":
             message.html += _text(part)
+    message.attachments += _without_logos(pictures, message.html)
     return message
+
+
+def _without_logos(pictures: dict[str, tuple[str, bytes]], html: str) -> list[tuple[str, bytes]]:
+    """The pictures of a message, without small ones that its text shows."""
+    shown = {match[1] for match in SHOWN_PICTURE.finditer(html)}
+    return [
+        (name, data)
+        for identifier, (name, data) in pictures.items()
+        if identifier not in shown or len(data) > LOGO_BYTES
+    ]
 
 
 def _parts(message: Any) -> Iterator[Any]:
@@ -161,11 +181,16 @@ def _outlook(file: Any) -> Message:
     html = _stream(file, [f"__substg1.0_{HTML}0102"])
     message.html = decode(html) if html else _property(file, [], HTML)
     folders = sorted({entry[0] for entry in file.listdir() if entry[0].startswith("__attach_version1.0_")})
+    pictures: dict[str, tuple[str, bytes]] = {}
     for folder in folders[:MAX_ATTACHMENTS]:
         name = _property(file, [folder], LONG_NAME) or _property(file, [folder], SHORT_NAME)
         data = _stream(file, [folder, f"__substg1.0_{DATA}0102"])
-        if name and data:
-            message.attachments.append((name, data))
+        identifier = _property(file, [folder], CONTENT_ID)
+        if data and identifier:
+            pictures[identifier] = name or "picture", data
+        elif data:
+            message.attachments.append((name or "attachment", data))
+    message.attachments += _without_logos(pictures, message.html)
     if not any(header.values()) and not message.text and not message.html:
         raise Unreadable("The file is not a message: it has no header.")
     return message

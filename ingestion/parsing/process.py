@@ -14,6 +14,7 @@ from typing import IO, Protocol
 
 from django.conf import settings
 
+from . import containers
 from .forkserver import (
     Child,
     forked,
@@ -32,13 +33,26 @@ AT_ONCE = threading.BoundedSemaphore(2)  # children that render pages
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A file in an archive or a message: its path there, and a copy in the folder given to `read`."""
+
+    path: str
+    file: Path
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
-    """The result of reading a file. `title` may be empty; `language` is a text search configuration."""
+    """The result of reading a file. `title` may be empty; `language` is a text search configuration.
+
+    `left_out` has names and reasons of files in it that are not among its parts.
+    """
 
     title: str
     language: str
     pages: int | None
     sections: tuple[Section, ...]
+    parts: tuple[Part, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
 
 
 class Interrupted(Exception):
@@ -85,10 +99,18 @@ class Interruption:
 
 
 def read(
-    path: Path, ending: str, on_progress: Callable[[int, int], None], interruption: Interruption | None = None
+    path: Path,
+    ending: str,
+    on_progress: Callable[[int, int], None],
+    interruption: Interruption | None = None,
+    *,
+    folder: Path | None = None,
 ) -> Reading:
-    """Read a file of the format of the extension `ending` (".pdf"). Raises Unreadable, FileNotFoundError, and
-    Interrupted."""
+    """Read a file of the format of the extension `ending` (".pdf").
+
+    The files in an archive or a message are written to `folder`; without one they are left out.
+    Raises Unreadable, FileNotFoundError, and Interrupted.
+    """
     path.stat()
     interruption = interruption or Interruption()
     sizes = (
@@ -96,8 +118,11 @@ def read(
         settings.DOCUMENT_MAX_CHARACTERS,
         settings.DOCUMENT_MAX_UNPACKED_BYTES,
     )
-    arguments = [ending, *map(str, sizes), settings.OCR_LANGUAGES]
+    arguments = [ending, *map(str, sizes), settings.OCR_LANGUAGES, *(["parts"] if folder else [])]
     sections: list[Section] = []
+    parts: list[Part] = []
+    left_out: list[tuple[str, str]] = []
+    unpacked = settings.DOCUMENT_MAX_UNPACKED_BYTES
     with (
         _child("read", path, settings.READING_SECONDS, arguments) as child,
         interruption.ending(child),
@@ -110,10 +135,23 @@ def read(
                 child.set_deadline(max(settings.READING_SECONDS, settings.OCR_SECONDS))
             elif "section" in message:
                 sections.append(Section(*message["section"]))
+            elif "part" in message and folder:
+                part = Part(containers.part_path(message["part"]), folder / f"part{len(parts)}")
+                size, reason = containers.receive(child.output, part.file, unpacked)
+                unpacked -= size
+                if reason:
+                    left_out.append((part.path, reason))
+                else:
+                    parts.append(part)
+            elif "left_out" in message:
+                name, reason = message["left_out"]
+                left_out.append((str(name), str(reason)))
             elif "unreadable" in message:
                 raise Unreadable(message["unreadable"])
             else:
-                return Reading(sections=tuple(sections), **message["done"])
+                return Reading(
+                    sections=tuple(sections), parts=tuple(parts), left_out=tuple(left_out), **message["done"]
+                )
         raise Unreadable(FAILED)
 
 

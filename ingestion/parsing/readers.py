@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from .formats import FORMATS, check
-from .sections import Contents, Limits, Progress
+from .sections import Contents, Limits, Parts, Progress
 
 # Importing the libraries takes longer than reading most files.
 READERS = {
@@ -29,17 +29,19 @@ READERS = {
     "json": ("records", "read"),
     "text": ("plain", "read_text"),
 }
-# Readers that report progress: PDFs, pictures, and formats that may contain such files.
-REPORTING = frozenset(["pdf", "image", "mail", "outlook", "archive"])
+# Readers that report progress.
+REPORTING = frozenset(["pdf", "image", "archive"])
+WITH_PARTS = frozenset(["mail", "outlook", "archive"])  # readers of files that have files in them
 BY_ENDING = frozenset(["old"])  # readers of several formats
 
 
-def read_file(path: Path, ending: str, limits: Limits, progress: Progress) -> Contents:
+def read_file(path: Path, ending: str, limits: Limits, progress: Progress, parts: Parts) -> Contents:
     """Check the file and read it with the reader for its extension. Raises Unreadable."""
     kind = FORMATS[ending]
     check(path, kind, limits)
     module, function = READERS[kind.family]
     more: list[Any] = [progress] if kind.family in REPORTING else [ending] if kind.family in BY_ENDING else []
+    more += [parts] if kind.family in WITH_PARTS else []
     contents: Contents = getattr(load(module), function)(path, limits, *more)
     return contents
 

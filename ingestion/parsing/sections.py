@@ -51,7 +51,21 @@ class Limits:
     characters: int
     unpacked_bytes: int
     ocr_languages: str = ""
-    nested: int = 2  # how deep files within files are read
+    with_parts: bool = False  # whether the files in it are taken out; not in files that are nested too deeply
+
+
+class Parts(Protocol):
+    """Receives the files in an archive or a message."""
+
+    @property
+    def left_out(self) -> list[str]:
+        """Names of the files that were not taken, with the reasons."""
+
+    def add(self, name: str, chunks: Iterable[bytes]) -> None:
+        """Take one more file. One that cannot be read is left out with its reason."""
+
+    def leave_out(self, name: str, reason: str) -> None:
+        """Say why a file is not taken."""
 
 
 class Contents:

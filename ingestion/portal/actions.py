@@ -34,6 +34,11 @@ NOT_YOURS = gettext_noop(
     "Only the person who added the document or an administrator can change or delete it."
 )
 
+IS_PART = gettext_noop(
+    "It is part of an archive or a message, and has the readers, details and place of that. Change or delete"
+    " that instead."
+)
+
 
 def _acts_as_staff(request: HttpRequest | Request) -> bool:
     """Whether the caller has rights as staff here; an API key has them by its scope alone."""
@@ -62,12 +67,14 @@ def may_delete(request: HttpRequest | Request, document: Document) -> bool:
     return _may(request, document, "delete_document")
 
 
-def _changeable(request: HttpRequest, public_id: UUID) -> Document:
+def _changeable(request: HttpRequest, public_id: UUID, *, even_part: bool = False) -> Document:
     """The document if the caller may change it; otherwise 403, or 404 if they may not read it."""
     readable = listing.with_readers(Document.objects.visible_to(session_principal(request)))
     document = get_object_or_404(readable, public_id=public_id)
     if not may_change(request, document):
         raise PermissionDenied(NOT_YOURS)
+    if document.part_of_id and not even_part:
+        raise PermissionDenied(IS_PART)
     return document
 
 
@@ -136,7 +143,7 @@ def details(request: HttpRequest, public_id: UUID) -> HttpResponse:
 @require_POST
 def again(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """Reads the file again; the current passages stay in use until that is done."""
-    document = _changeable(request, public_id)
+    document = _changeable(request, public_id, even_part=True)
     if document.status in Document.UNFINISHED:
         messages.info(request, gettext("The document is already being read."))
     else:
@@ -153,8 +160,11 @@ def delete(request: HttpRequest, public_id: UUID) -> HttpResponse:
     document = get_object_or_404(readable, public_id=public_id)
     if not may_delete(request, document):
         raise PermissionDenied(NOT_YOURS)
+    if document.part_of_id:
+        raise PermissionDenied(IS_PART)
     if request.method != "POST":
-        return render(request, "ingestion/delete.html", {"document": document})
+        context = {"document": document, "has_parts": document.parts.exists()}
+        return render(request, "ingestion/delete.html", context)
     documents.delete_document(document)
     messages.success(request, gettext("Document deleted."))
     return redirect("ingestion:documents")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db.models import Count, Q
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format, number_format
@@ -19,6 +20,7 @@ from ingestion.models import (
     AccessEntry,
     Document,
 )
+from ingestion.parsing.formats import ARCHIVE, CONTAINERS
 
 NAMES_SHOWN = 3
 LEAVE = gettext_lazy("You can leave this page.")
@@ -43,6 +45,19 @@ class Readers:
 
 
 @dataclass(frozen=True, slots=True)
+class PartsState:
+    """How many of the files in an archive or a message are where; of those in nested ones, none."""
+
+    total: int = 0
+    ready: int = 0
+    failed: int = 0
+
+    @property
+    def unfinished(self) -> int:
+        return self.total - self.ready - self.failed
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """A line of a list."""
 
@@ -50,6 +65,7 @@ class Row:
     state: State
     readers: Readers
     changed: str
+    parts: PartsState | None = None
 
     @property
     def folder(self) -> str:
@@ -57,21 +73,49 @@ class Row:
 
     @property
     def unfinished(self) -> bool:
-        return self.document.status in Document.UNFINISHED
+        return is_unfinished(self.document, self.parts)
+
+    @property
+    def icon(self) -> str:
+        return "folder" if self.document.media_type == ARCHIVE.media_type else "doc"
 
 
 def rows(documents: Sequence[Document], principal: Principal) -> list[Row]:
     """A line for each document; their access lists should be prefetched (see listing.with_readers)."""
-    before = places(documents)
+    before, parts = places(documents), parts_of(documents)
     return [
         Row(
             each,
-            state(each, before.get(each.queue_position)),
+            state(each, before.get(each.queue_position), parts.get(each.pk)),
             readers(each, principal),
             changed(each.changed_at),
+            parts.get(each.pk),
         )
         for each in documents
     ]
+
+
+def parts_of(documents: Iterable[Document]) -> dict[int, PartsState]:
+    """The state of the files in each archive and message among the documents, by its key."""
+    wholes = [each.pk for each in documents if each.media_type in CONTAINERS]
+    if not wholes:
+        return {}
+    counted = (
+        Document.objects.filter(part_of__in=wholes)
+        .order_by()
+        .values_list("part_of")
+        .annotate(
+            total=Count("pk"),
+            ready=Count("pk", filter=Q(status=Document.Status.READY)),
+            failed=Count("pk", filter=Q(status=Document.Status.FAILED)),
+        )
+    )
+    return {whole: PartsState(*numbers) for whole, *numbers in counted}
+
+
+def is_unfinished(document: Document, parts: PartsState | None = None) -> bool:
+    """Whether the document or one of its parts is still to be read."""
+    return document.status in Document.UNFINISHED or bool(parts and parts.unfinished)
 
 
 def places(documents: Iterable[Document]) -> dict[int, int]:
@@ -80,12 +124,22 @@ def places(documents: Iterable[Document]) -> dict[int, int]:
     return count_waiting_before(waiting) if waiting else {}
 
 
-def state(document: Document, before: int | None = None) -> State:
-    """The state of the document; `before` is the number of documents read before it, if known."""
+def state(document: Document, before: int | None = None, parts: PartsState | None = None) -> State:
+    """The state of the document; `before` is the number of documents read before it, if known.
+
+    That of an archive or a message that was read is the state of its `parts`.
+    """
     done, total = document.progress_done, document.progress_total
     match document.status:
         case Document.Status.READY if document.is_expired:
             return State(gettext("Expired"), "danger", "error", expired(document))
+        case Document.Status.READY if parts and parts.unfinished:
+            words = gettext("Reading file %(done)s of %(total)s")
+            done = parts.ready + parts.failed + 1
+            return State(words % {"done": done, "total": parts.total}, detail=str(LEAVE))
+        case Document.Status.READY if parts and parts.failed:
+            words = gettext("%(done)s of %(total)s ready")
+            return State(words % {"done": parts.ready, "total": parts.total}, "warn", "warn")
         case Document.Status.READY:
             return State(gettext("Ready"), "ok", "check")
         case Document.Status.FAILED:
@@ -162,14 +216,14 @@ def changed(moment: datetime) -> str:
     return named.get(days) or date_format(timezone.localtime(moment), gettext("j M Y"))
 
 
-def as_json(document: Document, before: int | None = None) -> dict[str, Any]:
-    """The members that the upload module shows; `before` as for :func:`state`."""
-    now = state(document, before)
+def as_json(document: Document, before: int | None = None, parts: PartsState | None = None) -> dict[str, Any]:
+    """The members that the upload module shows; `before` and `parts` as for :func:`state`."""
+    now = state(document, before, parts)
     return {
         "id": str(document.public_id),
         "url": reverse("ingestion:document", args=[document.public_id]),
         "name": document.name,
-        "unfinished": document.status in Document.UNFINISHED,
+        "unfinished": is_unfinished(document, parts),
         "words": now.words,
         "tone": now.tone,
         "icon": now.icon,

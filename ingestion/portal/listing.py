@@ -124,7 +124,9 @@ def with_readers(documents: DocumentQuerySet) -> DocumentQuerySet:
         .only("access_list", "guests", "group__name", *(f"user__{name}" for name in SHOWN_OF_PEOPLE))
         .order_by("group__name", "user__username")
     )
-    return documents.select_related("owner").prefetch_related(Prefetch("access_list__entries", entries))
+    return documents.select_related("owner", "part_of").prefetch_related(
+        Prefetch("access_list__entries", entries)
+    )
 
 
 def counts(principal: Principal) -> dict[str, int]:

@@ -23,7 +23,7 @@ from ingestion.file_names import UploadRefused, category_name, folder_name
 from ingestion.models import Document
 
 from . import listing
-from .actions import any_group, may_change, may_delete
+from .actions import IS_PART, any_group, may_change, may_delete
 from .forms import AudienceForm
 
 MOST = 100  # documents in one form
@@ -60,10 +60,11 @@ def several(request: HttpRequest) -> HttpResponse:
     step = {"delete": _delete, "rights": _rights, "place": _place}.get(act)
     may = may_delete if act == "delete" else may_change
     chosen = [each for each in _chosen(request) if may(request, each)]
-    if step is None or not chosen:
-        messages.info(request, gettext("Tick the documents first."))
+    whole = [each for each in chosen if not each.part_of_id]
+    if step is None or not whole:
+        messages.info(request, gettext(IS_PART) if step and chosen else gettext("Tick the documents first."))
         return redirect("ingestion:documents")
-    return step(request, chosen)
+    return step(request, whole)
 
 
 def _chosen(request: HttpRequest) -> list[Document]:
@@ -71,7 +72,7 @@ def _chosen(request: HttpRequest) -> list[Document]:
     principal = session_principal(request)
     readable = listing.with_readers(Document.objects.visible_to(principal)).order_by("name", "public_id")
     if "failed" in request.POST:
-        failed = readable.owned_by(principal).filter(status=Document.Status.FAILED, version=0)
+        failed = readable.owned_by(principal).filter(status=Document.Status.FAILED, version=0, part_of=None)
         return list(failed[:MAX_FAILED])
     ids = []
     for text in request.POST.getlist("document")[:MOST]:

@@ -40,6 +40,7 @@ from .actions import any_group
 from .descriptions import (
     Row,
     as_json,
+    parts_of,
     places,
     rows,
 )
@@ -127,9 +128,11 @@ def reply(form: UploadForm, added: list[Upserted], refused: list[dict[str, str]]
     """The response for the upload script: documents with their states, and refused files with reasons."""
     problems = [str(problem) for problems in form.errors.values() for problem in problems]
     before = places(put.document for put in added)
+    parts = parts_of(put.document for put in added)
     return {
         "documents": [
-            as_json(put.document, before.get(put.document.queue_position)) | {"outcome": put.outcome}
+            as_json(put.document, before.get(put.document.queue_position), parts.get(put.document.pk))
+            | {"outcome": put.outcome}
             for put in added
         ],
         "refused": refused,
@@ -166,8 +169,10 @@ def _words(added: list[Upserted]) -> str:
 
 
 def _recent(principal: Principal) -> list[Row]:
-    mine = Document.objects.owned_by(principal).filter(
-        Q(status__in=Document.UNFINISHED) | Q(created_at__gt=timezone.now() - RECENT)
+    mine = (
+        Document.objects.owned_by(principal)
+        .filter(part_of=None)
+        .filter(Q(status__in=Document.UNFINISHED) | Q(created_at__gt=timezone.now() - RECENT))
     )
     return rows(list(listing.with_readers(mine)[:MAX_RECENT]), principal)
 

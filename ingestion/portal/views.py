@@ -17,11 +17,12 @@ from django.views.decorators.http import require_safe
 from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.guests import guests_welcome
 from chatsite.accounts.models import User
+from chatsite.accounts.principal import Principal
 from ingestion import quota, versions
 from ingestion.access.explain import why_readable
 from ingestion.comparing import Paragraph, compare
 from ingestion.models import Document
-from ingestion.parsing.formats import PAGED
+from ingestion.parsing.formats import CONTAINERS, PAGED
 from ingestion.parsing.language import TAGS
 from ingestion.search.labels import content_address
 
@@ -33,12 +34,15 @@ from .actions import (
     rights_form,
 )
 from .descriptions import (
+    Row,
     as_json,
+    parts_of,
     places,
     rows,
 )
 
 PASSAGES_SHOWN = 20
+PARTS_SHOWN = 50
 MAX_STATUSES = 100
 CHANGES_SHOWN = 100  # paragraphs that changed, on one page
 
@@ -137,7 +141,11 @@ def documents(request: HttpRequest) -> HttpResponse:
             "name": gettext("By name"),
             "size": gettext("Largest first"),
         },
-        "changeable": {line.document.pk for line in lines if may_change(request, line.document)},
+        "changeable": {
+            line.document.pk
+            for line in lines
+            if may_change(request, line.document) and not line.document.part_of_id
+        },
         "total": counts[query.show],
         "anything": counts["all"],
         "rows": lines,
@@ -161,14 +169,17 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
         "document": found,
         "row": rows([found], principal)[0],
         "reasons": why_readable(principal, found),
-        "may_delete": may_delete(request, found),
+        "may_delete": may_delete(request, found) and not found.part_of_id,
+        "may_read_again": may_change(request, found),
+        "inside": _inside(principal, found),
+        "everything_inside": listing.ListingQuery(folder="/".join(filter(None, [found.folder, found.name]))),
         "open_url": content_address(found.public_id, found.name),
         "paged": found.media_type in PAGED,
         "language_of_text": TAGS.get(found.language, ""),
         "former": versions.visible(principal, found).defer("content"),
         **_passages(found, request.GET.get("from", ""), request.GET.get("q", "")),
     }
-    if may_change(request, found):
+    if may_change(request, found) and not found.part_of_id:
         context["form"] = rights_form(request, found)
         context["details"] = details_form(request, found)
     return render(request, "ingestion/document.html", context)
@@ -209,6 +220,14 @@ def _number(query: QueryDict, name: str) -> int:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else 0
 
 
+def _inside(principal: Principal, found: Document) -> list[Row]:
+    """The first files of an archive or a message."""
+    if found.media_type not in CONTAINERS:
+        return []
+    inside = listing.with_readers(listing.listed_for(principal)).filter(part_of=found)
+    return rows(list(inside.order_by("part_path")[:PARTS_SHOWN]), principal)
+
+
 def _passages(found: Document, start: str, query: str) -> dict[str, Any]:
     """Some passages from position `start` on, and the positions of the previous and next page.
 
@@ -237,9 +256,13 @@ def status(request: HttpRequest) -> JsonResponse:
     """The state of the documents with these ids, as far as the caller may read them."""
     wanted = _identifiers(request.GET.getlist("id")[:MAX_STATUSES])
     readable = list(Document.objects.visible_to(session_principal(request)).filter(public_id__in=wanted))
-    before = places(readable)
+    before, parts = places(readable), parts_of(readable)
     return JsonResponse(
-        {"documents": [as_json(found, before.get(found.queue_position)) for found in readable]}
+        {
+            "documents": [
+                as_json(found, before.get(found.queue_position), parts.get(found.pk)) for found in readable
+            ]
+        }
     )
 
 

@@ -23,14 +23,15 @@ def documents_in(principal: Principal, scope: str) -> list[int] | None:
     """The ids of the readable documents of a scope; None for everything."""
     if scope in ("", ALL):
         return None
-    return list(_within(principal, scope).values_list("pk", flat=True))
+    return list(_with_parts(principal, scope).values_list("pk", flat=True))
 
 
 def count_unread(principal: Principal, scope: str) -> int:
     """How many of a scope's named documents, added by the caller, are still being read."""
     if not scope.startswith(f"{DOCUMENT}:"):
         return 0
-    return _within(principal, scope).owned_by(principal).filter(status__in=Document.UNFINISHED).count()
+    found = _with_parts(principal, scope)
+    return found.owned_by(principal).filter(status__in=Document.UNFINISHED).count()
 
 
 def named(principal: Principal, scope: str) -> list[Document]:
@@ -78,6 +79,14 @@ def describe(principal: Principal, scope: str) -> str:
     return (
         gettext("“%(name)s”") % {"name": document} if document else gettext("a document that you cannot read")
     )
+
+
+def _with_parts(principal: Principal, scope: str) -> DocumentQuerySet:
+    """The documents of a scope; of a document that has parts, these too."""
+    found = _within(principal, scope)
+    if scope.startswith(f"{DOCUMENT}:"):
+        return found.with_parts().visible_to(principal)
+    return found
 
 
 def _within(principal: Principal, scope: str) -> DocumentQuerySet:

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,11 @@ def store(upload: "File[bytes]", limit: int) -> Stored:
             remove(name)
         raise
     return Stored(name, measured.total, measured.digest.hexdigest())
+
+
+def digest(file: BufferedReader) -> str:
+    """The SHA-256 of a file, as `Stored` has it."""
+    return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def remove(name: str) -> None:

@@ -144,7 +144,7 @@ class AddSeveralTests(MediaMixin, TestCase):
         self.assertEqual(buttons, [("me", " checked"), ("some", ""), ("everyone", "")])
         self.assertNotContains(page, 'value="guests"')
         self.assertContains(page, 'enctype="multipart/form-data"')
-        self.assertContains(page, "A ZIP archive becomes one document")
+        self.assertContains(page, "The files in a ZIP archive become documents")
         kept = self.send(who="everyone", groups=[self.group.pk], folder="x")
         self.assertRegex(kept.text, r'value="everyone"[^>]* checked>')
         self.assertContains(kept, f'<option value="{self.group.pk}" selected>HR', status_code=422)

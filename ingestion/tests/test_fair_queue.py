@@ -37,7 +37,7 @@ class Queue(TestCase):
         document = Document(owner=owner, access_list=self.readers, name=name, media_type="", size=1)
         document.queue_position = fair_queue.next_position(document)
         document.save()
-        pipeline._defer(document)
+        fair_queue.enqueue(document)
         return document
 
     def add_many(self, owner, number):
@@ -52,8 +52,8 @@ class Queue(TestCase):
                 " VALUES (%s, %s, %s, %s, jsonb_build_object('document_id', %s::bigint))",
                 [
                     [
-                        pipeline.QUEUE,
-                        pipeline.TASK,
+                        fair_queue.QUEUE,
+                        fair_queue.TASK,
                         -each.queue_position,
                         pipeline.lock_name(each.pk),
                         each.pk,
@@ -146,7 +146,7 @@ class YieldTests(Queue):
         """The places, among the jobs being read, of those that have to yield."""
         doing = ProcrastinateJob.objects.filter(status="doing").order_by("pk").values_list("pk", flat=True)
         parameters = {
-            "task": pipeline.TASK,
+            "task": fair_queue.TASK,
             "seconds": fair_queue.YIELD_SECONDS,
             "inspected": fair_queue.MAX_INSPECTED,
         }

@@ -10,7 +10,7 @@ from django.urls import reverse
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from chatsite.accounts.models import User
-from ingestion import documents
+from ingestion import documents, fair_queue
 from ingestion.access.lists import Audience
 from ingestion.file_names import UploadRefused
 from ingestion.models import Document
@@ -128,5 +128,5 @@ class AtOnceTests(MediaMixin, TransactionTestCase):
         kept = [f"document-{document_id}" for document_id in Document.objects.values_list("pk", flat=True)]
         self.assertEqual(len(kept), 5)
         # Periodic tasks of a worker that an earlier test ran may be in the queue too.
-        jobs = ProcrastinateJob.objects.filter(task_name=documents.TASK).values_list("lock", flat=True)
+        jobs = ProcrastinateJob.objects.filter(task_name=fair_queue.TASK).values_list("lock", flat=True)
         self.assertEqual(sorted(jobs), sorted(kept))

@@ -1,5 +1,6 @@
 """What is read from a file of each format: text, anchors, pages, headings, title, language."""
 
+import io
 import json
 import tempfile
 from pathlib import Path
@@ -21,9 +22,14 @@ def reading(name, data):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "file"
         path.write_bytes(data if isinstance(data, bytes) else data.encode())
-        child.read(path, Path(name).suffix, Limits(100, 100_000, 1_000_000), sent.append)
-    sections = tuple(Section(*message["section"]) for message in sent if "section" in message)
-    return process.Reading(sections=sections, **sent[-1]["done"])
+        limits = Limits(100, 100_000, 1_000_000, with_parts=True)
+        child.read(path, Path(name).suffix, limits, sent.append, io.BytesIO())
+    return process.Reading(
+        sections=tuple(Section(*message["section"]) for message in sent if "section" in message),
+        parts=tuple(process.Part(message["part"], Path()) for message in sent if "part" in message),
+        left_out=tuple(tuple(message["left_out"]) for message in sent if "left_out" in message),
+        **sent[-1]["done"],
+    )
 
 
 class ReadingFormatsTests(SimpleTestCase):

@@ -1,9 +1,13 @@
 """OpenDocument, rich text, mail, e-books, archives and the Office formats from before 2007."""
 
+import email
+import email.policy
+import io
 import shutil
 import subprocess
 import tempfile
 import unittest
+import zipfile
 from email.message import EmailMessage
 from pathlib import Path
 from unittest import mock
@@ -11,6 +15,7 @@ from unittest import mock
 from django.test import SimpleTestCase
 
 from ingestion.parsing import legacy, process
+from ingestion.parsing.containers import LEADS_OUT
 from ingestion.parsing.formats import DAMAGED, FORMATS, PASSWORD
 from ingestion.parsing.readers import READERS
 from ingestion.parsing.sections import Unreadable
@@ -99,7 +104,7 @@ class OtherFormatsTests(SimpleTestCase):
             path = Path(folder) / "file"
             path.write_bytes(data)
             with self.assertRaises(Unreadable) as caught:
-                process.read(path, Path(name).suffix, lambda done, total: None)
+                process.read(path, Path(name).suffix, lambda done, total: None, folder=Path(folder))
         return str(caught.exception)
 
     def test_an_opendocument_text_is_read_by_its_headings_with_lists_tables_and_notes(self):
@@ -173,14 +178,11 @@ class OtherFormatsTests(SimpleTestCase):
             ],
         )
 
-    def test_a_message_is_read_with_its_header_and_its_attachments(self):
+    def test_a_message_is_read_with_its_header_and_its_attachments_are_its_parts(self):
         data = message(("plan.pdf", building.pdf(["Boats to Ellery."])), ("a.exe", b"MZ\x90\0"))
         found = reading("a.eml", data)
         self.assertEqual(found.title, "Fährplan für März")
-        self.assertEqual(
-            [section.anchor for section in found.sections],
-            ["header", "message", "attachment=plan.pdf/page=1"],
-        )
+        self.assertEqual([section.anchor for section in found.sections], ["header", "message"])
         header = found.sections[0].text
         for line in (
             "From: Ada Berg <ada@example.org>",
@@ -188,19 +190,38 @@ class OtherFormatsTests(SimpleTestCase):
             "Not read: a.exe (files",
         ):
             self.assertIn(line, header)
-        self.assertEqual(found.sections[2].heading, "plan.pdf")
+        self.assertEqual([part.path for part in found.parts], ["plan.pdf"])
+        self.assertEqual(found.left_out, (("a.exe", "files of this kind cannot be read"),))
+
+    def test_logos_in_the_text_of_a_message_are_no_parts_but_larger_pictures_are(self):
+        mail = EmailMessage()
+        mail["Subject"] = "Plan"
+        mail.set_content("Plan")
+        mail.add_alternative('<p>Plan</p><img src="cid:logo"><img src="cid:scan">', subtype="html")
+        html = mail.get_payload()[1]
+        html.add_related(b"\x89PNG" + bytes(100), "image", "png", cid="<logo>", filename="logo.png")
+        html.add_related(b"\x89PNG" + bytes(40_000), "image", "png", cid="<scan>", filename="scan.png")
+        mail.add_attachment(b"\x89PNG" + bytes(100), "image", "png", filename="sent.png")
+        found = reading("a.eml", mail.as_bytes())
+        self.assertEqual([part.path for part in found.parts], ["sent.png", "scan.png"])
+
+    def test_an_attachment_has_a_name_whatever_the_message_calls_it(self):
+        data = message(("../../etc/passwd.txt", b"root"), ("same.txt", b"One."), ("same.txt", b"Two."))
+        data = data.replace(b"Subject:", b"X-Other: 1\nSubject:")
+        inner = message(text="An inner message.")
+        outer = EmailMessage()
+        outer["Subject"] = "Fwd"
+        outer.set_content("See below.")
+        outer.add_attachment(email.message_from_bytes(inner, policy=email.policy.default))
+        self.assertEqual(
+            [part.path for part in reading("a.eml", data).parts], ["passwd.txt", "same.txt", "same (2).txt"]
+        )
+        parts = reading("b.eml", outer.as_bytes()).parts
+        self.assertEqual([part.path for part in parts], ["Fährplan für März.eml"])
 
     def test_a_message_of_html_is_read_without_its_furniture(self):
         found = self.parts("a.eml", message(html="<h1>News</h1><script>x()</script><p>The ferry leaves.</p>"))
         self.assertEqual(found[1], ("news", "News\n\nThe ferry leaves."))
-
-    def test_messages_within_messages_are_read_to_a_depth(self):
-        data = message(("plan.txt", b"The innermost."))
-        for _ in range(4):
-            data = message(("inner.eml", data))
-        texts = " ".join(text for _, text in self.parts("a.eml", data))
-        self.assertNotIn("The innermost.", texts)
-        self.assertIn("nested too deeply", texts)
 
     def test_a_message_without_a_header_is_none(self):
         self.assertIn("it has no header", self.reason("a.eml", b"Just some text.\n"))
@@ -220,33 +241,80 @@ class OtherFormatsTests(SimpleTestCase):
             self.reason("a.epub", epub("<p>x</p>", **{"META-INF/encryption.xml": locked})), PASSWORD
         )
 
-    def test_the_files_of_an_archive_are_cited_by_their_paths(self):
+    def test_the_files_of_an_archive_are_its_parts_in_the_order_of_their_paths(self):
         data = building.package(
             {"b/plan.md": "# Plan\n\nBoats.", "a.txt": "Words.", "__MACOSX/x.txt": "x", "run.exe": b"MZ"}
         )
-        self.assertEqual(
-            self.parts("a.zip", data),
-            [("file=a.txt", "Words."), ("file=b/plan.md/plan", "Plan\n\nBoats."),
-             ("", "Not read: run.exe (files of this kind cannot be read)")],
-        )  # fmt: skip
+        found = reading("a.zip", data)
+        self.assertEqual([part.path for part in found.parts], ["a.txt", "b/plan.md"])
+        self.assertEqual(found.left_out, (("run.exe", "files of this kind cannot be read"),))
+        self.assertEqual(found.sections, ())
 
     def test_archives_that_are_made_to_hurt_are_refused_in_words(self):
         for data, reason in (
             (building.package({f"{n}.txt": "x" for n in range(1_001)}), "holds 1,001 files; at most 1,000"),
-            (building.package({"../../evil.txt": "x"}), "names that lead out of it"),
+            (building.package({"../../evil.txt": "x"}), "evil.txt (its name leads out of the file"),
             (building.package({"a.txt": b"\0" * 60_000_000}), "allowed. It was not opened."),
             (building.package({"a.exe": b"MZ"}), "None of the 1 files in the archive could be read"),
             (building.package({"a.txt": "x" * 999})[:60], DAMAGED),
         ):
             self.assertIn(reason, self.reason("a.zip", data))
 
-    def test_an_archive_within_archives_is_read_to_a_depth(self):
-        data = building.package({"a.txt": "The innermost."})
-        for _ in range(4):
-            data = building.package({"inner.zip": data, "b.txt": "Words."})
-        texts = " ".join(text for _, text in self.parts("a.zip", data))
-        self.assertNotIn("The innermost.", texts)
-        self.assertIn("nested too deeply", texts)
+    def test_a_bad_file_in_an_archive_does_not_keep_the_others_from_being_taken(self):
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w") as archive:
+            for name in ("../up.txt", "/root.txt", "C:\\drive.txt", "nul\0.txt", "x" * 1_100 + ".txt"):
+                archive.writestr(name.replace("\0", "~"), "Evil.")
+            archive.writestr("right\u202eto\u202dleft.txt", "Words.")
+            archive.writestr("Case.txt", "Words.")
+            archive.writestr("case.txt", "Words.")
+            archive.writestr("broken.txt", "Words that are broken.")
+            archive.writestr("sub//deep/./a.txt", "Words.")
+        data = out.getvalue().replace(b"nul~.txt", b"nul\0.txt")
+        data = data.replace(b"Words that are broken.", b"Words that are  roken.")
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "file"
+            path.write_bytes(data)
+            found = process.read(path, ".zip", lambda done, total: None, folder=Path(folder))
+            contents = {part.path: part.file.read_text() for part in found.parts}
+        self.assertEqual(
+            contents,
+            dict.fromkeys(["Case.txt", "case.txt", "righttoleft.txt", "sub/deep/a.txt"], "Words."),
+        )
+        reasons = dict(found.left_out)
+        self.assertEqual(len(reasons), 6)
+        self.assertEqual(reasons["broken.txt"], "the file is damaged or incomplete")
+        self.assertEqual(reasons["../up.txt"], LEADS_OUT)
+
+    def test_an_encrypted_file_in_an_archive_is_left_out(self):
+        data = bytearray(building.package({"a.txt": "Words.", "b.txt": "Words."}))
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            start = archive.start_dir
+        data[start + 8] |= 1  # of the first entry in the directory
+        found = reading("a.zip", bytes(data))
+        self.assertEqual([part.path for part in found.parts], ["b.txt"])
+        self.assertEqual(found.left_out, (("a.txt", "it is password-protected"),))
+
+    def test_names_of_archives_are_read_in_the_encoding_that_their_program_wrote(self):
+        data = building.package({"GrXn.txt": "Words."})
+        for raw in (b"Gr\x81n.txt", "Gr\u00fc.txt".encode()):  # cp437; and UTF-8 without the flag
+            found = reading("a.zip", data.replace(b"GrXn.txt", raw))
+            self.assertEqual(
+                [part.path for part in found.parts], ["Grün.txt" if raw[2] == 0x81 else "Grü.txt"]
+            )
+
+    @unittest.skipUnless(shutil.which("zip"), "zip is not installed")
+    def test_an_archive_of_the_zip_program_is_taken_apart(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("Übersicht.txt", "unter/ordner/日本.md"):
+                Path(folder, name).parent.mkdir(parents=True, exist_ok=True)
+                Path(folder, name).write_text("Words.")
+            subprocess.run(["zip", "-qr", "a.zip", "."], cwd=folder, check=True)
+            subprocess.run(["zip", "-q", "-e", "-P", "x", "b.zip", "Übersicht.txt"], cwd=folder, check=True)
+            found = reading("a.zip", Path(folder, "a.zip").read_bytes())
+            locked = self.reason("b.zip", Path(folder, "b.zip").read_bytes())
+        self.assertEqual([part.path for part in found.parts], ["unter/ordner/日本.md", "Übersicht.txt"])
+        self.assertIn("Übersicht.txt (it is password-protected)", locked)
 
     def test_broken_mislabelled_and_multiplying_files_end_in_a_sentence(self):
         whole = odf("text", "<text:p>Words.</text:p>")

@@ -36,7 +36,7 @@ from ingestion.tests.test_worker import forget_all_jobs
 
 ROUNDS = int(os.environ.get("CHATSITE_TEST_ROUNDS", "3"))
 SECONDS = 120 + 10 * ROUNDS  # in which what was killed is taken up and done
-LEFT = {"status__in": ["todo", "doing"], "task_name": pipeline.TASK}
+LEFT = {"status__in": ["todo", "doing"], "task_name": fair_queue.TASK}
 
 # Programs in processes of their own, and minutes of work.
 pytestmark = [pytest.mark.server, pytest.mark.timeout(LONG_SECONDS)]
@@ -84,7 +84,7 @@ class Workers(MediaMixin, TransactionTestCase):
         return found
 
     def doing(self):
-        return ProcrastinateJob.objects.filter(status="doing", task_name=pipeline.TASK)
+        return ProcrastinateJob.objects.filter(status="doing", task_name=fair_queue.TASK)
 
     def finished(self):
         return not ProcrastinateJob.objects.filter(**LEFT).exists()

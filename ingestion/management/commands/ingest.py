@@ -16,7 +16,7 @@ from ingestion import documents
 from ingestion.access import lists
 from ingestion.documents import upsert
 from ingestion.management import document_options
-from ingestion.management.progress import Bar, counted, read_now, shown
+from ingestion.management.progress import Bar, counted, failed_parts, read_now, shown
 from ingestion.models import Document, Passage
 from ingestion.sources.tree import folder_above
 
@@ -66,10 +66,12 @@ class Command(BaseCommand):
                 item.reason = item.document.reason if item.document else "It was deleted meanwhile."
         failed = [item for item in items if item.reason or item.document is None]
         unchanged = [item for item in items if item.unchanged]
-        ready = [item.document for item in items if item not in failed and not item.unchanged]
-        passages = Passage.objects.filter(
-            document__in=[document.pk for document in ready if document]
-        ).count()
+        taken = [item.document.pk for item in items if item.document and not item.unchanged]
+        found = Document.objects.filter(pk__in=taken).with_parts().filter(status=Document.Status.READY)
+        ready = set(found.values_list("pk", flat=True))
+        passages = Passage.objects.filter(document__in=ready).count()
+        for part in failed_parts(taken):
+            failed.append(Item(Path(part.folder, part.name), part.folder, part, reason=part.reason))
         words = [f"{counted(len(ready), 'document')} ready, {counted(passages, 'passage')}"]
         words += [f"{len(unchanged)} unchanged"] if unchanged else []
         words += [f"{len(failed)} failed"] if failed else []

@@ -13,7 +13,7 @@ from django.db import connection
 
 from chatsite.db.migration_state import demand_migrations
 from ingestion.management import document_options
-from ingestion.management.progress import Bar, counted, read_now, shown
+from ingestion.management.progress import Bar, counted, failed_parts, read_now, shown
 from ingestion.models import Document
 from ingestion.sources import mirror
 from ingestion.sources.folder_rights import (
@@ -72,7 +72,9 @@ class Command(BaseCommand):
         if now:
             ids = [each.document.pk for each in taken]
             failed = Document.objects.filter(pk__in=ids, status=Document.Status.FAILED)
-            differences.problems += [(document.name, document.reason) for document in failed]
+            differences.problems += [
+                (document.name, document.reason) for document in [*failed, *failed_parts(ids)]
+            ]
 
     def _list(self, differences: mirror.Differences) -> None:
         named = (("new", differences.new), ("changed", differences.changed), ("moved", differences.moved))

@@ -1,0 +1,43 @@
+"""Deletes documents with their parts, passages, vectors and files."""
+
+from collections.abc import Iterable
+from functools import partial
+
+from django.db import transaction
+
+from .events import Event, announce
+from .indexing.passages import allow_long_statements, delete_passages
+from .models import Document, DocumentQuerySet
+from .storage import files
+
+DELETE_BATCH = 100  # documents per transaction; more would lock their rows for too long
+
+
+def delete_document(document: Document) -> None:
+    """Delete rows, vectors, the file and the images of its pages, and all of its parts."""
+    delete_documents([document])
+
+
+def delete_documents(documents: Iterable[Document]) -> None:
+    """Delete them as `delete_document` does: each with parts in a transaction, of others DELETE_BATCH."""
+    identifiers = [document.pk for document in documents]
+    whole = set(Document.objects.filter(part_of__in=identifiers).values_list("part_of", flat=True))
+    single = [each for each in identifiers if each not in whole]
+    batches = [single[start : start + DELETE_BATCH] for start in range(0, len(single), DELETE_BATCH)]
+    for batch in [[each] for each in identifiers if each in whole] + batches:
+        with transaction.atomic():
+            delete_rows(Document.objects.filter(pk__in=batch))
+
+
+def delete_rows(documents: DocumentQuerySet, *, announced: bool = True) -> None:
+    """Delete them with their parts in the caller's transaction; the files go when it commits."""
+    allow_long_statements()
+    # The whole before its parts, like everything that locks both; then the parts first, because each is
+    # announced.
+    locked = list(documents.with_parts().select_for_update(of=("self",)).order_by("pk"))
+    for each in reversed(locked):
+        if announced:
+            announce(Event.DOCUMENT_DELETED, each)
+        delete_passages(each)
+        each.delete()
+        transaction.on_commit(partial(files.remove, str(each.file.name)), robust=True)

@@ -1,0 +1,171 @@
+"""The parts of an archive or a message: a document for each file in it.
+
+A part is identified by the whole document and its path there. A trigger of the database gives it the owner,
+readers, category, labels and last day of the whole, and a folder that is named after the whole.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+
+from django.conf import settings
+from django.core.files import File
+from django.db.models import Count, Sum
+
+from ingestion import fair_queue, quota
+from ingestion.deletion import delete_rows
+from ingestion.file_names import FOLDER_CHARACTERS, UploadRefused, file_name
+from ingestion.models import Document, DocumentQuerySet, SourceFile
+from ingestion.parsing import process
+from ingestion.parsing.archives import MAX_FILES
+from ingestion.parsing.formats import format_of
+from ingestion.parsing.sections import Unreadable
+from ingestion.storage import files
+
+MAX_DEPTH = 2  # of parts within parts
+MAX_LEFT_OUT = 200  # files that are listed as not read
+TOO_LARGE = "it is larger than {most:g} MB"
+TOO_MANY = "With the archives and messages in it, the file holds more than {most:,} files."
+TOO_MUCH = "With the archives and messages in it, the file unpacks to more than {most:g} MB."
+
+
+@dataclass(slots=True)
+class NewParts:
+    """The parts that were found in a document, by path; the file is None where it is not stored anew."""
+
+    stored: dict[str, files.Stored | None] = field(default_factory=dict)
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+
+    def discard(self) -> None:
+        """Remove what was stored, which nothing refers to."""
+        for stored in self.stored.values():
+            if stored:
+                files.remove(stored.name)
+
+
+def depth_of(document: Document) -> int:
+    """How many documents it is within."""
+    return len(_wholes(document))
+
+
+def store(document: Document, reading: process.Reading, interruption: process.Interruption) -> NewParts:
+    """Store the files that are not the present ones of the document's parts. Raises OSError, Interrupted."""
+    new = NewParts(left_out=list(reading.left_out))
+    known = {part.part_path: _digest(part) for part in Document.objects.filter(part_of=document)}
+    try:
+        for part in reading.parts:
+            interruption.check()
+            with part.file.open("rb") as file:
+                if known.get(part.path) == files.digest(file):
+                    new.stored[part.path] = None
+                    continue
+                file.seek(0)
+                try:
+                    new.stored[part.path] = files.store(File(file), settings.DOCUMENT_MAX_BYTES)
+                except files.TooLarge:
+                    most = settings.DOCUMENT_MAX_BYTES / 1_000_000
+                    new.left_out.append((part.path, TOO_LARGE.format(most=most)))
+    except BaseException:
+        new.discard()
+        raise
+    return new
+
+
+def lock(document: Document) -> None:
+    """Lock what the parts of a document count against, before the document itself."""
+    if document.owner:
+        quota.lock(document.owner)
+    wholes = [whole.pk for whole in _wholes(document)]
+    list(Document.objects.select_for_update(no_key=True).filter(pk__in=wholes).order_by("pk"))
+
+
+def replace(whole: Document, new: NewParts, *, widened: bool) -> None:
+    """Make the parts of a document those that were found; call it in the transaction that swaps its passages.
+
+    A changed part keeps its passages until its new file is read, except where the readers `widened`: then
+    nothing of the former file may be seen any more. Raises Unreadable if there is no room for the parts.
+    """
+    before = {part.part_path: part for part in _locked(Document.objects.filter(part_of=whole))}
+    gone = [part for path, part in before.items() if path not in new.stored]
+    changed = {path: stored for path, stored in new.stored.items() if stored and path in before}
+    added = {path: stored for path, stored in new.stored.items() if stored and path not in before}
+    if gone:
+        delete_rows(Document.objects.filter(pk__in=[part.pk for part in gone]))
+    if widened and changed:
+        again = [before[path] for path in changed]
+        delete_rows(Document.objects.filter(pk__in=[part.pk for part in again]), announced=False)
+        added |= changed
+    _claim(whole, [stored.size for stored in added.values()])
+    former_ids = {path: before[path].public_id for path in changed} if widened else {}
+    parts = []
+    for path, stored in added.items():
+        part = _new_part(whole, path, stored)
+        part.public_id = former_ids.get(path, part.public_id)
+        parts.append(part)
+    position = fair_queue.next_position(whole) if parts else 0
+    for number, part in enumerate(parts):
+        part.queue_position = position + number
+    Document.objects.bulk_create(parts)
+    for part in parts:
+        fair_queue.enqueue(part)
+    for path, part in before.items():
+        if path in changed and not widened:
+            replacement: dict[str, str | int] = asdict(changed[path])
+            fair_queue.requeue(part, replacement)
+        elif new.stored.get(path, ...) is None and part.status == Document.Status.FAILED:
+            fair_queue.requeue(part, None)
+
+
+def _new_part(whole: Document, path: str, stored: files.Stored) -> Document:
+    folder, _, name = path.rpartition("/")
+    kind = format_of(name)
+    return Document(
+        part_of=whole,
+        part_path=path,
+        folder="/".join(filter(None, [whole.folder, whole.name, folder]))[:FOLDER_CHARACTERS],
+        name=file_name(name),
+        owner_id=whole.owner_id,
+        access_list_id=whole.access_list_id,
+        category=whole.category,
+        labels=whole.labels,
+        valid_until=whole.valid_until,
+        media_type=kind.media_type if kind else "application/octet-stream",
+        file=stored.name,
+        size=stored.size,
+        sha256=stored.sha256,
+    )
+
+
+def _claim(whole: Document, sizes: Sequence[int]) -> None:
+    """Raise Unreadable if the outermost document would hold too much, or its owner exceed their quota."""
+    outermost = [*_wholes(whole), whole][0]
+    present = Document.objects.filter(pk=outermost.pk).with_parts().exclude(pk=outermost.pk)
+    total = present.aggregate(size=Sum("size", default=0), number=Count("pk"))
+    if total["number"] + len(sizes) > MAX_FILES:
+        raise Unreadable(TOO_MANY.format(most=MAX_FILES))
+    if total["size"] + sum(sizes) > settings.DOCUMENT_MAX_UNPACKED_BYTES:
+        raise Unreadable(TOO_MUCH.format(most=settings.DOCUMENT_MAX_UNPACKED_BYTES / 1_000_000))
+    mirrored = SourceFile.objects.filter(document=outermost).exists()
+    if whole.owner and sizes and not mirrored:
+        try:
+            quota.claim(whole.owner, sum(sizes), documents=len(sizes))
+        except UploadRefused as refusal:
+            raise Unreadable(refusal.message) from None
+
+
+def _wholes(document: Document) -> list[Document]:
+    """The documents that it is within, the outermost first."""
+    wholes: list[Document] = []
+    while document.part_of:
+        document = document.part_of
+        wholes.insert(0, document)
+    return wholes
+
+
+def _locked(documents: DocumentQuerySet) -> Iterable[Document]:
+    return documents.select_for_update().order_by("pk")
+
+
+def _digest(part: Document) -> str:
+    """Of the part's last file, which may not have been read yet."""
+    queued = fair_queue.last_queued_file(part.pk)
+    return str(queued["sha256"]) if queued else part.sha256

@@ -78,10 +78,15 @@ def open_page(chromium, url, with_problems=False, **options):
         page = context.new_page()
         problems = page.problems = []
         page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("console", lambda line: problems.append(line.text) if line.type == "error" else None)
+        page.on("console", lambda line: problems.append(described(line)) if line.type == "error" else None)
         page.on("request", lambda request: problems.append(request.url) if is_foreign(request, url) else None)
         yield page
         assert with_problems or problems == []
+
+
+def described(line):
+    """An error of the console, with the address that it is about: “404 (Not Found)” alone does not tell it."""
+    return f"{line.text} ({line.location['url']})"
 
 
 def is_foreign(request, url):

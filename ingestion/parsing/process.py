@@ -27,6 +27,7 @@ TOO_SLOW = "Reading took longer than is allowed ({seconds:g} s)."
 FAILED = "The file could not be read: it is damaged, or built in a way that its reader does not survive."
 IMAGE_SECONDS = 30
 IMAGE_BYTES = 30_000_000
+PNG_ENDS = (b"\x89PNG", b"IEND\xae\x42\x60\x82")
 CHARACTERS_BYTES = 5_000_000
 LINE_BYTES = 8  # most bytes of JSON for one character
 AT_ONCE = threading.BoundedSemaphore(2)  # children that render pages
@@ -53,6 +54,10 @@ class Reading:
     sections: tuple[Section, ...]
     parts: tuple[Part, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
+
+
+class TooSlow(Unreadable):
+    """Reading took longer than is allowed; on a machine that is less busy it may not."""
 
 
 class Interrupted(Exception):
@@ -156,11 +161,11 @@ def read(
 
 
 def render(path: Path, page: int) -> bytes:
-    """A page (from 1) of a PDF as PNG. Raises Unreadable if there is none."""
+    """A page (from 1) of a PDF as PNG. Raises Unreadable if there is none, and TooSlow."""
     with AT_ONCE, _child("render", path, IMAGE_SECONDS, [str(page)]) as child:
         image = child.output.read(IMAGE_BYTES)
-    if not image.startswith(b"\x89PNG"):
-        raise Unreadable(DAMAGED)
+        if not (image.startswith(PNG_ENDS[0]) and image.endswith(PNG_ENDS[1])):
+            raise Unreadable(DAMAGED)
     return image
 
 
@@ -168,8 +173,8 @@ def characters(path: Path, page: int) -> bytes:
     """JSON with the positions of a page's characters (pages from 1). Raises Unreadable if there is none."""
     with AT_ONCE, _child("characters", path, IMAGE_SECONDS, [str(page)]) as child:
         told = child.output.read(CHARACTERS_BYTES)
-    if not told.startswith(b'{"width"') or not told.endswith(b"\n"):
-        raise Unreadable(DAMAGED)
+        if not told.startswith(b'{"width"') or not told.endswith(b"\n"):
+            raise Unreadable(DAMAGED)
     return told
 
 
@@ -190,17 +195,17 @@ def _child(command: str, path: Path, seconds: float, arguments: Sequence[str]) -
         try:
             yield child
         except Unreadable:
-            if reason := _death(child):
-                raise Unreadable(reason) from None
+            if found := _death(child):
+                raise found from None
             raise
 
 
-def _death(child: Child) -> str:
-    """Why the child did not finish; empty if it ended by itself."""
+def _death(child: Child) -> Unreadable | None:
+    """Why the child did not finish; None if it ended by itself."""
     child.output.close()  # a child that still writes gets a broken pipe instead of blocking for ever
     status = child.wait()
     if child.expired or -status == signal.SIGXCPU:
-        return TOO_SLOW.format(seconds=child.seconds)
+        return TooSlow(TOO_SLOW.format(seconds=child.seconds))
     if -status in (signal.SIGABRT, signal.SIGKILL):  # out of memory, detected by a library or by the kernel
-        return TOO_MUCH_MEMORY.format(megabytes=settings.READING_MEMORY_BYTES / 1_000_000)
-    return ""
+        return Unreadable(TOO_MUCH_MEMORY.format(megabytes=settings.READING_MEMORY_BYTES / 1_000_000))
+    return None

@@ -60,6 +60,7 @@ from ingestion.parsing.formats import (
     WEB,
     WORD,
 )
+from ingestion.parsing.process import TooSlow
 from ingestion.parsing.sections import Unreadable
 from ingestion.search.labels import (
     content_address,
@@ -96,6 +97,14 @@ class StorageAway(APIException):
 
     status_code = HTTPStatus.SERVICE_UNAVAILABLE
     default_detail = gettext_lazy("The files' storage does not answer. Try again in a moment.")
+
+
+class DrawnTooSlowly(APIException):
+    """The page exists, but its image was not ready in time; a retry may succeed."""
+
+    status_code = HTTPStatus.SERVICE_UNAVAILABLE
+    default_detail = gettext_lazy("Drawing this page took too long. Try again in a moment.")
+    wait = 10  # seconds, for Retry-After
 
 
 class AnyAccept(BaseContentNegotiation):
@@ -158,6 +167,8 @@ class PageImage(Content):
         release_connection()  # rendering takes long
         try:
             image = files.page_image(document, page)
+        except TooSlow:
+            raise DrawnTooSlowly from None
         except (Unreadable, FileNotFoundError):
             raise Http404 from None
         except files.StorageFault as error:

@@ -261,6 +261,19 @@ class ContentTests(MediaMixin, TestCase):
         known = {"if-none-match": first["ETag"]}
         self.assertEqual(self.client.get(self.image(document), headers=known).status_code, 304)
 
+    def test_a_page_that_takes_too_long_to_draw_is_not_called_missing(self):
+        document = self.mine("a.pdf", building.pdf(["One."]))
+        with mock.patch.object(process, "IMAGE_SECONDS", 0):
+            late = self.client.get(self.image(document))
+        self.assertEqual((late.status_code, late["Retry-After"]), (503, "10"))
+        self.assertEqual(self.client.get(self.image(document)).status_code, 200)
+
+    def test_an_image_that_was_cut_is_not_kept(self):
+        document = self.mine("a.pdf", building.pdf(["One."]))
+        with mock.patch.object(process, "IMAGE_BYTES", 500):
+            self.assertEqual(self.client.get(self.image(document)).status_code, 404)
+        self.assertEqual(self.client.get(self.image(document)).status_code, 200)
+
     def test_a_page_as_large_as_a_house_is_drawn_small(self):
         data = building.pdf(["One."]).replace(b"[0 0 595 842]", b"[0 0 14400 100]")
         document = self.mine("a.pdf", data)

@@ -19,10 +19,10 @@ dev: .venv-dev/.installed ## Start the development server: reloads, debug page, 
 	@CHATSITE_DEBUG=1 exec $(DEV)/python manage.py runserver
 
 test: .venv-dev/.installed ## Run the whole suite (ARGS="-k name" narrows it)
-	@$(DEV)/python -m pytest $(PARALLEL) --durations=30 $(ARGS)
+	@PYTHONDONTWRITEBYTECODE= $(DEV)/python -m pytest $(PARALLEL) --durations=30 $(ARGS)
 
 quick: .venv-dev/.installed ## Run the tests that start neither a server nor a browser
-	@$(DEV)/python -m pytest $(PARALLEL) -m "not server and not browser" $(ARGS)
+	@PYTHONDONTWRITEBYTECODE= $(DEV)/python -m pytest $(PARALLEL) -m "not server and not browser" $(ARGS)
 
 check: .venv-dev/.installed ## Check format, lint, types, imports, dependencies, words, migrations, deployment settings
 	$(DEV)/ruff format --check .

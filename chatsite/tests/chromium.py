@@ -85,7 +85,7 @@ def open_page(chromium, url, with_problems=False, **options):
 
 
 def described(line):
-    """An error of the console, with the address that it is about: “404 (Not Found)” alone does not tell it."""
+    """An error of the console with its address, which “404 (Not Found)” does not contain."""
     return f"{line.text} ({line.location['url']})"
 
 

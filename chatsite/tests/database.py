@@ -1,8 +1,15 @@
-"""Pytest plugin, loaded before the settings: tests use a PostgreSQL of their own."""
+"""Pytest plugin, loaded before the settings: tests use a PostgreSQL of their own.
+
+Migrations take seven seconds of CPU. They run once for each state of the code, into a database that every
+process of tests copies (`MigratedCopies`), also those of later runs.
+"""
 
 import atexit
+import fcntl
+import hashlib
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,14 +44,18 @@ from django.test import testcases  # noqa: E402
 
 from chatsite.db.threads import read_everything_by_default, reading_everything  # noqa: E402
 from chatsite.server.embedded_postgres import Cluster  # noqa: E402
+from chatsite.server.embedded_postgres import cluster as embedded  # noqa: E402
 
 read_everything_by_default()  # a test makes what its people may not read; requests have their callers
 if not os.environ.get("DATABASE_URL"):
+    embedded.CONFIGURATION += "fsync = off\n"  # what a power failure leaves of it is thrown away
     cluster = Cluster(Path(os.environ["CHATSITE_DATA_DIR"]))
     cluster.start()
     atexit.register(cluster.stop)
 
 
+BASE = Path(__file__).resolve().parents[2]
+PACKAGES = ("chat", "chatsite", "history", "ingestion")
 MIGRATED = {"django_migrations", "django_content_type", "auth_permission"}
 UNDELETABLE = {"accounts_auditentry", "accounts_auditseal"}  # their triggers refuse; nothing refers to them
 MANY_BYTES = 2_000_000
@@ -62,6 +73,66 @@ def pytest_configure() -> None:
     """Passwords of tests need no slow hash; the real servers of tests have their own settings."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     testcases.call_command = flushed(testcases.call_command)
+    MigratedCopies(connections["default"]).install()
+
+
+class MigratedCopies:
+    """Creates test databases as copies of one database, which the first process of all fills by migrating."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+        self.template = f"migrated_{schema_digest()}"
+        self.create_test_db = connection.creation.create_test_db
+
+    def install(self) -> None:
+        """Have Django create databases in this way."""
+        self.connection.creation.create_test_db = self.create
+
+    def create(self, *arguments: Any, **options: Any) -> str:
+        """Do the work of Django's `create_test_db`."""
+        with Path(os.environ["CHATSITE_DATA_DIR"], "migrated.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            with self.connection.creation._nodb_cursor() as cursor:
+                cursor.execute("SELECT datname FROM pg_database WHERE datname LIKE 'migrated_%'")
+                found = {name for (name,) in cursor.fetchall()}
+            if self.template not in found:
+                name = self.create_test_db(*arguments, **options)
+                self._keep(name, found)
+                return name
+        self.connection.settings_dict["TEST"] |= {"TEMPLATE": self.template, "MIGRATE": False}
+        return self.create_test_db(*arguments, **options)
+
+    def _keep(self, name: str, outdated: set[str]) -> None:
+        """Copy the migrated database to the template. Databases with sessions cannot be copied."""
+        self.connection.close()
+        self.connection.close_pool()
+        with self.connection.creation._nodb_cursor() as cursor:
+            for database in outdated:
+                cursor.execute(f'DROP DATABASE "{database}"')
+            cursor.execute(f'CREATE DATABASE "{self.template}" TEMPLATE "{name}"')
+        self.connection.ensure_connection()
+
+
+def schema_digest() -> str:
+    """A digest of all files that decide what the migrations make."""
+    digest = hashlib.sha256((BASE / "requirements.txt").read_bytes())
+    for path in sorted(schema_files()):
+        digest.update(f"{path.relative_to(BASE)}\n".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def schema_files() -> Iterator[Path]:
+    """Migrations, the modules of this project that they import, models (for permissions), and SQL."""
+    imported = re.compile(rf"^(?:from|import) ((?:{'|'.join(PACKAGES)})\.[\w.]+)", re.MULTILINE)
+    modules = set()
+    for package in PACKAGES:
+        for pattern in ("models.py", "*.sql"):
+            yield from (BASE / package).rglob(pattern)
+        for path in (BASE / package).rglob("migrations/*.py"):
+            yield path
+            modules |= set(imported.findall(path.read_text()))
+    for module in modules:
+        yield from [path for path in [BASE / (module.replace(".", "/") + ".py")] if path.exists()]
 
 
 def flushed(call_command: Callable[..., Any]) -> Callable[..., Any]:

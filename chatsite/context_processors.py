@@ -127,6 +127,7 @@ SCRIPT_WORDS = [
     gettext_noop("Feedback removed."),
     gettext_noop("Feedback saved."),
     gettext_noop("Nothing was saved."),
+    gettext_noop("On this page"),
     gettext_noop("Only the attached documents"),
     gettext_noop("Pasted"),
     gettext_noop("Remove {n}"),

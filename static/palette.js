@@ -1,10 +1,11 @@
 // The palette: fetched when it is first opened, and again for each query. Focus stays in its box; the arrow keys move
 // through the options, Enter follows the current one. Without an option, Enter searches the conversations.
+// Beside the places that the server finds it offers what the page itself can do: [data-acts], and the last sources.
 // begin() returns open().
 
 const PAUSE = 120; // ms without a key before the query is sent
 
-export function begin({ $, $$, parsed }, address) {
+export function begin({ $, $$, t, parsed }, address) {
   let dialog;
   let waiting;
   let asked = 0;
@@ -13,6 +14,58 @@ export function begin({ $, $$, parsed }, address) {
     const answer = await fetch(`${address}?q=${encodeURIComponent(query)}`, { redirect: 'error' });
     if (!answer.ok) throw new Error(answer.status);
     return parsed(await answer.text());
+  }
+
+  // The buttons and links of the last turn, or of a page without any.
+  function actions(query) {
+    const scope = $$('.turn').at(-1) ?? $('main');
+    const named = [
+      ...$$('[data-acts]', scope).map(target => [target, target.ariaLabel ?? target.textContent.trim()]),
+      ...$$('.source-row[data-source]', scope).map(target => {
+        const [number, title] = ['.cite', 'strong'].map(part => $(part, target)?.textContent.trim() ?? '');
+        return [target, `${t('Source')} ${number}: ${title}`, number];
+      }),
+    ];
+    const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+    const found = named.filter(
+      ([target, name]) => !target.hidden && words.every(word => name.toLowerCase().includes(word)),
+    );
+    const begins = found.filter(
+      ([, name, number]) => number === query || name.toLowerCase().startsWith(query.toLowerCase()),
+    );
+    return { found: query && begins.length ? begins : found, first: begins.length > 0 };
+  }
+  // Before the places if one begins with the query, else after them.
+  function addActions() {
+    const list = $('#palette-list', dialog);
+    const { found, first } = actions($('[role=combobox]', dialog).value.trim());
+    if (!found.length) return;
+    const group = parsed(
+      '<div role="group" aria-labelledby="palette-here"><p class="meta"></p></div>',
+    ).firstElementChild;
+    const title = $('p', group);
+    title.id = 'palette-here';
+    title.setAttribute('role', 'presentation');
+    title.textContent = t('On this page');
+    found.forEach(([target, name], number) => {
+      const option = parsed(
+        '<a class="row" role="option" tabindex="-1" href="#"><span class="text"></span></a>',
+      ).firstElementChild;
+      option.id = `palette-here-${number}`;
+      option.setAttribute('aria-selected', 'false');
+      $('.text', option).textContent = name;
+      const icon = $('svg, .cite', target);
+      if (icon) option.prepend(icon.cloneNode(true));
+      option.addEventListener('click', event => {
+        event.preventDefault();
+        dialog.close();
+        target.click();
+      });
+      group.append(option);
+    });
+    if (first) list.prepend(group);
+    else list.append(group);
+    $('[role=status]', dialog).textContent = '';
   }
 
   const options = () => $$('[role=option]', dialog);
@@ -30,6 +83,7 @@ export function begin({ $, $$, parsed }, address) {
     const found = await fetched($('[role=combobox]', dialog).value).catch(() => null);
     if (!found || number !== asked) return;
     for (const part of ['#palette-list', '[role=status]']) $(part, dialog).replaceWith($(part, found));
+    addActions();
     mark($('[role=combobox]', dialog).value ? options()[0] : null);
   }
 
@@ -52,6 +106,7 @@ export function begin({ $, $$, parsed }, address) {
     dialog?.remove();
     document.body.append(await fetched(''));
     dialog = $('#palette');
+    addActions();
     dialog.addEventListener('keydown', onKey);
     dialog.addEventListener('input', () => {
       clearTimeout(waiting);

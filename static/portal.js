@@ -262,31 +262,43 @@ document.addEventListener('click', async event => {
   }
 });
 
-// ---- Toolbars: one Tab stop each, arrows inside. ----------------------------------------------------------------
+// ---- Toolbars, sources and the list of conversations: one Tab stop each, arrows inside. ---------------------------
 const roving = new WeakSet();
+const itemsOf = bar =>
+  $$('button, a', bar).filter(
+    item => !(item.hidden || item.matches('#row-menu *, .history [data-row-menu]')),
+  );
+function stopAt(bar, item) {
+  for (const each of $$('button, a', bar)) if (!each.matches('#row-menu *')) each.tabIndex = -1;
+  if (item) item.tabIndex = 0;
+}
 function rove(bar) {
-  const items = () => $$('button, a', bar).filter(item => !item.hidden);
-  items().forEach((item, index) => {
-    item.tabIndex = index ? -1 : 0;
-  });
+  stopAt(bar, $('[aria-current]', bar) ?? itemsOf(bar)[0]);
   if (roving.has(bar)) return;
   roving.add(bar);
+  bar.addEventListener('focusin', ({ target }) => {
+    if (target.tabIndex < 0 && target.matches('button, a')) stopAt(bar, target);
+  });
   bar.addEventListener('keydown', event => {
-    const all = items();
-    const at = all.indexOf(document.activeElement);
+    const { activeElement: now } = document;
+    if (now.matches('#row-menu *')) return;
+    const all = itemsOf(bar);
+    const at = all.indexOf(now.matches('[data-row-menu]') ? $('.row', now.closest('li')) : now);
     const step = getComputedStyle(bar).direction === 'rtl' ? -1 : 1;
-    const down = bar.getAttribute('role') === 'toolbar' ? { ArrowDown: at + 1, ArrowUp: at - 1 } : {};
-    const to = { ArrowRight: at + step, ArrowLeft: at - step, Home: 0, End: all.length - 1, ...down }[
-      event.key
-    ];
-    if (at < 0 || to === undefined) return;
+    const down = bar.matches('[role=tablist]') ? {} : { ArrowDown: at + 1, ArrowUp: at - 1 };
+    const along = bar.matches('.history') ? {} : { ArrowRight: at + step, ArrowLeft: at - step };
+    const to = { ...along, Home: 0, End: all.length - 1, ...down }[event.key];
+    const beside = bar.matches('.history') && ['ArrowRight', 'ArrowLeft'].includes(event.key);
+    const next = beside
+      ? $(now === all[at] ? '[data-row-menu]' : '.row', now.closest('li') ?? now)
+      : all[(to + all.length) % all.length];
+    if (at < 0 || !next) return;
     event.preventDefault();
-    all[at].tabIndex = -1;
-    const next = all[(to + all.length) % all.length];
-    next.tabIndex = 0;
+    stopAt(bar, next);
     next.focus();
   });
 }
+if (list) rove(list);
 function enliven(root) {
   if (navigator.clipboard)
     for (const button of $$('[data-copy], [data-copy-passage], [data-copy-text], [data-copies]', root))
@@ -295,7 +307,7 @@ function enliven(root) {
     button.hidden = !voiceFor(button);
     button.setAttribute('aria-pressed', String(button.closest('.answer') === aloud));
   }
-  $$('[role=toolbar]', root).forEach(rove);
+  $$('[role=toolbar], .sources', root).forEach(rove);
   $$('[data-explains]', root).forEach(markTerm);
 }
 
@@ -884,6 +896,12 @@ function composer() {
     else askAnew(text);
   });
   box.addEventListener('keydown', event => {
+    const edit = event.key === 'ArrowUp' && !box.value && likes.keys !== 'off' && $$('[data-edit]').at(-1);
+    if (edit) {
+      event.preventDefault();
+      edit.click();
+      return;
+    }
     if (!sends(event)) return;
     event.preventDefault();
     form.requestSubmit();

@@ -15,8 +15,10 @@ K, P, B, H, M, DIALOG, SCROLL = 0.28, 1.1, 0.1, 0.4, 1.35, 3.0, 1.1
 MAX_TABS = 150
 SECONDS = 15.0
 AT_END = "element => !('selectionEnd' in element) || element.selectionEnd === element.value.length"
-TOOLBAR_HAS_FOCUS = """element => element.tabIndex < 0
-    && Boolean(element.closest('[role=toolbar]')?.contains(document.activeElement))"""
+# The element is one of a group with one Tab stop, in which the focus is.
+ARROW_LEADS_THERE = """element => element.tabIndex < 0
+    && Boolean(element.closest('[role=toolbar], .sources, .history')?.contains(document.activeElement))"""
+FOCUSED = "() => document.activeElement"
 IN_SIGHT = """element => {
     const { top, bottom } = element.getBoundingClientRect();
     return (top + bottom) / 2 > 0 && (top + bottom) / 2 < innerHeight;
@@ -102,13 +104,33 @@ class Hand:
         self._timed(lambda: self.page.keyboard.press(key))
 
     def _reach(self, target):
-        """Tab until the target has the focus, in a toolbar the arrows from there on: each is a step."""
-        for _ in range(MAX_TABS):
-            if has_focus(target):
-                return
+        """Move the focus to the target the shorter way, forwards or backwards; each key is a step.
+
+        In a group with one Tab stop the arrows lead on.
+        """
+        start = self.page.evaluate_handle(FOCUSED)
+        ways = []
+        for key in ("Shift+Tab", "Tab"):
+            start.evaluate("element => element.focus()")
+            ways.append(self._keys_to(target, key, min([MAX_TABS, *(len(way) for way in ways if way)])))
+        found = [way for way in ways if way is not None]
+        if not found:
+            raise AssertionError("The keyboard does not reach it.")
+        best = min(found, key=len)
+        target.focus()
+        for _ in best:
             self._step("reach", K)
-            self.page.keyboard.press("ArrowRight" if target.evaluate(TOOLBAR_HAS_FOCUS) else "Tab")
-        raise AssertionError("The keyboard does not reach it.")
+
+    def _keys_to(self, target, key, most):
+        """The keys that lead to the target; None if it takes more than `most`."""
+        pressed = []
+        while not has_focus(target):
+            if len(pressed) == most:
+                return None
+            arrow = target.evaluate(ARROW_LEADS_THERE)
+            pressed.append("ArrowDown" if arrow else key)
+            self.page.keyboard.press(pressed[-1])
+        return pressed
 
     def _choose_by_arrows(self, radio):
         """Tab reaches only the one of a group that is chosen."""

@@ -140,9 +140,8 @@ class Portal:
         hand.type(self.get("combobox", "People"), "empl")
         hand.see(self.page.get_by_role("option", name="employee"))
         hand.press("Enter")
-        hand.click(self.get("button", "Create link"))
-        hand.click(self.get("button", "Copy link").first)
-        hand.see(self.page.get_by_text(self.say("Copied.").rstrip("."), exact=False).first)
+        hand.click(self.get("button", "Create and copy link"))
+        hand.see(self.page.get_by_text(self.say("The link is ready and copied. It is not shown again.")))
         assert "/s/" in self.page.evaluate("navigator.clipboard.readText()")
 
     def make_old(self):

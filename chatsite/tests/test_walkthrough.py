@@ -189,9 +189,9 @@ def test_a_conversation_is_shared_read_with_fewer_rights_and_revoked(chromium, s
         expect(page.locator(".suggestions [role=option]")).to_have_text(["employee"])
         page.keyboard.press("Enter")
         page.set_viewport_size({"width": 390, "height": 844})
-        expect(page.get_by_role("button", name="Create link")).to_be_in_viewport()
+        expect(page.get_by_role("button", name="Create and copy link")).to_be_in_viewport()
         page.set_viewport_size({"width": 1280, "height": 800})
-        page.get_by_role("button", name="Create link").click()
+        page.get_by_role("button", name="Create and copy link").click()
         address = page.locator(".secret").inner_text()
         assert violations(page) == []
         with signed_in(chromium, slow_site, **PHONE, color_scheme="dark") as reader:

@@ -1,0 +1,100 @@
+"""Everyday tasks by keyboard: few Tab stops, arrows inside groups, and what the palette does on a page."""
+
+from playwright.sync_api import expect
+
+from chatsite.tests.chromium import violations
+from chatsite.tests.portal_pages import WIDE, ask_and_wait, signed_in
+
+
+def press(page, *keys):
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def test_a_source_is_two_keys_from_the_question_box(chromium, site):
+    with signed_in(chromium, site, **WIDE) as page:
+        ask_and_wait(page)
+        page.reload()
+        page.locator("#question").focus()
+        press(page, "Shift+Tab", "Shift+Tab")
+        expect(page.locator(".source-row").first).to_be_focused()
+        if page.locator(".source-row").count() > 1:
+            press(page, "ArrowDown")
+            expect(page.locator(".source-row").nth(1)).to_be_focused()
+            press(page, "Home")
+        press(page, "Enter")
+        expect(page.locator("#source-title")).to_be_focused()
+        press(page, "Escape")
+        expect(page.locator(".source-row").first).to_be_focused()
+
+
+def test_the_list_of_conversations_is_one_tab_stop(chromium, site):
+    with signed_in(chromium, site, **WIDE) as page:
+        ask_and_wait(page)
+        ask_and_wait(page, "Who may work abroad?")
+        stops = page.locator(".history a[tabindex='0']")
+        expect(stops).to_have_count(1)
+        rows = page.locator(".history .row[data-conversation]")
+        rows.first.focus()
+        press(page, "ArrowDown")
+        expect(rows.nth(1)).to_be_focused()
+        expect(stops).to_have_count(1)
+        press(page, "ArrowRight")
+        expect(page.locator("[data-row-menu]").nth(1)).to_be_focused()
+        press(page, "Enter")
+        menu = page.locator("#row-menu")
+        expect(menu.locator(".row").first).to_be_focused()
+        press(page, "Escape", "ArrowLeft")
+        expect(rows.nth(1)).to_be_focused()
+        press(page, "Tab")
+        expect(page.locator(".side-foot .row").first).to_be_focused()
+
+
+def test_the_palette_does_what_the_page_offers(chromium, site):
+    with signed_in(chromium, site, **WIDE) as page:
+        ask_and_wait(page)
+        press(page, "Control+k")
+        expect(page.get_by_role("option", name="Source 1: ")).to_be_visible()
+        assert violations(page) == []
+        page.keyboard.type("1")
+        expect(page.locator("#palette [aria-selected=true]")).to_contain_text("Source 1: ")
+        press(page, "Enter")
+        expect(page.locator("#source-title")).to_be_focused()
+        press(page, "Control+k")
+        page.keyboard.type("edit")
+        expect(page.locator("#palette [aria-selected=true]")).to_contain_text("Edit and ask again")
+        press(page, "Enter")
+        expect(page.locator("form.edit textarea")).to_be_focused()
+
+
+def test_the_arrow_up_in_the_empty_box_edits_the_last_question_unless_keys_are_off(chromium, site):
+    with signed_in(chromium, site, **WIDE) as page:
+        ask_and_wait(page)
+        page.locator("#question").press("ArrowUp")
+        expect(page.locator("form.edit textarea")).to_be_focused()
+        press(page, "Escape")
+        expect(page.locator("form.edit")).to_have_count(0)
+        page.locator("#question").fill("draft")
+        page.locator("#question").press("ArrowUp")
+        page.evaluate("document.documentElement.dataset.keys = 'off'")
+        page.locator("#question").fill("")
+        page.locator("#question").press("ArrowUp")
+        expect(page.locator("form.edit")).to_have_count(0)
+
+
+def test_creating_a_link_copies_it_in_the_same_step(chromium, site):
+    with signed_in(chromium, site, with_problems=True, **WIDE) as page:
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        ask_and_wait(page)
+        page.get_by_role("link", name="Share this answer").click()
+        create = page.get_by_role("button", name="Create and copy link")
+        create.click()
+        expect(page.get_by_text("Choose a group, or name a person.")).to_be_visible()  # of the server
+        page.get_by_role("combobox", name="People").fill("hr")
+        create.click()
+        expect(page.get_by_text("The link is ready and copied.")).to_be_visible()
+        expect(page.get_by_role("button", name="Copy link").first).to_be_focused()
+        copied = page.evaluate("navigator.clipboard.readText()")
+        assert copied == page.locator(".secret").inner_text()
+        expect(page.locator("#links")).to_contain_text("With hr")
+        assert violations(page) == []

@@ -1,0 +1,49 @@
+// The page that shares a conversation: creates the link in place and copies it in the same step.
+// Posts the form and takes the note with the link, and the list of links, from the page that comes back.
+// Without this module, or without a clipboard, the form leads to that page, where the link can be copied.
+
+const form = document.querySelector('form[data-creates]');
+const button = form?.querySelector('button.primary');
+
+async function create(body) {
+  const reply = await fetch(form.action, { method: 'POST', body, redirect: 'error' });
+  const page = new DOMParser().parseFromString(await reply.text(), 'text/html');
+  const note = page.querySelector('.shares > .note.ok');
+  if (!reply.ok || !note) throw new Error(reply.status);
+  return { note, links: page.querySelector('#links') };
+}
+
+if (button && navigator.clipboard?.write && window.ClipboardItem) {
+  button.textContent = form.dataset.creates;
+  form.addEventListener('submit', async event => {
+    event.preventDefault();
+    if (button.hasAttribute('aria-busy')) return;
+    button.setAttribute('aria-busy', 'true');
+    const created = create(new FormData(form));
+    const link = created.then(({ note }) => note.querySelector('[data-copy-text]').dataset.copyText);
+    const text = link.then(address => new Blob([address], { type: 'text/plain' }));
+    // Begun at once: a clipboard may be written to only in answer to a key or a click.
+    const copied = navigator.clipboard.write([new ClipboardItem({ 'text/plain': text })]).then(
+      () => true,
+      () => false,
+    );
+    try {
+      const { note, links } = await created;
+      const copy = note.querySelector('[data-copy-text]');
+      copy.hidden = false;
+      if (await copied) note.querySelector('p').textContent = note.dataset.copied;
+      for (const old of document.querySelectorAll('.shares > .note, form .note.danger')) old.remove();
+      form.before(document.adoptNode(note));
+      if (links) {
+        document.querySelector('#links')?.remove();
+        form.after(document.adoptNode(links));
+      }
+      note.scrollIntoView({ block: 'center' });
+      copy.focus({ preventScroll: true });
+    } catch {
+      form.submit(); // the page says what is missing
+    } finally {
+      button.removeAttribute('aria-busy');
+    }
+  });
+}

@@ -278,6 +278,8 @@ class VerifiedAnswer(models.Model):
             "as far as they can read all of its sources."
         ),
     )
+    # Remains true when the last group is deleted: the answer is then silent, not everyone's.
+    restricted = models.BooleanField(default=False, db_default=False, editable=False)
     valid_until = models.DateField(help_text=gettext_lazy("Silent after this day."))
     remind_on = models.DateField(
         null=True,

@@ -193,6 +193,7 @@ class VerifiedAnswerAdmin(ReturnsToUnanswered, AutocompleteAdmin, admin.ModelAdm
         super().save_related(request, form, formsets, change)
         answer = form.instance
         answer.citation_count = answer.citations.count()
+        answer.restricted = answer.groups.exists()
         answer.save()
         for words in unsupported_statements(_reader(request), answer):
             messages.warning(
@@ -387,6 +388,8 @@ def reasons_for_silence(answer: VerifiedAnswer, today: date) -> Iterator[str]:
         yield "it has no owner"
     if answer.valid_until < today:
         yield gettext("it was valid until %(day)s") % {"day": date_format(answer.valid_until)}
+    if answer.restricted and not answer.groups.exists():
+        yield gettext("its groups were deleted")
     citations = list(answer.citations.all())
     if len(citations) < answer.citation_count or not citations:
         yield "a source was deleted"
@@ -463,6 +466,7 @@ def _reader(request: HttpRequest) -> Principal:
 def _audit(request: HttpRequest, what: str, answer: VerifiedAnswer) -> None:
     actor = request.user if isinstance(request.user, User) else None
     sources = ", ".join(str(citation.document.public_id) for citation in answer.citations.all())
-    groups = ", ".join(answer.groups.values_list("name", flat=True)) or "all who read its sources"
+    nobody_or_all = "nobody: its groups were deleted" if answer.restricted else "all who read its sources"
+    groups = ", ".join(answer.groups.values_list("name", flat=True)) or nobody_or_all
     subject = f"{what} {answer.pk} “{answer}”, until {answer.valid_until}, for {groups}, sources {sources}"
     record(AuditEntry.Action.VERIFIED_CHANGED, actor=actor, subject=subject)

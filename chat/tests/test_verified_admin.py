@@ -3,13 +3,15 @@
 from datetime import timedelta
 from unittest.mock import patch
 
-from django.contrib.auth.models import Permission
+from django.contrib.auth.models import Group, Permission
 from django.test import TestCase
 from django.utils import timezone
 
+from chat.engine.verified import matching
 from chat.models import VerifiedAnswer
 from chat.tests.test_verified_answers import CANARY, QUESTION, make_verified
 from chatsite.accounts.models import AuditEntry
+from chatsite.accounts.principal import Principal
 from history.models import Conversation, Message
 from ingestion.models import Document
 from ingestion.tests.factories import make_document, make_user
@@ -92,6 +94,23 @@ class VerifiedAdminTests(TestCase):
         page = self.client.get(f"{LIST}{answer.pk}/change/")
         for words in ("it is a draft", "it was valid until", "was changed"):
             self.assertContains(page, words)
+
+    def test_an_answer_for_a_group_is_nobodys_when_the_group_is_deleted(self):
+        board = Group.objects.create(name="Board")
+        member, other = make_user("member", groups=["Board"]), make_user("other")
+        self.client.post(f"{LIST}add/", self.form(groups=[board.pk]))
+        answer = VerifiedAnswer.objects.get()
+
+        def gets_it(person):
+            return matching(Principal(person.pk, "command"), QUESTION) == answer.pk
+
+        self.assertEqual([gets_it(member), gets_it(other)], [True, False])
+        board.delete()
+        self.assertEqual([gets_it(member), gets_it(other)], [False, False])
+        self.assertContains(self.client.get(f"{LIST}{answer.pk}/change/"), "its groups were deleted")
+        self.client.post(f"{LIST}{answer.pk}/delete/", {"post": "yes"})
+        entry = AuditEntry.objects.filter(subject__startswith="Deleted").latest("pk")
+        self.assertIn("for nobody", entry.subject)
 
     def test_a_statement_that_its_source_does_not_hold_is_pointed_out_when_it_is_saved(self):
         page = self.client.post(f"{LIST}add/", self.form(), follow=True)

@@ -46,6 +46,8 @@ EXECUTE FUNCTION ingestion_carry_parts()
 class Migration(migrations.Migration):
     """Files in archives and messages become documents of their own when these are read the next time."""
 
+    contract = "The constraint holds for parts alone, which the version before never writes."
+
     dependencies = [
         ("ingestion", "0020_former_versions"),
     ]

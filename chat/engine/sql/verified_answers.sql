@@ -16,7 +16,12 @@ WHERE
     AND answer.owner_id IS NOT NULL
     AND answer.valid_until >= :'today'::date
     AND (
-        NOT EXISTS (SELECT FROM chat_verifiedanswer_groups AS chosen WHERE chosen.verifiedanswer_id = answer.id)
+        (
+            NOT answer.restricted
+            AND NOT EXISTS (
+                SELECT FROM chat_verifiedanswer_groups AS chosen WHERE chosen.verifiedanswer_id = answer.id
+            )
+        )
         OR EXISTS (
             SELECT
             FROM chat_verifiedanswer_groups AS chosen

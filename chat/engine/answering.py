@@ -131,7 +131,7 @@ async def _write_message(state: _Answer, model: ChatModel, found: Search, messag
         state.prompt,
         sources=found.sources,
         pages=found.pages,
-        sure=found.sure,
+        fit=found.fit,
         synonyms=found.synonyms,
     )
     text: list[str] = []

@@ -58,7 +58,7 @@ class Search:
     passages: tuple[FoundPassage, ...]  # those of the sources
     thoughts: tuple[Thought, ...]  # about the search
     pages: tuple[PageImage, ...]
-    sure: bool = True  # whether the best passage is clearly relevant to the question
+    fit: float = 1.0  # how relevant the best passage is to the question, as in a SearchResult
     synonyms: Mapping[str, Sequence[str]] = field(default_factory=dict)  # that were searched for too
     verified: Verified | None = None  # of an answer that a person wrote
     found_at: float = field(default_factory=time.monotonic, compare=False)
@@ -113,7 +113,7 @@ async def search(
         passages,
         tuple(thoughts),
         pages,
-        found.sure,
+        found.fit,
         found.synonyms,
         found_at=found.found_at,
     )
@@ -148,7 +148,7 @@ def found_for(principal: Principal, query: SearchQuery, **options: Any) -> Searc
     if not query.parts:
         return searched(query)
     results = [searched(part) for part in query.parts]
-    sure = all(result.sure for result in results)
+    fit = min(result.fit for result in results)
     if not any(result.passages for result in results):
         return searched(replace(query, parts=()))
     if not all(result.passages for result in results):
@@ -161,7 +161,7 @@ def found_for(principal: Principal, query: SearchQuery, **options: Any) -> Searc
         passages=tuple(passages.values())[:most],
         query=query.text,
         candidates=max(result.candidates for result in results),
-        sure=sure,
+        fit=fit,
         expanded=", ".join(filter(None, (result.expanded for result in results))),
         synonyms=dict(ChainMap(*(dict(result.synonyms) for result in results))),
         found_at=min(result.found_at for result in results),

@@ -39,7 +39,7 @@ def is_answerable(
     if not found.sure or not isinstance(model, QuotingModel):
         return found.sure
     sources = [as_source(rank, passage) for rank, passage in enumerate(found.passages, start=1)]
-    return is_answered_by(question, earlier, sources, found.synonyms)
+    return is_answered_by(question, earlier, sources, found.fit, found.synonyms)
 
 
 def draft_answer(principal: Principal, question: str, draft: str) -> str:
@@ -47,7 +47,7 @@ def draft_answer(principal: Principal, question: str, draft: str) -> str:
     found = retrieval.search(principal, question)
     sources = [as_source(rank, passage) for rank, passage in enumerate(found.passages, start=1)]
     prompt = Prompt(
-        question, (), sources, Options().temperature, sure=found.sure, synonyms=found.synonyms, template=draft
+        question, (), sources, Options().temperature, fit=found.fit, synonyms=found.synonyms, template=draft
     )
     return async_to_sync(_text)(configured_model(), prompt)
 

@@ -177,7 +177,7 @@ def _quote(prompt: Prompt) -> Quoted:
     found = best_sentences(question, passages, count, earlier, prompt.synonyms)
     asked = f"{earlier} {question}"
     texts, held = _quotations(asked, prompt, found, passages)
-    is_sure = bool(texts) and prompt.sure and found[0].score >= SURE
+    is_sure = bool(texts) and prompt.fit >= 1 and found[0].score >= SURE
     is_sure = is_sure and answers(asked, held, synonyms=prompt.synonyms)
     is_sure = is_sure and question == prompt.question  # not for a translated question
     return Quoted(tuple(texts), is_sure)
@@ -187,10 +187,11 @@ def is_answered_by(
     question: str,
     earlier: Sequence[EarlierMessage],
     sources: Sequence[SourceView],
+    fit: float,
     synonyms: Mapping[str, Sequence[str]],
 ) -> bool:
     """Whether sentences of these sources clearly answer the question."""
-    return quote(Prompt(question, earlier, sources, 0.0, synonyms=synonyms)).is_sure
+    return quote(Prompt(question, earlier, sources, 0.0, fit=fit, synonyms=synonyms)).is_sure
 
 
 def _quotations(

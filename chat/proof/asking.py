@@ -84,7 +84,7 @@ def reply_to(principal: Principal, question: str) -> Reply:
     query = search_query(question, [])
     found = found_for(principal, query, top=FIRST)
     sources = [as_source(rank, passage) for rank, passage in enumerate(found.passages, start=1)]
-    quoted = quote(Prompt(question, [], sources, 0.0, sure=found.sure, synonyms=found.synonyms))
+    quoted = quote(Prompt(question, [], sources, 0.0, fit=found.fit, synonyms=found.synonyms))
     if not quoted.texts:
         return Reply(Outcome.NOTHING, "", found.passages)
     outcome = Outcome.ANSWERED if quoted.is_sure else Outcome.UNSURE

@@ -88,7 +88,7 @@ class AnswerTests(TestCase):
     def answer(self, question):
         found = found_for(self.principal, search_query(question, ()))
         sources = [as_source(rank, passage) for rank, passage in enumerate(found.passages, start=1)]
-        return found, quote(Prompt(question, (), sources, 0.0, sure=found.sure, synonyms=found.synonyms))
+        return found, quote(Prompt(question, (), sources, 0.0, fit=found.fit, synonyms=found.synonyms))
 
     def test_each_part_gets_its_passage_and_its_quotation(self):
         found, quoted = self.answer(QUESTION)

@@ -4,7 +4,7 @@ Both query the database each time, with the reader's rights: a change takes effe
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from chatsite.accounts.principal import Principal
@@ -15,7 +15,8 @@ from ingestion.search.tokens import plain_words, search_text
 from .models import MAX_WORDS_OF_A_NAME, HouseWord, names_of
 
 MAX_ASKED = 200  # words of a question that are looked up
-MAX_ADDED = 12  # words added to a question, separately for the glossary and the built-in list
+MAX_ADDED = 12  # words added to a question from the glossary
+MAX_EVERYDAY = 8  # everyday words of a question for which those of documents are searched
 MAX_EXPLAINED = 20  # words of one answer
 MAX_TERMS = 2_000  # with a meaning, that are searched for in a page
 MAX_READ = 20_000  # characters of an answer
@@ -23,11 +24,11 @@ MAX_READ = 20_000  # characters of an answer
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """Words to search for in addition to those of a question: other names of terms, and words for everyday
-    ones."""
+    """Words to search for in addition to those of a question: other names of terms, and by everyday word the
+    words and phrases of documents, any of which may stand for it."""
 
     terms: Sequence[str] = ()
-    everyday: Sequence[str] = ()
+    everyday: Mapping[str, Sequence[str]] = field(default_factory=dict)
     reasons: Mapping[str, Sequence[str]] | None = None  # by word of the question, what it added
 
     def __str__(self) -> str:
@@ -56,9 +57,12 @@ def expansion(principal: Principal, question: str) -> Expansion:
         names = (names_of(row["term"]) if is_term else []) + names_of(row["synonyms"])
         words = dict.fromkeys(word for name in names for word in search_text(name, stored=False).split())
         for key in phrases.intersection(row["keys"]):
-            (terms if is_term else own).setdefault(key, {}).update(words)
+            if is_term:
+                terms.setdefault(key, {}).update(words)
+            else:
+                own.setdefault(key, {}).update(dict.fromkeys(plain_words(name) for name in names))
     of_terms: dict[str, None] = {}
-    everyday: dict[str, None] = {}
+    everyday: dict[str, tuple[str, ...]] = {}
     reasons: dict[str, list[str]] = {}
     start = 0
     while start < len(asked):
@@ -66,15 +70,18 @@ def expansion(principal: Principal, question: str) -> Expansion:
             in_place = tuple(own[phrase]) if phrase in own else shipped().get(phrase, ())
             if phrase not in terms and phrase not in own and not in_place:
                 continue
-            for added, others in ((of_terms, tuple(terms.get(phrase, ()))), (everyday, in_place)):
-                new = [word for word in others if word not in asked and word not in added]
-                new = new[: MAX_ADDED - len(added)]
-                added.update(dict.fromkeys(new))
-                reasons.setdefault(phrase, []).extend(new)
+            new = [word for word in terms.get(phrase, ()) if word not in asked and word not in of_terms]
+            new = new[: MAX_ADDED - len(of_terms)]
+            of_terms.update(dict.fromkeys(new))
+            others = tuple(each for each in in_place if not {*each.split()}.issubset(asked))
+            if others and others not in everyday.values() and len(everyday) < MAX_EVERYDAY:
+                everyday[phrase] = others
+                new += others
+            reasons.setdefault(phrase, []).extend(new)
             start += phrase.count(" ")
             break
         start += 1
-    return Expansion(tuple(of_terms), tuple(everyday), reasons)
+    return Expansion(tuple(of_terms), everyday, reasons)
 
 
 class Glossary:

@@ -56,6 +56,11 @@ class Bound:
     def for_sure(self, readable: float) -> float:
         return self.sure_at_1000 + self.sure_per_e * _logarithm(readable)
 
+    def fit(self, value: float, readable: float) -> float:
+        """`value` between the bounds: 0 is just relevant enough for an answer, 1 for a sure one."""
+        least = self.for_answer(readable)
+        return (value - least) / (self.for_sure(readable) - least)
+
 
 MIN_READABLE = 300  # passages; the bounds do not decrease for fewer
 
@@ -114,13 +119,13 @@ SHORT_QUESTION = 4
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Candidates relevant to a question, best first; `sure` if the best one clearly is.
+    """Candidates relevant to a question, best first, and how relevant the best one is (`Bound.fit`).
 
     `open` is the value of the best one if relevance is still to be settled.
     """
 
     passages: list[Ranked]
-    sure: bool = False
+    fit: float = 0.0
     open: float | None = None
 
 
@@ -160,8 +165,8 @@ def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust, readab
             vector = max(0.0, row.vector_score or 0.0)
         score = (1 - weight) * text + weight * vector
         ranked.append(Ranked(row, min(1.0, score), _found_by(row, mode, covered)))
-    sure = any(value >= bound.for_sure(readable) for value, bound in zip(met, bounds, strict=True))
-    return Ranking(sorted(ranked, key=lambda item: (-item.score, item.candidate.passage_id)), sure, opened)
+    best = max(bound.fit(value, readable) for value, bound in zip(met, bounds, strict=True))
+    return Ranking(sorted(ranked, key=lambda item: (-item.score, item.candidate.passage_id)), best, opened)
 
 
 def settle(ranking: Ranking, trust: VectorTrust, closest: float, length: float, readable: float) -> Ranking:
@@ -171,7 +176,7 @@ def settle(ranking: Ranking, trust: VectorTrust, closest: float, length: float, 
     met = ranking.open + closest + LENGTH_WEIGHT * math.log(1 + length)
     if met < trust.close.for_answer(readable):
         return Ranking([])
-    return Ranking(ranking.passages, met >= trust.close.for_sure(readable))
+    return Ranking(ranking.passages, trust.close.fit(met, readable))
 
 
 def rerank(ranked: Sequence[Ranked], near: RerankScores, length: float = 0) -> list[Ranked]:

@@ -15,18 +15,19 @@ LIST = Path(__file__).with_suffix(".txt")
 
 @functools.cache
 def shipped() -> Mapping[str, tuple[str, ...]]:
-    """The words in documents by everyday word; an entry with several lines has the words of all."""
+    """The words and phrases in documents by everyday word; an entry with several lines has those of all."""
     known: dict[str, tuple[str, ...]] = {}
     for everyday, words in lines():
+        found = [plain_words(each) for each in words.split(",")]
         for entry in everyday.split(","):
             key = plain_words(entry)
-            known[key] = (*known.get(key, ()), *plain_words(words).split())
+            known[key] = tuple(dict.fromkeys((*known.get(key, ()), *found)))
     return known
 
 
 @functools.cache
 def lines() -> tuple[tuple[str, str], ...]:
-    """The entries of the list: comma-separated everyday words, and words in documents."""
+    """The entries of the list: comma-separated everyday words, and those in documents."""
     found = []
     for line in LIST.read_text(encoding="utf-8").splitlines():
         everyday, colon, words = line.partition(":")

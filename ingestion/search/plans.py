@@ -17,9 +17,11 @@ from ingestion.embedding.spaces import INDEXED_DIMENSIONS
 
 from .fusion import Candidate
 from .query_expansion import (
+    EVERYDAY_WEIGHT,
     EXPANSION_WEIGHT,
     MAX_EXPANDED,
     alternative_spellings,
+    any_of,
 )
 from .term_selection import (
     Sample,
@@ -105,27 +107,29 @@ class Survey:
 
 def find_candidates(search: Mapping[str, Any], dimensions: int) -> tuple[list[Candidate], int]:
     """The candidates for `search`: `user_id`, `words` and their `times` in the question, `added` words with
-    weights, filters, and the vector of `dimensions` with its space.
+    weights, `everyday` phrases of which any counts, filters, and the vector of `dimensions` with its space.
 
     Also the estimated number of searched passages. If no readable passage has a word, a second run searches
     for substitutes.
     """
     started = time.monotonic()
-    words = [*search["words"], *search["added"]]
-    alike = [""] * len(words)
-    worths = [1.0] * len(search["words"]) + list(search["added"].values())
-    times = [*search["times"], *(1.0 for _ in search["added"])]
-    asked = {**search, "words": words, "times": times, "asked": len(search["words"])}
+    count = len(search["words"])
+    everyday = [any_of(phrases) for phrases in search["everyday"]]
+    words = [*search["words"], *search["added"], *map(" ".join, search["everyday"])]
+    alike = [""] * (len(words) - len(everyday)) + everyday
+    worths = [1.0] * count + list(search["added"].values()) + [EVERYDAY_WEIGHT] * len(everyday)
+    times = [*search["times"], *[1.0] * (len(words) - count)]
+    asked = {**search, "words": words, "times": times, "asked": count}
     first = {"otherwise": alike, "worths": worths, "with_nearest": search["with_vectors"], "kept": []}
     surveyed = survey({**asked, **first})
     found = _run({**asked, **first}, dimensions, surveyed)
-    unknown = found[0]["unknown"] if found else range(1, asked["asked"] + 1)
-    for number in [number for number in unknown if number <= asked["asked"]][:MAX_EXPANDED]:
+    unknown = found[0]["unknown"] if found else range(1, count + 1)
+    for number in [number for number in unknown if number <= count][:MAX_EXPANDED]:
         word = words[number - 1]
         others = [*alternative_spellings(word), *(f"'{each}'" for each in translations_of(word))]
         alike[number - 1] = " | ".join(others)
-    if any(alike):
-        worths = [EXPANSION_WEIGHT if query else worth for query, worth in zip(alike, worths, strict=True)]
+        worths[number - 1] = EXPANSION_WEIGHT if others else 1.0
+    if any(alike[:count]):
         kept = [row["passage_id"] for row in found]  # the nearest ones are kept, and not searched again
         second = {"otherwise": alike, "worths": worths, "with_nearest": False, "kept": kept}
         if surveyed.is_sampled:  # the new words change the combinations in the sample

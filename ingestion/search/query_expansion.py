@@ -12,6 +12,7 @@ from .tokens import (
     abbreviations,
     has_unspaced_script,
     plain_words,
+    search_text,
 )
 
 PREFIX_SHARE = 0.6  # of a word: the prefix that other words share
@@ -24,6 +25,7 @@ MAX_EXPANDED = 8  # words of a question with substitutes
 
 # A substitute counts less than the word, in the score and in the share of the question.
 EXPANSION_WEIGHT = 0.7
+EVERYDAY_WEIGHT = 0.8  # of the words of documents for an everyday word, all together
 
 
 def alternative_spellings(word: str) -> list[str]:
@@ -34,6 +36,12 @@ def alternative_spellings(word: str) -> list[str]:
     found = [f"'{word[:length]}':*"] if length < len(word) else []
     cuts = range(MIN_PART, len(word) - MIN_PART + 1) if len(word) <= MAX_SPLIT_WORD else ()
     return found + [f"('{word[:cut]}' & '{word[cut:]}')" for cut in cuts]
+
+
+def any_of(phrases: Sequence[str]) -> str:
+    """A tsquery for any of these phrases."""
+    cut = (search_text(phrase, stored=False).split() for phrase in phrases)
+    return " | ".join(" <-> ".join(f"'{word}'" for word in words) for words in cut if words)
 
 
 def joined_words(query: str, known: Sequence[str]) -> list[str]:

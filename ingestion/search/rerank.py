@@ -5,7 +5,7 @@ vector. Adjacent words of the question should be close together in the text, too
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -25,6 +25,7 @@ MAX_QUERY_UNITS = 32  # of a question
 MAX_CACHED_TEXTS = 500  # some six kilobytes each: a site's questions find the same passages again
 # Virtual texts without the word: most compared texts are about the question's subject.
 OTHERS = 500
+SYNONYM = 0.8  # similarity of a word of documents to the everyday word that it stands for
 LENGTH = 0.1  # a text twice as long is more likely by this amount to have a similar word
 
 Numbers = NDArray[np.float32]
@@ -43,15 +44,20 @@ class RerankScores:
     closest: float = 0.0
 
 
-def rerank_scores(asked: Sequence[str], texts: Sequence[str]) -> RerankScores:
-    """Score the texts for the words `asked` (units, in the order of the question)."""
+def rerank_scores(
+    asked: Sequence[str], texts: Sequence[str], everyday: Mapping[str, Sequence[str]] | None = None
+) -> RerankScores:
+    """Score the texts for the words `asked` (units, in the order of the question).
+
+    `everyday` has the words of documents for some of them.
+    """
     asked = asked[:MAX_QUERY_UNITS]
     cut = [_units_of_passage(text) for text in texts]
     if not asked or not texts:
         return RerankScores(np.zeros(len(texts), np.float32), np.zeros(len(texts), np.float32))
     # Empty positions between two texts separate them by WINDOW, so that all are compared at once.
     starts = np.cumsum([0, *(len(text) + WINDOW for text in cut)])[:-1]
-    alike = _alike(asked, cut)
+    alike = _alike(asked, cut, everyday or {})
     best = np.maximum.reduceat(alike, starts, axis=1)
     weights = _weights(best)
     lengths = np.array([max(1, len(text)) for text in cut])
@@ -65,7 +71,9 @@ def _units_of_passage(text: str) -> Sequence[str]:
     return units(text)[:MAX_TEXT_UNITS]
 
 
-def _alike(asked: Sequence[str], texts: Sequence[Sequence[str]]) -> Numbers:
+def _alike(
+    asked: Sequence[str], texts: Sequence[Sequence[str]], everyday: Mapping[str, Sequence[str]]
+) -> Numbers:
     """Similarity (0 to 1) of each query word to each word of all texts, padded by WINDOW columns."""
     known = list(dict.fromkeys(chain.from_iterable(texts)))
     places = dict(zip(known, range(len(known)), strict=True))
@@ -78,6 +86,9 @@ def _alike(asked: Sequence[str], texts: Sequence[Sequence[str]]) -> Numbers:
     for row, unit in enumerate(asked):
         if has_unspaced_script(unit):  # a single character means too little for similarity
             table[row] = 0
+        for other in everyday.get(unit, ()):
+            if other in places:
+                table[row, places[other]] = max(table[row, places[other]], SYNONYM)
         if unit in places:
             table[row, places[unit]] = 1
     return table[:, numbers]

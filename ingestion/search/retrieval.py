@@ -64,7 +64,6 @@ MAX_EMBEDDED_CHARACTERS = 4_000  # characters of a question
 MAX_CHOICES = 20  # documents with the same name offered to choose from
 MAX_PASSAGES = 50  # of one answer to a search
 UNITS_OF_A_WORD = 2  # characters per word in scripts without spaces
-EVERYDAY_WEIGHT = 0.4  # of office words added for everyday ones
 CONTEXT_WEIGHT = 0.3  # of the words, and the vector, of earlier questions
 DEFINING = 2  # passages with a definition that are moved to the top
 COMPARED = 30  # passages whose texts are compared with the question word by word
@@ -104,18 +103,24 @@ class SearchResult:
     """The results of a search, best first.
 
     `candidates` is the number of readable passages compared; `mode` is the one used: "text" also if the
-    question could not be embedded. `sure` is true if the best is clearly relevant, as far as that can be
-    judged without reading it. `found_at` is the time.monotonic() of the last access check.
+    question could not be embedded. `fit` says how relevant the best is, as far as that can be judged without
+    reading it: from 0, just enough, on; 1 is clearly relevant. `found_at` is the time.monotonic() of the last
+    access check.
     """
 
     passages: tuple[FoundPassage, ...]
     query: str
     candidates: int
     mode: Mode = "hybrid"
-    sure: bool = False
+    fit: float = 0.0
     expanded: str = ""
     synonyms: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by phrase of the question
     found_at: float = field(default_factory=time.monotonic, compare=False)
+
+    @property
+    def sure(self) -> bool:
+        """Whether the best is clearly relevant."""
+        return self.fit >= 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +179,7 @@ def search(
         "words": [] if mode == "vectors" else words,
         "times": [] if mode == "vectors" else [float(count) for count in times.values()],
         "added": {} if mode == "vectors" else _added_words(query, words, house, context),
+        "everyday": [*house.everyday.values()],
         **vectors,
     }
     candidates, readable = find_candidates(parameters, space.dimensions)
@@ -181,11 +187,11 @@ def search(
     ranking = rank(candidates, mode, trust, readable)
     loaded: Loaded = {}
     if mode == "hybrid" and ranking.passages:
-        ranking, loaded = _reranked(principal, query, english, ranking, trust, readable)
+        ranking, loaded = _reranked(principal, query, english, house, ranking, trust, readable)
     ranked = [item for item in ranking.passages if item.score >= minimum_score]
     passages = _distinct(principal, ranked, loaded, top)
     return SearchResult(
-        tuple(passages), query, len(candidates), mode, ranking.sure, str(house), house.reasons or {}
+        tuple(passages), query, len(candidates), mode, ranking.fit, str(house), house.reasons or {}
     )
 
 
@@ -280,8 +286,7 @@ def _added_words(query: str, words: Sequence[str], house: Expansion, context: st
     """Additional words to search for, with their weights."""
     names = (word for word in house.terms if word not in words)
     added = dict.fromkeys([*joined_words(query, words), *names], EXPANSION_WEIGHT)
-    others = dict.fromkeys(house.everyday, EVERYDAY_WEIGHT)
-    others |= dict.fromkeys(_counted_words(context), CONTEXT_WEIGHT)
+    others = dict.fromkeys(_counted_words(context), CONTEXT_WEIGHT)
     return added | {
         word: weight for word, weight in others.items() if word not in words and word not in added
     }
@@ -306,6 +311,7 @@ def _reranked(
     principal: Principal,
     query: str,
     english: Sequence[str],
+    house: Expansion,
     ranking: Ranking,
     trust: VectorTrust,
     readable: float,
@@ -325,7 +331,7 @@ def _reranked(
     joined = [f"{text['title']} {text['heading']} {text['content']}" for text in texts]
     words = [row["word"] for row in kept] or asked
     length = len(words) / (UNITS_OF_A_WORD if has_unspaced_script(query) else 1)
-    scores = rerank_scores(words, joined)
+    scores = rerank_scores(words, joined, house.everyday)
     settled = settle(ranking, trust, scores.closest, length, readable)
     reranked = rerank(settled.passages, scores, length)
     return replace(settled, passages=_definitions_first(query, reranked, loaded)), loaded

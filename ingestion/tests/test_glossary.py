@@ -46,7 +46,7 @@ class ExpansionTests(TestCase):
 
     def added(self, question):
         found = expansion(self.reader_rights, question)
-        return list(found.terms), list(found.everyday)
+        return list(found.terms), [phrase for phrases in found.everyday.values() for phrase in phrases]
 
     def test_a_term_finds_what_documents_call_by_another_of_its_names(self):
         text = "Requests for the Halcyon roster are made in spring."
@@ -73,6 +73,20 @@ class ExpansionTests(TestCase):
         make_word("payday, pay day", kind="everyday")
         self.assertEqual(self.added("When is payday?"), ([], []))
         self.assertEqual(self.added("When is pay day?"), ([], []))
+
+    def test_a_phrase_of_documents_is_found_only_whole(self):
+        make_word("brolly", "rain shelter", kind="everyday")
+        make_document("parted.md", ["Shelter is given. No rain is likely."], everyone=True)
+        make_document("whole.md", ["Each rain shelter is numbered."], everyone=True)
+        found = search(self.reader_rights, "brolly", mode="text").passages
+        self.assertEqual([each.sourcefile for each in found], ["whole.md"])
+
+    def test_a_word_of_documents_counts_less_than_the_everyday_one(self):
+        make_word("brolly", "parasol, sunshade", kind="everyday")
+        make_document("asked.md", ["The brolly desk opens at noon."], everyone=True)
+        make_document("added.md", ["The parasol desk opens at noon."], everyone=True)
+        found = search(self.reader_rights, "brolly", mode="text").passages
+        self.assertEqual([each.sourcefile for each in found], ["asked.md", "added.md"])
 
     def test_words_of_documents_do_not_lead_back_to_everyday_ones(self):
         make_word("brolly", "parasol", kind="everyday")

@@ -34,6 +34,13 @@ class ClosenessTests(SimpleTestCase):
         self.assertEqual(units("NASUWT是什么?"), ["nasuwt", "是", "什", "么"])
         self.assertTrue(self.better("年假多少天", "年假二十七天。", "渡轮晚点了。")[0])
 
+    def test_a_word_of_documents_counts_nearly_as_much_as_the_everyday_word(self):
+        texts = ["Ask the boss.", "Ask the supervisor.", "Ask the cook."]
+        plain = rerank_scores(["boss"], texts).words
+        listed = rerank_scores(["boss"], texts, {"boss": ("line manager", "supervisor")}).words
+        self.assertGreater(listed[1], plain[1])
+        self.assertTrue(listed[0] > listed[1] > listed[2])
+
     def test_nothing_asked_and_nothing_there_are_no_errors(self):
         for asked, texts in (([], ["Dogs."]), (["dogs"], []), (["dogs"], ["", "?!"])):
             with self.subTest(asked=asked, texts=texts):

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any, Literal
 
@@ -25,7 +25,8 @@ class Proof:
     rank: int = 0  # of the source to open; 0 if nothing was compared
     marks: tuple[tuple[int, int], ...] = ()
     by_model: bool = False  # whether it is supported by the language model's second look alone
-    doubtful: bool = False  # not found, but no fact disagrees; never stored
+    # Not found, but no fact disagrees; never stored.
+    doubtful: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from chat.events import (
     Finished,
     FollowUps,
     MessageDone,
+    Rechecked,
     RunResult,
     Searching,
     Started,
@@ -21,6 +22,7 @@ from chat.events import (
     list_to_json,
     to_json,
 )
+from chat.statements import Proof, Statement
 from chat.tests.sources import source
 
 EVERY = [
@@ -31,6 +33,13 @@ EVERY = [
     TextDelta("Hel"),
     TextDelta("lo"),
     MessageDone("stop", ("a.md#x",)),
+    Rechecked(
+        (
+            Statement(
+                0, 5, ("a.md#x",), "supported", (Proof(6, 12, "a.md#x", "supported", 1, ((0, 4),), True),)
+            ),
+        )
+    ),
     FollowUps(("And then?",)),
     TitleChanged("Hello"),
     Usage(3, 4),

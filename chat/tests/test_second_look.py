@@ -10,13 +10,26 @@ from django.test import SimpleTestCase, TransactionTestCase, override_settings
 
 from chat import runs
 from chat.engine import second_look
-from chat.events import MessageDone, Rechecked, RunResult, from_json, to_json
+from chat.events import (
+    ContextReady,
+    Finished,
+    MessageDone,
+    MessageStarted,
+    Rechecked,
+    RunResult,
+    Started,
+    TextDelta,
+    Usage,
+    from_json,
+    to_json,
+)
 from chat.llm import ModelError, side_texts
 from chat.llm.connections import connection
 from chat.llm.scripted import ScriptedModel
 from chat.portal.frames import SocketFrames
+from chat.protocols import ChatCompletions, ChatUi, RagChat, RagChat2026, WebComponent, run_events
 from chat.requests import RunRequest
-from chat.statements import from_rows, to_api, to_rows
+from chat.statements import Proof, Statement, from_rows, to_api, to_rows
 from chat.tests.fake_openai import FakeOpenAI, completion_for
 from chat.tests.sources import source
 from chat.tests.upstream_case import SERVER
@@ -114,6 +127,70 @@ class SecondLookTests(SimpleTestCase):
         self.assertEqual(from_rows(json.loads(json.dumps(to_rows(checked))))[0].by_model, True)
         event = from_json(json.loads(json.dumps(to_json(Rechecked(checked)))))
         self.assertEqual(to_rows(event.verification), to_rows(checked))
+
+
+FIRST = (Statement(0, 5, ("a.md#x",), "not_found", (Proof(6, 14, "a.md#x", "not_found", 1),)),)
+SECOND = (Statement(0, 5, ("a.md#x",), "supported", (Proof(6, 14, "a.md#x", "supported", 1, (), True),)),)
+CHECKED = [
+    Started("r", "6f1c9a52-4f9a-4a53-8b7e-0d4ec47f1a11", "q", "a", "2026-01-01T00:00:00.000Z", "m"),
+    ContextReady((source(),), ()),
+    TextDelta("Other [a.md#x]."),
+    MessageDone("stop", ("a.md#x",), FIRST),
+    Usage(7, 2),
+    Rechecked(SECOND),
+    Finished("complete"),
+]
+
+
+class ProtocolTests(SimpleTestCase):
+    """What readers get of a second look that ends after the text."""
+
+    def sent(self, protocol, events=CHECKED):
+        encoder = protocol.encoder()
+        return json.dumps([chunk for event in events for chunk in encoder.encode(event)])
+
+    def test_streams_of_the_ai_chat_protocols_send_the_list_again(self):
+        for protocol in (RagChat(), RagChat2026(), ChatCompletions()):
+            sent = self.sent(protocol)
+            self.assertLess(sent.index('"not_found"'), sent.index('"by_model": true'))
+
+    def test_the_last_state_has_it_where_there_is_one(self):
+        for protocol in (ChatUi(), WebComponent()):
+            sent = self.sent(protocol)
+            self.assertIn('"by_model": true', sent)
+            self.assertNotIn('"not_found"', sent)
+
+    def test_a_resumed_run_has_an_event_of_its_own(self):
+        self.assertEqual(
+            run_events.chunk(6, CHECKED[5]),
+            {"seq": 6, "type": "rechecked", "verification": to_api(SECOND)},
+        )
+
+    def test_whole_answers_have_it(self):
+        whole = RunResult()
+        for event in CHECKED:
+            whole.add(event)
+        self.assertEqual(whole.verification, SECOND)
+        _, body = RagChat().full_response(whole)
+        self.assertIn('"by_model": true', json.dumps(body))
+
+    def test_in_a_team_that_is_sent_as_one_message_the_positions_are_those_of_the_whole_text(self):
+        team = [
+            CHECKED[0],
+            MessageStarted("m1", "Research", "2026-01-01T00:00:00.000Z"),
+            *CHECKED[1:4],
+            MessageStarted("m2", "Code", "2026-01-01T00:00:00.000Z"),
+            *CHECKED[1:],
+        ]
+        encoder = RagChat().encoder()
+        contexts = [
+            chunk["context"]["verification"]
+            for event in team
+            for chunk in encoder.encode(event)
+            if "verification" in chunk.get("context", {})
+        ]
+        self.assertEqual([each["start"] for each in contexts[-1]], [0, 17])
+        self.assertEqual([each["verdict"] for each in contexts[-1]], ["not_found", "supported"])
 
 
 class ReplyTests(SimpleTestCase):

@@ -294,6 +294,32 @@ class VerdictTests(SimpleTestCase):
             FRIST, "not_found", "Der Arbeitgeber muss dem Betriebsrat eine Bescheinigung aushändigen"
         )
 
+    def test_other_words_alone_mark_nothing_but_contradict_together(self):
+        self.assert_verdicts_in(
+            FAIRS,
+            "supported",
+            "If a trade fair breaks the price limit, the travel desk can allow 30 per cent more on request",
+        )
+        self.assert_verdicts_in(
+            FAIRS,
+            "not_found",
+            "The Head of People appoints an investigator with a law degree from abroad",
+            "On form HR-07 an investigator is appointed by the travel desk",
+        )
+
+    def test_a_difference_may_be_worked_out(self):
+        self.assert_verdicts_in(
+            FARES, "supported", "An adult pays £28 in summer, 6 more than the 22 in winter"
+        )
+        self.assert_verdicts_in(
+            FARES, "not_found", "An adult pays £28 in summer, 9 more than the 22 in winter"
+        )
+
+    def test_thousands_may_be_shortened(self):
+        site = source(9, "i.md", "Any site with fewer than 100K hits per day should work fine.")
+        self.assert_verdicts_in(site, "supported", "Sites with fewer than 100,000 hits per day work fine")
+        self.assert_verdicts_in(site, "not_found", "Sites with fewer than 10,000 hits per day work fine")
+
     def test_a_time_may_be_put_in_another_unit(self):
         self.assert_verdicts_in(
             FAIRS,

@@ -116,6 +116,7 @@ _PHRASE_WORDS = (
     | {"es", "left", "leave", "leaves", "leaving", "rule", "rules", "ruled", "ruling"}
 )
 _OBJECTS = frozenset(("it", "them", "this", "that", "these", "those"))
+_THOUSANDS = re.compile(r"(\d{1,6})k")
 _HALVES = {"hour": ("minute", 30), "year": ("month", 6), "day": ("hour", 12)}
 _SOLID = re.compile(r"\w+")
 MAX_PHRASE = 24  # characters that follow the first word of a verb of several words
@@ -415,7 +416,9 @@ def _word(word: str, *, fresh: bool) -> Iterator[Token]:
 
 def _content_word(word: str, folded: str, start: int, *, is_name: bool) -> Iterator[Token]:
     end = start + len(word)
-    if any(character.isdigit() for character in word) or (len(word) > 1 and word.isupper()):
+    if thousands := _THOUSANDS.fullmatch(folded):
+        yield Token(Kind.NUMBER, number_value(thousands[1] + "000"), start, end)  # 100k
+    elif any(character.isdigit() for character in word) or (len(word) > 1 and word.isupper()):
         yield Token(Kind.NAME, folded, start, end)
     elif "-" in folded and not is_name:
         for part in folded.split("-"):

@@ -196,6 +196,8 @@ tenth zehnte zehnten
     1,
 )
 _MORE = {"hundred": 100, "hundert": 100, "thousand": 1000, "tausend": 1000, "dozen": 12, "dutzend": 12}
+_MORE |= dict.fromkeys(("million", "millionen"), 1_000_000)
+_MORE |= dict.fromkeys(("billion", "milliarde", "milliarden"), 1_000_000_000)
 NUMBERS = {
     form: number
     for form, number in (ONES | TENS | _ORDINALS | _MORE).items()

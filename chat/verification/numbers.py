@@ -69,6 +69,8 @@ def _same_number(one: Token, other: Token) -> bool:
             or one.unit == other.unit
             or {one.unit, other.unit} <= {"date", "day"}
         )
+    if not (one.unit and other.unit):
+        return False
     first, second = measure(one), measure(other)
     if not first or not second:
         return False

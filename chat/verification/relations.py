@@ -7,6 +7,7 @@ from math import ceil
 from .facts import LISTED, MAX_STEM, SYNONYMS, Token, skeletons, stem
 
 MAX_COMPOUND = 60  # letters of a word that is split
+MIN_PART = 5  # letters of a noun that is looked for inside of compounds
 SAME_WORD = 0.65  # of the letters of a German noun that its inflected forms share
 
 
@@ -52,6 +53,8 @@ class Relations:
             form in self._forms for form in forms(whole)
         ):
             return True
+        if len(value := stem(whole)) >= MIN_PART and value in self._joined:
+            return True  # Verwalter in Systemverwalterrechte
         for other in self._wholes.get(whole[:4], ()):
             if other.startswith(whole[: ceil(SAME_WORD * len(whole))]):
                 return True

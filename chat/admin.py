@@ -1,8 +1,8 @@
 """Agents, allowances and runs in the admin."""
 
-from datetime import datetime
-
 from django.contrib import admin
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
 from django.utils.translation import gettext, gettext_lazy
 
 from chatsite.accounts.audited_admin import AuditedChanges
@@ -50,7 +50,7 @@ class RetentionAdmin(AuditedChanges, AutocompleteAdmin, admin.ModelAdmin):  # ty
 
     def described(self, obj: Retention) -> str:
         days = {"conversations": obj.conversations, "feedback": obj.feedback, "files": obj.files}
-        return ", ".join(f"{name} {each or gettext('no limit')}" for name, each in days.items())
+        return ", ".join(f"{name} {each or 'no limit'}" for name, each in days.items())
 
 
 @admin.register(Run)
@@ -60,7 +60,7 @@ class RunAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
     list_display = [
         "id",
         "owner",
-        "conversation_id",
+        "conversation_number",
         "created_at",
         "leased_until",
         "stop_requested",
@@ -71,11 +71,23 @@ class RunAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
     search_fields = ["id", "owner__username"]
     date_hierarchy = "created_at"
     fields = (
-        "id", "owner", "conversation_id", "question_id", "answer_id", "created_at", "leased_until",
-        "stop_requested", "finished_at", "idempotency_key",
+        "id", "owner", "conversation_number", "question_number", "answer_number", "created_at",
+        "leased_until", "stop_requested", "finished_at", "idempotency_key",
     )  # fmt: skip
 
-    @admin.display(description=gettext_lazy("process lives until"), empty_value="-")
-    def leased_until(self, run: Run) -> datetime | None:
+    @admin.display(description=gettext_lazy("conversation"))
+    def conversation_number(self, run: Run) -> str:
+        return str(run.conversation_id)
+
+    @admin.display(description=gettext_lazy("number of the question"))
+    def question_number(self, run: Run) -> str:
+        return str(run.question_id)
+
+    @admin.display(description=gettext_lazy("number of the answer"))
+    def answer_number(self, run: Run) -> str:
+        return str(run.answer_id)
+
+    @admin.display(description=gettext_lazy("process lives until"))
+    def leased_until(self, run: Run) -> str:
         lease = getattr(run, "lease", None)
-        return lease.until if lease else None
+        return date_format(localtime(lease.until), gettext("j M Y, H:i")) if lease else "–"

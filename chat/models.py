@@ -10,7 +10,8 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.formats import date_format
+from django.utils.translation import gettext, gettext_lazy, gettext_noop, pgettext_lazy
 
 from chatsite.accounts.principal import Principal
 from history.models import Conversation, Message
@@ -96,8 +97,8 @@ class Run(models.Model):
 
     class Meta:
         permissions = [
-            ("set_prompt", "Can set the model's instructions for a question of their own"),
-            ("see_thoughts", "Can see the steps behind an answer, where these are restricted"),
+            ("set_prompt", gettext_noop("Can set the model's instructions for a question of their own")),
+            ("see_thoughts", gettext_noop("Can see the steps behind an answer, where these are restricted")),
         ]
         constraints = [
             models.UniqueConstraint(name="run_idempotency", fields=["owner", "idempotency_key"]),
@@ -178,9 +179,9 @@ class MessageAllowance(models.Model):
         ]  # fmt: skip
 
     def __str__(self) -> str:
-        return (
-            f"{self.user or self.group or 'all others'}: {'any' if self.messages is None else self.messages}"
-        )
+        whom = self.user or self.group or gettext("all others")
+        many = gettext("any number") if self.messages is None else self.messages
+        return f"{whom}: {many}"
 
 
 DAYS = [MinValueValidator(1), MaxValueValidator(36_500)]
@@ -219,7 +220,7 @@ class Retention(models.Model):
         ]  # fmt: skip
 
     def __str__(self) -> str:
-        return str(self.group or "all others")
+        return str(self.group or gettext("all others"))
 
 
 class Usage(models.Model):
@@ -301,7 +302,7 @@ class VerifiedAnswer(models.Model):
 
     class Meta:
         ordering = ["-changed_at"]
-        permissions = [("view_unanswered", "Can see what was asked in vain")]
+        permissions = [("view_unanswered", gettext_noop("Can see what was asked in vain"))]
 
     def __str__(self) -> str:
         first = self.questions.first()
@@ -319,12 +320,12 @@ class VerifiedQuestion(models.Model):
     MAX_CHARACTERS: ClassVar = 300
 
     answer = models.ForeignKey(VerifiedAnswer, on_delete=models.CASCADE, related_name="questions")
-    text = models.CharField("question", max_length=MAX_CHARACTERS)
+    text = models.CharField(gettext_lazy("question"), max_length=MAX_CHARACTERS)
 
     class Meta:
         ordering = ["pk"]
-        verbose_name = "question it answers"
-        verbose_name_plural = "questions it answers"
+        verbose_name = gettext_lazy("question it answers")
+        verbose_name_plural = gettext_lazy("questions it answers")
 
     def __str__(self) -> str:
         return self.text
@@ -336,7 +337,8 @@ class VerifiedCitation(models.Model):
     answer = models.ForeignKey(VerifiedAnswer, on_delete=models.CASCADE, related_name="citations")
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+")
     words = models.CharField(
-        max_length=500, help_text="A few words of the document that say it, as they stand there."
+        max_length=500,
+        help_text=gettext_lazy("A few words of the document that say it, as they stand there."),
     )
     position = models.PositiveIntegerField(editable=False, help_text="Of the passage in its document.")
     digest = models.CharField(max_length=32, editable=False, help_text="MD5 of the passage.")
@@ -344,8 +346,8 @@ class VerifiedCitation(models.Model):
 
     class Meta:
         ordering = ["pk"]
-        verbose_name = "source of a verified answer"
-        verbose_name_plural = "sources of verified answers"
+        verbose_name = gettext_lazy("source of a verified answer")
+        verbose_name_plural = gettext_lazy("sources of verified answers")
 
     def __str__(self) -> str:
         return self.words
@@ -477,18 +479,19 @@ class ProofRun(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"Run {self.pk} of {timezone.localtime(self.created_at):%-d %B %Y, %H:%M}"
+        moment = date_format(timezone.localtime(self.created_at), gettext("j M Y, H:i"))
+        return gettext("Run %(number)s of %(moment)s") % {"number": self.pk, "moment": moment}
 
 
 class ProofResult(models.Model):
     """The result of one question in one run; deleted with the question, which determines who may see it."""
 
     class Outcome(models.TextChoices):
-        WAITING = "", "not asked yet"
-        ANSWERED = "answered", "answered"
-        VERIFIED = "verified", "a verified answer"
-        UNSURE = "unsure", "unsure"
-        NOTHING = "nothing", "nothing found"
+        WAITING = "", gettext_lazy("not asked yet")
+        ANSWERED = "answered", gettext_lazy("answered")
+        VERIFIED = "verified", pgettext_lazy("outcome", "a verified answer")
+        UNSURE = "unsure", gettext_lazy("unsure")
+        NOTHING = "nothing", gettext_lazy("nothing found")
 
     run = models.ForeignKey(ProofRun, on_delete=models.CASCADE, related_name="results")
     question = models.ForeignKey(ProofQuestion, on_delete=models.CASCADE, related_name="+")
@@ -547,7 +550,7 @@ class DayFigures(models.Model):
 
     class Meta:
         default_permissions = ()
-        permissions = [("view_figures", "Can see how the site is used")]
+        permissions = [("view_figures", gettext_noop("Can see how the site is used"))]
         constraints = [
             models.UniqueConstraint(name="figures_of_day", fields=["day", "group"], nulls_distinct=False)
         ]

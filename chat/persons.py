@@ -208,17 +208,26 @@ def erase_returned() -> list[str]:
 
 def _check(person: User, had: DataCounts, documents_to: User | None, delete_documents: bool) -> None:
     if person.legal_hold:
-        raise ErasureRefused(f"This account is under a legal hold and stays as it is: {person.legal_hold}")
+        raise ErasureRefused(
+            gettext("This account is under a legal hold and stays as it is: %(hold)s")
+            % {"hold": person.legal_hold}
+        )
     if documents_to and (documents_to.pk == person.pk or not documents_to.is_active or documents_to.is_guest):
-        raise ErasureRefused("Documents can be handed over only to another active account.")
+        raise ErasureRefused(gettext("Documents can be handed over only to another active account."))
     if documents_to and delete_documents:
-        raise ErasureRefused("Either hand the documents over or delete them.")
+        raise ErasureRefused(gettext("Either hand the documents over or delete them."))
     used = had.documents_of_others or had.verified_answers or had.proof_questions
     if used and not (documents_to or delete_documents):
         raise ErasureRefused(
-            f"Others use what is this person's: {had.documents_of_others} documents,"
-            f" {had.verified_answers} verified answers, {had.proof_questions} proof questions."
-            " Hand them over to somebody, or delete them."
+            gettext(
+                "Others use what is this person's: %(documents)s documents, %(answers)s verified answers,"
+                " %(questions)s proof questions. Hand them over to somebody, or delete them."
+            )
+            % {
+                "documents": had.documents_of_others,
+                "answers": had.verified_answers,
+                "questions": had.proof_questions,
+            }
         )
 
 
@@ -227,7 +236,7 @@ def _close_account(person: User) -> None:
     User.objects.filter(pk=person.pk).update(is_active=False)
     end_sessions(person.pk)
     ApiKey.objects.owned_by_user(person.pk).revoke()
-    _stop_answers(person, " The account is switched off.")
+    _stop_answers(person, gettext("The account is switched off."))
 
 
 def _stop_answers(person: User, done: str = "") -> None:
@@ -240,7 +249,8 @@ def _stop_answers(person: User, done: str = "") -> None:
     deadline = time.monotonic() + STOP_SECONDS
     while running.exists():
         if time.monotonic() >= deadline:
-            raise ErasureRefused(f"An answer is still being written.{done} Try again in a minute.")
+            words = gettext("An answer is still being written."), done, gettext("Try again in a minute.")
+            raise ErasureRefused(" ".join(filter(None, words)))
         time.sleep(POLL_SECONDS)
 
 

@@ -26,6 +26,7 @@ from chatsite.accounts.audited_admin import AuditedChanges
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.pickers import AutocompleteAdmin
 from chatsite.accounts.principal import Principal
+from chatsite.accounts.read_only_admin import RowsOnly
 from chatsite.accounts.returning_admin import ReturnsToUnanswered
 from ingestion.models import Document
 
@@ -35,8 +36,8 @@ from .proof import comparing, questions, running
 MAX_OPTIONS = 300  # of a choice; with more, the name is typed
 MAX_OTHERS = 20  # runs for comparison offered on a page
 VERDICTS = {
-    "better": "Better",
-    "worse": "Worse",
+    "better": gettext_lazy("Better"),
+    "worse": gettext_lazy("Worse"),
     "chance": gettext_lazy("No difference that could not be chance"),
     "same": gettext_lazy("No difference"),
 }
@@ -98,22 +99,14 @@ class StartForm(forms.Form):
         assert isinstance(field, forms.ModelChoiceField)
         groups = running.groups_of(user).order_by("name")
         if groups.count() > MAX_OPTIONS:
-            field.widget = forms.TextInput(attrs={"placeholder": "me"})
+            field.widget = forms.TextInput(attrs={"placeholder": gettext("me")})
             field.help_text = gettext("The name of a group; empty: me. %(help)s") % {"help": field.help_text}
         field.queryset = groups
 
 
-class WithResults:
-    """The confirmation of deletion lists the rows, not their hundreds of results."""
-
-    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        allowed = self.has_delete_permission(request)  # type: ignore[attr-defined]
-        return [str(each) for each in objs], {}, set() if allowed else {"proof"}, []
-
-
 @admin.register(ProofQuestion)
 class ProofQuestionAdmin(
-    WithResults,
+    RowsOnly,
     ReturnsToUnanswered,
     AutocompleteAdmin,
     AuditedChanges,
@@ -253,7 +246,7 @@ class Line:
 
 
 @admin.register(ProofRun)
-class ProofRunAdmin(WithResults, AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
+class ProofRunAdmin(RowsOnly, AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
     has_tools = True  # adds links above the list
     audited_as = AuditEntry.Action.PROOF_CHANGED
     list_display = ["__str__", "rights", "note", "state", "started_by"]
@@ -293,7 +286,7 @@ class ProofRunAdmin(WithResults, AuditedChanges, admin.ModelAdmin):  # type: ign
             except running.ProofRefused as refusal:
                 messages.error(request, str(refusal))
             else:
-                subject = f"{run}, with the rights of {group.name if group else 'their own'}: {note}"
+                subject = f"Run {run.pk}, with the rights of {group.name if group else 'their own'}: {note}"
                 record(AuditEntry.Action.PROOF_STARTED, actor=user, subject=subject)
                 return redirect("admin:chat_proofrun_change", run.pk)
         count = min(ProofQuestion.objects.managed_by(user.pk).count(), running.MAX_QUESTIONS)
@@ -317,7 +310,7 @@ class ProofRunAdmin(WithResults, AuditedChanges, admin.ModelAdmin):  # type: ign
             if not self.has_add_permission(request):
                 raise PermissionDenied
             if running.cancel(run):
-                _record(user, f"Cancelled {run}")
+                _record(user, f"Cancelled run {run.pk}")
                 messages.success(request, gettext("Cancelled. What was asked until then is kept."))
             return redirect("admin:chat_proofrun_change", run.pk)
         _record_look(user, run)
@@ -390,18 +383,20 @@ class ProofRunAdmin(WithResults, AuditedChanges, admin.ModelAdmin):  # type: ign
 
 def wanted_words(question: ProofQuestion) -> str:
     if question.wants_nothing:
-        return "nothing"
+        return gettext("nothing")
     if question.document is None:
-        return "a document that was deleted"
+        return gettext("a document that was deleted")
     return f"{question.document.name}#{question.place}" if question.place else question.document.name
 
 
 def result_words(result: ProofResult) -> str:
     """The outcome, and the rank of the expected document."""
-    outcome = ProofResult.Outcome(result.outcome).label
+    outcome = str(ProofResult.Outcome(result.outcome).label)
     if result.wants_nothing:
         return outcome
-    return f"{outcome}, found as number {result.rank}" if result.rank else f"{outcome}, not found"
+    if not result.rank:
+        return gettext("%(outcome)s, not found") % {"outcome": outcome}
+    return gettext("%(outcome)s, found as number %(rank)s") % {"outcome": outcome, "rank": result.rank}
 
 
 def _lines(user: User, results: list[ProofResult], before: list[ProofResult] | None = None) -> list[Line]:
@@ -439,5 +434,5 @@ def _record(user: User, subject: str) -> None:
 def _record_look(user: User, run: ProofRun) -> None:
     """Audit the view if the results are those of a group that the person is not in."""
     if run.group and not user.groups.filter(pk=run.group.pk).exists():
-        subject = f"{run}, with the rights of {run.group.name}"
+        subject = f"Run {run.pk}, with the rights of {run.group.name}"
         record_before(AuditEntry.Action.PROOF_READ, actor=user, subject=subject)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
+from django.utils.translation import gettext_lazy
 
 from chat.llm.base import NOTHING_FITS
 from chat.llm.quoting import UNSURE
@@ -31,10 +32,10 @@ MIN_PEOPLE = 3  # who asked, before anything is shown
 LIKE = 0.6  # share of common words for questions of a group
 COMPARED = 100  # other wordings that a question is compared with
 REASONS = {
-    "refused": "nothing found",
-    "unsure": "unsure",
-    "bad": "marked bad",
-    "again": "asked again",
+    "refused": gettext_lazy("nothing found"),
+    "unsure": gettext_lazy("unsure"),
+    "bad": gettext_lazy("marked bad"),
+    "again": gettext_lazy("asked again"),
 }
 
 
@@ -81,7 +82,7 @@ class Group:
     def reasons(self) -> list[tuple[str, int]]:
         """The description of each reason with its count."""
         counted = Counter(reason for each in self.asked for reason in each.reasons)
-        return [(words, counted[reason]) for reason, words in REASONS.items() if counted[reason]]
+        return [(str(words), counted[reason]) for reason, words in REASONS.items() if counted[reason]]
 
     @property
     def wordings(self) -> list[str]:

@@ -32,6 +32,7 @@ from chatsite.accounts.audit import record, record_before
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.pickers import AutocompleteAdmin
 from chatsite.accounts.principal import Principal
+from chatsite.accounts.read_only_admin import RowsOnly
 from chatsite.accounts.returning_admin import ReturnsToUnanswered, unanswered_address
 from history.models import Message
 from ingestion.models import Document, Passage
@@ -110,7 +111,7 @@ class CitationInline(AutocompleteAdmin, admin.TabularInline):  # type: ignore[ty
     extra = 1
     autocomplete_fields = ["document"]
     verbose_name = gettext_lazy("source")
-    verbose_name_plural = "sources, [1] first"
+    verbose_name_plural = gettext_lazy("sources, [1] first")
 
     def formfield_for_foreignkey(
         self, db_field: "ForeignKey[Any, Any]", request: HttpRequest, **kwargs: Any
@@ -119,7 +120,7 @@ class CitationInline(AutocompleteAdmin, admin.TabularInline):  # type: ignore[ty
             kwargs["queryset"] = Document.objects.visible_to(_reader(request)).searchable()
         field = super().formfield_for_foreignkey(db_field, request, **kwargs)
         if field and db_field.name == "document":
-            field.widget.attrs["aria-label"] = "Document"
+            field.widget.attrs["aria-label"] = gettext("Document")
         return field
 
 
@@ -127,6 +128,7 @@ class TryForm(forms.Form):
     """The manager's own test questions, one per line."""
 
     questions = forms.CharField(
+        label=gettext_lazy("Questions"),
         widget=forms.Textarea(attrs={"rows": 6, "cols": 80}),
         max_length=MAX_TRIED * VerifiedQuestion.MAX_CHARACTERS,
         help_text=format_lazy(
@@ -146,7 +148,7 @@ class TryForm(forms.Form):
 
 
 @admin.register(VerifiedAnswer)
-class VerifiedAnswerAdmin(ReturnsToUnanswered, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
+class VerifiedAnswerAdmin(RowsOnly, ReturnsToUnanswered, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
     has_tools = True  # adds links above the list
     list_display = ["__str__", "state", "owner", "team", "valid_until", "changed_at"]
     list_filter = ["active", "valid_until"]
@@ -383,16 +385,16 @@ def digest_of(passage: Passage) -> str:
 def reasons_for_silence(answer: VerifiedAnswer, today: date) -> Iterator[str]:
     """Why no reader gets the answer at all, apart from individual rights."""
     if not answer.active:
-        yield "it is a draft"
+        yield gettext("it is a draft")
     if answer.owner_id is None:
-        yield "it has no owner"
+        yield gettext("it has no owner")
     if answer.valid_until < today:
         yield gettext("it was valid until %(day)s") % {"day": date_format(answer.valid_until)}
     if answer.restricted and not answer.groups.exists():
         yield gettext("its groups were deleted")
     citations = list(answer.citations.all())
     if len(citations) < answer.citation_count or not citations:
-        yield "a source was deleted"
+        yield gettext("a source was deleted")
     for citation in citations:
         passage = Passage.objects.filter(document=citation.document_id, position=citation.position).first()
         document = citation.document

@@ -38,7 +38,6 @@ UNUSABLE = (ValueError, OverflowError, DataError)
 DOCUMENT_OWNER = Document._meta.get_field("owner")
 READERS_RIGHTS = ("ingestion.add_document", "ingestion.change_document")
 APPS = {"auth": gettext_lazy("Groups and their permissions"), "procrastinate": gettext_lazy("Queue")}
-MODELS = {"ProcrastinateJob": gettext_lazy("Jobs of the workers")}
 
 
 class Picker(AutocompleteJsonView):
@@ -118,8 +117,6 @@ class SiteAdmin(admin.AdminSite):
         apps: list[Any] = super().get_app_list(request, app_label)
         for app in apps:
             app["name"] = APPS.get(app["app_label"], app["name"])
-            for model in app["models"]:
-                model["name"] = MODELS.get(model["object_name"], model["name"])
         return apps
 
     def autocomplete_view(self, request: HttpRequest) -> HttpResponseBase:  # type: ignore[override]

@@ -92,6 +92,7 @@ NAMES = (
     gettext_noop("language"),
     gettext_noop("last event"),
     gettext_noop("last used at"),
+    gettext_noop("left out"),
     gettext_noop("legal hold"),
     gettext_noop("listed"),
     gettext_noop("look"),
@@ -114,6 +115,8 @@ NAMES = (
     gettext_noop("origin"),
     gettext_noop("owner"),
     gettext_noop("page count"),
+    gettext_noop("part of"),
+    gettext_noop("part path"),
     gettext_noop("passage"),
     gettext_noop("passage count"),
     gettext_noop("passages"),
@@ -192,9 +195,18 @@ NAMES = (
     gettext_noop("wrong sources"),
 )
 
+# The queue's models are of another package.
+OTHERS = {
+    "ProcrastinateJob": (gettext_lazy("job of the workers"), gettext_lazy("jobs of the workers")),
+    "ProcrastinateEvent": (gettext_lazy("event of a job"), gettext_lazy("events of a job")),
+}
+
 
 def translate_names() -> None:
     """Make plain names of our models translatable when they are shown."""
+    for name, (one, several) in OTHERS.items():
+        options = apps.get_model("procrastinate", name)._meta
+        options.verbose_name, options.verbose_name_plural = one, several
     for model in _models():
         options = model._meta
         with override("en"):

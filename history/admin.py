@@ -60,6 +60,7 @@ class ReasonForm(forms.Form):
     """The reason for reading another person's conversation."""
 
     reason = forms.CharField(
+        label=gettext_lazy("Reason"),
         min_length=10,
         max_length=Look.MAX_REASON,
         widget=forms.TextInput(attrs={"size": 80}),
@@ -182,7 +183,7 @@ class FeedbackAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
     @admin.display(description=gettext_lazy("question"))
     def question(self, feedback: Feedback) -> str:
         if not feedback.shared:
-            return "Not shared by who asked."
+            return gettext("Not shared by who asked.")
         answer = feedback.message
         question = question_of(answer)
         return question.content if question else "–"
@@ -190,11 +191,11 @@ class FeedbackAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
     @admin.display(description=gettext_lazy("answer"))
     def answer(self, feedback: Feedback) -> str:
         if not feedback.shared:
-            return "Not shared by who asked."
+            return gettext("Not shared by who asked.")
         answer = feedback.message
         readable = _readable_sources(feedback).count()
         if readable < max(len(answer.labels), len(set(answer.citations))):
-            return "It rests on documents that you may not read."
+            return gettext("It rests on documents that you may not read.")
         return answer.content
 
     @admin.display(description=gettext_lazy("answered at"))
@@ -211,10 +212,10 @@ class ShareAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
     owner_path = "conversation__owner"
     list_display = [
         "owner",
-        "conversation_id",
+        "conversation_number",
         "part",
         "readers",
-        "state",
+        "state_in_words",
         "created_at",
         "expires_at",
         "revoked_at",
@@ -224,7 +225,8 @@ class ShareAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
     date_hierarchy = "created_at"
     actions = ["revoke"]
     fields = readonly_fields = (
-        "owner", "conversation_id", "part", "readers", "state", "created_at", "expires_at", "revoked_at",
+        "owner", "conversation_number", "part", "readers", "state_in_words", "created_at",
+        "expires_at", "revoked_at",
     )  # fmt: skip
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Share]:
@@ -233,7 +235,16 @@ class ShareAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
     def has_revoke_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("history.change_share")
 
-    @admin.display(ordering="conversation__owner__username")
+    @admin.display(description=gettext_lazy("conversation"))
+    def conversation_number(self, share: Share) -> str:
+        return str(share.conversation_id)
+
+    @admin.display(description=gettext_lazy("state"))
+    def state_in_words(self, share: Share) -> str:
+        words = {"open": gettext("open"), "expired": gettext("expired"), "revoked": gettext("revoked")}
+        return words[share.state]
+
+    @admin.display(description=gettext_lazy("owner"), ordering="conversation__owner__username")
     def owner(self, share: Share) -> User:
         return share.conversation.owner
 

@@ -10,7 +10,8 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
-from django.utils.translation import gettext_lazy
+from django.utils.formats import date_format
+from django.utils.translation import gettext, gettext_lazy
 
 from chatsite.accounts.principal import Principal
 from ingestion.models import AccessList, Document
@@ -107,8 +108,8 @@ class Conversation(models.Model):
     """The questions and answers of one person, in order."""
 
     class Mode(models.TextChoices):
-        STANDARD = "standard"
-        MULTI_AGENT = "multiAgent"
+        STANDARD = "standard", gettext_lazy("Standard")
+        MULTI_AGENT = "multiAgent", gettext_lazy("Multi Agent")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     owner = models.ForeignKey(
@@ -189,7 +190,7 @@ class Conversation(models.Model):
 
     def __str__(self) -> str:
         # without the title, which is private, because Django's pages show this
-        return f"conversation {self.id}"
+        return gettext("conversation %(number)s") % {"number": self.id}
 
 
 class MessageQuerySet(models.QuerySet["Message"]):
@@ -208,17 +209,17 @@ class Message(models.Model):
     """
 
     class Role(models.TextChoices):
-        USER = "user"
-        ASSISTANT = "assistant"
+        USER = "user", gettext_lazy("User")
+        ASSISTANT = "assistant", gettext_lazy("Assistant")
 
     class State(models.TextChoices):
-        QUEUED = "queued"
-        STREAMING = "streaming"
-        COMPLETE = "complete"
-        STOPPED = "stopped"
-        INTERRUPTED = "interrupted"
-        FAILED = "failed"
-        BLOCKED = "blocked"
+        QUEUED = "queued", gettext_lazy("Queued")
+        STREAMING = "streaming", gettext_lazy("Streaming")
+        COMPLETE = "complete", gettext_lazy("Complete")
+        STOPPED = "stopped", gettext_lazy("Stopped")
+        INTERRUPTED = "interrupted", gettext_lazy("Interrupted")
+        FAILED = "failed", gettext_lazy("Failed")
+        BLOCKED = "blocked", gettext_lazy("Blocked")
 
     UNFINISHED: ClassVar = (State.QUEUED, State.STREAMING)
 
@@ -226,17 +227,21 @@ class Message(models.Model):
     conversation = models.ForeignKey(
         Conversation, on_delete=models.CASCADE, related_name="messages", db_index=False
     )  # index message_position
-    position = models.PositiveIntegerField(help_text="Order in the conversation, from 0.")
+    position = models.PositiveIntegerField(help_text=gettext_lazy("Order in the conversation, from 0."))
     follows = models.IntegerField(
         null=True,
         editable=False,
-        help_text="Position of the message that it follows, -1 for none; empty: the one before it.",
+        help_text=gettext_lazy(
+            "Position of the message that it follows, -1 for none; empty: the one before it."
+        ),
     )
     chosen = models.BooleanField(
         default=True,
         db_default=True,
         editable=False,
-        help_text="False: of a branch that is kept aside, by an edited question or another version.",
+        help_text=gettext_lazy(
+            "False: of a branch that is kept aside, by an edited question or another version."
+        ),
     )
     role = models.CharField(max_length=10, choices=Role)
     content = models.TextField(blank=True)
@@ -252,7 +257,8 @@ class Message(models.Model):
         help_text="The run that wrote it, of the site's own answers.",
     )
     imported = models.BooleanField(
-        default=False, help_text="Written by a program through /chat-history, which may replace it."
+        default=False,
+        help_text=gettext_lazy("Written by a program through /chat-history, which may replace it."),
     )
     client_id = models.CharField(  # noqa: DJ001 - absent ids must not collide
         max_length=200, null=True, help_text="What a program calls it; unique in its conversation."
@@ -302,7 +308,7 @@ class Message(models.Model):
         indexes = [GinIndex(fields=["search"], name="message_search")]
 
     def __str__(self) -> str:
-        return f"{self.role} {self.position}"
+        return f"{self.get_role_display()} {self.position}"
 
     @property
     def can_continue(self) -> bool:
@@ -408,7 +414,8 @@ class Share(models.Model):
         ordering = ["-created_at", "-id"]
 
     def __str__(self) -> str:
-        return f"Share of {self.created_at:%Y-%m-%d %H:%M}"
+        moment = date_format(timezone.localtime(self.created_at), gettext("j M Y, H:i"))
+        return gettext("Share of %(moment)s") % {"moment": moment}
 
     @property
     def state(self) -> str:

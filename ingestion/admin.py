@@ -44,8 +44,9 @@ from .search.labels import content_address
 
 PASSAGES_SHOWN = 100
 JOB_STATES = {
-    "todo": "waiting", "doing": "running", "failed": "failed", "succeeded": "done", "cancelled": "cancelled",
-    "aborted": "aborted",
+    "todo": gettext_lazy("waiting"), "doing": gettext_lazy("running"), "failed": gettext_lazy("failed"),
+    "succeeded": gettext_lazy("done"), "cancelled": gettext_lazy("cancelled"),
+    "aborted": gettext_lazy("aborted"),
 }  # fmt: skip
 MARKS = {Document.Status.READY: "✓", Document.Status.FAILED: "✗"}
 
@@ -117,7 +118,7 @@ class CategoryFilter(TypedValueFilter):
 
     def choices(self, changelist: Any) -> Any:
         for choice in super().choices(changelist):
-            yield {**choice, "display": choice["display"] or "none"}
+            yield {**choice, "display": choice["display"] or gettext("none")}
 
 
 @admin.register(Document)
@@ -263,7 +264,7 @@ class DocumentAdmin(ReturnsToUnanswered, AccessPage, AddSeveral, ChangeMany, adm
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         # Without the thousands of passages, which are part of the document.
         missing = set() if self.has_delete_permission(request) else {"document"}
-        return [str(document) for document in objs], {"documents": len(objs)}, missing, []
+        return [str(document) for document in objs], {gettext("documents"): len(objs)}, missing, []
 
     @admin.display(description=gettext_lazy("Status"), ordering="status")
     def state(self, document: Document) -> str:
@@ -282,7 +283,8 @@ class DocumentAdmin(ReturnsToUnanswered, AccessPage, AddSeveral, ChangeMany, adm
         found = Passage.objects.filter(document=document).order_by("position")
         rows = [(passage.anchor or "–", passage.content) for passage in found[:PASSAGES_SHOWN]]
         lines = format_html_join("", "<dt>{}</dt><dd>{}</dd>", rows)
-        return format_html("<p>{} in all</p><dl>{}</dl>", found.count(), lines)
+        total = gettext("%(count)s in all") % {"count": found.count()}
+        return format_html('<p>{}</p><dl dir="auto">{}</dl>', total, lines)
 
 
 admin.site.unregister(ProcrastinateJob)
@@ -291,10 +293,10 @@ admin.site.unregister(ProcrastinateJob)
 class StateFilter(admin.SimpleListFilter):
     """Filters by the state of jobs, in plain words."""
 
-    title, parameter_name = "state", "status"
+    title, parameter_name = gettext_lazy("state"), "status"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [*JOB_STATES.items()]
+        return [(state, str(words)) for state, words in JOB_STATES.items()]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         return queryset.filter(status=self.value()) if self.value() else queryset
@@ -303,7 +305,7 @@ class StateFilter(admin.SimpleListFilter):
 class WorkFilter(admin.SimpleListFilter):
     """Filters by the kind of job, in plain words."""
 
-    title, parameter_name = "work", "task"
+    title, parameter_name = gettext_lazy("work"), "task"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         tasks = ProcrastinateJob.objects.order_by("task_name").values_list("task_name", flat=True).distinct()
@@ -319,7 +321,7 @@ def work_of(task: str) -> str:
 
 
 class EventInline(ProcrastinateEventInline):
-    verbose_name_plural = "What happened to it"
+    verbose_name_plural = gettext_lazy("What happened to it")
 
 
 @admin.register(ProcrastinateJob)
@@ -336,7 +338,7 @@ class JobAdmin(ProcrastinateJobAdmin):
 
     @admin.display(description=gettext_lazy("state"), ordering="status")
     def job_state(self, job: ProcrastinateJob) -> str:
-        return JOB_STATES.get(job.status, job.status)
+        return str(JOB_STATES.get(job.status, job.status))
 
     def change_view(
         self,

@@ -19,7 +19,7 @@ from django.db.models import F, Q, Value
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import MD5, Lower
 from django.utils import timezone
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 from pgvector.django import HalfVectorField
 
 from chatsite.accounts.principal import Principal
@@ -76,7 +76,9 @@ class AccessEntry(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.user or self.group or ('everyone, also guests' if self.guests else 'everyone')}"
+        if self.user or self.group:
+            return str(self.user or self.group)
+        return gettext("everyone, also guests") if self.guests else gettext("everyone")
 
     @staticmethod
     def lists_of(user_id: int) -> RawSQL:
@@ -371,18 +373,18 @@ class BulkChange(models.Model):
         default_permissions: ClassVar[list[str]] = []  # those of documents apply
 
     def __str__(self) -> str:
-        return f"Change {self.pk}"
+        return gettext("Change %(number)s") % {"number": self.pk}
 
 
 class BulkItem(models.Model):
     """One document of a bulk change, with its outcome; it may be deleted meanwhile."""
 
     class Outcome(models.TextChoices):
-        WAITING = "waiting", "Waiting"
-        DONE = "done", "Changed"
-        UNCHANGED = "unchanged", "Unchanged"
-        REFUSED = "refused", "Refused"
-        GONE = "gone", "Gone"
+        WAITING = "waiting", gettext_lazy("Waiting")
+        DONE = "done", gettext_lazy("Changed")
+        UNCHANGED = "unchanged", gettext_lazy("Unchanged")
+        REFUSED = "refused", gettext_lazy("Refused")
+        GONE = "gone", gettext_lazy("Gone")
 
     change = models.ForeignKey(BulkChange, on_delete=models.CASCADE, related_name="items", db_index=False)
     document = models.ForeignKey(

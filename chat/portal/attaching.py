@@ -45,7 +45,8 @@ def attach(
     scope = scope_asked_for(request.POST) or (row.scope if row else "")
     kind, _, ids = scope.partition(":")
     attached = ids.split(",") if kind == DOCUMENT else []
-    folder = f"{gettext('Attachments')}/{timezone.localdate():%Y-%m-%d}"
+    attachments = gettext("Attachments")
+    folder = f"{attachments}/{timezone.localdate():%Y-%m-%d}"
     form = UploadForm({"who": ONLY_ME, "folder": folder}, request.FILES, principal=principal, any_group=False)
     if len(attached) + len(request.FILES.getlist("file")) > MAX_SCOPE_DOCUMENTS:
         form.add_error(

@@ -74,11 +74,12 @@ def code_block(language: str, code: str, *, coloured: bool = True) -> str:
     inner = _coloured(language, code) if coloured and len(code) <= LONGEST_COLOURED else html.escape(code)
     lines = code.count("\n") or 1
     counted = ngettext("%(lines)s line", "%(lines)s lines", lines) % {"lines": lines}
+    copy = gettext("Copy code")
     label = ", ".join([gettext("Code"), *([name] if language else []), counted])
     return (
         f'<div class="block"><div class="block-head"><span>{html.escape(name)}</span>'
         '<button class="button quiet" type="button" data-copies="code" hidden>'
-        f"{gettext('Copy code')}</button></div>"
+        f"{copy}</button></div>"
         f'<pre tabindex="0" role="region" aria-label="{html.escape(label)}"><code>{inner}</code></pre>'
         "</div>\n"
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext
 
 from chat.models import ProofQuestion, VerifiedAnswer
 from chatsite.accounts.models import User
@@ -63,19 +64,24 @@ def read_csv(user: User, content: bytes) -> int:
     """Import the questions of a file; returns the number of new ones. Raises BadFile without importing
     any."""
     if len(content) > MAX_FILE_BYTES:
-        raise BadFile(f"The file has more than {MAX_FILE_BYTES // 1_000_000} MB.")
+        raise BadFile(
+            gettext("The file has more than %(limit)s.") % {"limit": f"{MAX_FILE_BYTES // 1_000_000} MB"}
+        )
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise BadFile(f"Line {line}: this is not UTF-8. Save the file as “CSV UTF-8”.") from None
+        raise BadFile(_at(line, gettext("this is not UTF-8. Save the file as “CSV UTF-8”."))) from None
     found = list(_questions(user, text))
     with transaction.atomic():
         known = {_key(each) for each in ProofQuestion.objects.managed_by(user.pk)}
         new = list({_key(each): each for each in found if _key(each) not in known}.values())
         free = MAX_QUESTIONS - ProofQuestion.objects.count()
         if len(new) > free:
-            raise BadFile(f"{len(new)} questions are new, and there is room for {max(free, 0)}.")
+            raise BadFile(
+                gettext("%(count)s questions are new, and there is room for %(free)s.")
+                % {"count": len(new), "free": max(free, 0)}
+            )
         ProofQuestion.objects.bulk_create(new)
     return len(new)
 
@@ -118,38 +124,61 @@ def _questions(user: User, text: str) -> Iterator[ProofQuestion]:
             if any(cells) and not is_header:
                 count += 1
                 if count > MAX_QUESTIONS:
-                    raise BadFile(f"Line {line}: a file holds at most {MAX_QUESTIONS} questions.")
+                    words = gettext("a file holds at most %(most)s questions.") % {"most": MAX_QUESTIONS}
+                    raise BadFile(_at(line, words))
                 yield _question(user, cells, line, resolve)
             line = reader.line_num + 1
     except csv.Error as error:
-        raise BadFile(f"Line {line}: {error}.") from None
+        raise BadFile(_at(line, f"{error}.")) from None
 
 
 def _question(user: User, cells: list[str], line: int, resolve: Resolver) -> ProofQuestion:
     if not 2 <= len(cells) <= len(COLUMNS):
-        raise BadFile(f"Line {line}: it has {len(cells)} columns and not 2 or 3: {', '.join(COLUMNS)}.")
+        raise BadFile(
+            _at(
+                line,
+                gettext("it has %(count)s columns and not 2 or 3: %(names)s.")
+                % {"count": len(cells), "names": ", ".join(COLUMNS)},
+            )
+        )
     text, document, place = [*cells, ""][:3]
     if not text or len(text) > ProofQuestion.MAX_CHARACTERS:
-        raise BadFile(f"Line {line}: a question has 1 to {ProofQuestion.MAX_CHARACTERS} characters.")
+        raise BadFile(
+            _at(
+                line,
+                gettext("a question has 1 to %(most)s characters.") % {"most": ProofQuestion.MAX_CHARACTERS},
+            )
+        )
     if any("\0" in cell for cell in cells):
-        raise BadFile(f"Line {line}: it holds a NUL character.")
+        raise BadFile(_at(line, gettext("it holds a NUL character.")))
     question = ProofQuestion(text=text, added_by=user, origin=Origin.FILE)
     if document.lower() == NOTHING:
         if place:
-            raise BadFile(f"Line {line}: nothing has no place.")
+            raise BadFile(_at(line, gettext("nothing has no place.")))
         question.wants_nothing = True
         return question
     if not document:
-        raise BadFile(f"Line {line}: name the document that should be found, or write “{NOTHING}”.")
+        raise BadFile(
+            _at(
+                line,
+                gettext("name the document that should be found, or write “%(nothing)s”.")
+                % {"nothing": NOTHING},
+            )
+        )
     name, _, anchor = document.partition("#")
     found = _by_public_id(user, name) or resolve(name)
     if isinstance(found, str):
-        raise BadFile(f"Line {line}: you can read no document, or several, of the name “{name[:100]}”.")
+        words = gettext("you can read no document, or several, of the name “%(name)s”.")
+        raise BadFile(_at(line, words % {"name": name[:100]}))
     question.document_id = found if isinstance(found, int) else found.document_id
     question.place = place or anchor
     if len(question.place) > ProofQuestion.MAX_PLACE:
-        raise BadFile(f"Line {line}: the place is too long.")
+        raise BadFile(_at(line, gettext("the place is too long.")))
     return question
+
+
+def _at(line: int, words: str) -> str:
+    return gettext("Line %(line)s: %(words)s") % {"line": line, "words": words}
 
 
 def _by_public_id(user: User, name: str) -> int | None:

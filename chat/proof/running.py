@@ -10,6 +10,7 @@ from django.contrib.auth.models import Group
 from django.db import DatabaseError, IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext
 from procrastinate.contrib.django import app
 
 from chat.models import ProofQuestion, ProofResult, ProofRun
@@ -74,13 +75,13 @@ def start(user: User, group: Group | None, note: str) -> ProofRun:
     """Queue a run of all questions that `user` may see. Raises ProofRefused."""
     questions = list(ProofQuestion.objects.managed_by(user.pk).order_by("pk")[:MAX_QUESTIONS])
     if not questions:
-        raise ProofRefused("There is no question to ask yet.")
+        raise ProofRefused(gettext("There is no question to ask yet."))
     with transaction.atomic():
         try:
             with transaction.atomic():
                 run = ProofRun.objects.create(started_by=user, group=group, note=note)
         except IntegrityError:
-            raise ProofRefused("A run is under way. Wait for its end, or cancel it.") from None
+            raise ProofRefused(gettext("A run is under way. Wait for its end, or cancel it.")) from None
         ProofResult.objects.bulk_create(
             ProofResult(
                 run=run, question=question, asked=_digest(question), wants_nothing=question.wants_nothing

@@ -71,8 +71,8 @@ class TextsForm(forms.ModelForm):  # type: ignore[type-arg]
         help_text=gettext_lazy("A square picture beside the name: PNG, JPEG or WebP. Empty: as it is."),
     )
     no_mark = forms.BooleanField(label=gettext_lazy("the program's own mark"), required=False)
-    begun_from = forms.IntegerField(widget=forms.HiddenInput, required=False)
-    newest = forms.IntegerField(widget=forms.HiddenInput, required=False)
+    begun_from = forms.IntegerField(label="", widget=forms.HiddenInput, required=False)
+    newest = forms.IntegerField(label="", widget=forms.HiddenInput, required=False)
 
     class Meta:
         model = SiteTexts
@@ -129,7 +129,10 @@ class TryForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 16, "cols": 90}),
     )
     question = forms.CharField(
-        max_length=MAX_QUESTION, required=False, widget=forms.TextInput(attrs={"size": 80})
+        label=gettext_lazy("question"),
+        max_length=MAX_QUESTION,
+        required=False,
+        widget=forms.TextInput(attrs={"size": 80}),
     )
 
     def clean_prompt(self) -> str:
@@ -288,12 +291,14 @@ def _before(texts: SiteTexts) -> SiteTexts:
 
 
 def _name(field: str) -> str:
+    if field == "mark":
+        return gettext("mark")
     return str(cast("Field[Any, Any]", SiteTexts._meta.get_field(field)).verbose_name)
 
 
 def _names(texts: SiteTexts) -> list[str]:
-    """Plain names of what a version changed."""
-    return [name.replace("_", " ") for name in texts.changes_since(_before(texts))]
+    """Names of what a version changed."""
+    return [_name(name) for name in texts.changes_since(_before(texts))]
 
 
 def differences(old: SiteTexts, new: SiteTexts) -> SafeString:
@@ -304,7 +309,7 @@ def differences(old: SiteTexts, new: SiteTexts) -> SafeString:
         if name != "mark"
     ]
     if "mark" in new.changes_since(old):
-        parts.append((gettext("mark"), conditional_escape(gettext("another picture"))))
+        parts.append((_name("mark"), conditional_escape(gettext("another picture"))))
     if not parts:
         return conditional_escape(gettext("nothing"))
     return format_html_join("", "<p><strong>{}</strong></p><div>{}</div>", parts)

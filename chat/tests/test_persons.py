@@ -374,7 +374,7 @@ class AdminTests(TestCase):
         User.objects.filter(pk=self.person.pk).update(first_name="Ada", last_name="Bell")
         page = self.client.get(self.page)
         self.assertContains(page, f'<a href="/admin/accounts/user/{self.person.pk}/change/">', count=1)
-        self.assertContains(page, "(Ada Bell)")
+        self.assertContains(page, "(<bdi>Ada Bell</bdi>)")
         self.assertContains(page, f'<a href="/admin/accounts/user/{self.person.pk}/export/">')
 
     def test_switching_an_account_off_leads_to_handing_its_documents_over(self):

@@ -14,9 +14,10 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Count, ForeignKey, ManyToManyField, Q, QuerySet, Value
 from django.db.models.functions import Concat
-from django.forms import CheckboxSelectMultiple, ModelForm
+from django.forms import CheckboxSelectMultiple, ModelForm, ModelMultipleChoiceField
 from django.http import HttpRequest, HttpResponse
-from django.utils.text import Truncator
+from django.utils.html import format_html
+from django.utils.text import Truncator, capfirst
 from django.utils.translation import gettext, gettext_lazy
 
 from . import webhooks
@@ -41,6 +42,13 @@ from .sessions import end_sessions
 
 SUPERUSERS_ONLY = ("is_superuser", "legal_hold")
 DELIVERIES_SHOWN = 50
+ACTS = {
+    "add": gettext_lazy("add"),
+    "change": gettext_lazy("change"),
+    "delete": gettext_lazy("delete"),
+    "view": gettext_lazy("view"),
+}
+SWITCHED_OFF = "It was switched off by an administrator."
 SUBJECT_SHOWN = 400  # characters of the subject in a list: a document with its readers before and after
 
 admin.site.site_header = gettext_lazy("chatsite administration")
@@ -66,6 +74,22 @@ def offered_permissions(request: HttpRequest, holder: str) -> QuerySet[Permissio
     if kept.isdecimal():
         useful |= Q(pk__in=Permission.objects.filter(**{holder: int(kept)}).values("pk"))
     return grantable_permissions(request.user).filter(useful)
+
+
+def permission_name(permission: Permission) -> str:
+    """“Documents: add”; permissions of the site's own have their sentence."""
+    model = permission.content_type.model_class()
+    act, _, name = permission.codename.partition("_")
+    if model is None or name != permission.content_type.model or act not in ACTS:
+        return gettext(permission.name)
+    return f"{capfirst(model._meta.verbose_name_plural)}: {ACTS[act]}"
+
+
+class PermissionsField(ModelMultipleChoiceField):  # type: ignore[type-arg]
+    """Permissions by their translated names."""
+
+    def label_from_instance(self, obj: Any) -> str:
+        return permission_name(obj)
 
 
 @admin.register(User)
@@ -151,6 +175,7 @@ class UserAdmin(AuditedChanges, AutocompleteAdmin, DjangoUserAdmin):  # type: ig
             kwargs["queryset"] = grantable_groups(request.user)
         elif db_field.name == "user_permissions":
             kwargs["queryset"] = offered_permissions(request, "user")
+            kwargs["form_class"] = PermissionsField
             # the default widget has two lists, and an unlabelled empty one
             kwargs["widget"] = CheckboxSelectMultiple
         return super().formfield_for_manytomany(db_field, request, **kwargs)
@@ -185,7 +210,7 @@ class GroupAdmin(AuditedChanges, DjangoGroupAdmin):
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Group]":
         return super().get_queryset(request).annotate(_people=Count("user", filter=Q(user__is_active=True)))
 
-    @admin.display(ordering="_people")
+    @admin.display(description=gettext_lazy("people"), ordering="_people")
     def people(self, obj: Group) -> int:
         """The number of members who can sign in."""
         return obj._people  # type: ignore[attr-defined, no-any-return]
@@ -206,6 +231,7 @@ class GroupAdmin(AuditedChanges, DjangoGroupAdmin):
     ) -> Any:
         if db_field.name == "permissions" and request is not None:
             kwargs["queryset"] = offered_permissions(request, "group")
+            kwargs["form_class"] = PermissionsField
             kwargs["widget"] = CheckboxSelectMultiple
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
@@ -393,7 +419,7 @@ class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
     search_fields = ["actor", "person", "subject", "request_id"]
     date_hierarchy = "created_at"
     show_full_result_count = False
-    fields = ("created_at", "action", "actor", "actor_id", "person", "person_id", "subject", "request_id")
+    fields = ("created_at", "action", "actor", "actor_id", "person", "person_id", "whole", "request_id")
 
     def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         searched = [f"{name}={value}" for name, values in request.GET.lists() for value in values]
@@ -410,7 +436,16 @@ class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
 
     @admin.display(description=gettext_lazy("Subject"))
     def shortened(self, entry: AuditEntry) -> str:
-        return Truncator(entry.subject).chars(SUBJECT_SHOWN)
+        return in_english(Truncator(entry.subject).chars(SUBJECT_SHOWN))
+
+    @admin.display(description=gettext_lazy("Subject"))
+    def whole(self, entry: AuditEntry) -> str:
+        return in_english(entry.subject)
+
+
+def in_english(words: str) -> str:
+    """The audit log is in English, whatever the language of the page."""
+    return format_html('<span lang="en">{}</span>', words)
 
 
 class DeliveryInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]
@@ -441,14 +476,14 @@ class WebhookAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
     """Webhooks and their deliveries. Owners configure them by the API; staff can disable them or send
     again."""
 
-    list_display = ["name", "owner", "host", "active", "failing_since", "created_at"]
+    list_display = ["name", "owner", "host_name", "active", "failing_since", "created_at"]
     list_filter = ["active"]
     list_select_related = ["owner"]
     search_fields = ["name", "owner__username"]
     fields = (
         "name",
         "owner",
-        "host",
+        "host_name",
         "events",
         "active",
         "reason",
@@ -460,6 +495,10 @@ class WebhookAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
     inlines = [DeliveryInline]
     actions = ["switch_off", "send_again"]
 
+    @admin.display(description=gettext_lazy("host"))
+    def host_name(self, endpoint: WebhookEndpoint) -> str:
+        return endpoint.host
+
     def has_switch_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("accounts.change_webhookendpoint")
 
@@ -468,7 +507,7 @@ class WebhookAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
         actor = request.user if isinstance(request.user, User) else None
         with transaction.atomic():
             for endpoint in queryset.select_related("owner").filter(active=True):
-                endpoint.active, endpoint.reason = False, "It was switched off by an administrator."
+                endpoint.active, endpoint.reason = False, SWITCHED_OFF
                 endpoint.save(update_fields=["active", "reason"])
                 subject = f"Switched off webhook {endpoint.pk}"
                 record(AuditEntry.Action.WEBHOOK_CHANGED, actor=actor, person=endpoint.owner, subject=subject)

@@ -9,7 +9,7 @@ import secrets
 from ipaddress import ip_address, ip_network
 
 from django.db import models
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 
 KEY_PREFIX_LENGTH = 12
 MAX_ADDRESSES = 50
@@ -47,8 +47,12 @@ def scopes_for(is_staff: bool) -> list[Scope]:
 def network_of(text: str) -> str:
     """An address or an address range in PostgreSQL's notation. Raises ValueError."""
     if "%" in text:
-        raise ValueError("An address with the name of an interface means nothing elsewhere.")
-    return str(ip_network(text.strip()))
+        raise ValueError(gettext("An address with the name of an interface means nothing elsewhere."))
+    try:
+        return str(ip_network(text.strip()))
+    except ValueError:
+        words = gettext("“%(text)s” is not an address or network.")
+        raise ValueError(words % {"text": text.strip()}) from None
 
 
 def address_of(text: str) -> str | None:

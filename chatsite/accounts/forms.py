@@ -175,7 +175,7 @@ class ApiKeyAdminForm(forms.ModelForm):  # type: ignore[type-arg]
     def clean_addresses(self) -> list[str]:
         addresses = [each for each in self.cleaned_data["addresses"].split(",") if each.strip()]
         if len(addresses) > MAX_ADDRESSES:
-            raise forms.ValidationError(f"Name at most {MAX_ADDRESSES} addresses.")
+            raise forms.ValidationError(gettext("Name at most %(most)s addresses.") % {"most": MAX_ADDRESSES})
         try:
             return [network_of(address) for address in addresses]
         except ValueError as error:

@@ -14,7 +14,7 @@ from django.contrib.sessions.models import Session
 from django.db import models
 from django.utils import timezone
 from django.utils.formats import date_format
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, gettext_noop
 
 from . import hashing
 from .api_keys import (
@@ -230,7 +230,7 @@ class ApiKey(models.Model):
         verbose_name = gettext_lazy("API key")
 
     def __str__(self) -> str:
-        return f"{self.prefix}… ({self.name or 'no name'})"
+        return f"{self.prefix}… ({self.name})" if self.name else f"{self.prefix}…"
 
     @property
     def scope_labels(self) -> list[str]:
@@ -322,7 +322,7 @@ class ExternalIdentity(models.Model):
         constraints = [models.UniqueConstraint(name="identity_unique", fields=["issuer", "claim", "subject"])]
 
     def __str__(self) -> str:
-        return f"{self.subject} of {self.issuer}"
+        return f"{self.subject} ({self.issuer})"
 
 
 class FormerIdentity(models.Model):
@@ -440,7 +440,12 @@ class AuditEntry(models.Model):
         ordering = ["-pk"]
         verbose_name_plural = gettext_lazy("audit log")
         default_permissions = ["view"]
-        permissions = [("view_as_others", "Can see why others may read a document, and search as they would")]
+        permissions = [
+            (
+                "view_as_others",
+                gettext_noop("Can see why others may read a document, and search as they would"),
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.created_at:%Y-%m-%d %H:%M} {self.actor}: {self.get_action_display()}"
@@ -501,8 +506,8 @@ class Look(models.Model):
         indexes = [models.Index(fields=["person", "-begun_at"], name="looks_of_person")]
         default_permissions = []
         permissions = [
-            ("read_others", "Can read the conversations of others, for a reason"),
-            ("export_others", "Can export all that somebody has, for a reason"),
+            ("read_others", gettext_noop("Can read the conversations of others, for a reason")),
+            ("export_others", gettext_noop("Can export all that somebody has, for a reason")),
         ]
 
     def __str__(self) -> str:

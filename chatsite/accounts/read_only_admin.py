@@ -1,4 +1,4 @@
-"""Admin pages that show rows without changing them."""
+"""Admin pages that show rows without changing them, and confirmations that list rows alone."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from django.db.models import Model
 from django.db.models.options import Options
 from django.http import HttpRequest
+from django.utils.translation import gettext
 
 
 class ReadOnly:
@@ -31,3 +32,12 @@ class ReadOnly:
 
     def has_delete_permission(self, request: HttpRequest, *args: Any) -> bool:
         return False
+
+
+class RowsOnly:
+    """The confirmation of deletion lists the rows themselves, not the rows of other tables that belong to
+    them."""
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        allowed = self.has_delete_permission(request)  # type: ignore[attr-defined]
+        return [str(each) for each in objs], {}, set() if allowed else {gettext("rows")}, []

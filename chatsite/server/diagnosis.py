@@ -18,6 +18,7 @@ from django.core.files.storage import default_storage
 from django.db import Error as DatabaseError
 from django.db import connection
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from chatsite.checks import Tags
 from chatsite.db.availability import first_line
@@ -79,7 +80,8 @@ def findings(*, ask_model: bool = True) -> Iterator[Finding]:
         yield from _of_database()
     except DatabaseError as error:
         yield wrong(
-            f"The database cannot be asked: {first_line(error)}. Is it running, is DATABASE_URL right?"
+            gettext("The database cannot be asked: %(error)s. Is it running, is DATABASE_URL right?")
+            % {"error": first_line(error)}
         )
 
 
@@ -87,23 +89,29 @@ def _of_settings() -> Iterator[Finding]:
     problems = [message for message in checks.run_checks(tags=[Tags.chatsite]) if message.is_serious()]
     yield from (wrong(problem.msg) for problem in problems)
     if not problems:
-        yield ok("Settings: none contradicts another.")
+        yield ok(gettext("Settings: none contradicts another."))
     if settings.DEBUG:
-        yield wrong("CHATSITE_DEBUG is 1: whoever meets an error reads the site's inside. Remove it.")
+        yield wrong(gettext("CHATSITE_DEBUG is 1: error pages show the inside of the site. Remove it."))
     if (reason := exposed_by()) and not settings.HTTPS:
         yield wrong(
-            f"The site serves more than this machine ({reason}) without HTTPS: passwords can be read on their"
-            " way. Put a proxy with TLS before it, and set CHATSITE_HTTPS=1."
+            gettext(
+                "The site serves more than this machine (%(reason)s) without HTTPS: passwords can be read on"
+                " their way. Put a proxy with TLS before it, and set CHATSITE_HTTPS=1."
+            )
+            % {"reason": reason}
         )
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if 0 <= hard < MIN_OPEN_FILES:
-        yield note(f"Each process may open {hard} files, and take fewer connections: raise LimitNOFILE.")
+        words = gettext(
+            "Each process may open %(count)s files, and take fewer connections: raise LimitNOFILE."
+        )
+        yield note(words % {"count": hard})
 
 
 def _of_folders() -> Iterator[Finding]:
-    folders = {"data directory": Path(settings.DATA_DIR)}
+    folders = {gettext("data directory"): Path(settings.DATA_DIR)}
     if settings.STORAGE == "FILESYSTEM":
-        folders["folder for files"] = Path(settings.MEDIA_ROOT)
+        folders[gettext("folder for files")] = Path(settings.MEDIA_ROOT)
     for name, folder in folders.items():
         try:
             existing = next(path for path in (folder, *folder.parents) if path.exists())
@@ -113,34 +121,49 @@ def _of_folders() -> Iterator[Finding]:
                 os.fsync(file.fileno())
             free = shutil.disk_usage(existing).free
         except OSError as error:
-            yield wrong(f"The {name} {folder} cannot be written: {error.strerror}.")
+            words = gettext("The %(name)s %(folder)s cannot be written: %(error)s.")
+            yield wrong(words % {"name": name, "folder": folder, "error": error.strerror})
             continue
-        words = f"The {name} {folder} has {free / 1e9:.1f} GB left"
-        yield ok(f"{words}.") if free > MIN_FREE_BYTES else wrong(f"{words}: make room before it is full.")
+        values = {"name": name, "folder": folder, "free": f"{free / 1e9:.1f} GB"}
+        if free > MIN_FREE_BYTES:
+            yield ok(gettext("The %(name)s %(folder)s has %(free)s left.") % values)
+        else:
+            words = gettext("The %(name)s %(folder)s has %(free)s left: make room before it is full.")
+            yield wrong(words % values)
 
 
 def _of_model() -> Iterator[Finding]:
     """Check that the model's server responds and accepts the key, by listing its models."""
     if not settings.CHAT_MODEL:
-        yield note("No language model is connected: answers are quotations (CHAT_MODEL).")
+        yield note(gettext("No language model is connected: answers are quotations (CHAT_MODEL)."))
         return
     address = (settings.OPENAI_BASE_URL or OPENAI).rstrip("/")
     headers = {"Authorization": f"Bearer {settings.OPENAI_API_KEY}"} if settings.OPENAI_API_KEY else {}
     try:
         answer = httpx2.get(f"{address}/models", headers=headers, timeout=MODEL_SECONDS)
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
-        yield wrong(f"The model's server cannot be reached ({type(error).__name__}): see OPENAI_BASE_URL.")
+        yield wrong(
+            gettext("The model's server cannot be reached (%(error)s): see OPENAI_BASE_URL.")
+            % {"error": type(error).__name__}
+        )
         return
     if answer.status_code in {401, 403}:
-        yield wrong(f"The model's server refuses the key ({answer.status_code}): see OPENAI_API_KEY.")
+        yield wrong(
+            gettext("The model's server refuses the key (%(status)s): see OPENAI_API_KEY.")
+            % {"status": answer.status_code}
+        )
     elif answer.status_code >= 500:
-        yield wrong(f"The model's server answers with {answer.status_code}: it is out of order.")
+        yield wrong(
+            gettext("The model's server answers with %(status)s: it is out of order.")
+            % {"status": answer.status_code}
+        )
     elif answer.status_code == 200 and settings.CHAT_MODEL not in (known := _models(answer)) and known:
         yield wrong(
-            f"The model's server has no model {settings.CHAT_MODEL}: it names {', '.join(known[:5])}."
+            gettext("The model's server has no model %(model)s: it names %(others)s.")
+            % {"model": settings.CHAT_MODEL, "others": ", ".join(known[:5])}
         )
     else:
-        yield ok(f"The model's server answers, for {settings.CHAT_MODEL}.")
+        yield ok(gettext("The model's server answers, for %(model)s.") % {"model": settings.CHAT_MODEL})
 
 
 def _models(answer: httpx2.Response) -> list[str]:
@@ -154,11 +177,14 @@ def _models(answer: httpx2.Response) -> list[str]:
 def _of_backups() -> Iterator[Finding]:
     made = last_backup()
     if made is None:
-        yield note("No backup was made here with manage.py backup.")
+        yield note(gettext("No backup was made here with manage.py backup."))
     elif timezone.now() - made > OLD_BACKUP:
-        yield wrong(f"The last backup is of {made:%Y-%m-%d}: make one, and let a timer do it.")
+        yield wrong(
+            gettext("The last backup is of %(day)s: make one, and let a timer do it.")
+            % {"day": f"{made:%Y-%m-%d}"}
+        )
     else:
-        yield ok(f"The last backup is of {made:%Y-%m-%d %H:%M} UTC.")
+        yield ok(gettext("The last backup is of %(moment)s.") % {"moment": f"{made:%Y-%m-%d %H:%M} UTC"})
 
 
 def note_backup(made: datetime, place: object) -> None:
@@ -184,17 +210,27 @@ def _of_database() -> Iterator[Finding]:
     if problem := complaint(info.server_version, str(vector) if vector else None):
         yield wrong(problem)
     else:
-        yield ok(f"PostgreSQL {info.server_version // 10_000} with pgvector {vector}.")
+        yield ok(
+            gettext("PostgreSQL %(version)s with pgvector %(vector)s.")
+            % {"version": info.server_version // 10_000, "vector": vector}
+        )
     if role := unlocked_role(connection):
         yield wrong(
-            f"The database role {role} is bound by no row-level security: give the site a role that is no"
-            " superuser and has no BYPASSRLS."
+            gettext(
+                "The database role %(role)s is bound by no row-level security: give the site a role that is"
+                " no superuser and has no BYPASSRLS."
+            )
+            % {"role": role}
         )
     apart = abs(float(_asked(CLOCK)) - timezone.now().timestamp())
     if apart > MAX_CLOCK_SECONDS:
-        yield wrong(f"The database's clock and this machine's are {apart:.0f} s apart: set them right.")
+        yield wrong(
+            gettext("The database's clock and this machine's are %(seconds)s s apart: set them right.")
+            % {"seconds": f"{apart:.0f}"}
+        )
     if missing := unapplied_migrations():
-        yield wrong(f"{len(missing)} migrations are missing in the database: start the site, or run prepare.")
+        words = gettext("Migrations missing in the database: %(count)s. Start the site, or run prepare.")
+        yield wrong(words % {"count": len(missing)})
         return
     if reason := refusal():
         yield wrong(reason)
@@ -211,32 +247,40 @@ def _of_queue() -> Iterator[Finding]:
         cursor.execute(JOBS)
         waiting, age = cursor.fetchone()
     if waiting and not workers:
-        yield wrong(f"{waiting} documents wait to be read, and no worker runs: start one (up, or work).")
+        words = gettext("%(count)s documents wait to be read, and no worker runs: start one (up, or work).")
+        yield wrong(words % {"count": waiting})
     elif age > OLD_JOB_SECONDS:
-        yield wrong(f"A document has waited for {age / 60:.0f} minutes, and workers run: start more of them.")
+        words = gettext("A document has waited for %(minutes)s minutes, and workers run: start more of them.")
+        yield wrong(words % {"minutes": f"{age / 60:.0f}"})
     else:
-        yield ok(f"{waiting} documents wait to be read; {workers} workers run.")
+        words = gettext("%(count)s documents wait to be read; %(workers)s workers run.")
+        yield ok(words % {"count": waiting, "workers": workers})
 
 
 def _of_documents() -> Iterator[Finding]:
     if failed := Document.objects.filter(status=Document.Status.FAILED).count():
-        yield note(f"{failed} documents could not be read: the admin has the reason of each.")
+        words = gettext("%(count)s documents could not be read: the admin has the reason of each.")
+        yield note(words % {"count": failed})
     if settings.STORAGE != "FILESYSTEM":
         return
     newest = Document.objects.exclude(file="").order_by("-pk").values_list("file", flat=True)[:LOOKED_AT]
     if lost := [name for name in newest if not default_storage.exists(name)]:
         yield wrong(
-            f"{len(lost)} of the {len(newest)} newest documents have lost their files (such as {lost[0]}):"
-            " is CHATSITE_MEDIA_ROOT the right folder?"
+            gettext(
+                "%(lost)s of the %(count)s newest documents have lost their files (such as %(name)s):"
+                " is CHATSITE_MEDIA_ROOT the right folder?"
+            )
+            % {"lost": len(lost), "count": len(newest), "name": lost[0]}
         )
     else:
-        yield ok("The files of the newest documents are there.")
+        yield ok(gettext("The files of the newest documents are there."))
 
 
 def _of_runs() -> Iterator[Finding]:
     if expired := int(_asked(EXPIRED)):
         yield wrong(
-            f"{expired} answers belong to processes that have died, and nobody closes them: is the site up?"
+            gettext("Answers of processes that have died, which nobody closes: %(count)s. Is the site up?")
+            % {"count": expired}
         )
 
 

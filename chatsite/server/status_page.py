@@ -7,6 +7,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import Error as DatabaseError
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext
 
 from chatsite import metrics
 from chatsite.accounts.models import User
@@ -25,7 +26,7 @@ def status(request: HttpRequest, context: dict[str, object]) -> TemplateResponse
     found = [*findings(ask_model=False)]
     context = {
         **context,
-        "title": "Status",
+        "title": gettext("Status"),
         "wrong": [finding.words for finding in found if finding.level == "wrong"],
         "others": [finding.words for finding in found if finding.level != "wrong"],
         "rows": [*_of_software(), *_of_database(), *_of_processes(), *_of_servers()],
@@ -34,9 +35,9 @@ def status(request: HttpRequest, context: dict[str, object]) -> TemplateResponse
 
 
 def _of_software() -> Iterator[Row]:
-    yield "Version", product_version()
-    yield "Language model", settings.CHAT_MODEL or "none: answers are quotations"
-    yield "Files", "in a bucket" if settings.STORAGE == "S3" else "in a folder"
+    yield gettext("Version"), product_version()
+    yield gettext("Language model"), settings.CHAT_MODEL or gettext("none: answers are quotations")
+    yield gettext("Files"), gettext("in a bucket") if settings.STORAGE == "S3" else gettext("in a folder")
 
 
 def _of_database() -> Iterator[Row]:
@@ -47,9 +48,11 @@ def _of_database() -> Iterator[Row]:
     jobs = {labels[0]: int(numbers[0]) for labels, numbers in stored[metrics.JOBS.name]}
     leases = {labels[0]: int(numbers[0]) for labels, numbers in stored[metrics.LEASES.name]}
     minutes = stored[metrics.OLDEST_JOB_SECONDS.name][0][1][0] / 60
-    yield "Answers being written", str(leases["held"])
-    yield "Jobs that wait", f"{jobs['todo']}; the oldest for {minutes:.0f} minutes" if jobs["todo"] else "0"
-    yield "Jobs that run", str(jobs["doing"])
+    yield gettext("Answers being written"), str(leases["held"])
+    waiting = gettext("%(count)s; the oldest for %(minutes)s minutes")
+    waiting %= {"count": jobs["todo"], "minutes": f"{minutes:.0f}"}
+    yield gettext("Jobs that wait"), waiting if jobs["todo"] else "0"
+    yield gettext("Jobs that run"), str(jobs["doing"])
 
 
 def _of_processes() -> Iterator[Row]:
@@ -61,10 +64,15 @@ def _of_processes() -> Iterator[Row]:
     for labels, (count,) in numbers.get(metrics.PROCESSES.name, ()):
         kind = labels[0]
         megabytes = peaks.get(kind, 0.0) / 1e6
-        yield f"Processes of this machine: {kind}", f"{count:.0f}, with {megabytes:.0f} MB at the most"
+        words = gettext("%(count)s, with at most %(megabytes)s MB")
+        yield (
+            gettext("Processes of this machine: %(kind)s") % {"kind": kind},
+            words % {"count": f"{count:.0f}", "megabytes": f"{megabytes:.0f}"},
+        )
 
 
 def _of_servers() -> Iterator[Row]:
     """Servers that this process calls, with the state of their circuit breakers."""
     for labels, (is_open,) in metrics.BREAKERS_OPEN.read():
-        yield f"Connection: {labels[0]}", "left alone after failures" if is_open else "in use"
+        state = gettext("left alone after failures") if is_open else gettext("in use")
+        yield gettext("Connection: %(name)s") % {"name": labels[0]}, state

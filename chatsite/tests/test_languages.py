@@ -3,7 +3,6 @@
 import asyncio
 import gettext as catalogues
 import re
-from html.parser import HTMLParser
 from io import BytesIO
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -15,7 +14,6 @@ from babel.messages.pofile import read_po
 from django.conf import settings
 from django.contrib import admin
 from django.test import TestCase, override_settings
-from django.urls import reverse
 from django.utils import timezone, translation
 from django.utils.translation import gettext, trans_real
 
@@ -29,6 +27,7 @@ from chatsite.context_processors import SCRIPT_WORDS
 from chatsite.db.threads import in_database
 from chatsite.model_names import APPS as OWN_APPS
 from chatsite.model_names import NAMES, fields
+from chatsite.tests.pseudo_language import PSEUDO, Pseudo, Words
 from chatsite.tests.server import BASE
 from history import projects, recording, sharing
 from ingestion.access.lists import Audience
@@ -37,76 +36,6 @@ from ingestion.tests.factories import make_document, make_user
 
 CATALOGUES = sorted((BASE / "locale").glob("*/LC_MESSAGES/django.po"))
 PLACE = re.compile(r"%\(\w+\)[sd]|\{\w*\}|<[^>]+>")
-PSEUDO = "ar-xb"  # CLDR's name of a mirrored pseudo-language
-FORMAT = re.compile(r"[jFMYHi.,: ]+")
-ACCENTS = str.maketrans("aeiouncsAEIOUNCS", "àéîöûñçšÀÉÎÖÛÑÇŠ")
-
-
-def pseudo(words):
-    """In brackets and with accents; placeholders, elements and formats of dates stay."""
-    if FORMAT.fullmatch(words):
-        return words
-    pieces = re.split(r"(%\(\w+\)[sd]|%[sd]|\{\w*\}|<[^>]+>|&\w+;)", words)
-    return "⟦" + "".join(p if i % 2 else p.translate(ACCENTS) for i, p in enumerate(pieces)) + "⟧"
-
-
-class Pseudo(catalogues.NullTranslations):
-    """A catalogue that has every message."""
-
-    def gettext(self, message):
-        return pseudo(message)
-
-    def ngettext(self, singular, plural, number):
-        return pseudo(singular if number == 1 else plural)
-
-    def pgettext(self, context, message):
-        return pseudo(message)
-
-    def npgettext(self, context, singular, plural, number):
-        return pseudo(singular if number == 1 else plural)
-
-    def language(self):
-        return PSEUDO
-
-    to_language = language
-
-
-class Words(HTMLParser):
-    """The texts of a page, each with how many brackets are open where it stands."""
-
-    SHOWN = ("aria-label", "title", "placeholder", "alt", "data-hint", "data-lost", "data-copied")
-    VOID = ("meta", "link", "input", "br", "img", "use", "rect", "path")
-    UNTRANSLATED = ("code", "kbd", "script", "style", "svg", "bdi", "datalist", "pre", "blockquote")
-
-    def __init__(self, page):
-        super().__init__()
-        self.left_out, self.elements, self.open = [], [], 0
-        self.feed(page)
-
-    def handle_starttag(self, tag, attributes):
-        # What people wrote has its own direction.
-        if tag not in self.VOID:
-            self.elements.append((tag, tag in self.UNTRANSLATED or ("dir", "auto") in attributes))
-        for name, value in attributes:
-            if name in self.SHOWN and value:
-                self.look(value, 0, f"{name}=")
-
-    def handle_endtag(self, tag):
-        while tag not in self.VOID and self.elements and self.elements.pop()[0] != tag:
-            pass
-
-    def handle_data(self, text):
-        if not any(skipped for _, skipped in self.elements):
-            self.open = self.look(text, self.open)
-
-    def look(self, text, depth, where=""):
-        for piece in re.split("([⟦⟧])", text):
-            depth += {"⟦": 1, "⟧": -1}.get(piece, 0)
-            if not depth and re.search(
-                r"[A-Za-z]{3}", re.sub(r"\bqx\w*|chatsite|https://|Deutsch|English", "", piece)
-            ):
-                self.left_out.append(where + " ".join(piece.split()))
-        return depth
 
 
 def catalogue(path):
@@ -247,7 +176,7 @@ class LanguagesOfTexts(TestCase):
 
 def test_each_word_of_the_scripts_is_in_the_catalogue():
     found = set()
-    for script in ("portal", "stream", "panel", "upload", "attach"):
+    for script in ("portal", "stream", "panel", "upload", "attach", "palette"):
         text = (BASE / "static" / f"{script}.js").read_text(encoding="utf-8")
         found |= set(re.findall(r"\bt\(\s*'([^']+)'", text))
     assert found == set(SCRIPT_WORDS)
@@ -294,13 +223,6 @@ class LeftOutTests(TestCase):
         ]
         found = {path: words for path in pages if (words := self.left_out(path))}
         self.assertEqual(found, {})
-
-    def test_the_first_page_and_the_lists_of_the_admin_have_none(self):
-        self.client.force_login(User.objects.create_superuser("qxroot"))
-        names = [model._meta for model in admin.site._registry if model._meta.app_label in OWN_APPS]
-        pages = ["/admin/", *(reverse(f"admin:{m.app_label}_{m.model_name}_changelist") for m in names)]
-        left = {path: [each for each in self.left_out(path) if not NOT_OURS.search(each)] for path in pages}
-        self.assertEqual({path: words for path, words in left.items() if words}, {})
 
     def test_pages_for_strangers_have_none_either(self):
         found = {path: words for path in STRANGERS if (words := self.left_out(path, self.client_class()))}
@@ -350,11 +272,4 @@ OWN_PAGES = [
     "/documents/{d}/changes/",
     "/documents/{d}/delete/",
 ]
-# Of lists in the admin: Django's own pictures and times, what the rows say, ids and scopes.
-NOT_OURS = re.compile(
-    r"^alt=(Search|True|False)$|^[A-Z][a-z]+\.? \d+, \d{4}|^[0-9a-f-]{36}$|^chs_|^chat, search"
-    # Columns that are still to be translated.
-    r"|^(1 audit entry|Owner|Conversation id|State|open|Everyone who signs in|none)$"
-    r"|^(Standard|Researcher|Editor|Reviewer|Multi Agent)$|^(Finds|Checks|Writes) [a-z]"
-)
 STRANGERS = ["/accounts/sign-in/", "/nothing/"]

@@ -77,11 +77,13 @@ class AccessForm(forms.Form):
     """The person, and what to check: a document, a question, or both."""
 
     person = forms.CharField(
+        label=gettext_lazy("Person"),
         max_length=NAME_CHARACTERS,
         widget=Suggested("people", size=40),
         help_text=gettext_lazy("User name, or first and last name; or type a few letters and choose."),
     )
     document = forms.CharField(
+        label=gettext_lazy("Document"),
         max_length=1_600,
         required=False,
         widget=Suggested("documents", size=60),
@@ -91,6 +93,7 @@ class AccessForm(forms.Form):
         ),
     )
     question = forms.CharField(
+        label=gettext_lazy("Question"),
         max_length=SUBJECT_CHARACTERS,  # the audit log has the complete query
         required=False,
         widget=forms.TextInput(attrs={"size": 60}),

@@ -35,9 +35,9 @@ TO_THEMSELVES: dict[Kind, str] = {
     "guests": gettext_noop("Everyone may read it, also without signing in."),
 }
 TO_OTHERS: dict[Kind, str] = TO_THEMSELVES | {
-    "owner": "{person} added it.",
-    "person": "It is shared with {person}.",
-    "group": "{person} is in {group}, and {group} may read it.",
+    "owner": gettext_noop("{person} added it."),
+    "person": gettext_noop("It is shared with {person}."),
+    "group": gettext_noop("{person} is in {group}, and {group} may read it."),
 }
 
 
@@ -70,17 +70,21 @@ def explain(user: User, document: Document) -> Explanation:
     """The same for an administrator, also if the person may not read it."""
     name = user.get_username()
     grounds = _access_reasons(user, document)
-    reasons = [TO_OTHERS[ground.kind].format(person=name, group=ground.group) for ground in grounds]
+    reasons = [gettext(TO_OTHERS[ground.kind]).format(person=name, group=ground.group) for ground in grounds]
     readable = bool(grounds) and user.is_active
     if not grounds:
         reasons = _why_not(user, document)
     if not user.is_active:
-        reasons = [f"The account {name} is disabled, and so may read nothing."] + [
-            f"If it were not: {reason}" for reason in reasons
+        disabled = gettext("The account {person} is disabled, and so may read nothing.")
+        reasons = [disabled.format(person=name)] + [
+            gettext("If it were not: {reason}").format(reason=reason) for reason in reasons
         ]
+    verdict = (
+        gettext("{person} may read {document}.") if readable else gettext("{person} may not read {document}.")
+    )
     return Explanation(
         readable,
-        f"{name} {'may' if readable else 'may not'} read {document.name}.",
+        verdict.format(person=name, document=document.name),
         tuple(reasons),
         tuple(_notes(user, document, readable)),
     )
@@ -173,31 +177,37 @@ def _why_not(user: User, document: Document) -> list[str]:
     groups = sorted(entry.group.name for entry in entries if entry.group)
     reasons = []
     if any(_is_for_everyone(entry) for entry in entries):
-        reasons.append(f"Everyone who signs in may read it, and {name} is a guest.")
+        words = gettext("Everyone who signs in may read it, and {person} is a guest.")
+        reasons.append(words.format(person=name))
     if groups:
-        reasons.append(f"Members of {_listed(groups)} may read it, and {name} is in none of these groups.")
+        words = gettext("Members of {groups} may read it, and {person} is in none of these groups.")
+        reasons.append(words.format(groups=_listed(groups), person=name))
     if people:
+        words = gettext("It is shared with {people}, and not with {person}.")
+        shared = words.format(people=_listed(people), person=name)
         owner = document.owner.get_username() if document.owner else ""
-        added = f" {owner} added it." if owner in people else ""
-        reasons.append(f"It is shared with {_listed(people)}, and not with {name}.{added}")
-    return reasons or ["Nobody may read it: its access list is empty."]
+        added = gettext("{person} added it.").format(person=owner)
+        reasons.append(f"{shared} {added}" if owner in people else shared)
+    return reasons or [gettext("Nobody may read it: its access list is empty.")]
 
 
 def _notes(user: User, document: Document, readable: bool) -> Iterable[str]:
     if document.part_of:
         yield f"It is part of {document.part_of.name}, whose readers it has."
     if document.status == Document.Status.FAILED:
-        yield f"Reading it failed: {document.reason or 'no reason is known.'}"
+        reason = document.reason or gettext("no reason is known.")
+        yield gettext("Reading it failed: {reason}").format(reason=reason)
     elif document.status in Document.UNFINISHED:
-        yield f"Its state is “{document.get_status_display()}”."
+        yield gettext("Its state is “{state}”.").format(state=document.get_status_display())
     if not document.version:
-        yield "It has no passages yet: search and answers find nothing of it, for nobody."
+        yield gettext("It has no passages yet: search and answers find nothing of it, for nobody.")
     elif document.status != Document.Status.READY:
-        yield "What was read before stays in use."
+        yield gettext("What was read before stays in use.")
     if readable and user.is_guest and settings.LOGIN_REQUIRED:
-        yield "Guests are not let in at present (CHATSITE_LOGIN_REQUIRED is 1)."
+        yield gettext("Guests are not let in at present (CHATSITE_LOGIN_REQUIRED is 1).")
     if user.is_staff and any(user.has_perm(f"ingestion.{what}_document") for what in ("view", "change")):
-        yield f"{user.get_username()} may look at it in the administration, whoever may read it."
+        words = gettext("{person} may look at it in the administration, whoever may read it.")
+        yield words.format(person=user.get_username())
 
 
 def _is_for_everyone(entry: AccessEntry) -> bool:
@@ -205,5 +215,5 @@ def _is_for_everyone(entry: AccessEntry) -> bool:
 
 
 def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
-    return ", ".join(names[:NAMES_SHOWN]) + more
+    more = gettext(" and %(count)s more") % {"count": len(names) - NAMES_SHOWN}
+    return ", ".join(names[:NAMES_SHOWN]) + (more if len(names) > NAMES_SHOWN else "")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from django.db import connection, transaction
 from django.db.models import F, Q
+from django.utils.translation import gettext, override
 
 from chatsite.accounts.audit import record
 from chatsite.accounts.models import AuditEntry, User
@@ -152,10 +153,12 @@ def change_rights(actor: object, document: Document, audience: Audience) -> None
             if audience == audience_of(document):
                 rows.update(audience_version=F("audience_version") + 1)
                 return
-        before = reader_names(document)
+        with override("en"):  # the audit log is in English
+            before = reader_names(document)
         set_audience(document, audience)
         if staff is None or document.owner_id != staff.pk:
-            subject = f"{document.name} ({document.public_id}): {before} → {reader_names(document)}"
+            with override("en"):
+                subject = f"{document.name} ({document.public_id}): {before} → {reader_names(document)}"
             record(AuditEntry.Action.RIGHTS_CHANGED, actor=staff, person=document.owner, subject=subject)
 
 
@@ -168,9 +171,9 @@ def names_of(access_list: AccessList) -> str:
     """Some of the readers of a list, for an administrator."""
     entries = list(access_list.entries.all())
     if any(entry.guests for entry in entries):
-        return "Everyone, also guests"
+        return gettext("Everyone, also guests")
     if any(entry.user_id is None and entry.group_id is None for entry in entries):
-        return "Everyone who signs in"
+        return gettext("Everyone who signs in")
     names = sorted(str(entry) for entry in entries)
-    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
-    return ", ".join(names[:NAMES_SHOWN]) + more if names else "Nobody"
+    more = gettext(" and %(count)s more") % {"count": len(names) - NAMES_SHOWN}
+    return ", ".join(names[:NAMES_SHOWN]) + (more if len(names) > NAMES_SHOWN else "") or gettext("Nobody")

@@ -107,7 +107,12 @@ class ReadersForm(BulkForm):
 class CategoryForm(BulkForm):
     kind, title, button = Kind.CATEGORY, gettext_lazy("Category"), gettext_lazy("Set category")
 
-    category = forms.CharField(max_length=100, required=False, help_text=gettext_lazy("Empty: none."))
+    category = forms.CharField(
+        max_length=100,
+        required=False,
+        label=gettext_lazy("Category"),
+        help_text=gettext_lazy("Empty: none."),
+    )
 
     def clean_category(self) -> str:
         return category_name(self.cleaned_data["category"])
@@ -117,7 +122,10 @@ class FolderForm(BulkForm):
     kind, title, button = Kind.FOLDER, gettext_lazy("Folder"), gettext_lazy("Move")
 
     folder = forms.CharField(
-        max_length=500, required=False, help_text=gettext_lazy("Path of the folder. Empty: none.")
+        max_length=500,
+        required=False,
+        label=gettext_lazy("Folder"),
+        help_text=gettext_lazy("Path of the folder. Empty: none."),
     )
 
     def clean_folder(self) -> str:
@@ -140,7 +148,12 @@ class LabelsForm(BulkForm):
         widget=forms.RadioSelect,
         label=gettext_lazy("How"),
     )
-    labels = forms.CharField(max_length=1_000, required=False, help_text=gettext_lazy("Separated by commas."))
+    labels = forms.CharField(
+        max_length=1_000,
+        required=False,
+        label=gettext_lazy("Labels"),
+        help_text=gettext_lazy("Separated by commas."),
+    )
 
     def clean_labels(self) -> list[str]:
         return label_names(self.cleaned_data["labels"].split(","))
@@ -176,6 +189,7 @@ class OwnerForm(BulkForm):
     owner = forms.ModelChoiceField(
         User.objects.filter(is_active=True, guest_until=None),
         widget=Picker(Document._meta.get_field("owner"), site),
+        label=gettext_lazy("Owner"),
         help_text=gettext_lazy("The former owner's own right to read goes with them."),
     )
 

@@ -5,6 +5,7 @@ They do so only while nothing is embedded.
 """
 
 from django.db import connection, transaction
+from django.utils.translation import gettext
 
 from chatsite.db.sql_files import instances
 from ingestion.models import EmbeddingSpace, Vector
@@ -56,10 +57,10 @@ def pending_change() -> str:
     name, dimensions = configured()
     if space is None or (space.name, space.dimensions) == (name, dimensions) or not is_used(space):
         return ""
-    return (
-        f"The documents are embedded with {space}, the settings say {name} ({dimensions}):"
-        " run “manage.py reembed”. Until that is done, search goes on with the former model."
-    )
+    return gettext(
+        "The documents are embedded with %(used)s, the settings say %(wanted)s: run “manage.py reembed”."
+        " Until that is done, search uses the former model."
+    ) % {"used": space, "wanted": f"{name} ({dimensions})"}
 
 
 def index_name(space: EmbeddingSpace) -> str:

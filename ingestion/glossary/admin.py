@@ -19,6 +19,7 @@ from chatsite.accounts.audit import record
 from chatsite.accounts.audited_admin import AuditedChanges
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.pickers import SeveralPicker
+from chatsite.accounts.read_only_admin import RowsOnly
 from chatsite.accounts.returning_admin import ReturnsToUnanswered
 from ingestion.search.office_words import lines
 from ingestion.search.tokens import plain_words
@@ -27,7 +28,7 @@ from . import files
 from .models import HouseWord, names_of
 
 MAX_ASKED = 300  # characters of a question shown beside the field
-ASKED = (
+ASKED = gettext_lazy(
     "People asked “{}”. Keep what they say and documents do not, with commas between several: whoever asks"
     " with one of them also searches for the other words."
 )
@@ -75,7 +76,7 @@ class FileForm(forms.Form):
 
 
 @admin.register(HouseWord)
-class HouseWordAdmin(ReturnsToUnanswered, AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
+class HouseWordAdmin(RowsOnly, ReturnsToUnanswered, AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
     """Managers see entries for everyone and for their own groups."""
 
     has_tools = True  # adds links above the list
@@ -94,7 +95,7 @@ class HouseWordAdmin(ReturnsToUnanswered, AuditedChanges, admin.ModelAdmin):  # 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         """Shows the question again when the page was opened from the list of unanswered ones."""
         if asked := request.GET.get("asked", "")[:MAX_ASKED]:
-            hint = format_html(ASKED, asked)
+            hint = format_html(str(ASKED), asked)
             kwargs["help_texts"] = {**kwargs.get("help_texts", {}), "term": hint}
         made = super().get_form(request, obj, change, **kwargs)
         return type("WordForm", (made,), {"user": _user(request)})
@@ -133,9 +134,9 @@ class HouseWordAdmin(ReturnsToUnanswered, AuditedChanges, admin.ModelAdmin):  # 
     @admin.display(description=gettext_lazy("for whom"))
     def for_whom(self, word: HouseWord) -> str:
         if not word.restricted:
-            return "everyone"
-        return (
-            ", ".join(sorted(group.name for group in word.groups.all())) or "nobody: its groups are deleted"
+            return gettext("everyone")
+        return ", ".join(sorted(group.name for group in word.groups.all())) or gettext(
+            "nobody: its groups are deleted"
         )
 
     def get_urls(self) -> list[URLPattern]:
@@ -167,7 +168,7 @@ class HouseWordAdmin(ReturnsToUnanswered, AuditedChanges, admin.ModelAdmin):  # 
                     % {"new": taken.new, "changed": taken.changed},
                 )
                 return redirect("admin:ingestion_houseword_changelist")
-        return self._page(request, "file.html", "Words of a CSV file", form=form)
+        return self._page(request, "file.html", gettext("Words of a CSV file"), form=form)
 
     def csv_file(self, request: HttpRequest) -> HttpResponse:
         if not self.has_view_permission(request):
@@ -183,7 +184,11 @@ class HouseWordAdmin(ReturnsToUnanswered, AuditedChanges, admin.ModelAdmin):  # 
         wanted = plain_words(request.GET.get("q", "")[:200])
         found = [line for line in lines() if wanted in plain_words(" ".join(line))]
         return self._page(
-            request, "shipped.html", "Everyday words that ship", lines=found, wanted=request.GET.get("q", "")
+            request,
+            "shipped.html",
+            gettext("Everyday words that ship"),
+            lines=found,
+            wanted=request.GET.get("q", ""),
         )
 
     def _page(self, request: HttpRequest, name: str, title: str, **values: Any) -> HttpResponse:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.utils.translation import gettext
 
 from chatsite.accounts.models import User
 from chatsite.http.csv_cells import plain, unplain
@@ -82,19 +83,22 @@ def write_csv(user: User) -> str:
 def read_csv(user: User, content: bytes) -> ImportCounts:
     """Import a file: add entries and change existing ones. Raises BadFile without changing anything."""
     if len(content) > MAX_FILE_BYTES:
-        raise BadFile(f"The file has more than {MAX_FILE_BYTES // 1_000_000} MB.")
+        raise BadFile(
+            gettext("The file has more than %(limit)s.") % {"limit": f"{MAX_FILE_BYTES // 1_000_000} MB"}
+        )
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise BadFile(f"Line {line}: this is not UTF-8. Save the file as “CSV UTF-8”.") from None
+        raise BadFile(_at(line, gettext("this is not UTF-8. Save the file as “CSV UTF-8”."))) from None
     found: dict[tuple[tuple[str, str], frozenset[int]], Line] = {}
     for each in _lines(user, text):
         if first := found.get((each.key, each.groups)):
-            raise BadFile(f"Line {each.number}: “{each.word.term[:100]}” is in line {first.number} already.")
+            words = gettext("“%(word)s” is in line %(other)s already.")
+            raise BadFile(_at(each.number, words % {"word": each.word.term[:100], "other": first.number}))
         found[each.key, each.groups] = each
     if not found:
-        raise BadFile("The file has no words.")
+        raise BadFile(gettext("The file has no words."))
     return _store(user, list(found.values()))
 
 
@@ -105,7 +109,10 @@ def _store(user: User, lines: list[Line]) -> ImportCounts:
         new = [line for line in lines if line.number not in stored]
         free = MAX_WORDS - HouseWord.objects.count()
         if len(new) > free:
-            raise BadFile(f"{len(new)} words are new, and there is room for {max(free, 0)}.")
+            raise BadFile(
+                gettext("%(count)s words are new, and there is room for %(free)s.")
+                % {"count": len(new), "free": max(free, 0)}
+            )
         for line in lines:
             word = stored.get(line.number, line.word)
             if line.number in stored:
@@ -160,11 +167,12 @@ def _lines(user: User, text: str) -> Iterator[Line]:
                 header = _header(cells, line)
             elif any(cells):
                 if len(cells) > len(header) and any(cells[len(header) :]):
-                    raise BadFile(f"Line {line}: it has {len(cells)} columns and not {len(header)}.")
+                    words = gettext("it has %(count)s columns and not %(wanted)s.")
+                    raise BadFile(_at(line, words % {"count": len(cells), "wanted": len(header)}))
                 yield _line(dict(zip(header, cells, strict=False)), line, groups)
             line = reader.line_num + 1
     except csv.Error as error:
-        raise BadFile(f"Line {line}: {error}.") from None
+        raise BadFile(_at(line, f"{error}.")) from None
 
 
 def _header(cells: list[str], line: int) -> list[str]:
@@ -172,26 +180,33 @@ def _header(cells: list[str], line: int) -> list[str]:
     while names and not names[-1]:
         names.pop()
     if "word" not in names or len(set(names)) < len(names) or not set(names) <= set(COLUMNS):
-        raise BadFile(f"Line {line}: it names the columns, “word” and any of: {', '.join(COLUMNS[1:])}.")
+        words = gettext("it names the columns, “word” and any of: %(others)s.")
+        raise BadFile(_at(line, words % {"others": ", ".join(COLUMNS[1:])}))
     return names
 
 
 def _line(cells: dict[str, str], number: int, groups: "dict[str, int]") -> Line:
     kind = cells.get("kind", "").lower() or Kind.TERM
     if kind not in Kind.values:
-        raise BadFile(f"Line {number}: the kind is “{Kind.TERM}” or “{Kind.EVERYDAY}”.")
+        words = gettext("the kind is “%(one)s” or “%(other)s”.")
+        raise BadFile(_at(number, words % {"one": Kind.TERM.value, "other": Kind.EVERYDAY.value}))
     if any("\0" in cell for cell in cells.values()):
-        raise BadFile(f"Line {number}: it holds a NUL character.")
+        raise BadFile(_at(number, gettext("it holds a NUL character.")))
     others = ", ".join(names_of(cells.get("other words", "")))
     word = HouseWord(kind=kind, term=cells["word"], synonyms=others, meaning=cells.get("meaning", ""))
     try:
         word.full_clean()
     except ValidationError as error:
-        raise BadFile(f"Line {number}: {' '.join(error.messages)}") from None
+        raise BadFile(_at(number, " ".join(error.messages))) from None
     named = _separated(cells.get("groups", ""))
     if unknown := [name for name in named if name not in groups]:
-        raise BadFile(f"Line {number}: you are in no group of the name “{unknown[0][:100]}”.")
+        words = gettext("you are in no group of the name “%(name)s”.")
+        raise BadFile(_at(number, words % {"name": unknown[0][:100]}))
     return Line(number, word, frozenset(groups[name] for name in named))
+
+
+def _at(line: int, words: str) -> str:
+    return gettext("Line %(line)s: %(words)s") % {"line": line, "words": words}
 
 
 def _joined(names: list[str]) -> str:

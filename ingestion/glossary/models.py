@@ -93,19 +93,25 @@ class HouseWord(models.Model):
         """Validation for both the form and imported lines."""
         self.term = " ".join(self.term.split())
         if self.kind == self.Kind.EVERYDAY and self.meaning:
-            raise ValidationError({"meaning": "Everyday words are not explained: leave the meaning empty."})
+            raise ValidationError(
+                {"meaning": gettext("Everyday words are not explained: leave the meaning empty.")}
+            )
         if self.kind == self.Kind.TERM and not (self.synonyms.strip() or self.meaning.strip()):
             raise ValidationError(gettext("A term needs a meaning or other words."))
         if self.kind == self.Kind.TERM and "," in self.term:
-            raise ValidationError({"term": "A term is one name; its others belong into the other words."})
+            raise ValidationError(
+                {"term": gettext("A term is one name; its others belong into the other words.")}
+            )
         for field, text in (("term", self.term), ("synonyms", self.synonyms)):
             names = names_of(text)
             if field == "term" and not any(map(plain_words, names)):
-                raise ValidationError({field: "This has no word."})
+                raise ValidationError({field: gettext("This has no word.")})
             if len(names) > MAX_NAMES:
-                raise ValidationError({field: f"These are more than {MAX_NAMES}."})
+                raise ValidationError({field: gettext("These are more than %(most)s.") % {"most": MAX_NAMES}})
             if any(len(plain_words(name).split()) > MAX_WORDS_OF_A_NAME for name in names):
-                raise ValidationError({field: f"Each has at most {MAX_WORDS_OF_A_NAME} words."})
+                raise ValidationError(
+                    {field: gettext("Each has at most %(most)s words.") % {"most": MAX_WORDS_OF_A_NAME}}
+                )
 
 
 def names_of(text: str) -> list[str]:

@@ -10,7 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, gettext_noop
 from django.views.decorators.cache import never_cache
 
 from chatsite.accounts.audit import record
@@ -24,7 +24,11 @@ from ingestion.parsing.formats import FORMATS
 from .forms import GUESTS, READERS, SOME, UploadForm
 from .upload import add_files, status_of
 
-OUTCOMES = {"added": "Added", "replaced": "Replaced", "unchanged": "Unchanged"}
+OUTCOMES = {
+    "added": gettext_noop("Added"),
+    "replaced": gettext_noop("Replaced"),
+    "unchanged": gettext_noop("Unchanged"),
+}
 
 
 class SeveralFilesForm(UploadForm):
@@ -40,7 +44,7 @@ class SeveralFilesForm(UploadForm):
         assert isinstance(people, forms.ModelMultipleChoiceField)
         groups.queryset = Group.objects.all()
         people.queryset = User.objects.filter(is_active=True, guest_until=None)
-        who.label = "Who can read them?"
+        who.label = gettext("Who can read them?")
         offered = [each for each in READERS if each[0] != GUESTS or self.offers_guests]
         who.widget = forms.RadioSelect({"class": "radiolist"}, offered)
 
@@ -81,7 +85,7 @@ class AddSeveral:
         }
         if posted and form.is_valid():
             added, refused = add_files(form, principal, lambda put: record_upserted(user, put))
-            context["added"] = [(OUTCOMES[put.outcome], put.document) for put in added]
+            context["added"] = [(gettext(OUTCOMES[put.outcome]), put.document) for put in added]
             context["refused"] = refused
             status = 200 if added else status_of(refused)
             return TemplateResponse(

@@ -1,0 +1,261 @@
+"""Every page of the admin in a pseudo-language, with rows, with refused forms and with messages."""
+
+import re
+from datetime import timedelta
+
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.auth.models import Group
+from django.test import TestCase, override_settings
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import trans_real
+
+from chat.models import (
+    Agent,
+    MessageAllowance,
+    ProofQuestion,
+    ProofResult,
+    ProofRun,
+    Retention,
+    Run,
+    SiteTexts,
+    StartingQuestion,
+    VerifiedAnswer,
+)
+from chat.tests.conversations import LABEL, answered
+from chatsite.accounts import looks
+from chatsite.accounts.models import (
+    ApiKey,
+    AuditEntry,
+    ExternalIdentity,
+    GroupMapping,
+    User,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
+from chatsite.tests.pseudo_language import PSEUDO, Pseudo, Words
+from chatsite.tests.routes import admin_addresses
+from history.models import Feedback, Share
+from ingestion.access.lists import Audience, access_list_for
+from ingestion.bulk import changes
+from ingestion.models import BulkChange, BulkItem, Document, HouseWord
+from ingestion.tests.factories import make_document, make_user
+
+# Ids, dates and pictures of Django's own, texts that are data, and names of formats and scopes.
+NOT_OURS = re.compile(
+    r"^[0-9a-f-]{32,36}$|^(› |qx )?[0-9a-f]{8}-[0-9a-f-]{27}|^(› )?chs_|^alt=(Search|True|False)$"
+    r"|^[A-Z][a-z]+\.? \d+, \d{4}|guide\.md#leave|^chat, search|^(document\.ready|english|sub|text/markdown)$"
+    r"|^You answer questions of an organisation|^\{APPEND\}"
+)
+NO_PAGES = r"jsi18n|autocomplete|csv|figures|access_names|view_on_site|log(in|out)|password_change(_done)?$"
+
+
+class AdminLanguageTests(TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.root = User.objects.create_superuser("qxroot", first_name="qxa", last_name="qxb")
+        self.client.force_login(self.root)
+        languages = override_settings(LANGUAGES=[*settings.LANGUAGES, (PSEUDO, "qx")])
+        languages.enable()
+        self.addCleanup(languages.disable)
+        trans_real._translations[PSEUDO] = Pseudo()  # Django forgets all of them with the setting
+        self.make_rows()
+
+    def make_rows(self):
+        """Of each kind in the admin at least one, in each of its states."""
+        now, root = timezone.now(), self.root
+        self.ann = make_user("qxann", groups=["qxcrew"])
+        crew = self.crew = Group.objects.get(name="qxcrew")
+        self.document = make_document(
+            "qxguide.md", title="qxguide", owner=self.ann, everyone=True, folder="qx"
+        )
+        for status in Document.Status.values:
+            make_document(f"qx{status}.md", title="qx", owner=root)
+            Document.objects.filter(name=f"qx{status}.md").update(
+                name=f"qx{len(status)}.md", status=status, reason="qx", category="qx"
+            )
+        make_document(
+            "qxgroup.md", title="qx", owner=self.ann, groups=[crew], valid_until=now - timedelta(days=9)
+        )
+        conversation, answer = answered(self.ann, self.document, question="qx?", title="qxtitle")
+        self.conversation = conversation
+        own, _ = answered(root, self.document, question="qx?", title="qxtitle")
+        self.own = own
+        for rating, shared in (("bad", True), ("good", False)):
+            _, rated = answered(self.ann, self.document, question="qx?", title="qxtitle", text="qx")
+            Feedback.objects.create(
+                message=rated, rating=rating, comment="qx", shared=shared, wrong_sources=[LABEL],
+                reasons=list(Feedback.Reason.values),
+            )  # fmt: skip
+        lists = [
+            Audience(everyone=True),
+            Audience(guests=True, everyone=True),
+            Audience(user_ids=frozenset({root.pk})),
+        ]
+        for number, audience in enumerate(lists):
+            Share.objects.create(
+                conversation=conversation, up_to=1, access_list=access_list_for(audience, None),
+                digest=f"{number}", answer=answer if number else None,
+                revoked_at=now if number == 1 else None, expires_at=now if number == 2 else None,
+            )  # fmt: skip
+        Run.objects.create(
+            owner=self.ann, conversation=conversation, question=answer, answer=answer, body_digest="qx"
+        )
+        key, _ = ApiKey.objects.issue(self.ann, "qxkey")
+        ApiKey.objects.issue(root, "", 0)
+        ExternalIdentity.objects.create(user=self.ann, issuer="qx", subject="qx", claim="sub")
+        GroupMapping.objects.create(issuer="qx", value="qx", group=crew)
+        for state in WebhookDelivery.State.values:
+            hook = WebhookEndpoint.objects.create(
+                owner=self.ann, api_key=key, url="https://qx/", events=["document.ready"], secret="qx"
+            )
+            WebhookDelivery.objects.create(endpoint=hook, event="qx", data={}, state=state)
+        for action in AuditEntry.Action.values:
+            AuditEntry.objects.create(
+                action=action, actor="qxroot", person="qxann", subject="Said in English"
+            )
+        Agent.objects.all().delete()
+        Agent.objects.create(name="qxagent", description="qx", instructions="qx")
+        for values in ({"user": self.ann, "messages": 5}, {"group": crew}, {}):
+            MessageAllowance.objects.create(**values)
+        for values in ({"group": crew, "files": 5}, {}):
+            Retention.objects.create(**values)
+        StartingQuestion.objects.create(text="qx")
+        StartingQuestion.objects.create(text="qx", group=crew)
+        SiteTexts.objects.create(name="qx", banner="qx", changed_by=root)
+        SiteTexts.objects.create(name="qxb", banner="qx", welcome="qx", mark=b"1")
+        for values in (
+            {"term": "qx", "meaning": "qx"},
+            {"term": "qxb", "synonyms": "qx", "kind": "everyday"},
+        ):
+            HouseWord.objects.create(**values)
+        for groups in ([], [crew]):
+            word = HouseWord.objects.create(term="qxc", meaning="qx", restricted=True)
+            word.groups.set(groups)
+        until = timezone.localdate()
+        for values in (
+            {"owner": root},
+            {"owner": root, "active": False, "valid_until": until + timedelta(days=99)},
+            {"valid_until": until - timedelta(days=9), "citation_count": 1},
+            {"owner": root, "citation_count": 2},
+        ):
+            row = VerifiedAnswer.objects.create(**{"text": "qx [1]", "valid_until": until} | values)
+            row.groups.add(crew)
+            row.questions.create(text="qx?")
+            row.citations.create(document=self.document, words="qx", position=0, digest="qx", sha256="qx")
+        questions = [
+            ProofQuestion.objects.create(text="qx1", document=self.document, place="qx", added_by=root),
+            ProofQuestion.objects.create(text="qx2", wants_nothing=True),
+            *(ProofQuestion.objects.create(text=f"qx3{origin[:2]}", origin=origin, added_by=root)
+              for origin in ProofQuestion.Origin.values),
+        ]  # fmt: skip
+        self.runs = []
+        for state in ProofRun.State.values:
+            group = crew if state == "done" else None
+            run = ProofRun.objects.create(
+                started_by=root,
+                group=group,
+                note="qx",
+                state=state,
+                ended_at=now + timedelta(seconds=len(self.runs)),
+            )
+            self.runs.append(run)
+            outcomes = [*ProofResult.Outcome.values]
+            for number, question in enumerate(questions):
+                outcome = outcomes[(number + len(self.runs)) % len(outcomes)]
+                ProofResult.objects.create(
+                    run=run, question=question, asked=f"{question.pk}", wants_nothing=question.wants_nothing,
+                    outcome=outcome, rank=number % 2, found=[self.document.pk, 0], statements=3, supported=2,
+                )  # fmt: skip
+        every = Document.objects.all()
+        for kind in BulkChange.Kind.values:
+            for state in BulkChange.State.values:
+                change = changes.choose(root, every)
+                BulkChange.objects.filter(pk=change.pk).update(
+                    kind=kind if state != "chosen" else "",
+                    state=state,
+                    wanted={},
+                    reason="",
+                    finished_at=now if state == "done" else None,
+                )
+        outcomes = BulkItem.Outcome.values
+        for outcome, item in zip(outcomes, change.items.all(), strict=False):
+            type(item).objects.filter(pk=item.pk).update(outcome=outcome)
+        looks.begin(root, self.ann, conversation.pk, "qx qx qx qx")
+
+    def left_out(self, path, data=None):
+        headers = {"accept-language": PSEUDO}
+        if data is None:
+            response = self.client.get(path, headers=headers, follow=True)
+        else:
+            response = self.client.post(path, data, headers=headers, follow=True)
+        page = response.content.decode()
+        if "<html" not in page:
+            return []
+        assert 'lang="ar-xb" dir="rtl"' in page, path
+        self.seen += 1
+        return [words for words in Words(page).left_out if not NOT_OURS.search(words)]
+
+    def collect(self, pages):
+        """What is left out, with the first page that has it."""
+        self.seen, found = 0, {}
+        for each in pages:
+            path, data = each if isinstance(each, tuple) else (each, None)
+            for words in self.left_out(path, data):
+                found.setdefault(words, f"{'POST' if data else 'GET'} {path}")
+        return "\n".join(f"{words}  ({path})" for words, path in sorted(found.items()))
+
+    def of_rows(self):
+        for model in admin.site._registry:
+            name = f"admin:{model._meta.app_label}_{model._meta.model_name}"
+            yield reverse(f"{name}_changelist")
+            for row in model._default_manager.all():
+                for page in ("change", "delete", "history"):
+                    yield reverse(f"{name}_{page}", args=[row.pk])
+
+    def test_lists_and_rows(self):
+        self.assertEqual(self.collect(self.of_rows()), "")
+        self.assertGreater(self.seen, 100)
+
+    def test_other_pages(self):
+        paths = [path for name, path in admin_addresses() if not re.search(NO_PAGES, name)]
+        self.assertEqual(self.collect(paths), "")
+
+    def test_forms_that_are_refused(self):
+        self.assertEqual(self.collect(self.refused()), "")
+
+    def refused(self):
+        """Each form without anything, and with what is not possible."""
+        for model in admin.site._registry:
+            name = f"admin:{model._meta.app_label}_{model._meta.model_name}"
+            fields = [field.name for field in model._meta.get_fields()]
+            fields += ["users", "groups", "new_mark", "days", "password1", "password2", "usable_password"]
+            row = model._default_manager.first()
+            formsets = {}
+            for prefix in ("questions", "citations"):
+                formsets |= {f"{prefix}-TOTAL_FORMS": 2, f"{prefix}-INITIAL_FORMS": 0}
+                formsets |= {f"{prefix}-0-document": self.document.pk, f"{prefix}-0-words": "qxnothing"}
+            for value in ("", "qx", "-1", "99999999999999"):
+                sent = dict.fromkeys(fields, value) | formsets
+                yield reverse(f"{name}_add"), sent
+                if row:
+                    yield reverse(f"{name}_change", args=[row.pk]), sent
+            yield reverse(f"{name}_changelist"), {"action": "delete_selected"}
+            for action in admin.site._registry[model].actions or ():
+                yield reverse(f"{name}_changelist"), {"action": action}
+        for name, path in admin_addresses():
+            if not re.search(NO_PAGES + "|_(add|change|delete|changelist|history)$", name):
+                yield path, {}
+                yield (
+                    path,
+                    {
+                        "person": "qx",
+                        "document": "qx",
+                        "question": "qx",
+                        "questions": "qx",
+                        "prompt": "{APPEND}",
+                    },
+                )
+                yield path, {"group": "qx", "reason": ""}

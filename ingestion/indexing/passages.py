@@ -53,7 +53,7 @@ def delete_passages(document: Document) -> None:
 
 def vector_text(vector: NDArray[np.float32]) -> str:
     """A vector as pgvector reads it."""
-    return f"[{','.join(format(value, '.5g') for value in vector.tolist())}]"
+    return f"[{','.join(['%.5g'] * len(vector))}]" % tuple(vector.tolist())
 
 
 def insert_passages(document: Document, passages: Sequence[NewPassage], first: int = 0) -> list[int]:

@@ -4,8 +4,9 @@ The choice depends on the number of passages that the caller may search, and aff
 has the same access condition, and the same results as far as its indexes allow.
 """
 
+import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -122,23 +123,23 @@ def find_candidates(search: Mapping[str, Any], dimensions: int) -> tuple[list[Ca
     asked = {**search, "words": words, "times": times, "asked": count}
     first = {"otherwise": alike, "worths": worths, "with_nearest": search["with_vectors"], "kept": []}
     surveyed = survey({**asked, **first})
-    found = _run({**asked, **first}, dimensions, surveyed)
-    unknown = found[0]["unknown"] if found else range(1, count + 1)
+    found, missing = _run({**asked, **first}, dimensions, surveyed)
+    unknown = missing if found else range(1, count + 1)
     for number in [number for number in unknown if number <= count][:MAX_EXPANDED]:
         word = words[number - 1]
         others = [*alternative_spellings(word), *(f"'{each}'" for each in translations_of(word))]
         alike[number - 1] = " | ".join(others)
         worths[number - 1] = EXPANSION_WEIGHT if others else 1.0
     if any(alike[:count]):
-        kept = [row["passage_id"] for row in found]  # the nearest ones are kept, and not searched again
+        kept = [each.passage_id for each in found]  # the nearest ones are kept, and not searched again
         second = {"otherwise": alike, "worths": worths, "with_nearest": False, "kept": kept}
         if surveyed.is_sampled:  # the new words change the combinations in the sample
             surveyed = survey({**asked, **second})
-        found = _run({**asked, **second}, dimensions, surveyed)
+        found, _ = _run({**asked, **second}, dimensions, surveyed)
     plan, seconds = surveyed.plan(dimensions), time.monotonic() - started
     metrics.SEARCH_SECONDS.observe(seconds, plan)
     traces.record("search", seconds, chatsite__search__plan=plan, chatsite__search__found=len(found))
-    return [Candidate(*map(row.__getitem__, Candidate._fields)) for row in found], surveyed.visible
+    return found, surveyed.visible
 
 
 def prepare() -> None:
@@ -167,7 +168,12 @@ def survey(search: Mapping[str, Any]) -> Survey:
     return Survey(size["visible"], size["every"], held, float(size["mean_length"]))
 
 
-def _run(search: Mapping[str, Any], dimensions: int, surveyed: Survey) -> list[dict[str, Any]]:
+def _run(
+    search: Mapping[str, Any], dimensions: int, surveyed: Survey
+) -> tuple[list[Candidate], Sequence[int]]:
+    """The candidates, and the numbers of the words that no readable passage has."""
+    if not surveyed.visible:
+        return [], ()
     plan = surveyed.plan(dimensions)
     sought = surveyed.sought(search["asked"], len(search["words"]))
     groups = [*((group, False) for group in sought.groups), *((group, True) for group in sought.common)]
@@ -187,4 +193,5 @@ def _run(search: Mapping[str, Any], dimensions: int, surveyed: Survey) -> list[d
         "estimated": list(sought.shares),
         "shares": list(sought.shares.values()),
     }
-    return _planned("search", parameters) if surveyed.visible else []
+    (row,) = _planned("search", parameters)
+    return [*map(Candidate._make, json.loads(row["candidates"]))], row["unknown"]

@@ -14,7 +14,6 @@ from chat.events import (
     Rechecked,
     Searching,
     TextDelta,
-    TitleChanged,
 )
 from chat.llm import ChatModel, Contribution, Prompt, SearchQuery, configured_model
 from chat.llm.base import NOTHING_FITS
@@ -55,8 +54,11 @@ class _Answer:
     done: MessageDone | None = None
 
 
-async def answer(run: AcceptedRun, publish: Callable[[Event], object]) -> None:
-    """Publish all events between Started and the end. Raises ModelError; what was published stays valid."""
+async def answer(run: AcceptedRun, publish: Callable[[Event], object]) -> str:
+    """Publish all events between Started and the end; returns a title for a conversation that has none.
+
+    Raises ModelError; what was published stays valid.
+    """
     model: ChatModel = configured_model()
     publish(Searching(run.readable))
     await documents_read(run, publish)
@@ -81,7 +83,7 @@ async def answer(run: AcceptedRun, publish: Callable[[Event], object]) -> None:
         await _team_messages(state, model, found)
     else:
         await _write_message(state, model, found, run.answer_id)
-    await _add_extras(state, model)
+    return await _extras(state, model)
 
 
 async def _model_and_search(run: AcceptedRun, model: ChatModel) -> tuple[ChatModel, Search]:
@@ -93,16 +95,21 @@ async def _model_and_search(run: AcceptedRun, model: ChatModel) -> tuple[ChatMod
         query = await model.search_query(request.question, request.earlier)
         return model, await search(run, model, query)
     query = await model.search_query(request.question, ())
-    verified, candidates = await retry_until_available(_verified_or_candidates, run, query)
-    return verified or (model, await search(run, model, query, candidates))
+    verified, found = await retry_until_available(_verified_or_found, run, model, query)
+    if verified:
+        return verified
+    return model, found if isinstance(found, Search) else await search(run, model, query, found)
 
 
-def _verified_or_candidates(
-    run: AcceptedRun, query: SearchQuery
-) -> tuple[tuple[VerifiedModel, Search] | None, SearchResult | None]:
+def _verified_or_found(
+    run: AcceptedRun, model: ChatModel, query: SearchQuery
+) -> tuple[tuple[VerifiedModel, Search] | None, Search | SearchResult | None]:
     """Both lookups in one database call, because most questions begin a conversation."""
-    verified = verified_answer(run)
-    return verified, None if verified else searching.candidates(run, query)
+    if verified := verified_answer(run):
+        return verified, None
+    if searching.is_simple(run):
+        return None, searching.search_and_keep(run, model, query)
+    return None, searching.candidates(run, query)
 
 
 async def _team_messages(state: _Answer, model: ChatModel, found: Search) -> None:
@@ -161,16 +168,20 @@ def _claims(statements: Sequence[Statement], text: str, notices: Sequence[str]) 
     )
 
 
-async def _add_extras(state: _Answer, model: ChatModel) -> None:
+async def _extras(state: _Answer, model: ChatModel) -> str:
     """Ask the model in parallel for a second look at the last message, for follow-up questions and for a new
-    conversation's title."""
+    conversation's title, which is returned."""
     questions, title, _ = await asyncio.gather(
         _followups(state, model), _title(state.run, model), _recheck(state, model)
     )
     if questions:
         state.publish(FollowUps(tuple(questions)))
-    if title:
-        state.publish(TitleChanged(title))
+    return title
+
+
+async def _title(run: AcceptedRun, model: ChatModel) -> str:
+    """A better title than the question's own words, for a conversation that begins with this question."""
+    return await model.title(run.request.question) if run.is_untitled else ""
 
 
 async def _recheck(state: _Answer, model: ChatModel) -> None:
@@ -209,17 +220,6 @@ def _answerable(
             if len(found) == FOLLOWUPS:
                 break
     return found
-
-
-async def _title(run: AcceptedRun, model: ChatModel) -> str:
-    """A better title than the question's own words, for a conversation that begins with this question."""
-    if not run.is_untitled:
-        return ""
-    title = await model.title(run.request.question)
-    owner, conversation = run.principal.user_id, run.conversation_id
-    if not title or not await retry_until_available(recording.set_title, owner, conversation, title):
-        return ""
-    return title
 
 
 def _open_message(state: _Answer, speaker: Speaker, *, first: bool) -> Message:

@@ -12,6 +12,7 @@ from django.db import IntegrityError, ProgrammingError
 
 from chat.events import ContextReady, Thought, Verified, members
 from chat.llm import ChatModel, SearchQuery
+from chat.requests import Options
 from chat.sources import Caption, Given, PageImage, SourceView
 from chatsite.accounts.principal import Principal
 from chatsite.db.retry import retry_until_available
@@ -61,6 +62,7 @@ class Search:
     fit: float = 1.0  # how relevant the best passage is to the question, as in a SearchResult
     synonyms: Mapping[str, Sequence[str]] = field(default_factory=dict)  # that were searched for too
     verified: Verified | None = None  # of an answer that a person wrote
+    kept: bool | None = None  # whether the sources are stored already; None if that was not tried yet
     found_at: float = field(default_factory=time.monotonic, compare=False)
 
     @property
@@ -80,42 +82,77 @@ async def search(
     query = asked.text
     if found is None:
         found = await retry_until_available(candidates, run, asked)
-    thoughts = [steps.query(options, query, found), *steps.vector_fields(options)]
+    thoughts: list[Thought] = []
     passages = found.passages
     scores: Mapping[int, float] = {}
     if options.ranker:
         ranking = await ranked(model, query, passages, options)
         passages, scores = ranking.passages[: options.top], ranking.scores
         thoughts.append(ranking.thought)
-    shown_captions = (
-        await retry_until_available(captions, query, passages) if options.captions else [()] * len(passages)
-    )
+    shown_captions = await retry_until_available(captions, query, passages) if options.captions else []
     pages: tuple[PageImage, ...] = ()
     if options.pages:
         places = [Page(passage.label, passage.public_id, passage.page) for passage in passages]
         pages = await page_images(run.principal, places)
         thoughts.append(steps.page_images(options, len(pages)))
+    return _search(options, query, replace(found, passages=passages), shown_captions, thoughts, pages, scores)
+
+
+def is_simple(run: AcceptedRun) -> bool:
+    """Whether a search needs nothing but the database, and has its sources for the one answer of the run."""
+    options = run.request.options
+    return not (run.team or options.ranker or options.pages)
+
+
+def search_and_keep(run: AcceptedRun, model: ChatModel, asked: SearchQuery) -> Search:
+    """A simple search whose sources are stored in the same database call.
+
+    If one of the documents was deleted or withdrawn meanwhile, that is left to :func:`keep_context`.
+    """
+    options, result = run.request.options, candidates(run, asked)
+    shown_captions = captions(asked.text, result.passages) if options.captions else []
+    found = _search(options, asked.text, result, shown_captions)
+    if not found.is_fresh:
+        return found
+    try:
+        _record(run.answer_id, found, steps.of_message(run, model, found.thoughts), run.readable)
+    except (IntegrityError, ProgrammingError):
+        return replace(found, kept=False)
+    return replace(found, kept=True)
+
+
+def _search(
+    options: Options,
+    query: str,
+    result: SearchResult,
+    shown_captions: Sequence[tuple[Caption, ...]],
+    thoughts: Sequence[Thought] = (),
+    pages: tuple[PageImage, ...] = (),
+    scores: Mapping[int, float] | None = None,
+) -> Search:
+    """The results as sources. `thoughts` are about what was done after the search."""
     drawn = {page.label for page in pages}
     given: Given = "image" if options.pages == "images" else "both"
     sources = tuple(
         as_source(
             rank,
             passage,
-            captions=shown_captions[rank - 1],
+            captions=shown_captions[rank - 1] if shown_captions else (),
             given=given if passage.label in drawn else "text",
-            ranker_score=scores.get(passage.passage_id),
+            ranker_score=scores.get(passage.passage_id) if scores else None,
         )
-        for rank, passage in enumerate(passages, start=1)
+        for rank, passage in enumerate(result.passages, start=1)
     )
+    of_search = (steps.query(options, query, result), *steps.vector_fields(options), *thoughts)
     return Search(
         query,
         sources,
-        passages,
-        tuple(thoughts),
+        result.passages,
+        of_search,
         pages,
-        found.fit,
-        found.synonyms,
-        found_at=found.found_at,
+        result.fit,
+        result.synonyms,
+        found_at=result.found_at,
     )
 
 
@@ -176,7 +213,8 @@ async def keep_context(
     Leaves out sources that were deleted, or withdrawn from the caller, since the search.
     """
     thoughts = steps.of_message(run, model, found.thoughts, is_prompted=found.verified is None)
-    for attempt in range(1, TRIES + 1):
+    tries = () if found.kept else range(1 if found.kept is None else 2, TRIES + 1)
+    for attempt in tries:
         try:
             if attempt > 1 or not found.is_fresh:
                 found = await retry_until_available(_still_readable, run.principal, found)

@@ -102,6 +102,7 @@ class ActiveRun:
     sources: dict[UUID, int] = field(default_factory=dict)  # number of passages behind each message
     stopping: bool = False  # by its owner
     withdrawn: bool = False  # because its owner lost access to one of its sources
+    title: str = ""  # that the model has found for the conversation; stored with the end
     task: asyncio.Task[None] | None = None
     _waiting: "list[asyncio.Future[None]]" = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)

@@ -5,6 +5,7 @@ Leases are compared by the database's clock only: the clocks of machines may dif
 
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
@@ -14,7 +15,7 @@ from django.db.models.functions import Now
 
 from chat.announcements import announce_end
 from chat.citations import cited_labels
-from chat.events import Event, Failed, Finished, Json, RunMessage, RunResult
+from chat.events import Event, Failed, Finished, Json, RunMessage, RunResult, TitleChanged
 from chat.models import Lease
 from chat.statements import to_rows
 from chat.verification import verify
@@ -23,7 +24,7 @@ from chatsite.db.availability import breaker
 from chatsite.db.threads import reading_everything
 from history import recording
 from history.models import Conversation, Message, Source
-from history.recording import Closing
+from history.recording import Closing, TurnIds
 
 from . import (
     journal,
@@ -51,22 +52,29 @@ def close_run(run_id: UUID, rest: Batch, every: Sequence[Event]) -> bool:
     `rest` holds the events that are not in the journal, ending with Finished or Failed; `every` holds all
     events. False if another process has closed the run already.
     """
-    with transaction.atomic():
+    with transaction.atomic(savepoint=False):
         ended = journal.end_run(rest)
         if ended:
             _close(ended, fold(every))
         return ended is not None
 
 
-def finish_run(run_id: UUID, rest: Batch, every: Sequence[Event]) -> Finished | Failed:
-    """Close the run and return the outcome that was stored.
+def finish_run(
+    run: TurnIds, rest: Batch, every: Sequence[Event], title: str = ""
+) -> list[TitleChanged | Finished | Failed]:
+    """Close the run and return its last events as they were stored, of which the last is the outcome.
 
     Another process may have closed the run after our lease expired, or our commit succeeded and the
-    acknowledgement was lost.
+    acknowledgement was lost. `title` is set unless the owner has chosen one; its event precedes the end.
     """
     end = every[-1]
     assert isinstance(end, Finished | Failed)
-    return end if close_run(run_id, rest, every) else stored_outcome(run_id)
+    last: list[TitleChanged | Finished | Failed] = [end]
+    with transaction.atomic():
+        if title and recording.set_title(run.principal.user_id, run.conversation_id, title):
+            last = [TitleChanged(title), end]
+            rest = replace(rest, events=[*rest.events[:-1], *last])
+        return last if close_run(run.run_id, rest, every) else [stored_outcome(run.run_id)]
 
 
 def stored_outcome(run_id: UUID) -> Finished | Failed:

@@ -19,7 +19,7 @@ from django.db import InterfaceError, OperationalError
 from chat import engine
 from chat.engine import AcceptedRun
 from chat.errors import retry_after
-from chat.events import Event, Failed, Finished, MessageDone, Usage
+from chat.events import Event, Failed, Finished, MessageDone, TitleChanged, Usage
 from chat.llm import ModelError, configured_model
 from chatsite import logs, metrics, traces
 from chatsite.accounts.principal import Principal
@@ -161,7 +161,7 @@ class RunManager:
             request = replace(run.request, earlier=earlier)
             agents = await retry_until_available(team) if run.by_team else ()
             prepared = replace(run, request=request, team=agents)
-            await engine.answer(prepared, active.publish)
+            active.title = await engine.answer(prepared, active.publish)
         except asyncio.CancelledError:
             if active.stopping:
                 return Finished(Message.State.STOPPED)
@@ -183,25 +183,29 @@ class RunManager:
         """Store the end, however long the database takes, and only then publish it."""
         events = active.events if active.has_ended() else [*active.events, end]
         started, pause = time.monotonic(), 0.1
+        last: Sequence[TitleChanged | Finished | Failed]
         while True:
             try:
                 async with self._writing:
                     rest = _batch(active, events[active.written :], last=True)
-                    end = await in_database(finish.finish_run, active.run.run_id, rest, events)
+                    last = await in_database(finish.finish_run, active.run, rest, events, active.title)
                 break
             except DatabaseError as error:
                 logger.exception("The end of an answer could not be stored yet")
                 if time.monotonic() > started + _retry_seconds(active, error):
                     # Another process will close the run with what the journal has.
                     code = "storage_full" if is_disk_full(error) else "interrupted"
-                    end = Failed(Message.State.INTERRUPTED, code, active.run.request_id)
+                    last = [Failed(Message.State.INTERRUPTED, code, active.run.request_id)]
                     break
             await asyncio.sleep(pause)
             pause = min(2 * pause, MAX_PAUSE)
-        metrics.RUNS.add(str(end.state))
-        _trace(active, end)
         if not active.has_ended():
-            active.publish(end)
+            for event in last:
+                active.publish(event)
+        outcome = last[-1]
+        assert isinstance(outcome, Finished | Failed)
+        metrics.RUNS.add(str(outcome.state))
+        _trace(active, outcome)
         notifications.publish(notifications.messages("news", [active.run.run_id, active.run.conversation_id]))
 
     async def _write(self) -> None:

@@ -35,6 +35,7 @@ MAX_IDS = 200  # of one message: PostgreSQL takes 8,000 bytes
 MAX_PENDING = 2_000  # messages waiting to be sent; the oldest are dropped
 CHECK_SECONDS = 5.0  # between two checks that the connection is alive
 IDLE_SECONDS = 10.0  # after which the session for notifications ends
+PAUSE_SECONDS = 0.05  # after a batch, in which the next one gathers
 SEND_SECONDS = 1.0  # for one batch, after which it counts as lost
 LAST_SECONDS = 0.2  # at the end of the process, for pending messages and for unsubscribing
 NOTIFY = "SELECT pg_notify(%s, message) FROM unnest(%s::text[]) AS message"
@@ -103,6 +104,8 @@ class Outbox:
                 await self._send(batch)
                 if not self._pending:
                     self._sent.set()
+                # Under load a message for each run would cost as much as the run's events.
+                await asyncio.sleep(PAUSE_SECONDS)
         finally:
             self._task, session, self._session = None, self._session, None
             if session is not None:

@@ -16,9 +16,9 @@ from chatsite.db import threads
 from chatsite.tests.limits import HANG_SECONDS
 from ingestion.tests.factories import make_document, make_user
 
-MAX_PIECES = 6  # of work, each with a thread, a session and a transaction of its own
-MAX_STATEMENTS = 19
-MAX_ROUND_TRIPS = 44  # to PostgreSQL and back, of which three each begin the session of a piece
+MAX_PIECES = 4  # of work, each with a thread, a session and a transaction of its own
+MAX_STATEMENTS = 18
+MAX_ROUND_TRIPS = 36  # to PostgreSQL and back, of which three each begin the session of a piece
 
 WRITTEN_TABLES = [
     "chat_journalentry",
@@ -109,7 +109,7 @@ class CostTests(TransactionTestCase):
         self.assertLessEqual(len(counted.pieces), MAX_PIECES, counted.pieces)
         self.assertLessEqual(len(counted.statements), MAX_STATEMENTS, "\n\n".join(counted.statements))
         self.assertLessEqual(counted.round_trips, MAX_ROUND_TRIPS)
-        self.assertIn("_verified_or_candidates", counted.pieces)
+        self.assertIn("_verified_or_found", counted.pieces)
 
     def test_no_table_of_an_answer_has_an_index_that_another_one_replaces(self):
         with connection.cursor() as cursor:

@@ -3,7 +3,7 @@
 from django.test import TestCase
 
 from chat import runs
-from chat.events import Failed, Finished, MessageDone, TextDelta
+from chat.events import Failed, Finished, MessageDone, TextDelta, TitleChanged
 from chat.models import Run
 from chat.requests import RunRequest
 from chat.runs import (
@@ -13,7 +13,7 @@ from chat.runs import (
 from chat.runs.journal import Batch
 from chatsite.db.availability import breaker
 from history import recording
-from history.models import Message
+from history.models import Conversation, Message
 from ingestion.tests.factories import command_principal, make_user
 
 
@@ -45,12 +45,28 @@ class LateTests(TestCase):
         every = [*self.events, MessageDone("stop", ()), Finished(Message.State.COMPLETE)]
         batch = Batch(self.run.run_id, 1, every)
         for _ in range(2):
-            self.assertEqual(finish.finish_run(self.run.run_id, batch, every), every[-1])
+            self.assertEqual(finish.finish_run(self.run, batch, every), [every[-1]])
+
+    def test_a_title_is_stored_with_the_end_and_its_event_precedes_it(self):
+        end = Finished(Message.State.COMPLETE)
+        every = [*self.events, MessageDone("stop", ()), end]
+        last = finish.finish_run(self.run, Batch(self.run.run_id, 1, every), every, "Carried over")
+        self.assertEqual(last, [TitleChanged("Carried over"), end])
+        self.assertEqual(self.texts(), [*every[:-1], *last])
+        self.assertEqual(Conversation.objects.get().title, "Carried over")
+
+    def test_a_title_that_the_owner_chose_meanwhile_stays(self):
+        recording.rename(self.run.principal, self.run.conversation_id, "Mine")
+        every = [*self.events, Finished(Message.State.COMPLETE)]
+        last = finish.finish_run(self.run, Batch(self.run.run_id, 1, every), every, "Carried over")
+        self.assertEqual(last, [every[-1]])
+        self.assertEqual(self.texts(), every)
+        self.assertEqual(Conversation.objects.get().title, "Mine")
 
     def test_the_end_of_another_process_that_took_us_for_dead_is_told(self):
         every = [*self.events, Finished(Message.State.STOPPED)]
         finish.expire_all()
-        told = finish.finish_run(self.run.run_id, Batch(self.run.run_id, 1, every), every)
+        (told,) = finish.finish_run(self.run, Batch(self.run.run_id, 1, every), every)
         self.assertEqual((told.state, told.code), ("interrupted", "interrupted"))
         self.assertIsInstance(told, Failed)
 

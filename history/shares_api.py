@@ -1,10 +1,10 @@
 """`/api/shares`: create, list and revoke links to the caller's conversations and answers."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, cast
 from uuid import UUID
 
-from django.contrib.auth.models import Group
 from django.http import Http404
 from django.urls import reverse
 from django.utils import timezone
@@ -14,21 +14,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chatsite.accounts.api_keys import Scope
-from chatsite.accounts.models import User
 from chatsite.accounts.resource_views import ResourceView
 from chatsite.http.problem_details import ProblemDetails
-from chatsite.http.strict_fields import (
-    BoundedListField,
-    StrictBooleanField,
-    StrictCharField,
-    StrictSerializer,
-)
-from ingestion.access.lists import Audience
+from chatsite.http.strict_fields import StrictBooleanField
 
 from . import sharing
 from .models import Conversation, Message, Share
+from .named_readers import NamedReadersSerializer, audience_of_names
 
-MAX_READERS = 200
 MAX_LISTED = 1_000  # newest
 SHARE_ID = OpenApiParameter("share_id", UUID, OpenApiParameter.PATH, description="The id of a share.")
 
@@ -37,7 +30,7 @@ def _in_thirty_days() -> Any:
     return timezone.now() + timedelta(days=sharing.DEFAULT_DAYS)
 
 
-class NewShareSerializer(StrictSerializer):
+class NewShareSerializer(NamedReadersSerializer):
     """What is shared, with whom, and until when."""
 
     conversation_id = serializers.UUIDField()
@@ -45,18 +38,6 @@ class NewShareSerializer(StrictSerializer):
         required=False, allow_null=True, default=None, help_text="Share this one answer alone."
     )
     everyone = StrictBooleanField(default=False, help_text="With everyone who signs in.")
-    groups = BoundedListField(
-        child=StrictCharField(max_length=150),
-        default=list,
-        max_length=MAX_READERS,
-        help_text="Names of groups that the caller belongs to.",
-    )
-    people = BoundedListField(
-        child=StrictCharField(max_length=150),
-        default=list,
-        max_length=MAX_READERS,
-        help_text="User names.",
-    )
     expires_at = serializers.DateTimeField(
         required=False, allow_null=True, help_text="In 30 days if absent; null: until it is revoked."
     )
@@ -120,11 +101,12 @@ class SharesView(_View):
         asked = NewShareSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
         values = asked.validated_data
+        readers = audience_of_names(self.principal, values["groups"], values["people"])
         try:
             share, token = sharing.create(
                 self.principal,
                 values["conversation_id"],
-                self._audience(values),
+                replace(readers, everyone=values["everyone"]),
                 answer_id=values["answer_id"],
                 expires_at=values["expires_at"] if "expires_at" in values else _in_thirty_days(),
             )
@@ -135,19 +117,6 @@ class SharesView(_View):
         made = sharing.with_readers(Share.objects.filter(pk=share.pk)).get()
         made.url = request.build_absolute_uri(reverse("chat:shared", args=[token]))  # type: ignore[attr-defined]
         return Response(CreatedShareSerializer(made).data, status=status.HTTP_201_CREATED)
-
-    def _audience(self, values: dict[str, Any]) -> Audience:
-        groups = set(values["groups"])
-        own = Group.objects.filter(user=self.principal.user_id, name__in=groups)
-        found = dict(own.values_list("name", "pk"))
-        if missing := sorted(groups - found.keys()):
-            raise ProblemDetails(f"You belong to no group named {missing[0]}.", "groups")
-        people = set(values["people"])
-        active = User.objects.filter(is_active=True, guest_until=None, username__in=people)
-        accounts = dict(active.values_list("username", "pk"))
-        if missing := sorted(people - accounts.keys()):
-            raise ProblemDetails(f"There is no account named {missing[0]}.", "people")
-        return Audience(values["everyone"], frozenset(accounts.values()), frozenset(found.values()))
 
 
 class ShareView(_View):

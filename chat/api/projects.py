@@ -17,6 +17,12 @@ from chatsite.http.problem_details import ProblemDetails
 from chatsite.http.strict_fields import StrictCharField, StrictSerializer
 from history import projects
 from history.models import Project
+from history.named_readers import (
+    MembersSerializer,
+    NamedReadersSerializer,
+    audience_of_names,
+    names_in,
+)
 from history.pagination import ProjectPagination
 from ingestion.api.search import ScopeField
 from ingestion.search.scopes import ALL
@@ -183,6 +189,56 @@ class ProjectView(_View):
     def delete(self, request: Request, project_id: str) -> Response:
         try:
             projects.delete(self.principal, self.own(project_id).pk)
+        except Project.DoesNotExist:
+            raise Http404 from None
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class MembersView(_View):
+    """The members of a project, for its owner; and the way out for a member."""
+
+    serializer_class = MembersSerializer
+
+    @extend_schema(
+        summary="The members of one's project beside oneself",
+        operation_id="project_members",
+        parameters=[PROJECT_ID],
+    )
+    def get(self, request: Request, project_id: str) -> Response:
+        return Response(MembersSerializer(names_in(projects.members_of(self.own(project_id)))).data)
+
+    @extend_schema(
+        summary="Set the members of one's project: it applies from the next question",
+        operation_id="set_project_members",
+        parameters=[PROJECT_ID],
+        request=NamedReadersSerializer,
+        responses=MembersSerializer,
+    )
+    def put(self, request: Request, project_id: str) -> Response:
+        project = self.own(project_id)
+        asked = NamedReadersSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        members = audience_of_names(
+            self.principal, **asked.validated_data, current=projects.members_of(project)
+        )
+        try:
+            projects.set_members(self.principal, project.pk, members)
+        except Project.DoesNotExist:
+            raise Http404 from None
+        return self.get(request, project_id)
+
+    @extend_schema(
+        summary="Leave a project of somebody else; who is a member by a group cannot",
+        operation_id="leave_project",
+        parameters=[PROJECT_ID],
+        responses={204: None},
+    )
+    def delete(self, request: Request, project_id: str) -> Response:
+        project = self.open(project_id)
+        if self.principal.user_id not in projects.members_of(project).user_ids:
+            raise Http404
+        try:
+            projects.leave(self.principal, project.pk)
         except Project.DoesNotExist:
             raise Http404 from None
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -53,6 +53,11 @@ urlpatterns = [
         r"^api/messages/multi-agent-chat/?\Z", views.TeamMessagesChatUiView.as_view(), name="messages-team"
     ),
     re_path(r"^api/projects/?\Z", projects.ProjectsView.as_view(), name="projects"),
+    re_path(
+        r"^api/projects/(?P<project_id>[^/]+)/members/?\Z",
+        projects.MembersView.as_view(),
+        name="project-members",
+    ),
     re_path(r"^api/projects/(?P<project_id>[^/]+)/?\Z", projects.ProjectView.as_view(), name="project"),
     re_path(r"^v1//?chat/completions/?\Z", openai.ChatCompletionsView.as_view(), name="completions"),
     re_path(r"^v1//?completions/?\Z", openai.CompletionsView.as_view(), name="legacy-completions"),

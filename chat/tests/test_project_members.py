@@ -294,3 +294,73 @@ class ByRest(MembersCase):
         self.withdraw()
         self.assertEqual(self.client.get(address, **key).status_code, 404)
         self.assertEqual(self.client.get("/api/projects", **key).json(), [])
+
+
+class MembersByRest(MembersCase):
+    def setUp(self):
+        super().setUp()
+        self.path = f"/api/projects/{self.project.pk}/members"
+        self.group.name = "Deck & engine"
+        self.group.save()
+
+    def call(self, user, method, body=None):
+        _, key = ApiKey.objects.issue(user, "test", scopes=("chat",))
+        arguments = () if body is None else (json.dumps(body), "application/json")
+        headers = {"Authorization": f"Bearer {key}"}
+        answer = getattr(self.client, method)(self.path, *arguments, headers=headers)
+        return answer.status_code, answer.json() if answer.content else None
+
+    def test_its_owner_reads_and_replaces_the_members(self):
+        self.assertEqual(self.call(self.owner, "get"), (200, {"groups": [], "people": ["member"]}))
+        wanted = {"groups": ["Deck & engine"], "people": ["member", "stranger"]}
+        self.assertEqual(self.call(self.owner, "put", wanted), (200, wanted))
+        self.assertEqual(projects.opened(Principal(self.stranger.pk, "key"), self.project.pk), self.project)
+        self.assertEqual(self.call(self.owner, "put", {}), (200, {"groups": [], "people": []}))
+        with self.assertRaises(Project.DoesNotExist):
+            projects.opened(self.theirs, self.project.pk)
+
+    def test_a_group_that_the_owner_has_left_stays_until_it_is_taken_away(self):
+        wanted = {"groups": ["Deck & engine"], "people": []}
+        self.call(self.owner, "put", wanted)
+        self.owner.groups.clear()
+        self.assertEqual(self.call(self.owner, "put", wanted), (200, wanted))
+        self.call(self.owner, "put", {})
+        self.assertEqual(self.call(self.owner, "put", wanted)[0], 400)
+
+    def test_names_that_cannot_be_used_are_refused_and_nothing_changes(self):
+        Group.objects.create(name="Board")
+        make_user("gone", is_active=False)
+        for body in (
+            {"groups": ["Board"]},
+            {"groups": ["Nothing"]},
+            {"people": ["gone"]},
+            {"people": ["nobody"]},
+            {"people": "member"},
+            {"everyone": True},
+        ):
+            self.assertEqual(self.call(self.owner, "put", body)[0], 400, body)
+        self.assertEqual(self.call(self.owner, "get")[1], {"groups": [], "people": ["member"]})
+
+    def test_members_and_strangers_find_nothing_to_read_or_change(self):
+        for person in (self.member, self.stranger):
+            for method, body in (("get", None), ("put", {"people": [person.username]})):
+                self.assertEqual(self.call(person, method, body)[0], 404)
+        unknown = self.path.replace(str(self.project.pk), "00000000-0000-4000-8000-000000000000")
+        refusal = self.call(self.stranger, "get")
+        self.path = unknown
+        self.assertEqual(self.call(self.stranger, "get"), refusal)
+
+    def test_a_member_leaves_once_and_neither_owner_nor_stranger_nor_a_group_can(self):
+        for person in (self.owner, self.stranger):
+            self.assertEqual(self.call(person, "delete")[0], 404)
+        self.assertEqual(self.call(self.member, "delete"), (204, None))
+        self.assertEqual(self.call(self.member, "delete")[0], 404)
+        self.member.groups.add(self.group)
+        projects.set_members(self.own, self.project.pk, Audience(group_ids=frozenset({self.group.pk})))
+        self.assertEqual(self.call(self.member, "delete")[0], 404)
+
+    def test_each_change_is_an_entry_of_the_audit_log(self):
+        before = AuditEntry.objects.count()
+        self.call(self.owner, "put", {"people": ["stranger"]})
+        self.call(self.owner, "put", {"people": ["stranger"]})
+        self.assertEqual(AuditEntry.objects.count(), before + 1)

@@ -295,6 +295,12 @@ chat-api:project         PATCH  session  401      absent   absent   yes      abs
 chat-api:project         PATCH  key      401      absent   absent   yes      absent   401
 chat-api:project         DELETE session  401      absent   absent   yes      absent   401
 chat-api:project         DELETE key      401      absent   absent   yes      absent   401
+chat-api:project-members GET    session  401      absent   absent   yes      absent   401
+chat-api:project-members GET    key      401      absent   absent   yes      absent   401
+chat-api:project-members PUT    session  401      absent   absent   yes      absent   401
+chat-api:project-members PUT    key      401      absent   absent   yes      absent   401
+chat-api:project-members DELETE session  401      absent   absent   absent   absent   401
+chat-api:project-members DELETE key      401      absent   absent   absent   absent   401
 history:shares           GET    session  401      yes      yes      yes      yes      401
 history:shares           GET    key      401      yes      yes      yes      yes      401
 history:shares           POST   session  401      yes      yes      yes      yes      401

@@ -194,6 +194,7 @@ def _insert(document: Document, external_id: str) -> bool:
     """Insert the document and queue its reading; False if another transaction has inserted it meanwhile."""
     try:
         with transaction.atomic():
+            _release_names(document, external_id)
             document.queue_position = next_position(document)
             document.save(force_insert=True)
             if external_id and document.owner:
@@ -203,6 +204,19 @@ def _insert(document: Document, external_id: str) -> bool:
         document.pk = None
         return False
     return True
+
+
+def _release_names(document: Document, external_id: str) -> None:
+    """Take the identity of `document` from documents that other people own by now.
+
+    Earlier versions left it with a document that was handed over.
+    """
+    if external_id:
+        ids = ExternalId.objects.filter(owner=document.owner, external_id=external_id)
+        ids.exclude(document__owner=document.owner).delete()
+    if document.origin is not None:
+        identity = {"origin": document.origin, "folder": document.folder, "name": document.name}
+        Document.objects.filter(**identity).exclude(owner=document.owner).update(origin=None)
 
 
 def origin_of(owner: User | None) -> str:
@@ -238,24 +252,32 @@ def change_details(document: Document, details: Details) -> None:
 
 
 def transfer_ownership(document: Document, to: User) -> None:
-    """Make `to` the owner, and remove the former owner's own right to read."""
-    if document.part_of_id:
-        return  # it follows what it is part of
-    before = audience_of(document)
-    audience = Audience(before.everyone, before.user_ids - {to.pk}, before.group_ids, before.guests)
-    origin: str | None = origin_of(to)
-    same_name = Document.objects.filter(origin=origin, folder=document.folder, name=document.name)
-    if document.origin is None or same_name.exists():
-        origin = document.origin  # a new origin, so that an upload of that name replaces only their own
-    former, access_list = document.access_list_id, access_list_for(audience, to.pk)
+    """Make `to` the owner, and remove the former owner's own right to read.
+
+    The document also leaves the names by which the former owner's uploads find it: folder and name, and the
+    ids of their programs. They become those of `to`, unless another document of `to` has them already.
+    """
     with transaction.atomic():
-        Document.objects.filter(pk=document.pk).update(
-            owner=to,
-            origin=origin,
-            access_list=access_list,
-            audience_version=F("audience_version") + 1,
-        )
-        announce_access(document, former, access_list.pk)
+        known = Document.objects.select_for_update(no_key=True).filter(pk=document.pk).first()
+        if known is None or known.part_of_id:
+            return  # a part follows what it is part of
+        rows = Document.objects.filter(pk=known.pk)
+        before = audience_of(known)
+        audience = Audience(before.everyone, before.user_ids - {to.pk}, before.group_ids, before.guests)
+        former, access_list = known.access_list_id, access_list_for(audience, to.pk)
+        if known.origin is not None:
+            try:
+                with transaction.atomic():
+                    rows.update(origin=origin_of(to))
+            except IntegrityError:
+                rows.update(origin=None)
+        if known.owner_id != to.pk:
+            taken = ExternalId.objects.filter(owner=to).values("external_id")
+            ids = ExternalId.objects.filter(document=known).exclude(owner=to)
+            ids.filter(owner=known.owner_id).exclude(external_id__in=taken).update(owner=to)
+            ExternalId.objects.filter(document=known).exclude(owner=to).delete()
+        rows.update(owner=to, access_list=access_list, audience_version=F("audience_version") + 1)
+        announce_access(known, former, access_list.pk)
 
 
 def retry(document: Document) -> None:
@@ -367,11 +389,12 @@ def _store(upload: "File[bytes]") -> files.Stored:
 
 
 def _existing(document: Document, external_id: str) -> DocumentQuerySet:
+    """The document that an upload replaces: of the same identity, and still of the same owner."""
+    mine = Document.objects.filter(owner=document.owner)
     if external_id:
-        mine = ExternalId.objects.filter(owner=document.owner, external_id=external_id)
-        return Document.objects.filter(pk__in=mine.values("document"))
-    identity = {"origin": document.origin, "folder": document.folder, "name": document.name}
-    return Document.objects.filter(**identity)
+        named = ExternalId.objects.filter(owner=document.owner, external_id=external_id)
+        return mine.filter(pk__in=named.values("document"))
+    return mine.filter(origin=document.origin, folder=document.folder, name=document.name)
 
 
 def _unchanged(

@@ -19,6 +19,7 @@ from chatsite.accounts.principal import Principal
 from history.models import Conversation, Message, Source
 from ingestion import documents
 from ingestion.access.lists import Audience, access_list_for, audience_of, change_rights, set_audience
+from ingestion.fair_queue import last_queued_file
 from ingestion.models import CitedName, Document, FormerId, Passage
 from ingestion.parsing.sections import Unreadable
 from ingestion.tests.media import EVERYONE, MediaMixin
@@ -137,6 +138,68 @@ class IdentityTests(MediaMixin, TestCase):
         self.assertEqual(self.upsert(b"# Plan", EVERYONE, folder="else").outcome, "added")
         bobs = documents.upsert(ContentFile(b"# Plan"), "plan.md", owner=self.bob, audience=EVERYONE)
         self.assertEqual((bobs.outcome, Document.objects.count()), ("added", 3))
+
+    def hand_over(self, document):
+        documents.transfer_ownership(document, self.bob)
+        document.refresh_from_db()
+        return document
+
+    def test_a_former_owner_does_not_replace_a_document_that_was_handed_over(self):
+        for external_id in ("", "wiki:plan"):
+            for forged in (b"# Plan", b"# Forged"):  # the same bytes would set the readers alone
+                with self.subTest(external_id=external_id, forged=forged):
+                    Document.objects.all().delete()
+                    first = self.upsert(b"# Plan", Audience(), external_id=external_id)
+                    documents.read_document(first.document.pk)
+                    handed = self.hand_over(first.document)
+                    put = self.upsert(forged, EVERYONE, external_id=external_id)
+                    self.assertEqual((put.outcome, put.document.owner), ("added", self.ann))
+                    self.assertNotEqual(put.document.pk, handed.pk)
+                    before = (handed.access_list_id, handed.audience_version, handed.status)
+                    handed.refresh_from_db()
+                    self.assertEqual((handed.access_list_id, handed.audience_version, handed.status), before)
+                    self.assertFalse(last_queued_file(handed.pk))
+
+    def test_a_document_handed_over_to_somebody_with_one_of_that_name_is_not_replaced_by_either(self):
+        for external_id in ("", "wiki:plan"):
+            with self.subTest(external_id=external_id):
+                Document.objects.all().delete()
+                handed = self.upsert(b"# Plan", Audience(), external_id=external_id).document
+                twin = documents.upsert(
+                    ContentFile(b"# Twin"), "plan.md", owner=self.bob, audience=Audience(),
+                    external_id=external_id,
+                ).document  # fmt: skip
+                self.hand_over(handed)
+                self.assertEqual(self.upsert(b"# Forged", EVERYONE, external_id=external_id).outcome, "added")
+                again = documents.upsert(
+                    ContentFile(b"# Two"), "plan.md", owner=self.bob, audience=Audience(),
+                    external_id=external_id,
+                )  # fmt: skip
+                self.assertEqual((again.outcome, again.document.pk), ("replaced", twin.pk))
+
+    def test_the_names_of_a_document_become_those_of_its_new_owner(self):
+        for external_id in ("", "wiki:plan"):
+            with self.subTest(external_id=external_id):
+                Document.objects.all().delete()
+                handed = self.hand_over(self.upsert(b"# Plan", Audience(), external_id=external_id).document)
+                put = documents.upsert(
+                    ContentFile(b"# New"), "plan.md", owner=self.bob, audience=EVERYONE,
+                    external_id=external_id,
+                )  # fmt: skip
+                self.assertEqual((put.outcome, put.document.pk), ("replaced", handed.pk))
+
+    def test_a_document_that_an_earlier_version_handed_over_with_its_names_is_not_replaced(self):
+        for external_id in ("", "wiki:plan"):
+            with self.subTest(external_id=external_id):
+                Document.objects.all().delete()
+                handed = self.upsert(b"# Plan", Audience(), external_id=external_id).document
+                Document.objects.filter(pk=handed.pk).update(owner=self.bob)
+                for outcome in ("added", "replaced"):
+                    put = self.upsert(f"# Forged, {outcome}".encode(), EVERYONE, external_id=external_id)
+                    self.assertEqual(put.outcome, outcome)
+                    self.assertNotEqual(put.document.pk, handed.pk)
+                handed.refresh_from_db()
+                self.assertFalse(audience_of(handed).everyone)
 
     def test_documents_of_deleted_accounts_stay_apart(self):
         self.upsert(b"# Plan", EVERYONE)

@@ -193,8 +193,14 @@ export function begin({
   function showFollowups(end) {
     const fresh = parsed(end.end);
     const next = $('.next', fresh);
-    const [old, head] = [answer, fresh].map(root => $('.sources-head', root));
-    if (old && head && old.innerHTML !== head.innerHTML) old.replaceWith(head);
+    // A second look of the language model changes marks in the text, and what is said of the sources.
+    const rechecked = end.body !== undefined;
+    if (rechecked) prose.replaceChildren(parsed(end.body));
+    for (const part of rechecked ? ['.sources-head', '.sources'] : ['.sources-head']) {
+      const [old, now] = [answer, fresh].map(root => $(part, root));
+      if (old && now && old.innerHTML !== now.innerHTML) old.replaceWith(now);
+    }
+    if (rechecked) enliven(answer);
     if (next && !$('.next', answer) && answer === $$('.answer', thread).at(-1)) {
       $('.on', answer).append(next);
       enliven(answer);

@@ -8,7 +8,7 @@ from django.utils.translation import gettext, gettext_lazy
 from chatsite.accounts.audited_admin import AuditedChanges
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.pickers import AutocompleteAdmin
-from chatsite.accounts.read_only_admin import ReadOnly
+from chatsite.accounts.read_only_admin import OwnFilters, ReadOnly
 
 from . import documents_admin, persons_admin, proof_admin, verified_admin  # noqa: F401 (register their pages)
 from .models import Agent, MessageAllowance, Retention, Run
@@ -16,7 +16,7 @@ from .site_texts import admin as _texts  # noqa: F401
 
 
 @admin.register(Agent)
-class AgentAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
+class AgentAdmin(OwnFilters, AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
     audited_as = AuditEntry.Action.AGENT_CHANGED
     list_display = ["name", "description", "may_search", "model", "order", "active"]
     list_editable = ["order", "active"]
@@ -24,7 +24,7 @@ class AgentAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 @admin.register(MessageAllowance)
-class MessageAllowanceAdmin(AuditedChanges, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
+class MessageAllowanceAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
     """Daily message allowances: a person's own, else that of their most generous group, else the general
     one."""
 
@@ -39,7 +39,7 @@ class MessageAllowanceAdmin(AuditedChanges, AutocompleteAdmin, admin.ModelAdmin)
 
 
 @admin.register(Retention)
-class RetentionAdmin(AuditedChanges, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
+class RetentionAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
     """How long conversations, feedback and files are kept, by group."""
 
     audited_as = AuditEntry.Action.RETENTION_CHANGED

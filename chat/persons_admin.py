@@ -20,6 +20,7 @@ from chatsite.accounts import looks
 from chatsite.accounts.admin import UserAdmin
 from chatsite.accounts.models import Look, User
 from chatsite.accounts.pickers import Picker
+from chatsite.accounts.read_only_admin import shown_object
 from ingestion.models import Document
 
 from .export_response import ExportRunning, export_response
@@ -133,11 +134,9 @@ class PersonAdmin(UserAdmin):
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        person = self.get_object(request, object_id)
+        person = shown_object(self, request, object_id)
         if not self.has_delete_permission(request, person):
             raise PermissionDenied
-        if person is None:
-            return HttpResponseRedirect(reverse("admin:index"))
         form = ErasingForm(request.POST or None)
         if form.is_valid():
             try:

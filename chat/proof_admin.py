@@ -26,7 +26,7 @@ from chatsite.accounts.audited_admin import AuditedChanges
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.pickers import AutocompleteAdmin
 from chatsite.accounts.principal import Principal
-from chatsite.accounts.read_only_admin import RowsOnly
+from chatsite.accounts.read_only_admin import OwnFilters, RowsOnly
 from chatsite.accounts.returning_admin import ReturnsToUnanswered
 from ingestion.models import Document
 
@@ -106,6 +106,7 @@ class StartForm(forms.Form):
 
 @admin.register(ProofQuestion)
 class ProofQuestionAdmin(
+    OwnFilters,
     RowsOnly,
     ReturnsToUnanswered,
     AutocompleteAdmin,
@@ -246,7 +247,7 @@ class Line:
 
 
 @admin.register(ProofRun)
-class ProofRunAdmin(RowsOnly, AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
+class ProofRunAdmin(OwnFilters, RowsOnly, AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
     has_tools = True  # adds links above the list
     audited_as = AuditEntry.Action.PROOF_CHANGED
     list_display = ["__str__", "rights", "note", "state", "started_by"]

@@ -44,7 +44,7 @@ class Asked:
     """A question without a satisfactory answer."""
 
     text: str
-    person: int
+    person: int | None  # None for guests and programs, of which anybody can have several
     at: datetime
     reasons: frozenset[str]  # of REASONS
     shared: bool  # the asker agreed that content managers may read it
@@ -67,7 +67,7 @@ class Group:
 
     @property
     def people(self) -> int:
-        return len({each.person for each in self.asked})
+        return len({each.person for each in self.asked} - {None})
 
     @property
     def last(self) -> datetime:
@@ -94,7 +94,7 @@ class Group:
         shown = [
             same
             for same in used.values()
-            if any(each.shared for each in same) or len({each.person for each in same}) >= MIN_PEOPLE
+            if any(each.shared for each in same) or len({each.person for each in same} - {None}) >= MIN_PEOPLE
         ]
         shown.sort(key=len, reverse=True)
         return [next((each for each in same if each.shared), same[0]).text for same in shown]
@@ -115,7 +115,7 @@ class Group:
         """The people who used each content word."""
         users: dict[str, set[int]] = {}
         for each in self.asked:
-            if not each.closed:
+            if not each.closed and each.person is not None:
                 for word in content_words(each.text):
                     users.setdefault(word, set()).add(each.person)
         return users
@@ -232,7 +232,7 @@ def _asked(principal: Principal) -> tuple[list[Asked], datetime | None]:
             asked.append(
                 Asked(
                     row["content"],
-                    row["owner_id"],
+                    row["owner_id"] if row["is_person"] else None,
                     row["created_at"],
                     frozenset(reasons),
                     row["shared"],

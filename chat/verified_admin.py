@@ -32,7 +32,7 @@ from chatsite.accounts.audit import record, record_before
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.pickers import AutocompleteAdmin
 from chatsite.accounts.principal import Principal
-from chatsite.accounts.read_only_admin import RowsOnly
+from chatsite.accounts.read_only_admin import OwnFilters, RowsOnly
 from chatsite.accounts.returning_admin import ReturnsToUnanswered, unanswered_address
 from history.models import Message
 from ingestion.models import Document, Passage
@@ -148,7 +148,7 @@ class TryForm(forms.Form):
 
 
 @admin.register(VerifiedAnswer)
-class VerifiedAnswerAdmin(RowsOnly, ReturnsToUnanswered, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
+class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
     has_tools = True  # adds links above the list
     list_display = ["__str__", "state", "owner", "team", "valid_until", "changed_at"]
     list_filter = ["active", "valid_until"]
@@ -423,7 +423,8 @@ def recorded_matches(patterns: list[str]) -> dict[str, Any]:
     """How many recorded questions of how many people would have got the answer; words that several used.
 
     A pattern that matches fewer people counts as none: otherwise adding one would reveal whether it was
-    asked. `since` is the time of the oldest tested question if there are more.
+    asked. Guests and programs are no people: anybody can be several of them. `since` is the time of the
+    oldest tested question if there are more.
     """
     since = timezone.now() - RECORDED_FOR
     asked = Message.objects.filter(
@@ -431,7 +432,7 @@ def recorded_matches(patterns: list[str]) -> dict[str, Any]:
         conversation__deleted_at=None,
     ).order_by("-created_at")  # fmt: skip
     answered: list[tuple[str, int, list[str]]] = []
-    people: dict[str, set[int]] = {}  # by pattern
+    asked_by: dict[str, set[int]] = {}  # accounts by pattern
     known: dict[str, list[str]] = {}  # the patterns that each text matches
     oldest, rows = None, 0
     questions = asked.values_list("content", "conversation__owner_id", "created_at")[: MAX_RECORDED + 1]
@@ -444,18 +445,21 @@ def recorded_matches(patterns: list[str]) -> dict[str, Any]:
         if matching := known[text]:
             answered.append((plain_words(text), person, matching))
             for pattern in matching:
-                people.setdefault(pattern, set()).add(person)
+                asked_by.setdefault(pattern, set()).add(person)
     else:
         oldest = None
-    usual = {pattern for pattern, askers in people.items() if len(askers) >= MIN_PEOPLE}
+    accounts = {person for _, person, _ in answered}
+    wanted = User.objects.filter(pk__in=accounts, guest_until=None, service_for="")
+    people = set(wanted.values_list("pk", flat=True))
+    usual = {pattern for pattern, askers in asked_by.items() if len(askers & people) >= MIN_PEOPLE}
     counted = [(words, person) for words, person, matching in answered if usual.intersection(matching)]
     askers: dict[str, set[int]] = {}
     for words, person in counted:
         askers.setdefault(words, set()).add(person)
-    shown = sorted(words for words, persons in askers.items() if len(persons) >= MIN_PEOPLE)
+    shown = sorted(words for words, persons in askers.items() if len(persons & people) >= MIN_PEOPLE)
     return {
         "count": len(counted),
-        "people": len({person for _, person in counted}),
+        "people": len(people.intersection(person for _, person in counted)),
         "shown": shown,
         "since": oldest,
     }

@@ -19,7 +19,7 @@ from chatsite.accounts.audit import record, record_before
 from chatsite.accounts.audited_admin import AuditedChanges
 from chatsite.accounts.models import AuditEntry, Look, User
 from chatsite.accounts.principal import Principal
-from chatsite.accounts.read_only_admin import ReadOnly
+from chatsite.accounts.read_only_admin import ReadOnly, shown_object
 
 from . import sharing
 from .branches import question_of
@@ -42,8 +42,8 @@ class Audited(ReadOnly):
         return response
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
-        shown = self.get_object(request, object_id) if self.has_view_permission(request) else None  # type: ignore[attr-defined]
-        if shown is not None:
+        if self.has_view_permission(request):
+            shown = shown_object(self, request, object_id)
             owner = type(shown)._default_manager.filter(pk=shown.pk).values(self.owner_path)
             self._record(self.read_as, request, User.objects.get(pk__in=owner), str(shown.pk))
         response: HttpResponse = super().change_view(request, object_id, *args, **kwargs)  # type: ignore[misc]
@@ -103,13 +103,14 @@ class ConversationAdmin(Audited, AuditedChanges, admin.ModelAdmin):  # type: ign
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
         """Ask for a reason before showing another person's conversation."""
-        shown = self.get_object(request, object_id) if self.has_view_permission(request) else None
-        if shown is not None and shown.owner != request.user:
+        if self.has_view_permission(request):
+            shown = shown_object(self, request, object_id)
             assert isinstance(request.user, User)
-            if not request.user.has_perm(looks.PERMISSION):
-                raise PermissionDenied
-            if not looks.is_open(request.user, shown.pk):
-                return self._ask_for_reason(request, request.user, shown)
+            if shown.owner != request.user:
+                if not request.user.has_perm(looks.PERMISSION):
+                    raise PermissionDenied
+                if not looks.is_open(request.user, shown.pk):
+                    return self._ask_for_reason(request, request.user, shown)
         return super().change_view(request, object_id, *args, **kwargs)
 
     def _ask_for_reason(self, request: HttpRequest, reader: User, shown: Conversation) -> HttpResponse:

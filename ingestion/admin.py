@@ -18,6 +18,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from chatsite.accounts.admin_filters import TypedGroupFilter, TypedValueFilter
 from chatsite.accounts.audit import record, record_before
 from chatsite.accounts.models import AuditEntry, User
+from chatsite.accounts.read_only_admin import OwnFilters, shown_object
 from chatsite.accounts.returning_admin import ReturnsToUnanswered
 from ingestion.access.admin import AccessPage
 from ingestion.access.lists import (
@@ -122,7 +123,7 @@ class CategoryFilter(TypedValueFilter):
 
 
 @admin.register(Document)
-class DocumentAdmin(ReturnsToUnanswered, AccessPage, AddSeveral, ChangeMany, admin.ModelAdmin):  # type: ignore[type-arg]
+class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, ChangeMany, admin.ModelAdmin):  # type: ignore[type-arg]
     """All documents, regardless of their readers: this page is for administrators."""
 
     list_display = ["name", "folder", "state", "readers", "owner", "changed_at", "page_count"]
@@ -130,6 +131,7 @@ class DocumentAdmin(ReturnsToUnanswered, AccessPage, AddSeveral, ChangeMany, adm
     list_select_related = ["owner"]
     search_fields = ["name", "title", "folder", "owner__username"]
     date_hierarchy = "created_at"
+    linked_by = ["owner"]
     actions = ["change_many"]
 
     class Media:
@@ -230,19 +232,18 @@ class DocumentAdmin(ReturnsToUnanswered, AccessPage, AddSeveral, ChangeMany, adm
         audited."""
         reader = request.user
         if isinstance(reader, User) and self.has_view_permission(request):
-            document = self.get_object(request, object_id)
+            document = shown_object(self, request, object_id)
             readable = Document.objects.filter(access_list__in=AccessEntry.lists_of(reader.pk))
-            if document is not None and not readable.filter(pk=document.pk).exists():
+            if not readable.filter(pk=document.pk).exists():
                 act, subject = AuditEntry.Action.DOCUMENT_READ, f"{document.name} ({document.public_id})"
                 record_before(act, actor=reader, person=document.owner, subject=subject)
-            if document is not None:
-                # A link to the document in the portal, if this person may open it there.
-                kwargs["extra_context"] = {
-                    **(kwargs.get("extra_context") or {}),
-                    "opens": readable.filter(pk=document.pk).exists(),
-                    "file": content_address(document.public_id, document.name),
-                    "is_pdf": document.media_type == "application/pdf",
-                }
+            # A link to the document in the portal, if this person may open it there.
+            kwargs["extra_context"] = {
+                **(kwargs.get("extra_context") or {}),
+                "opens": readable.filter(pk=document.pk).exists(),
+                "file": content_address(document.public_id, document.name),
+                "is_pdf": document.media_type == "application/pdf",
+            }
         return super().change_view(request, object_id, *args, **kwargs)
 
     def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
@@ -325,7 +326,7 @@ class EventInline(ProcrastinateEventInline):
 
 
 @admin.register(ProcrastinateJob)
-class JobAdmin(ProcrastinateJobAdmin):
+class JobAdmin(OwnFilters, ProcrastinateJobAdmin):
     """Jobs of the workers. Superusers can retry, cancel and abort them."""
 
     list_display = ["pk", "work", "pretty_args", "job_state", "summary"]

@@ -47,12 +47,14 @@ END_OF_LIST = "</li></ol>"
 DIGITS = {ord("0") + number: chr(0x1D7E2 + number) for number in range(10)}
 ASCII_DIGITS = {ord(digit): chr(number) for number, digit in DIGITS.items()}
 TEXT = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;", ord("["): "&lbrack;", ord("]"): "&rbrack;"}
+MARKUP = {ord("<"): "&lt;", ord(">"): "&gt;", ord('"'): "&quot;"}
 COLON = {ord(":"): "&colon;"}
 # In a question, which is not shown as HTML.
 QUESTION = {ord("<"): "‹", ord(">"): "›", ord("["): "(", ord("]"): ")", ord("\n"): " "}
 RATIO = {ord(":"): "∶"}  # looks like the colon that would begin a list of steps
 COLONS = {ord("∶"): ":"}
 
+_ENTITY = re.compile(r"&(?=#?\w{1,32};)")
 _BRACKET = re.compile(r"\[([^\[\]\n]{1,400})\]")
 _OPEN_BRACKET = re.compile(r"\[[^\[\]\n]{0,400}\Z")
 _ITEM = re.compile(r"(\d{1,3})[.)][ \t]+")
@@ -232,11 +234,13 @@ class Markup:
         yield from (piece.translate(self._table) for piece in pieces if piece)
 
     def _citation(self, file: str) -> str:
+        # A lone "&" is left: the component asks for the file by what stands in the brackets.
+        shown = _ENTITY.sub("&amp;", file).translate(MARKUP)
         if self._streamed:
-            return f"[{file.translate(DIGITS)}]"
+            return f"[{shown.translate(DIGITS)}]"
         if file not in self._cited:
             self._cited.append(file)
-        return f'<span hidden>[{file}]</span><sup class="citation">{self._cited.index(file) + 1}</sup>'
+        return f'<span hidden>[{shown}]</span><sup class="citation">{self._cited.index(file) + 1}</sup>'
 
 
 def question_pieces(questions: tuple[str, ...]) -> Iterator[str]:

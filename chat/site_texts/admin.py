@@ -27,6 +27,7 @@ from chatsite.accounts.audited_admin import AuditedChanges
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.pickers import AutocompleteAdmin
 from chatsite.accounts.principal import Principal
+from chatsite.accounts.read_only_admin import OwnFilters
 from chatsite.db.threads import reading_as
 
 from . import reload
@@ -140,7 +141,7 @@ class TryForm(forms.Form):
 
 
 @admin.register(SiteTexts)
-class SiteTextsAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
+class SiteTextsAdmin(OwnFilters, AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
     """Versions of the texts, the newest first. None is ever changed or deleted."""
 
     audited_as = AuditEntry.Action.TEXTS_CHANGED
@@ -326,7 +327,7 @@ def _lines(old: Any, new: Any) -> SafeString:
 
 
 @admin.register(StartingQuestion)
-class StartingQuestionAdmin(AuditedChanges, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
+class StartingQuestionAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
     """The questions that a new conversation offers, above those that the site finds itself."""
 
     audited_as = AuditEntry.Action.TEXTS_CHANGED

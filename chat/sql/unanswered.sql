@@ -110,6 +110,7 @@ SELECT
     chosen.content,
     chosen.created_at,
     chosen.owner_id,
+    account.guest_until IS NULL AND account.service_for = '' AS is_person,
     chosen.next_content,
     chosen.repeated_soon,
     chosen.refused,
@@ -137,4 +138,5 @@ SELECT
             )
     ) AS closed
 FROM chosen
+JOIN accounts_user AS account ON account.id = chosen.owner_id
 ORDER BY chosen.created_at DESC

@@ -16,7 +16,7 @@ from chat.llm.quoting import UNSURE
 from chat.models import DismissedQuestion
 from chat.tests.test_verified_answers import CANARY, make_verified
 from chat.unanswered import alike, unanswered
-from chatsite.accounts.models import AuditEntry
+from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal
 from history.models import Conversation, Feedback, Message, Source
 from ingestion.models import Passage
@@ -127,6 +127,17 @@ class UnansweredTests(TestCase):
         page = self.client.get(PAGE)
         self.assertNotContains(page, CANARY)
         self.assertContains(page, "6 more times")
+
+    def test_guests_and_programs_are_no_people(self):
+        self.ask(f"Why was {CANARY} dismissed?")
+        later = timezone.now() + timedelta(days=1)
+        for values in ({"guest_until": later}, {"guest_until": later}, {"service_for": "Intranet"}):
+            person = make_user()
+            User.objects.filter(pk=person.pk).update(**values)
+            self.ask(f"Why was {CANARY} dismissed?", person=person)
+        page = self.client.get(PAGE)
+        self.assertNotContains(page, CANARY)
+        self.assertContains(page, "4 more times")
 
     def test_of_a_group_only_wordings_of_three_people_are_shown(self):
         for _ in range(3):

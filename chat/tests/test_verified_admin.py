@@ -10,7 +10,7 @@ from django.utils import timezone
 from chat.engine.verified import matching
 from chat.models import VerifiedAnswer
 from chat.tests.test_verified_answers import CANARY, QUESTION, make_verified
-from chatsite.accounts.models import AuditEntry
+from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal
 from history.models import Conversation, Message
 from ingestion.models import Document
@@ -166,6 +166,13 @@ class VerifiedAdminTests(TestCase):
         answer.questions.create(text=alone)
         conversation = Conversation.objects.create(owner=make_user("alone"))
         Message.objects.create(conversation=conversation, position=0, role="user", content=alone)
+        with patch("chat.verified_admin.record_before"):
+            self.assertContains(self.client.get(f"{LIST}{answer.pk}/try/"), "<strong>5</strong>")
+        for number in range(2):
+            guest = make_user(f"guest{number}")
+            User.objects.filter(pk=guest.pk).update(guest_until=timezone.now() + timedelta(days=1))
+            conversation = Conversation.objects.create(owner=guest)
+            Message.objects.create(conversation=conversation, position=0, role="user", content=alone)
         with patch("chat.verified_admin.record_before"):
             self.assertContains(self.client.get(f"{LIST}{answer.pk}/try/"), "<strong>5</strong>")
         Message.objects.filter(content=QUESTION).delete()

@@ -41,6 +41,17 @@ def sources(*labels):
     return tuple(source(label=label, sourcefile=label.partition("#")[0]) for label in labels)
 
 
+def cited(name):
+    """The events of an answer that cites a file of this name."""
+    return [
+        Started("r", "c", "q", "a", "2026-01-01T00:00:00.000Z", "m"),
+        ContextReady(sources(name), ()),
+        TextDelta(f"Yes [{name}]."),
+        MessageDone("stop", (name,)),
+        Finished("complete"),
+    ]
+
+
 def exchange(*words, questions=("Are 3 enough: yes?", "Next Question?")):
     return [
         Started("r", "c", "q", "a", "2026-01-01T00:00:00.000Z", "m"),
@@ -188,6 +199,16 @@ class WholeTests(SimpleTestCase):
         ]
         self.assertEqual(re.findall(r"\[(.*?)]", content), [FILE, "plain.md", FILE])
         self.assertEqual(re.findall(r'<sup class="citation">(\d)</sup>', content), ["1", "2", "1"])
+
+    def test_the_name_of_a_file_is_text_in_whole_answers_and_in_streams(self):
+        name = '<img src=x onerror="alert()"> &lt;b&gt; R&D.md'
+        for content in (
+            choice_of([*cited(name)])["message"]["content"],
+            "".join(contents(cited(name))),
+        ):
+            self.assertNotRegex(content, r"<(?!span|/span|sup|/sup)|&lt;b")
+            self.assertIn("R&D.md]", content)
+            self.assertIn(f"[{name}]", plain_text(content))
 
     def test_no_colon_begins_a_list_of_steps(self):
         content = choice_of(exchange("At noons: 10:15.\n\n" + STEPS))["message"]["content"]

@@ -1,24 +1,60 @@
-"""Admin pages that show rows without changing them, and confirmations that list rows alone."""
+"""Admin pages that show rows without changing them, and what guards and confirms the rows of any page."""
 
 from collections.abc import Sequence
 from typing import Any
 
+from django.contrib.admin.utils import unquote
 from django.db.models import Model
 from django.db.models.options import Options
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django.utils.translation import gettext
 
+# What filters and links write behind the name of a field.
+COMPARISONS = frozenset({"exact", "id__exact", "in", "isnull", "isempty", "gt", "gte", "lt", "lte"})
+PARTS_OF_DATES = frozenset({"year", "month", "day"})
 
-class ReadOnly:
+
+def shown_object(page: Any, request: HttpRequest, object_id: str) -> Any:
+    """The row of an admin address, for whatever must look at it before the page does; Http404 without one.
+
+    Decodes the id as Django's own views do: a check that reads another row than the page, or none, checks
+    nothing.
+    """
+    row = page.get_object(request, unquote(object_id))
+    if row is None:
+        raise Http404
+    return row
+
+
+class OwnFilters:
+    """Lists are filtered by the page's own filters alone.
+
+    By any other field its values could be guessed letter by letter, whether or not the page shows them.
+    `linked_by` names further fields, for links from other pages.
+    """
+
+    linked_by: Sequence[str] = ()
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        listed: Sequence[Any] = getattr(self, "list_filter", ())
+        filters = {
+            each[0] if isinstance(each, tuple) else getattr(each, "parameter_name", each) for each in listed
+        }
+        date = getattr(self, "date_hierarchy", None)
+        comparisons = {
+            **dict.fromkeys({*filters, *self.linked_by}, COMPARISONS),
+            **({date: COMPARISONS | PARTS_OF_DATES} if date else {}),
+        }
+        return any(
+            lookup == name or (lookup.startswith(f"{name}__") and lookup[len(name) + 2 :] in allowed)
+            for name, allowed in comparisons.items()
+        )
+
+
+class ReadOnly(OwnFilters):
     """Needs the view permission; nobody can add, change or delete, whatever their permissions."""
 
     opts: "Options[Model]"
-
-    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        """Allow only the page's own filters: values of any other field could be guessed letter by letter."""
-        listed: Sequence[Any] = getattr(self, "list_filter", ())
-        filters = {each[0] if isinstance(each, tuple) else each for each in listed}
-        return lookup.partition("__")[0] in filters | {getattr(self, "date_hierarchy", None)}
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         # Django also accepts the change permission, which has no meaning here.

@@ -1,8 +1,9 @@
 """Every page of the admin that shows another's words or changes rights leaves an entry in the audit log."""
 
 from django.contrib import admin
+from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Group
-from django.test import TestCase
+from django.test import RequestFactory, TestCase
 
 from chat.models import Agent, MessageAllowance
 from chat.tests.conversations import answered
@@ -126,6 +127,34 @@ class AdminAuditTests(TestCase):
                 before = len(self.entries())
                 self.assertEqual(self.client.get(page).status_code, 200)
                 self.assertEqual(len(self.entries()), before + 1)
+
+    def test_another_spelling_of_a_number_leaves_an_entry_too(self):
+        document = make_document("theirs.md", owner=self.ann)
+        _, answer = answered(self.ann, document)
+        feedback = Feedback.objects.create(message=answer, rating="bad", comment="No.")
+        for path, number in (
+            ("history/feedback", quote(feedback.pk.urn)),
+            ("ingestion/document", quote(f"0_{document.pk}")),
+        ):
+            before = len(self.entries())
+            response = self.client.get(f"/admin/{path}/{number}/change/")
+            self.assertEqual(response.status_code, 200)
+            self.assertEqual(len(self.entries()), before + 1, path)
+            self.assertEqual(self.client.get(f"/admin/{path}/{number}9/change/").status_code, 404)
+
+    def test_no_list_is_filtered_by_a_field_that_is_not_among_its_filters(self):
+        staff = make_user("staff", is_staff=True)
+        request = RequestFactory().get("/admin/")
+        request.user = staff
+        for model, page in admin.site._registry.items():
+            listed = [each[0] if isinstance(each, tuple) else each for each in page.list_filter]
+            filters = {getattr(each, "parameter_name", each) for each in listed}
+            known = {*filters, page.date_hierarchy, *getattr(page, "linked_by", ())}
+            for field in model._meta.fields:
+                for comparison in ("icontains", "startswith", "isnull", "gt"):
+                    if field.name not in known or comparison in {"icontains", "startswith"}:
+                        lookup = f"{field.name}__{comparison}"
+                        self.assertFalse(page.lookup_allowed(lookup, "x", request), f"{page} {lookup}")
 
     def test_a_document_that_one_may_read_anyway_leaves_none(self):
         document = make_document("ours.md", owner=self.ann, everyone=True)

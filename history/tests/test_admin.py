@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission
 from django.test import TestCase, override_settings
 from django.utils import timezone
@@ -96,6 +97,23 @@ class LookTests(TestCase):
         self.assertContains(self.give(), "zzcanary")
         entries = AuditEntry.objects.filter(action="conversation_read", person="ann")
         self.assertIn("because: ticket 4711: wrong answer", entries.earliest("pk").subject)
+
+    def test_another_spelling_of_the_number_is_asked_for_a_reason_too(self):
+        spelled = quote(self.conversation.pk.urn)
+        page = f"{self.list}{spelled}/change/"
+        self.assertNotEqual(page, self.page)
+        self.assertNotContains(self.client.get(page), "zzcanary")
+        self.assertContains(self.client.get(page), "private conversation of <bdi>ann</bdi>")
+        staff = User.objects.create_user("staff", is_staff=True)
+        staff.user_permissions.set(
+            Permission.objects.filter(codename__in=["view_conversation", "view_message"])
+        )
+        self.client.force_login(staff)
+        self.assertEqual(self.client.get(page).status_code, 403)
+
+    def test_no_conversation_is_found_by_typing_into_a_field(self):
+        fields = {"app_label": "history", "model_name": "share", "field_name": "conversation", "term": "ann"}
+        self.assertEqual(self.client.get("/admin/autocomplete/", fields).status_code, 403)
 
     def test_no_search_of_the_list_tells_what_a_title_says(self):
         self.assertNotContains(self.client.get(f"{self.list}?q=zzcanary"), str(self.conversation.pk))

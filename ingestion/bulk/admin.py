@@ -7,13 +7,14 @@ from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils.formats import number_format
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from chatsite.accounts.models import User
+from chatsite.accounts.read_only_admin import OwnFilters, shown_object
 from ingestion.models import BulkChange, BulkItem, Document
 
 from . import changes
@@ -34,7 +35,7 @@ def allowed_forms(request: HttpRequest) -> list[type[BulkForm]]:
 
 
 @admin.register(BulkChange)
-class BulkChangeAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class BulkChangeAdmin(OwnFilters, admin.ModelAdmin):  # type: ignore[type-arg]
     """Changes of many documents, kept as long as they can be undone."""
 
     list_display = ["id", "what", "progress", "actor", "created_at", "finished_at"]
@@ -68,11 +69,9 @@ class BulkChangeAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        change = self.get_object(request, object_id)
         if not self.has_view_permission(request):
             raise PermissionDenied
-        if change is None:
-            raise Http404("There is no such change.")
+        change = shown_object(self, request, object_id)
         if request.method == "POST":
             return self._act(request, change)
         if change.state == State.CHOSEN:

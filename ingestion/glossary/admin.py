@@ -19,7 +19,7 @@ from chatsite.accounts.audit import record
 from chatsite.accounts.audited_admin import AuditedChanges
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.pickers import SeveralPicker
-from chatsite.accounts.read_only_admin import RowsOnly
+from chatsite.accounts.read_only_admin import OwnFilters, RowsOnly
 from chatsite.accounts.returning_admin import ReturnsToUnanswered
 from ingestion.search.office_words import lines
 from ingestion.search.tokens import plain_words
@@ -76,7 +76,7 @@ class FileForm(forms.Form):
 
 
 @admin.register(HouseWord)
-class HouseWordAdmin(RowsOnly, ReturnsToUnanswered, AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
+class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
     """Managers see entries for everyone and for their own groups."""
 
     has_tools = True  # adds links above the list

@@ -30,14 +30,17 @@ def compact_text_of(response):
 
 
 class PortalCase(TestCase):
-    def setUp(self):
-        self.user = make_user("asker")
-        self.other = make_user("other")
-        self.document = make_document(
+    @classmethod
+    def setUpTestData(cls):
+        cls.user = make_user("asker")
+        cls.other = make_user("other")
+        cls.document = make_document(
             "guide.md", title="Leave guide", everyone=True, folder="People", questions=[START]
         )
-        self.conversation, self.answer = answered(self.user, self.document)
-        self.url = f"/c/{self.conversation.pk}/"
+        cls.conversation, cls.answer = answered(cls.user, cls.document)
+        cls.url = f"/c/{cls.conversation.pk}/"
+
+    def setUp(self):
         self.client.force_login(self.user)
         starting = patch("chat.runs.start")
         self.start = starting.start()

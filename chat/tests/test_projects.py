@@ -29,14 +29,17 @@ def make_project(user, name="Winter timetable", **values):
 
 
 class ProjectCase(TestCase):
+    @classmethod
+    def setUpTestData(cls):
+        cls.user, cls.other = make_user("asker"), make_user("other")
+        cls.principal = Principal(cls.user.pk, "session")
+        cls.document = make_document("routes.md", everyone=True, folder="Routes")
+        cls.project = make_project(cls.user, scope="folder:Routes")
+        cls.page = f"/projects/{cls.project.pk}/"
+        cls.foreign = make_project(cls.other, "Secret plans")
+
     def setUp(self):
-        self.user, self.other = make_user("asker"), make_user("other")
         self.client.force_login(self.user)
-        self.principal = Principal(self.user.pk, "session")
-        self.document = make_document("routes.md", everyone=True, folder="Routes")
-        self.project = make_project(self.user, scope="folder:Routes")
-        self.page = f"/projects/{self.project.pk}/"
-        self.foreign = make_project(self.other, "Secret plans")
 
     def asked(self, **values):
         """The conversation that a question in the project has begun."""
@@ -241,19 +244,20 @@ class Moving(ProjectCase):
 class Many(ProjectCase):
     """500 projects and 10,000 conversations: pages read some of them, by an index."""
 
-    def setUp(self):
-        super().setUp()
+    @classmethod
+    def setUpTestData(cls):
+        super().setUpTestData()
         made = Project.objects.bulk_create(
-            Project(owner=self.user, name=f"Project {number:03}") for number in range(500)
+            Project(owner=cls.user, name=f"Project {number:03}") for number in range(500)
         )
         Conversation.objects.bulk_create(
             (
-                Conversation(owner=self.user, title=f"Row {number}", project=made[number % 50])
+                Conversation(owner=cls.user, title=f"Row {number}", project=made[number % 50])
                 for number in range(10_000)
             ),
             batch_size=2_000,
         )
-        self.project = made[7]
+        cls.project = made[7]
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE history_conversation; ANALYZE history_project")
 

@@ -4,7 +4,7 @@ PYTHON := $(shell command -v $(PYTHON) || command -v python3)
 BIN := .venv/bin
 DEV := .venv-dev/bin
 # A process that dies under a test is not replaced: its successor would run the same test.
-PARALLEL := -n 3 --dist loadfile --max-worker-restart 0 --second-look
+PARALLEL := --dist loadfile --max-worker-restart 0 --second-look
 
 .PHONY: run help dev test quick check format licences messages package platforms release bench lock clean
 
@@ -19,10 +19,10 @@ dev: .venv-dev/.installed ## Start the development server: reloads, debug page, 
 	@CHATSITE_DEBUG=1 exec $(DEV)/python manage.py runserver
 
 test: .venv-dev/.installed ## Run the whole suite (ARGS="-k name" narrows it)
-	@PYTHONDONTWRITEBYTECODE= $(DEV)/python -m pytest $(PARALLEL) --durations=30 $(ARGS)
+	@PYTHONDONTWRITEBYTECODE= $(DEV)/python -m pytest -n 3 $(PARALLEL) --durations=30 $(ARGS)
 
 quick: .venv-dev/.installed ## Run the tests that start neither a server nor a browser
-	@PYTHONDONTWRITEBYTECODE= $(DEV)/python -m pytest $(PARALLEL) -m "not server and not browser" $(ARGS)
+	@PYTHONDONTWRITEBYTECODE= $(DEV)/python -m pytest -n logical $(PARALLEL) -m "not server and not browser" $(ARGS)
 
 check: .venv-dev/.installed ## Check format, lint, types, imports, dependencies, words, migrations, deployment settings
 	$(DEV)/ruff format --check .

@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from chat.models import ProofQuestion, VerifiedAnswer
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
-from chatsite.http.csv_cells import plain, unplain
+from chatsite.http.csv_cells import decoded, plain, unplain
 from history.models import Feedback, Message
 from ingestion.evaluation.judging import CitationTarget, Resolver, resolver_for
 from ingestion.models import AccessEntry, Document
@@ -68,7 +68,7 @@ def read_csv(user: User, content: bytes) -> int:
             gettext("The file has more than %(limit)s.") % {"limit": f"{MAX_FILE_BYTES // 1_000_000} MB"}
         )
     try:
-        text = content.decode("utf-8-sig")
+        text = decoded(content)
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise BadFile(_at(line, gettext("this is not UTF-8. Save the file as “CSV UTF-8”."))) from None
@@ -113,7 +113,7 @@ def add(user: User, chosen: Sequence[Proposal]) -> list[ProofQuestion]:
 
 
 def _questions(user: User, text: str) -> Iterator[ProofQuestion]:
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=_delimiter(text))
     resolve = resolver_for(Principal(user.pk, "session"), user.get_username())
     line = 1
     count = 0
@@ -130,6 +130,13 @@ def _questions(user: User, text: str) -> Iterator[ProofQuestion]:
             line = reader.line_num + 1
     except csv.Error as error:
         raise BadFile(_at(line, f"{error}.")) from None
+
+
+def _delimiter(text: str) -> str:
+    """The separator of the header, if there is one; questions may contain semicolons."""
+    first = text.partition("\n")[0].replace('"', "").strip().lower()
+    headers = {each.join(COLUMNS[:count]): each for each in ",;\t" for count in (2, 3)}
+    return headers.get(first, ",")
 
 
 def _question(user: User, cells: list[str], line: int, resolve: Resolver) -> ProofQuestion:

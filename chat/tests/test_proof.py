@@ -1,5 +1,7 @@
 """The proof: questions in and out, runs under the rights of a group or one's own, and what two runs tell."""
 
+import csv
+import io
 from types import SimpleNamespace
 from unittest.mock import patch
 
@@ -288,6 +290,15 @@ class QuestionTests(ProofCase):
         saved = self.client.post(f"{address}&unanswered={group}", sent)
         self.assertEqual(ProofQuestion.objects.get().origin, "unanswered")
         self.assertTrue(saved.headers["Location"].endswith(f"/unanswered/?group={group}#group-{group}"))
+
+    def test_a_file_that_excel_saved_with_semicolons_or_as_unicode_text_is_taken(self):
+        for separator, encoding in ((";", "utf-8-sig"), ("\t", "utf-16")):
+            ProofQuestion.objects.all().delete()
+            rows = [["question", "document", "place"], ["Größe, and when; how?", "guide.md", ""]]
+            written = io.StringIO()
+            csv.writer(written, delimiter=separator).writerows(rows)
+            self.assertContains(self.upload(written.getvalue().encode(encoding)), "Added: 1")
+            self.assertEqual(ProofQuestion.objects.get().text, rows[1][0])
 
     def test_a_file_goes_out_and_in_again(self):
         self.question(LEAVE, self.guide, place="page=4")

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils.translation import gettext
 
 from chatsite.accounts.models import User
-from chatsite.http.csv_cells import plain, unplain
+from chatsite.http.csv_cells import decoded, plain, unplain
 from ingestion.search.tokens import plain_words
 
 from .models import HouseWord, names_of
@@ -87,7 +87,7 @@ def read_csv(user: User, content: bytes) -> ImportCounts:
             gettext("The file has more than %(limit)s.") % {"limit": f"{MAX_FILE_BYTES // 1_000_000} MB"}
         )
     try:
-        text = content.decode("utf-8-sig")
+        text = decoded(content)
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise BadFile(_at(line, gettext("this is not UTF-8. Save the file as “CSV UTF-8”."))) from None

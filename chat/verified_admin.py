@@ -36,6 +36,7 @@ from chatsite.accounts.read_only_admin import OwnFilters, RowsOnly
 from chatsite.accounts.returning_admin import ReturnsToUnanswered, unanswered_address
 from history.models import Message
 from ingestion.models import Document, Passage
+from ingestion.search import retrieval
 from ingestion.search.tokens import plain_words
 
 from .models import VerifiedAnswer, VerifiedAnswerQuerySet, VerifiedCitation, VerifiedQuestion
@@ -47,6 +48,7 @@ MAX_RECORDED = 100_000  # newest questions against which a pattern is tested
 MAX_TEXTS = 5_000  # distinct texts of these; comparing one takes a quarter of a millisecond
 RECORDED_FOR = timedelta(days=30)
 UNANSWERED = "chat.view_unanswered"
+CONFIRMED = "confirmed"  # the box below a form whose sources do not say what it says
 GROUPS_SHOWN = 25  # on a page
 MAX_WORDINGS = 5  # that a new answer starts with
 MAX_REASON = 300  # characters
@@ -70,6 +72,8 @@ class QuestionInline(admin.TabularInline):  # type: ignore[type-arg]
 class CitationForm(forms.ModelForm):  # type: ignore[type-arg]
     """A document and some of its words, which identify the passage."""
 
+    passage_id: int
+
     class Meta:
         model = VerifiedCitation
         fields = ["document", "words"]
@@ -84,6 +88,7 @@ class CitationForm(forms.ModelForm):  # type: ignore[type-arg]
             passage = passage_with(document, words)
             if passage is None:
                 raise forms.ValidationError({"words": gettext("The document does not contain these words.")})
+            self.passage_id = passage.pk
             self.instance.position = passage.position
             self.instance.digest = digest_of(passage)
             self.instance.sha256 = document.sha256
@@ -95,13 +100,29 @@ class CitationForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 class CitationFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]
-    """Sources in the order of their numbers, at least one."""
+    """Sources in the order of their numbers, at least one.
+
+    Statements that they do not say are named before anything is saved, and have to be confirmed.
+    """
+
+    def __init__(self, *args: Any, reader: Principal, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.reader = reader
+        self.doubtful: list[str] = []
 
     def clean(self) -> None:
         super().clean()
         kept = [each for each in self.forms if each.cleaned_data and not each.cleaned_data.get("DELETE")]
         if not any(each.cleaned_data.get("document") for each in kept):
             raise forms.ValidationError(gettext("A verified answer rests on at least one document."))
+        if any(self.errors):
+            return
+        cited = [each.passage_id for each in kept if isinstance(each, CitationForm)]
+        passages = retrieval.load(self.reader, cited)
+        self.doubtful = unsupported_statements(self.instance.text, passages)
+        if self.doubtful and CONFIRMED not in self.data:
+            words = gettext("The passages cited do not clearly say: “%(words)s”. Nothing was saved yet.")
+            raise forms.ValidationError([words % {"words": each} for each in self.doubtful])
 
 
 class CitationInline(AutocompleteAdmin, admin.TabularInline):  # type: ignore[type-arg]
@@ -187,6 +208,8 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
     def get_formset_kwargs(self, request: HttpRequest, obj: Any, inline: Any, prefix: str) -> dict[str, Any]:
         """Questions in the URL are filled in; the list of unanswered questions links here."""
         kwargs: dict[str, Any] = super().get_formset_kwargs(request, obj, inline, prefix)
+        if isinstance(inline, CitationInline):
+            kwargs["reader"] = _reader(request)
         if isinstance(inline, QuestionInline) and obj.pk is None and request.method == "GET":
             kwargs["initial"] = [{"text": text} for text in asked_in(request)]
         return kwargs
@@ -197,13 +220,11 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         answer.citation_count = answer.citations.count()
         answer.restricted = answer.groups.exists()
         answer.save()
-        for words in unsupported_statements(_reader(request), answer):
-            messages.warning(
-                request,
-                gettext("The passages cited do not clearly say: “%(words)s”. Please check it.")
-                % {"words": words},
-            )
-        _audit(request, "Changed" if change else "Added", answer)
+        doubtful = sum(len(each.doubtful) for each in formsets if isinstance(each, CitationFormSet))
+        confirmed = (
+            f", though its sources do not clearly say {doubtful} of its statements" if doubtful else ""
+        )
+        _audit(request, "Changed" if change else "Added", answer, confirmed if doubtful else "")
 
     def delete_model(self, request: HttpRequest, obj: VerifiedAnswer) -> None:
         _audit(request, "Deleted", obj)
@@ -469,10 +490,10 @@ def _reader(request: HttpRequest) -> Principal:
     return Principal(request.user.pk or 0, "session")
 
 
-def _audit(request: HttpRequest, what: str, answer: VerifiedAnswer) -> None:
+def _audit(request: HttpRequest, what: str, answer: VerifiedAnswer, confirmed: str = "") -> None:
     actor = request.user if isinstance(request.user, User) else None
     sources = ", ".join(str(citation.document.public_id) for citation in answer.citations.all())
     nobody_or_all = "nobody: its groups were deleted" if answer.restricted else "all who read its sources"
     groups = ", ".join(answer.groups.values_list("name", flat=True)) or nobody_or_all
     subject = f"{what} {answer.pk} “{answer}”, until {answer.valid_until}, for {groups}, sources {sources}"
-    record(AuditEntry.Action.VERIFIED_CHANGED, actor=actor, subject=subject)
+    record(AuditEntry.Action.VERIFIED_CHANGED, actor=actor, subject=subject + confirmed)

@@ -72,11 +72,10 @@ def verified_answer(run: AcceptedRun) -> tuple[VerifiedModel, Search] | None:
     return VerifiedModel(with_labels(answer.text, labels), len(distinct)), found
 
 
-def unsupported_statements(principal: Principal, answer: VerifiedAnswer) -> list[str]:
-    """The statements of a written answer that were not found in the passages they cite."""
-    passages = cited_passages(principal, answer.pk)
+def unsupported_statements(answer: str, passages: Sequence[FoundPassage]) -> list[str]:
+    """The statements of a written answer that were not found in the passages they cite, [1] first."""
     distinct = tuple(dict.fromkeys(passages))
-    text = with_labels(answer.text, [passage.label for passage in passages])
+    text = with_labels(answer, [passage.label for passage in passages])
     statements = verify(text, [as_source(rank, passage) for rank, passage in enumerate(distinct, start=1)])
     doubtful = [text[each.start : each.end] for each in statements if each.verdict == "not_found"]
     return [without(words, [passage.label for passage in distinct]).strip() for words in doubtful]

@@ -112,12 +112,23 @@ class VerifiedAdminTests(TestCase):
         entry = AuditEntry.objects.filter(subject__startswith="Deleted").latest("pk")
         self.assertIn("for nobody", entry.subject)
 
-    def test_a_statement_that_its_source_does_not_hold_is_pointed_out_when_it_is_saved(self):
+    def test_a_statement_that_its_source_does_not_hold_is_pointed_out_before_it_is_saved(self):
+        denied = self.form(text="Until **30 June** [1].")
+        page = self.client.post(f"{LIST}add/", denied)
+        self.assertContains(page, "The passages cited do not clearly say: “Until **30 June**")
+        self.assertContains(page, 'name="confirmed"')
+        self.assertFalse(VerifiedAnswer.objects.exists())
+        page = self.client.post(f"{LIST}add/", denied | {"confirmed": "on"}, follow=True)
+        self.assertNotContains(page, "do not clearly say")
+        self.assertEqual(VerifiedAnswer.objects.get().text, denied["text"])
+        entry = AuditEntry.objects.get(action="verified_changed")
+        self.assertIn("though its sources do not clearly say 1 of its statements", entry.subject)
+
+    def test_a_statement_that_its_source_holds_is_saved_at_once(self):
+        self.assertNotContains(self.client.get(f"{LIST}add/"), 'name="confirmed"')
         page = self.client.post(f"{LIST}add/", self.form(), follow=True)
         self.assertNotContains(page, "do not clearly say")
-        denied = self.form(text="Until **30 June** [1].")
-        page = self.client.post(f"{LIST}add/", denied, follow=True)
-        self.assertContains(page, "The passages cited do not clearly say: “Until **30 June**")
+        self.assertTrue(VerifiedAnswer.objects.exists())
 
     def test_the_form_names_its_fields_and_leads_to_no_account(self):
         page = self.client.get(f"{LIST}add/")

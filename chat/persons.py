@@ -371,7 +371,10 @@ def _records(person: User, about: Q) -> Iterator[tuple[str, Any]]:
     )
     yield "api-keys.json", list(keys)
     yield "devices.json", list(person.devices.values("browser", "system", "signed_in_at"))
-    yield "looks.json", list(looks.looks_to_disclose(person.pk).values("begun_at", "conversation", "reason"))
+    yield (
+        "looks.json",
+        list(looks.looks_to_disclose(person.pk).values("begun_at", "conversation", "searched", "reason")),
+    )
     yield "webhooks.json", list(person.webhooks.values("id", "name", "url", "events", "active", "created_at"))
     yield "feedback.json", list(Feedback.objects.filter(message__conversation__owner=person).values())
     yield "projects.json", [_project(each, person) for each in Project.objects.filter(owner=person)]

@@ -33,6 +33,25 @@ def begin_export(reader: User, person: User, reason: str) -> None:
     record(action, actor=reader, person=person, subject=f"because: {reason}")
 
 
+@transaction.atomic(durable=True)
+def begin_search(reader: User, person: User, question: str, reason: str) -> None:
+    """Record that `reader` searches with the rights of `person`, before anything is found.
+
+    Searches for the same reason within an hour are disclosed as one.
+    """
+    lately = Look.objects.filter(
+        reader=reader,
+        person=person,
+        searched=True,
+        reason=reason,
+        begun_at__gt=timezone.now() - timedelta(hours=1),
+    )
+    if not lately.exists():
+        Look.objects.create(reader=reader, person=person, searched=True, reason=reason)
+    subject = f"{question}, because: {reason}"
+    record(AuditEntry.Action.SEARCH_AS, actor=reader, person=person, subject=subject)
+
+
 def is_open(reader: User, conversation: UUID) -> bool:
     """Whether `reader` gave a reason recently and still has the permission."""
     lately = Look.objects.filter(reader=reader, conversation=conversation, begun_at__gt=timezone.now() - OPEN)

@@ -487,7 +487,7 @@ class AuditDelivery(models.Model):
 class Look(models.Model):
     """An access of staff to another person's content, with a reason. It is disclosed to the person later.
 
-    Without a conversation: an export of all data.
+    Without a conversation: a search with the person's rights, or an export of all data.
     """
 
     MAX_REASON: ClassVar = 500  # characters
@@ -496,6 +496,9 @@ class Look(models.Model):
     person = models.ForeignKey(User, on_delete=models.CASCADE, related_name="looks")
     conversation = models.UUIDField(
         null=True, help_text="The id of the conversation that was read; none for an export of everything."
+    )
+    searched = models.BooleanField(
+        default=False, db_default=False, help_text="A search with the rights of the person."
     )
     reason = models.CharField(max_length=MAX_REASON)
     begun_at = models.DateTimeField(default=timezone.now)

@@ -14,12 +14,12 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, re_path, reverse_lazy
 from django.utils.translation import gettext, gettext_lazy
 
-from chatsite.accounts import directory
+from chatsite.accounts import directory, looks
 from chatsite.accounts.audit import (
     SUBJECT_CHARACTERS,
     record_before,
 )
-from chatsite.accounts.models import AuditEntry, User
+from chatsite.accounts.models import AuditEntry, Look, User
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import reading_as
 from ingestion.models import Document
@@ -40,6 +40,7 @@ from .explain import (
 
 PERMISSION = "accounts.view_as_others"
 FOUND_SHOWN = 10
+MAX_QUESTION = SUBJECT_CHARACTERS - Look.MAX_REASON - 20  # the audit log has both completely
 NAME_CHARACTERS = 460  # of first and last name, and user name
 
 
@@ -94,11 +95,26 @@ class AccessForm(forms.Form):
     )
     question = forms.CharField(
         label=gettext_lazy("Question"),
-        max_length=SUBJECT_CHARACTERS,  # the audit log has the complete query
+        max_length=MAX_QUESTION,
         required=False,
         widget=forms.TextInput(attrs={"size": 60}),
         help_text=gettext_lazy("Searches for it with the rights of the person, and no others."),
     )
+    reason = forms.CharField(
+        label=gettext_lazy("Reason"),
+        min_length=10,
+        max_length=Look.MAX_REASON,
+        required=False,
+        widget=forms.TextInput(attrs={"size": 60}),
+        help_text=gettext_lazy(
+            "To search with the rights of another person: for example the number of a ticket, and what you"
+            " look for. It is written to the audit log, and the person is told later."
+        ),
+    )
+
+    def __init__(self, reader: User, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.reader = reader
 
     def clean_person(self) -> User:
         found = people_named(self.cleaned_data["person"])
@@ -119,6 +135,9 @@ class AccessForm(forms.Form):
         values = super().clean() or {}
         if not self.errors and not values.get("document") and not values.get("question"):
             raise forms.ValidationError(gettext("Name a document, or ask a question."))
+        of_another = values.get("question") and values.get("person") not in (None, self.reader)
+        if of_another and not values.get("reason") and "reason" not in self.errors:
+            self.add_error("reason", gettext("Say why you search with the rights of this person."))
         return values
 
 
@@ -152,16 +171,19 @@ class AccessPage:
             raise PermissionDenied
         context: dict[str, Any] = {"title": gettext("Access of one person"), "opts": Document._meta}
         if request.method == "POST":
-            form = AccessForm(request.POST)
+            form = AccessForm(request.user, request.POST)
             if form.is_valid():
                 person: User = form.cleaned_data["person"]
                 context["person"] = person
                 context["explained"] = _explained(request.user, person, form.cleaned_data["document"])
                 if question := form.cleaned_data["question"]:
-                    context["searched"] = _searched(request.user, person, question)
+                    context["searched"] = _searched(
+                        request.user, person, question, form.cleaned_data["reason"]
+                    )
         else:
             # A link can fill in the form, but only submitting it shows results.
-            form = AccessForm(initial={name: request.GET.get(name, "") for name in AccessForm.base_fields})
+            asked = {name: request.GET.get(name, "") for name in AccessForm.base_fields}
+            form = AccessForm(request.user, initial=asked)
         context |= {**self.admin_site.each_context(request), "form": form, "media": form.media}
         return TemplateResponse(request, "admin/ingestion/document/access.html", context)
 
@@ -175,8 +197,11 @@ def _explained(actor: User, person: User, documents: list[Document]) -> list[Exp
     return explained
 
 
-def _searched(actor: User, person: User, question: str) -> SearchedAs:
-    record_before(AuditEntry.Action.SEARCH_AS, actor=actor, person=person, subject=question)
+def _searched(actor: User, person: User, question: str, reason: str) -> SearchedAs:
+    if person == actor:
+        record_before(AuditEntry.Action.SEARCH_AS, actor=actor, person=person, subject=question)
+    else:
+        looks.begin_search(actor, person, question, reason)
     principal = Principal(person.pk, "command")
     with reading_as(person.pk):
         return SearchedAs(search(principal, question, top=FOUND_SHOWN), count_readable(principal))

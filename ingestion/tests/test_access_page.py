@@ -4,14 +4,15 @@ from unittest.mock import patch
 
 from django.contrib.auth.models import Group, Permission
 from django.db import DatabaseError, transaction
-from django.test import TestCase, TransactionTestCase
+from django.test import TestCase, TransactionTestCase, override_settings
 
-from chatsite.accounts.models import ApiKey, AuditEntry, User
+from chatsite.accounts.models import ApiKey, AuditEntry, Look, User
 from ingestion.models import Document
 from ingestion.tests.factories import make_document, make_user
 
 PAGE = "/admin/ingestion/document/access/"
 LOG = "/admin/accounts/auditentry/"
+WHY = "ticket 4711"
 HOSTILE = "<script>alert(1)</script>"
 
 
@@ -25,7 +26,7 @@ class AccessPageTests(TestCase):
         self.open = make_document("open.md", ["Pay comes on the last day."], everyone=True)
 
     def show(self, **fields):
-        return self.client.post(PAGE, fields)
+        return self.client.post(PAGE, {"reason": WHY} | fields)
 
     def test_it_says_why_somebody_may_read_and_why_not(self):
         self.assertContains(
@@ -105,13 +106,35 @@ class AccessPageTests(TestCase):
             (explained.action, explained.actor, explained.actor_id, explained.person, explained.person_id),
             ("explain_access", "root", self.admin.pk, "ann", self.ann.pk),
         )
-        self.assertEqual((search.action, search.subject), ("search_as", "pay\nday"))
+        self.assertEqual((search.action, search.subject), ("search_as", f"pay\nday, because: {WHY}"))
         self.assertIn(str(self.pay.public_id), explained.subject)
         self.assertEqual(search.request_id, response.headers["X-Request-ID"])
 
+    def test_a_search_as_another_needs_a_reason_and_is_told_to_them(self):
+        for reason in ("", "because"):
+            page = self.show(person="ann", question="pay", reason=reason)
+            self.assertNotContains(page, "30,000")
+        self.assertContains(self.show(person="ann", question="pay", reason=""), "Say why you search")
+        self.assertFalse(AuditEntry.objects.exists())
+        self.assertContains(self.show(person="root", question="pay", reason=""), "open.md")
+        self.assertContains(self.show(person="ann", document="pay.md", reason=""), "ann is in HR")
+        self.assertFalse(Look.objects.exists())
+        for question in ("pay", "day of pay"):
+            self.assertContains(self.show(person="ann", question=question), "30,000")
+        look = Look.objects.get()
+        self.assertEqual((look.reader, look.person, look.searched), (self.admin, self.ann, True))
+        self.assertEqual(look.reason, WHY)
+        self.client.force_login(self.ann)
+        told = "searched the documents with your rights."
+        self.assertNotContains(self.client.get("/settings/data/"), told)
+        with override_settings(LOOK_NOTICE_DAYS=0):
+            page = self.client.get("/settings/data/")
+        self.assertContains(page, told)
+        self.assertContains(page, WHY)
+
     def test_nothing_is_searched_for_that_the_log_cannot_hold(self):
         page = self.show(person="bob", question="a " * 1_000 + "pay")
-        self.assertContains(page, "at most 2000 characters")
+        self.assertContains(page, "at most 1480 characters")
         self.assertNotContains(page, "open.md")
         self.assertFalse(AuditEntry.objects.exists())
 
@@ -256,9 +279,9 @@ class OrderTests(TransactionTestCase):
             patch("ingestion.access.admin.search", side_effect=RuntimeError),
             self.assertLogs("django.request", "ERROR"),
         ):
-            response = self.client.post(PAGE, {"person": "ann", "question": "pay"})
+            response = self.client.post(PAGE, {"person": "ann", "question": "pay", "reason": WHY})
         self.assertEqual(response.status_code, 500)
-        self.assertEqual(AuditEntry.objects.get().subject, "pay")
+        self.assertEqual(AuditEntry.objects.get().subject, f"pay, because: {WHY}")
 
     def test_where_the_entry_cannot_be_written_nothing_is_searched(self):
         self.client.force_login(User.objects.create_superuser("root"))
@@ -266,8 +289,8 @@ class OrderTests(TransactionTestCase):
         self.client.raise_request_exception = False
         with (
             patch("ingestion.access.admin.search") as search,
-            patch("chatsite.accounts.audit.record", side_effect=DatabaseError),
+            patch("chatsite.accounts.looks.record", side_effect=DatabaseError),
             self.assertLogs("django.request", "ERROR"),
         ):
-            self.client.post(PAGE, {"person": "ann", "question": "pay"})
+            self.client.post(PAGE, {"person": "ann", "question": "pay", "reason": WHY})
         search.assert_not_called()

@@ -35,7 +35,7 @@ MAX_IDS = 200  # of one message: PostgreSQL takes 8,000 bytes
 MAX_PENDING = 2_000  # messages waiting to be sent; the oldest are dropped
 CHECK_SECONDS = 5.0  # between two checks that the connection is alive
 IDLE_SECONDS = 10.0  # after which the session for notifications ends
-PAUSE_SECONDS = 0.05  # after a batch, in which the next one gathers
+PAUSE_SECONDS = 0.1  # after a batch, in which the next one gathers
 SEND_SECONDS = 1.0  # for one batch, after which it counts as lost
 LAST_SECONDS = 0.2  # at the end of the process, for pending messages and for unsubscribing
 NOTIFY = "SELECT pg_notify(%s, message) FROM unnest(%s::text[]) AS message"
@@ -43,8 +43,21 @@ NOTIFY = "SELECT pg_notify(%s, message) FROM unnest(%s::text[]) AS message"
 
 def messages(kind: Kind, run_ids: Sequence[UUID]) -> list[str]:
     """Messages about these runs, of bounded length."""
-    parts = [run_ids[start : start + MAX_IDS] for start in range(0, len(run_ids), MAX_IDS)]
-    return [" ".join([kind, *map(str, part)]) for part in parts]
+    return _lines(kind, [*map(str, run_ids)])
+
+
+def merged(batch: Iterable[str]) -> list[str]:
+    """The same in fewer messages: each costs every process as much as the events of a run."""
+    by_kind: dict[str, dict[str, None]] = {}
+    for message in batch:
+        kind, *words = message.split()
+        by_kind.setdefault(kind, {}).update(dict.fromkeys(words))
+    return [message for kind, words in by_kind.items() for message in _lines(kind, list(words))]
+
+
+def _lines(kind: str, words: Sequence[str]) -> list[str]:
+    parts = [words[start : start + MAX_IDS] for start in range(0, len(words), MAX_IDS)]
+    return [" ".join([kind, *part]) for part in parts]
 
 
 def decode(message: str) -> tuple[str, list[UUID]]:
@@ -100,11 +113,10 @@ class Outbox:
     async def _run(self) -> None:
         try:
             while await self._has_some():
-                batch, self._pending = list(self._pending), {}
+                batch, self._pending = merged(self._pending), {}
                 await self._send(batch)
                 if not self._pending:
                     self._sent.set()
-                # Under load a message for each run would cost as much as the run's events.
                 await asyncio.sleep(PAUSE_SECONDS)
         finally:
             self._task, session, self._session = None, self._session, None

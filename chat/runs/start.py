@@ -5,7 +5,7 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet, Subquery
 from django.utils import timezone
 
-from chat import site_texts
+from chat import limits, site_texts
 from chat.engine import AcceptedRun, Speaker
 from chat.errors import Refused, storage_full
 from chat.events import MessageDone, MessageStarted, members
@@ -24,7 +24,6 @@ from chat.limits import (
 from chat.limits import (
     Allowance,
     allowance_of,
-    used_today,
     with_one_more,
 )
 from chat.llm.side_texts import title_of
@@ -34,7 +33,7 @@ from chatsite.accounts.guest_limits import count_question
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
 from chatsite.db.availability import breaker
-from chatsite.db.sql_files import rows, rows_of_each, statement
+from chatsite.db.sql_files import rows_of_each, statement
 from chatsite.db.threads import reading_as, retry_on_deadlock
 from history import projects, recording
 from history.branches import Branches, question_of
@@ -54,15 +53,53 @@ def team() -> tuple[Speaker, ...]:
     )
 
 
+SQL = Path(__file__).parent / "sql"
 BUSY_SECONDS = 2  # Retry-After while this process is at capacity
 RUNNING_SECONDS = 5  # Retry-After while the caller has too many runs
+RETRY_SECONDS = 300  # within which the same request after a failure counts as its repetition
 
 
-def admit(principal: Principal, used: int) -> Allowance | None:
-    """Check the limits; returns what is left after this question. Raises Refused with Retry-After.
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What the limits of a caller are compared with, and a run that the same request may repeat.
 
-    `used` is the number of messages today; used_today() has locked the count.
+    `messages` are those of today; their count is locked until the transaction ends. `waits` are the seconds
+    until each question of the last minute stops counting, oldest first.
     """
+
+    messages: int
+    message_limit: int | None
+    running: int
+    waits: Sequence[float]
+    failed: UUID | None
+
+
+def counted(principal: Principal, digest: str = "") -> Counts:
+    """The counts of the caller; `failed` is their last run of the same request, if it just failed and nothing
+    was said since."""
+    texts = [
+        statement("take_turn", LIMITS_SQL),
+        statement("asked", LIMITS_SQL),
+        statement("failed_before_a_word", SQL),
+    ]
+    parameters = {
+        "owner": principal.user_id,
+        "today": limits.today(),
+        "digest": digest,
+        "seconds": RETRY_SECONDS,
+    }
+    (turn,), (asked,), failed = rows_of_each(texts, parameters)
+    return Counts(
+        messages=turn["messages"],
+        message_limit=asked["message_limit"],
+        running=asked["running"],
+        waits=asked["waits"],
+        failed=failed[0]["id"] if failed else None,
+    )
+
+
+def admit(principal: Principal, counts: Counts) -> Allowance | None:
+    """Check the limits; returns what is left after this question. Raises Refused with Retry-After."""
     if pause := site_texts.maintenance_for(principal.user_id):
         words, seconds = pause
         raise Refused("maintenance", seconds, words)
@@ -70,19 +107,17 @@ def admit(principal: Principal, used: int) -> Allowance | None:
         raise Refused("busy", BUSY_SECONDS)
     if breaker.is_full:  # the question might be stored without its answer
         raise storage_full()
-    (asked,) = rows("asked", {"owner": principal.user_id}, LIMITS_SQL)
-    _check_running(asked["running"])
-    _check_pace(asked["waits"])
-    allowance = with_one_more(asked["message_limit"], used)
+    if counts.running >= settings.USER_CONCURRENT_ANSWERS:
+        words = f"{counts.running} of your questions are being answered. Wait for an answer, or stop one."
+        raise Refused("rate_limited", RUNNING_SECONDS, words)
+    most = settings.USER_QUESTIONS_PER_MINUTE
+    if len(counts.waits) >= most:
+        words = f"You have asked {len(counts.waits)} questions within a minute. Wait a moment, and ask again."
+        raise Refused("rate_limited", int(counts.waits[len(counts.waits) - most]) + 1, words)
+    allowance = with_one_more(counts.message_limit, counts.messages)
     if principal.method == "guest":
         _check_guests(principal.user_id)
     return allowance
-
-
-def _check_running(running: int) -> None:
-    if running >= settings.USER_CONCURRENT_ANSWERS:
-        words = f"{running} of your questions are being answered. Wait for an answer, or stop one."
-        raise Refused("rate_limited", RUNNING_SECONDS, words)
 
 
 def _check_guests(user_id: int) -> None:
@@ -91,17 +126,6 @@ def _check_guests(user_id: int) -> None:
     if wait:
         words = "Many questions were asked without an account within a minute. Wait a moment, or sign in."
         raise Refused("rate_limited", math.ceil(wait), words)
-
-
-def _check_pace(waits: Sequence[float]) -> None:
-    """`waits` are the seconds until each question of the last minute stops counting, oldest first."""
-    most = settings.USER_QUESTIONS_PER_MINUTE
-    if len(waits) >= most:
-        words = f"You have asked {len(waits)} questions within a minute. Wait a moment, and ask again."
-        raise Refused("rate_limited", int(waits[len(waits) - most]) + 1, words)
-
-
-SQL = Path(__file__).parent / "sql"
 
 
 def free(principal: Principal, conversation_id: UUID) -> Conversation:
@@ -269,7 +293,6 @@ def _repeated(principal: Principal, request: RunRequest, run: Run) -> AcceptedRu
 
 
 EARLIER_MESSAGES = 12
-RETRY_SECONDS = 300  # within which the same request after a failure counts as its repetition
 SET_PROMPT = "chat.set_prompt"
 
 
@@ -296,13 +319,15 @@ def begin(
     digest = _digest(request)
     try:
         with transaction.atomic():
-            used = used_today(principal)
+            counts = counted(principal, digest)
             earlier = _by_key(principal, idempotency_key)
             if reserve:
                 reserve(earlier is not None)
             if earlier is None:
-                allowance = admit(principal, used)
-                failed = None if idempotency_key else _failed_before_a_word(principal, digest)
+                allowance = admit(principal, counts)
+                failed = None
+                if counts.failed and not idempotency_key:
+                    failed = Run.objects.select_related("question").filter(pk=counts.failed).first()
                 if failed is None:
                     run = _store_turn(principal, request, request_id, allowance)
                 else:
@@ -329,7 +354,7 @@ def again(
     With `continues` the new answer begins with the text of the earlier one, which was cut short.
     """
     with transaction.atomic():
-        used = used_today(principal)
+        counts = counted(principal)
         question = _question_of(principal, answer_id)
         conversation = free(principal, question.conversation_id)
         if continues and not Message.objects.get(pk=answer_id).can_continue:
@@ -337,7 +362,7 @@ def again(
         continued_id = str(answer_id) if continues else ""
         request = RunRequest(question.content, conversation.pk, continues=continued_id)
         request = _scoped(request, conversation)
-        allowance = admit(principal, used)
+        allowance = admit(principal, counts)
         run = _answer_again(principal, request, conversation, question, request_id, allowance)
         return _store_run(run, _digest(request), None)
 
@@ -424,13 +449,6 @@ def stored_messages(
         if text:
             turns.append(EarlierMessage("user" if role == Message.Role.USER else "assistant", text))
     return tuple(reversed(turns))
-
-
-def _failed_before_a_word(principal: Principal, digest: str) -> Run | None:
-    """Return the caller's last run of the same request, if it just failed and nothing was said since."""
-    parameters = {"owner": principal.user_id, "digest": digest, "seconds": RETRY_SECONDS}
-    found = rows("failed_before_a_word", parameters, SQL)
-    return Run.objects.select_related("question").filter(pk=found[0]["id"]).first() if found else None
 
 
 def _check_text(text: str) -> None:

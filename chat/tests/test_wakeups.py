@@ -56,6 +56,11 @@ class MessageTests(SimpleTestCase):
         self.assertEqual([one for message in told for one in notifications.decode(message)[1]], ids)
         self.assertEqual(notifications.decode("later x y"), ("later", []))
 
+    def test_what_gathers_goes_in_one_message_of_each_kind(self):
+        first, second = (notifications.UUID(int=number) for number in (1, 2))
+        pending = [f"news {first}", f"stop {first}", f"news {second} {first}"]
+        self.assertEqual(notifications.merged(pending), [f"news {first} {second}", f"stop {first}"])
+
 
 class WakeupCase(TransactionTestCase):
     def setUp(self):

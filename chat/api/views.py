@@ -81,7 +81,11 @@ class RunView(ProtocolView):
         streamed, run = started
         request_may_wait()
         release_slot()
-        return _with_headers(await self._answer(run, streamed=streamed), run)
+        response = mark_run(await self._answer(run, streamed=streamed), run.run_id, run.answer_id)
+        if run.allowance:
+            for name, value in limit_headers(run.allowance).items():
+                response.headers[name] = value
+        return response
 
     async def _started(self, request: HttpRequest) -> StartedRun | HttpResponseBase:
         started = await self.authenticate(request, self._start_run)
@@ -227,15 +231,6 @@ class TeamMessagesChatUiView(RunView):
     """`POST /api/messages/multi-agent-chat`, never streamed."""
 
     protocol: ChatProtocol = TeamChatUiMessages()
-
-
-def _with_headers(response: HttpResponseBase, run: AcceptedRun) -> HttpResponseBase:
-    """Add the ids of run and answer and what is left of the day's messages to the headers."""
-    mark_run(response, run.run_id, run.answer_id)
-    if run.allowance:
-        for name, value in limit_headers(run.allowance).items():
-            response.headers[name] = value
-    return response
 
 
 def mark_run(response: HttpResponseBase, run_id: UUID, answer_id: UUID) -> HttpResponseBase:

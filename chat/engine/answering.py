@@ -1,10 +1,13 @@
 """The steps of a run: verified answer or search, context, text, second look, follow-ups and title."""
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from uuid import UUID
+
+from django.conf import settings
 
 from chat.events import (
     Event,
@@ -26,20 +29,21 @@ from history.models import Message
 from history.recording import Closing
 from ingestion.questions import document_questions
 from ingestion.search.retrieval import SearchResult
+from ingestion.search.scopes import count_unread
 
 from . import searching
-from .awaiting import documents_read
 from .continuing import partial_answer
 from .run import AcceptedRun, Speaker
 from .searching import Search, keep_context, search
 from .second_look import second_look
-from .team import next_speaker
 from .trial import is_answerable
 from .verified import VerifiedModel, verified_answer
 from .writing import written
 
 FOLLOWUPS = 3
 TRIED = 8  # follow-up questions, each at the cost of a search
+LOOK_SECONDS = 1.0
+WAIT_SECONDS = 300.0  # after that the documents read so far are searched
 
 
 @dataclass(slots=True)
@@ -86,6 +90,22 @@ async def answer(run: AcceptedRun, publish: Callable[[Event], object]) -> str:
     return await _extras(state, model)
 
 
+async def documents_read(run: AcceptedRun, publish: Callable[[Event], object]) -> None:
+    """Return when the caller's own documents named by the question have been read or have failed."""
+    if not run.request.options.scope.startswith("document:") or run.request.continues:
+        return
+    deadline = time.monotonic() + WAIT_SECONDS
+    told = 0
+    while time.monotonic() < deadline:
+        awaited = await retry_until_available(count_unread, run.principal, run.request.options.scope)
+        if awaited != told:
+            told = awaited
+            publish(Searching(run.readable, awaited))
+        if not awaited:
+            return
+        await asyncio.sleep(LOOK_SECONDS)
+
+
 async def _model_and_search(run: AcceptedRun, model: ChatModel) -> tuple[ChatModel, Search]:
     """The verified answer as a model with its citations; otherwise the model and the search results."""
     request = run.request
@@ -110,6 +130,25 @@ def _verified_or_found(
     if searching.is_simple(run):
         return None, searching.search_and_keep(run, model, query)
     return None, searching.candidates(run, query)
+
+
+async def next_speaker(
+    run: AcceptedRun, model: ChatModel, contributions: Sequence[Contribution]
+) -> Speaker | None:
+    """The next agent, or None when the team has finished or used up its turns."""
+    if len(contributions) >= settings.AGENT_TURNS:
+        return None
+    if not (settings.AGENT_COORDINATOR and contributions):
+        return run.team[len(contributions)] if len(contributions) < len(run.team) else None
+    team = {_plain(speaker.name): speaker for speaker in run.team}
+    descriptions = [(speaker.name, speaker.description) for speaker in run.team]
+    name = await model.next_speaker(run.request.question, descriptions, contributions)
+    return team.get(_plain(name))  # any other name ends the answer
+
+
+def _plain(name: str) -> str:
+    """A name for comparison: models may write it as a sentence."""
+    return name.rstrip(" .:!").casefold()
 
 
 async def _team_messages(state: _Answer, model: ChatModel, found: Search) -> None:

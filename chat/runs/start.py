@@ -115,17 +115,11 @@ def admit(principal: Principal, counts: Counts) -> Allowance | None:
         words = f"You have asked {len(counts.waits)} questions within a minute. Wait a moment, and ask again."
         raise Refused("rate_limited", int(counts.waits[len(counts.waits) - most]) + 1, words)
     allowance = with_one_more(counts.message_limit, counts.messages)
-    if principal.method == "guest":
-        _check_guests(principal.user_id)
-    return allowance
-
-
-def _check_guests(user_id: int) -> None:
-    """Called last: it locks the rows of the address and of all guests until the question is stored."""
-    wait = count_question(user_id)
-    if wait:
+    # Last, because it locks the rows of the address and of all guests until the question is stored.
+    if principal.method == "guest" and (wait := count_question(principal.user_id)):
         words = "Many questions were asked without an account within a minute. Wait a moment, or sign in."
         raise Refused("rate_limited", math.ceil(wait), words)
+    return allowance
 
 
 def free(principal: Principal, conversation_id: UUID) -> Conversation:
@@ -155,7 +149,10 @@ def _store_turn(
     if known:
         request = _scoped(request, known)
     elif request.project_id:
-        request = _scoped(request, _project(principal, request.project_id))
+        try:
+            request = _scoped(request, projects.lock(principal, request.project_id))
+        except Project.DoesNotExist:
+            raise Refused("not_found") from None
     run = AcceptedRun(
         principal=principal,
         run_id=uuid4(),
@@ -252,13 +249,6 @@ def _store_run(run: AcceptedRun, digest: str, key: str | None) -> AcceptedRun:
     return replace(run, readable=counted[0]["count"], owner_instructions=owner_instructions)
 
 
-def _project(principal: Principal, project_id: UUID) -> Project:
-    try:
-        return projects.lock(principal, project_id)
-    except Project.DoesNotExist:
-        raise Refused("not_found") from None
-
-
 def _scoped(request: RunRequest, place: Conversation | Project) -> RunRequest:
     """Add the scope of the conversation, or of a new one's project, to a request without a scope."""
     scope = request.options.scope or place.scope
@@ -314,7 +304,13 @@ def begin(
     request after an answer that failed before its first word answers the stored question again, since clients
     repeat a POST that got a 502. Raises Refused, or InvalidRequest for options that are not available.
     """
-    _check_text(request.question)
+    text = request.question
+    if not text.strip():
+        raise Refused("message_empty")
+    if len(text) > settings.MESSAGE_MAX_CHARACTERS:
+        raise Refused("message_too_long")
+    if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        raise Refused("message_not_text")
     _check_options(principal, request.options)
     digest = _digest(request)
     try:
@@ -449,15 +445,6 @@ def stored_messages(
         if text:
             turns.append(EarlierMessage("user" if role == Message.Role.USER else "assistant", text))
     return tuple(reversed(turns))
-
-
-def _check_text(text: str) -> None:
-    if not text.strip():
-        raise Refused("message_empty")
-    if len(text) > settings.MESSAGE_MAX_CHARACTERS:
-        raise Refused("message_too_long")
-    if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
-        raise Refused("message_not_text")
 
 
 def _check_options(principal: Principal, options: Options) -> None:

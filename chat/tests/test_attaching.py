@@ -7,7 +7,7 @@ from unittest import mock
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client, SimpleTestCase, TestCase, TransactionTestCase, override_settings
 
-from chat.engine import awaiting
+from chat.engine import answering
 from chat.events import Searching
 from chat.protocols import run_events
 from chat.tests.conversations import answered
@@ -185,10 +185,10 @@ class WaitTests(SimpleTestCase):
             return left.pop(0) if len(left) > 1 else left[0]
 
         with (
-            mock.patch.object(awaiting, "retry_until_available", look),
-            mock.patch.multiple(awaiting, LOOK_SECONDS=0.0, WAIT_SECONDS=seconds),
+            mock.patch.object(answering, "retry_until_available", look),
+            mock.patch.multiple(answering, LOOK_SECONDS=0.0, WAIT_SECONDS=seconds),
         ):
-            asyncio.run(awaiting.documents_read(run, events.append))
+            asyncio.run(answering.documents_read(run, events.append))
         return events
 
     def test_what_is_awaited_is_told_whenever_it_changes(self):

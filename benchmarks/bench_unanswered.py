@@ -2,11 +2,11 @@
 
     .venv-dev/bin/python -m benchmarks.bench_unanswered [--all]
 
-The 200 questions of benchmarks/questions/unanswered.jsonl were judged by the text of the sample documents
-that the demo's `employee` may read. Each is asked once, in an order that is always the same and in a
-conversation of its own, and answered by quoting. Listed is what the page counts for the demo's administrator;
-it shows a wording only when three people used it or its asker agreed. With --all the questions are shown that
-are listed though the documents answer them, and the other way round.
+The questions of benchmarks/questions/unanswered.jsonl (200) and unanswered_second.jsonl (120) were judged by
+the text of the sample documents that the demo's `employee` may read. Each is asked once, in an order that is
+always the same and in a conversation of its own, and answered by quoting. Listed is what the page counts for
+the demo's administrator; it shows a wording only when three people used it or its asker agreed. With --all
+the questions are shown that are listed though the documents answer them, and the other way round.
 """
 
 import json
@@ -26,7 +26,8 @@ from benchmarks.clients.run import api_key
 from benchmarks.conformance.run import UNLIMITED
 from chatsite.tests.server import BASE, Site, prepared, temporary_folder
 
-QUESTIONS = Path(__file__).parent / "questions" / "unanswered.jsonl"
+QUESTIONS = Path(__file__).parent / "questions"
+SETS = ("unanswered", "unanswered_second")
 SEED = 200
 LIST = """
 import json
@@ -41,7 +42,11 @@ Question = dict[str, Any]  # as in the file; and what was `said`, and the `reaso
 
 
 def main() -> None:
-    questions = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
+    sets = {
+        name: [json.loads(line) for line in (QUESTIONS / f"{name}.jsonl").read_text("utf-8").splitlines()]
+        for name in SETS
+    }
+    questions = [question for of_set in sets.values() for question in of_set]
     folder = temporary_folder()
     try:
         with Site(prepared(folder, demo=True), **UNLIMITED, CHATSITE_LOOP_WATCHDOG_SECONDS="0") as site:
@@ -56,7 +61,8 @@ def main() -> None:
         shutil.rmtree(folder, ignore_errors=True)
     for question in questions:
         question["reasons"] = listed.get(question["question"], [])
-    print("\n".join(table(questions)))
+    for name, of_set in sets.items():
+        print(f"## {name}\n\n" + "\n".join(table(of_set)) + "\n")
     if "--all" in sys.argv:
         print("\n" + "\n".join(failures(questions)))
 

@@ -46,7 +46,7 @@ class Prompt:
     instructions: str = ""  # of the agent who speaks
     images: Sequence[ImageInput] = ()  # that came with the question
     pages: Sequence[PageImage] = ()  # of the sources
-    fit: float = 1.0  # how relevant the best source is to the question: from 0, and clearly from 1 on
+    fit: float = 4.0  # how relevant the best source is to the question: from 0 on, clearly from 1 on
     synonyms: Mapping[str, Sequence[str]] = field(default_factory=dict)  # other words for phrases of it
     template: str = ""  # replaces the site's own instructions, or after >>> extends them
     wish: str = ""  # the caller's preference for the form of the answer

@@ -15,6 +15,7 @@ from chat.verification import verify
 from chatsite.db.retry import retry_until_available
 from ingestion.parsing.language import language_of
 from ingestion.questions import questions_about, subject_of
+from ingestion.search.confidence import SURE, confidence
 from ingestion.search.extracts import Extract, extract
 from ingestion.search.sentences import (
     Sentence,
@@ -38,7 +39,6 @@ from .question_parts import parts_of
 
 NOTHING_MORE = gettext_noop("There is nothing to add from the documents you may read.")
 UNSURE = gettext_noop("No exact answer found. The closest passages:")
-SURE = 0.65  # score of the best sentence; docs/benchmarks.md says how often it is right above and below
 QUOTATIONS = 2
 LOOKED_AT = 12  # sentences, some of them in the same place
 SECOND = 0.8  # share of the best sentence's score, for a second quotation
@@ -177,8 +177,11 @@ def _quote(prompt: Prompt) -> Quoted:
     found = best_sentences(question, passages, count, earlier, prompt.synonyms)
     asked = f"{earlier} {question}"
     texts, held = _quotations(asked, prompt, found, passages)
-    is_sure = bool(texts) and prompt.fit >= 1 and found[0].score >= SURE
-    is_sure = is_sure and answers(asked, held, synonyms=prompt.synonyms)
+    is_sure = (
+        bool(texts)
+        and answers(asked, held, synonyms=prompt.synonyms)
+        and confidence(asked, held, found[0].score, prompt.fit, prompt.synonyms) >= SURE
+    )
     is_sure = is_sure and question == prompt.question  # not for a translated question
     return Quoted(tuple(texts), is_sure)
 

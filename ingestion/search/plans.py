@@ -21,6 +21,7 @@ from .query_expansion import (
     EVERYDAY_WEIGHT,
     EXPANSION_WEIGHT,
     MAX_EXPANDED,
+    SHORT_QUESTION,
     alternative_spellings,
     any_of,
 )
@@ -108,19 +109,24 @@ class Survey:
 
 def find_candidates(search: Mapping[str, Any], dimensions: int) -> tuple[list[Candidate], int]:
     """The candidates for `search`: `user_id`, `words` and their `times` in the question, `added` words with
-    weights, `everyday` phrases of which any counts, filters, and the vector of `dimensions` with its space.
+    weights, `everyday` words with phrases of which any counts, filters, and the vector of `dimensions` with
+    its space.
 
     Also the estimated number of searched passages. If no readable passage has a word, a second run searches
     for substitutes.
     """
     started = time.monotonic()
     count = len(search["words"])
-    everyday = [any_of(phrases) for phrases in search["everyday"]]
-    words = [*search["words"], *search["added"], *map(" ".join, search["everyday"])]
+    everyday_weight = EVERYDAY_WEIGHT * min(1, SHORT_QUESTION / max(count, 1))
+    everyday = [any_of(phrases) for phrases in search["everyday"].values()]
+    words = [*search["words"], *search["added"], *map(" ".join, search["everyday"].values())]
     alike = [""] * (len(words) - len(everyday)) + everyday
-    worths = [1.0] * count + list(search["added"].values()) + [EVERYDAY_WEIGHT] * len(everyday)
+    worths = [1.0] * count + list(search["added"].values()) + [everyday_weight] * len(everyday)
     times = [*search["times"], *[1.0] * (len(words) - count)]
-    asked = {**search, "words": words, "times": times, "asked": count}
+    # Phrases stand for several words: only what stands for a single one is compared with it.
+    places = {word: number for number, word in enumerate(search["words"], 1)}
+    stands = [0] * (len(words) - len(everyday)) + [places.get(word, 0) for word in search["everyday"]]
+    asked = {**search, "words": words, "times": times, "stands": stands, "asked": count}
     first = {"otherwise": alike, "worths": worths, "with_nearest": search["with_vectors"], "kept": []}
     surveyed = survey({**asked, **first})
     found, missing = _run({**asked, **first}, dimensions, surveyed)

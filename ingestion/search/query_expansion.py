@@ -26,6 +26,7 @@ MAX_EXPANDED = 8  # words of a question with substitutes
 # A substitute counts less than the word, in the score and in the share of the question.
 EXPANSION_WEIGHT = 0.7
 EVERYDAY_WEIGHT = 0.8  # of the words of documents for an everyday word, all together
+SHORT_QUESTION = 6  # words; in longer questions this weight decreases, because their other words say enough
 
 
 def alternative_spellings(word: str) -> list[str]:

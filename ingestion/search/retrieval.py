@@ -179,7 +179,7 @@ def search(
         "words": [] if mode == "vectors" else words,
         "times": [] if mode == "vectors" else [float(count) for count in times.values()],
         "added": {} if mode == "vectors" else _added_words(query, words, house, context),
-        "everyday": [*house.everyday.values()],
+        "everyday": house.everyday,
         **vectors,
     }
     candidates, readable = find_candidates(parameters, space.dimensions)

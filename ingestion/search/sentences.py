@@ -47,7 +47,7 @@ MAX_DEFINED = 200  # characters of a question that asks for a definition
 SUBJECT_WORDS = 2  # before the verb of a definition, besides the thing
 NEARLY = 0.7  # of the score of a passage's best sentence
 
-_STOP_WORDS = frozenset(
+STOP_WORDS = frozenset(
     """
     a about am an and any are as at be been by can could did do does for from had has have he her his
     how i if in is it its me my of on or our shall she should so some that the their them there these
@@ -198,7 +198,7 @@ def answers(
 ) -> bool:
     """Whether `texts` have this share of what a question names, and a number if it asks for one."""
     asked = _stems(question)
-    named = (asked - _weak()) or asked
+    named = (asked - weak_stems()) or asked
     held = _stems(" ".join(texts))
     if _AMOUNT.search(question) and not any(_NUMBER.search(text) for text in texts):
         return False
@@ -232,7 +232,7 @@ def _judged(
     weights = _weights(wanted, choices)
     for word in wanted.keys() - asked:
         weights[word] *= EARLIER
-    for word in wanted.keys() & _weak():
+    for word in wanted.keys() & weak_stems():
         weights[word] *= WEAK
     # Too many sentences to embed them on a server.
     alike_counts = not everything or runs_here()
@@ -240,7 +240,7 @@ def _judged(
     thing = _thing(question)
     counted = [frozenset({word}) | wanted.get(word, frozenset()) for word in _counted(question)]
     literals = _literals(question)
-    subject = [frozenset({word}) | others for word, others in wanted.items() if word not in _weak()]
+    subject = [frozenset({word}) | others for word, others in wanted.items() if word not in weak_stems()]
     judged = []
     for choice, alike in zip(choices, likeness, strict=True):
         near = choice.words | choice.around
@@ -267,7 +267,7 @@ def _judged(
 
 def _choices(index: int, passage: Quotable) -> list[_Choice]:
     named = _stems(f"{passage.title} {passage.heading}")
-    topic = _stems(passage.heading.rpartition("›")[2]) - _weak()
+    topic = _stems(passage.heading.rpartition("›")[2]) - weak_stems()
     everywhere = _stems(passage.content) | named
     choices = []
     heading: frozenset[str] = frozenset()
@@ -322,16 +322,16 @@ def _is_cut(spans: Sequence[Span], place: int) -> bool:
 
 def _stems(text: str) -> frozenset[str]:
     """Approximate stems for any language: enough to compare words."""
-    words = (word for word in search_text(text, stored=False).split() if word not in _STOP_WORDS)
-    return frozenset(_stem(word) for word in words)
+    words = (word for word in search_text(text, stored=False).split() if word not in STOP_WORDS)
+    return frozenset(stem(word) for word in words)
 
 
 @cache
-def _weak() -> frozenset[str]:
+def weak_stems() -> frozenset[str]:
     return _stems(_WEAK_WORDS)
 
 
-def _stem(word: str) -> str:
+def stem(word: str) -> str:
     if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
         word = word[:-1]
     for ending in ("ing", "ed", "ly", "e"):
@@ -400,7 +400,7 @@ def _counted(question: str) -> list[str]:
     """The stems of the counted thing, in order: “how many days of annual leave do …”."""
     match = _HOW_MANY.search(question)
     words = _VERB.sub("", match[1]).split() if match else []
-    return [stem for word in words for stem in sorted(_stems(word))]
+    return [each for word in words for each in sorted(_stems(word))]
 
 
 def _counts(thing: Sequence[frozenset[str]], text: str) -> float:

@@ -16,12 +16,13 @@
 \set to_person false
 \set to_groups false
 \set plan scan
--- The words asked, then those added to them; what else each is sought as; what each is worth, and how often the
--- question says it.
+-- The words asked, then those added to them; what else each is sought as; what each is worth, how often the question
+-- says it, and for which of the words asked it stands.
 \set words '{annual,leave}'
 \set otherwise '{"",""}'
 \set worths '{1,1}'
 \set times '{1,1}'
+\set stands '{0,0}'
 \set asked 2
 -- Which words lead to passages: in each group (place) those that a passage must hold together, and whether the group
 -- is a common one, with at most so many passages; how frequent words are that lead nowhere alone.
@@ -297,19 +298,27 @@ frequencies AS MATERIALIZED (
 ),
 
 -- What each word is worth, by how few of the readable passages hold it. Among few passages that says little:
--- for the share of the question that a passage covers, a hundred more without the word are imagined.
+-- for the share of the question that a passage covers, a hundred more without the word are imagined. What stands for
+-- a word is not rarer than that word.
 weights AS MATERIALIZED (
     SELECT
-        frequencies.number,
-        worth.worth,
-        ln(1 + (:'visible' - frequencies.passages + 0.5) / (frequencies.passages + 0.5))
-        * worth.worth
-        * worth.times AS idf,
-        ln(1 + (:'visible' + 100 - frequencies.passages + 0.5) / (frequencies.passages + 0.5)) AS share
-    FROM frequencies
-    JOIN unnest(:'worths'::double precision[], :'times'::double precision[])
-        WITH ORDINALITY AS worth (worth, times, number)
-        ON worth.number = frequencies.number
+        counted.number,
+        counted.worth,
+        ln(1 + (:'visible' - counted.passages + 0.5) / (counted.passages + 0.5)) * counted.worth * counted.times AS idf,
+        ln(1 + (:'visible' + 100 - counted.passages + 0.5) / (counted.passages + 0.5)) AS share
+    FROM (
+        SELECT
+            frequencies.number,
+            worth.worth,
+            worth.times,
+            greatest(frequencies.passages, replaced.passages) AS passages
+        FROM frequencies
+        JOIN
+            unnest(:'worths'::double precision[], :'times'::double precision[], :'stands'::int[])
+            WITH ORDINALITY AS worth (worth, times, stands, number)
+            ON worth.number = frequencies.number
+        LEFT JOIN frequencies AS replaced ON replaced.number = worth.stands
+    ) AS counted
 ),
 
 -- What a language calls a stop word is no part of the question for its passages, nor are words added to those

@@ -1,0 +1,53 @@
+"""How surely a quotation answers a question."""
+
+from django.test import SimpleTestCase
+
+from ingestion.search.confidence import SURE, confidence
+
+ROW = "Vessel: Sennick Bay; Class: B; Built: 2011; Passengers: 320; Cars: 62"
+FOUND = {"score": 1.3, "fit": 4.0}
+
+
+class ConfidenceTests(SimpleTestCase):
+    def sure(self, question, *quoted, synonyms=None, **found):
+        return confidence(question, quoted, **{**FOUND, **found}, synonyms=synonyms)
+
+    def test_a_quotation_with_all_that_is_asked_for_is_the_answer(self):
+        self.assertGreaterEqual(self.sure("How many passengers does Sennick Bay carry?", ROW), SURE)
+        self.assertGreaterEqual(self.sure("When was Sennick Bay built?", ROW), SURE)
+
+    def test_the_name_asked_about_must_be_there_whole(self):
+        question = "How many passengers does {} carry?"
+        whole = self.sure(question.format("Sennick Bay"), ROW)
+        for other in ("Carrow Bay", "Bay Sennick"):
+            self.assertLess(self.sure(question.format(other), ROW), whole, other)
+
+    def test_numbers_must_be_there_as_they_are_asked(self):
+        text = "In 2026 the exercise takes place at Sennick Harbour."
+        asked = self.sure("Where is the exercise in 2026?", text)
+        self.assertLess(self.sure("Where is the exercise in 2029?", text), asked)
+
+    def test_what_is_asked_about_a_name_must_be_there_too(self):
+        self.assertLess(
+            self.sure("Which shipyard painted Sennick Bay?", ROW),
+            self.sure("When was Sennick Bay built?", ROW),
+        )
+
+    def test_words_of_documents_stand_for_everyday_ones(self):
+        question, text = "Has my boss turned it down?", "Whether the line manager refused it."
+        synonyms = {"boss": ("line manager", "supervisor"), "turned down": ("refused",)}
+        self.assertGreater(self.sure(question, text, synonyms=synonyms), self.sure(question, text))
+
+    def test_a_better_search_and_sentence_are_surer(self):
+        question = "How many passengers does Sennick Bay carry?"
+        weak = self.sure(question, ROW, score=0.3, fit=0.0)
+        self.assertLess(weak, self.sure(question, ROW))
+
+    def test_other_languages_and_nothing_asked_are_no_errors(self):
+        for question, text in (
+            ("年假多少天?", "年假二十七天。"),
+            ("?", ""),
+            ("Wer ist der Kapitän?", "Kapitän"),
+        ):
+            with self.subTest(question=question):
+                self.assertTrue(0 <= self.sure(question, text) <= 1)

@@ -4,7 +4,7 @@ A part is identified by the whole document and its path there. A trigger of the 
 readers, category, labels and last day of the whole, and a folder that is named after the whole.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
 from django.conf import settings
@@ -14,9 +14,9 @@ from django.db.models import Count, Sum
 from ingestion import fair_queue, quota
 from ingestion.deletion import delete_rows
 from ingestion.file_names import FOLDER_CHARACTERS, UploadRefused, file_name
-from ingestion.models import Document, DocumentQuerySet, SourceFile
+from ingestion.models import Document, SourceFile
 from ingestion.parsing import process
-from ingestion.parsing.archives import MAX_FILES
+from ingestion.parsing.containers import MAX_FILES
 from ingestion.parsing.formats import format_of
 from ingestion.parsing.sections import Unreadable
 from ingestion.storage import files
@@ -84,7 +84,8 @@ def replace(whole: Document, new: NewParts, *, widened: bool) -> None:
     A changed part keeps its passages until its new file is read, except where the readers `widened`: then
     nothing of the former file may be seen any more. Raises Unreadable if there is no room for the parts.
     """
-    before = {part.part_path: part for part in _locked(Document.objects.filter(part_of=whole))}
+    present = Document.objects.select_for_update().filter(part_of=whole).order_by("pk")
+    before = {part.part_path: part for part in present}
     gone = [part for path, part in before.items() if path not in new.stored]
     changed = {path: stored for path, stored in new.stored.items() if stored and path in before}
     added = {path: stored for path, stored in new.stored.items() if stored and path not in before}
@@ -159,10 +160,6 @@ def _wholes(document: Document) -> list[Document]:
         document = document.part_of
         wholes.insert(0, document)
     return wholes
-
-
-def _locked(documents: DocumentQuerySet) -> Iterable[Document]:
-    return documents.select_for_update().order_by("pk")
 
 
 def _digest(part: Document) -> str:

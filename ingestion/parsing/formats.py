@@ -232,11 +232,6 @@ def _check_members(members: list[zipfile.ZipInfo]) -> None:
     for member in members:
         if member.flag_bits & ENCRYPTED_FLAG:
             raise Unreadable(PASSWORD)
-        if leads_out(member.orig_filename):
+        parts = member.orig_filename.replace("\\", "/").split("/")
+        if ".." in parts or parts[0] == "" or ":" in parts[0] or "\x00" in member.orig_filename:
             raise Unreadable("The file contains names that lead out of it, so it was not opened.")
-
-
-def leads_out(name: str) -> bool:
-    """Whether a member's name is absolute, goes upwards, or hides its end behind a zero byte."""
-    parts = name.replace("\\", "/").split("/")
-    return ".." in parts or parts[0] == "" or ":" in parts[0] or "\x00" in name

@@ -83,12 +83,12 @@ def recognise(image: Image.Image, languages: str) -> str:
     if best.confidence < SURE and min(picture.size) >= MIN_ROTATED:
         for turn in _turns(picture, all_ways=bool(best.text)):
             turned = _recognised(picture.transpose(TURNS[turn]), languages)
-            best = max(best, turned, key=lambda found: (found.confidence >= UNREADABLE, _weight(found)))
+            best = max(
+                best,
+                turned,
+                key=lambda found: (found.confidence >= UNREADABLE, found.confidence * len(found.text)),
+            )
     return best.text if best.confidence >= UNREADABLE else ""
-
-
-def _weight(found: Recognised) -> float:
-    return found.confidence * len(found.text)
 
 
 def _on_white(image: Image.Image) -> Image.Image:

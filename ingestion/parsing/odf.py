@@ -137,8 +137,10 @@ class _Text:
                 self._paragraph(block, mark)
                 mark = ""
             elif block.tag == f"{TEXT}list":
+                style = block.get(f"{TEXT}style-name", "").lower()
+                counted = style.startswith(("numbering", "list_20_number"))
                 for number, item in enumerate(block, 1):
-                    self.blocks(item, f"{number}. " if self._counted(block) else "- ", depth + 1)
+                    self.blocks(item, f"{number}. " if counted else "- ", depth + 1)
             elif block.tag == f"{TABLE}table":
                 self._outline.table(list(_rows(block)))
             elif block.tag in AROUND:
@@ -165,9 +167,6 @@ class _Text:
             self._outline.paragraph(mark + text.strip())
         for note in block.iter(f"{TEXT}note-body"):
             self._outline.paragraph(_words(note))
-
-    def _counted(self, block: ElementTree.Element) -> bool:
-        return block.get(f"{TEXT}style-name", "").lower().startswith(("numbering", "list_20_number"))
 
 
 def _words(element: ElementTree.Element, depth: int = 0) -> str:

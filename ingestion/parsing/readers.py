@@ -22,7 +22,7 @@ READERS = {
     "old": ("legacy", "read"),
     "mail": ("mail", "read_mime"),
     "outlook": ("mail", "read_outlook"),
-    "archive": ("archives", "read"),
+    "archive": ("containers", "read_archive"),
     "web": ("web", "read"),
     "markup": ("markup", "read"),
     "csv": ("plain", "read_csv"),

@@ -41,7 +41,7 @@ def _number(value: float, number_format: str) -> str:
     section = sections[1] if value < 0 and len(sections) > 1 else sections[0]
     found = DIGITS.search(QUOTED.sub("", CURRENCY.sub("", section)))
     if not found or "E+" in section or "/" in section:
-        return _plain(value)
+        return f"{value:.15g}" if isinstance(value, float) else str(value)
     percent = "%" in section
     decimals = min(len(found[2] or ""), DECIMALS)
     scaled = abs(value) * (100 if percent else 1) / 1_000 ** (len(found[0]) - len(found[0].rstrip(",")))
@@ -54,10 +54,6 @@ def _number(value: float, number_format: str) -> str:
     before, after = _around(section)
     sign = "-" if value < 0 and float(text.replace(",", "")) else ""
     return f"{sign}{before}{text}{after}"
-
-
-def _plain(value: float) -> str:
-    return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
 def _around(section: str) -> tuple[str, str]:

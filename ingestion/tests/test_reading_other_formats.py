@@ -266,6 +266,7 @@ class OtherFormatsTests(SimpleTestCase):
             for name in ("../up.txt", "/root.txt", "C:\\drive.txt", "nul\0.txt", "x" * 1_100 + ".txt"):
                 archive.writestr(name.replace("\0", "~"), "Evil.")
             archive.writestr("right\u202eto\u202dleft.txt", "Words.")
+            archive.writestr("Re: plan.txt", "Words.")
             archive.writestr("Case.txt", "Words.")
             archive.writestr("case.txt", "Words.")
             archive.writestr("broken.txt", "Words that are broken.")
@@ -279,7 +280,9 @@ class OtherFormatsTests(SimpleTestCase):
             contents = {part.path: part.file.read_text() for part in found.parts}
         self.assertEqual(
             contents,
-            dict.fromkeys(["Case.txt", "case.txt", "righttoleft.txt", "sub/deep/a.txt"], "Words."),
+            dict.fromkeys(
+                ["Case.txt", "Re: plan.txt", "case.txt", "righttoleft.txt", "sub/deep/a.txt"], "Words."
+            ),
         )
         reasons = dict(found.left_out)
         self.assertEqual(len(reasons), 6)

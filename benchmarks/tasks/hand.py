@@ -31,10 +31,13 @@ def name(words):
 
 
 class Hand:
-    """Counts `steps`, and `seconds` of acting and waiting; with `keys_only` it uses no mouse."""
+    """Counts `steps`, and `seconds` of acting and waiting; with `keys_only` it uses no mouse.
 
-    def __init__(self, page, keys_only=False):
-        self.page, self.keys_only = page, keys_only
+    With `shortcuts` it also uses the keys that the product's own help lists.
+    """
+
+    def __init__(self, page, keys_only=False, shortcuts=False):
+        self.page, self.keys_only, self.shortcuts = page, keys_only, shortcuts
         self.steps = 0
         self.acts = []  # the kind of each step
         self.acting = self.waiting = 0.0

@@ -54,6 +54,7 @@ WAYS = {
     "desk": DESK,
     "phone": PHONE,
     "keyboard": DESK,
+    "shortcuts": DESK,
     "German": DESK | {"locale": "de-DE", "german": True},
 }
 GERMAN = gettext.translation("django", BASE / "locale", ["de"])
@@ -111,15 +112,28 @@ class Portal:
         hand.see(self.page.get_by_role("article").get_by_text(WORDS).last)
         self.answered(hand)
 
+    def palette(self, hand, words):
+        """Do what the palette finds by these words."""
+        hand.press("Control+k")
+        hand.type(self.page.get_by_role("dialog").get_by_role("combobox"), words)
+        hand.see(self.page.locator("#palette [aria-selected=true]").filter(has_text=re.compile(words, re.I)))
+        hand.press("Enter")
+
     def source(self, hand):
-        hand.click(self.page.get_by_role("article").get_by_role("link", name=name("1: ")).first)
+        if hand.keys_only:  # the row below the answer is nearer than the number in it
+            hand.click(self.page.locator(".source-row").first)
+        else:
+            hand.click(self.page.get_by_role("article").get_by_role("link", name=name("1: ")).first)
         hand.see(self.get("link", "Open document").first)
 
     def close_source(self):
         self.get("link", "Close source").or_(self.get("button", "Close source")).first.click(timeout=3_000)
 
     def correct(self, hand):
-        hand.click(self.get("link", "Edit and ask again").last)
+        if hand.shortcuts:
+            hand.press("ArrowUp")
+        else:
+            hand.click(self.get("link", "Edit and ask again").last)
         hand.see(self.page.get_by_role("button", name=self.say("Ask"), exact=True))
         hand.type(self.page.get_by_role("article").last.get_by_role("textbox"), MORE)
         self.send(hand, "Ask")
@@ -136,7 +150,10 @@ class Portal:
         self.switched(hand, "Version %(number)s of %(total)s", 2)
 
     def share(self, hand):
-        hand.click(self.get("link", "Share this answer").last)
+        if hand.shortcuts:
+            self.palette(hand, "share")
+        else:
+            hand.click(self.get("link", "Share this answer").last)
         hand.type(self.get("combobox", "People"), "empl")
         hand.see(self.page.get_by_role("option", name="employee"))
         hand.press("Enter")
@@ -151,7 +168,9 @@ class Portal:
     def find(self, hand):
         self.menu(hand)
         field = self.get("searchbox", "Search your conversations")
-        if hand.keys_only:
+        if hand.shortcuts:
+            self.palette(hand, "carr")
+        elif hand.keys_only:
             hand.type(field, "carried")
             hand.press("Enter")
             hand.click(self.page.get_by_role("main").get_by_role("listitem").get_by_role("link").first)
@@ -184,8 +203,11 @@ class Portal:
 
     def ten(self, hand):
         self.menu(hand)
-        hand.click(self.get("link", "Documents").first)
-        hand.click(self.get("link", "Add documents").first)
+        if hand.shortcuts:
+            self.palette(hand, "add doc")
+        else:
+            hand.click(self.get("link", "Documents").first)
+            hand.click(self.get("link", "Add documents").first)
         words = re.sub("<.*?>", "", self.say("<strong>Choose files</strong> or drop them here"))
         hand.choose(self.page.get_by_role("button", name=name(words)).first, FILES)
         hand.click(self.get("checkbox", "HR"))
@@ -286,7 +308,10 @@ class OpenWebUi:
 
     def find(self, hand):
         self.menu(hand)
-        hand.click(self.get("button", "Search").first)
+        if hand.shortcuts:
+            hand.press("Control+k")
+        else:
+            hand.click(self.get("button", "Search").first)
         hand.type(self.page.get_by_placeholder("Search workspace"), "carried")
         hand.see(self.page.get_by_role("option").first)
         hand.press("Enter")
@@ -327,12 +352,12 @@ class OpenWebUi:
         hand.gone(self.page.get_by_text(re.compile("^(Uploading|Processing)")))
 
 
-def measured(product, tasks, keys_only=False, screenshots=None):
+def measured(product, tasks, way, screenshots=None):
     """{task: (steps, seconds, of which waiting)}; a task that was not done has words instead."""
     results = {}
     product.page.set_default_timeout(12_000)
     for task in tasks:
-        hand = Hand(product.page, keys_only)
+        hand = Hand(product.page, way in ("keyboard", "shortcuts"), way == "shortcuts")
         try:
             if task in ("ask", "file", "find", "compare", "ten"):
                 if task == "find":
@@ -361,7 +386,7 @@ def compared(chromium, make, ways, screenshots):
         if folder:
             folder.mkdir(parents=True, exist_ok=True)
         try:
-            found[way] = measured(product, TASKS, way == "keyboard", folder)
+            found[way] = measured(product, TASKS, way, folder)
         finally:
             product.close()
     return found

@@ -1,12 +1,16 @@
 """Finds words in one document like a browser's “Find”: parts of words match, inflected forms do not."""
 
-from itertools import pairwise
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 from django.db.models import Q, QuerySet
 
 from ingestion.models import Document, Passage
 
 MAX_CHARACTERS, MAX_WORDS = 200, 10  # of a query; the rest is ignored
+MAX_COUNTED = 2_000  # passages whose hits are counted
 Piece = tuple[str, bool]  # a part of a text, and whether it is a match
 
 
@@ -23,6 +27,33 @@ def passages_with(document: Document, words: list[str]) -> QuerySet[Passage]:
     return found.order_by("position")
 
 
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """The marks in a document's passages with the words, numbered from 1 in the order of the text."""
+
+    positions: Sequence[int]  # of the passages
+    ends: Sequence[int]  # the number of the last hit in each of them or before
+
+    @classmethod
+    def of(cls, passages: QuerySet[Passage], words: list[str]) -> "Hits":
+        rows = list(passages.values_list("position", "content")[:MAX_COUNTED])
+        counts = (max(hit for *_, hit in numbered(content, words)) for _, content in rows)
+        return cls([position for position, _ in rows], list(accumulate(counts)))
+
+    @property
+    def total(self) -> int:
+        return self.ends[-1] if self.ends else 0
+
+    def index_of(self, hit: int) -> int:
+        """The index of the passage that holds a hit."""
+        return bisect_right(self.ends, hit - 1)
+
+    def before(self, position: int) -> int:
+        """How many hits come before a passage."""
+        index = bisect_right(self.positions, position - 1)
+        return self.ends[index - 1] if index else 0
+
+
 def marked(text: str, words: list[str]) -> list[Piece]:
     """The text in pieces; without marks if lower-casing changes its length."""
     lowered = text.lower()
@@ -36,3 +67,16 @@ def marked(text: str, words: list[str]) -> list[Piece]:
             start = lowered.find(word, start + len(word))
     edges = [0, *(at for at in range(1, len(text)) if inside[at] != inside[at - 1]), len(text)]
     return [(text[start:end], bool(inside[start])) for start, end in pairwise(edges) if start < end]
+
+
+def numbered(text: str, words: list[str], before: int = 0) -> list[tuple[str, bool, int]]:
+    """The pieces of :func:`marked`, each with the number of the last hit up to it.
+
+    Marks with only spaces between them are one hit, as of “annual leave”.
+    """
+    pieces: list[tuple[str, bool, int]] = []
+    for piece, is_match in marked(text, words):
+        apart = not (len(pieces) > 1 and pieces[-2][1] and pieces[-1][0].isspace())
+        before += is_match and apart
+        pieces.append((piece, is_match, before))
+    return pieces or [("", False, before)]

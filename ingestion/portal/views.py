@@ -177,7 +177,7 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
         "paged": found.media_type in PAGED,
         "language_of_text": TAGS.get(found.language, ""),
         "former": versions.visible(principal, found).defer("content"),
-        **_passages(found, request.GET.get("from", ""), request.GET.get("q", "")),
+        **_passages(found, request.GET),
     }
     if may_change(request, found) and not found.part_of_id:
         context["form"] = rights_form(request, found)
@@ -228,21 +228,35 @@ def _inside(principal: Principal, found: Document) -> list[Row]:
     return rows(list(inside.order_by("part_path")[:PARTS_SHOWN]), principal)
 
 
-def _passages(found: Document, start: str, query: str) -> dict[str, Any]:
-    """Some passages from position `start` on, and the positions of the previous and next page.
+def _passages(found: Document, query: QueryDict) -> dict[str, Any]:
+    """Some passages from position `from` on, and the positions of the previous and next page.
 
-    With a query only passages with its words, and their number.
+    With `q` only passages with its words, those around the hit with the number `hit`.
     """
-    first = int(start) if start.isascii() and start.isdigit() and len(start) < 9 else 0
-    words = finding.words_of(query)
+    asked = query.get("q", "")
+    words = finding.words_of(asked)
     all_of_them = finding.passages_with(found, words)
+    hits = finding.Hits.of(all_of_them, words) if words else finding.Hits([], [])
+    first, hit = _number(query, "from"), min(max(_number(query, "hit"), 1), hits.total)
+    if hit and "from" not in query:
+        first = hits.positions[hits.index_of(hit) // PASSAGES_SHOWN * PASSAGES_SHOWN]
     rows = list(all_of_them.filter(position__gte=first)[: PASSAGES_SHOWN + 1])
     earlier = all_of_them.filter(position__lt=first).order_by("-position")[:PASSAGES_SHOWN]
     before = list(earlier.values_list("position", flat=True)) if first else []
+    if hit and "from" in query:
+        hit = min(hits.before(first) + 1, hits.total)
+    shown = [
+        (row, finding.numbered(row.content, words, hits.before(row.position)))
+        for row in rows[:PASSAGES_SHOWN]
+    ]
     return {
-        "query": " ".join(query[: finding.MAX_CHARACTERS].split()),
+        "query": " ".join(asked[: finding.MAX_CHARACTERS].split()),
         "hits": all_of_them.count() if words else None,
-        "passages": [(row, finding.marked(row.content, words)) for row in rows[:PASSAGES_SHOWN]],
+        "hit": hit,
+        "hit_total": hits.total,
+        "hit_before": hit - 1 or hits.total,
+        "hit_after": hit % hits.total + 1 if hits.total else 0,
+        "passages": shown,
         "passages_before": before[-1] if before else None,
         "passages_after": rows[PASSAGES_SHOWN].position if len(rows) > PASSAGES_SHOWN else None,
     }

@@ -279,8 +279,9 @@ class DocumentTests(TestCase):
         )
         found = self.client.get(f"{self.path}?q=lines+MOOR")
         self.assertContains(found, "25 passages have these words.")
-        self.assertContains(found, "The &lt;b&gt;<mark>Moor</mark>ing&lt;/b&gt; of deck 01.")
-        self.assertContains(found, "100% <mark>moor</mark>ed.")
+        first = '<mark id="hit-1" aria-current="true">Moor</mark>'
+        self.assertContains(found, f"The &lt;b&gt;{first}ing&lt;/b&gt; of deck 01.")
+        self.assertContains(found, '100% <mark id="hit-2">moor</mark>ed.')
         self.assertNotContains(found, "deck 02")
         self.assertNotContains(found, "Elsewhere")
         self.assertContains(found, "?q=lines%20MOOR&amp;from=41#passages")
@@ -301,6 +302,37 @@ class DocumentTests(TestCase):
         self.assertEqual(finding.marked("İstanbul", ["stan"]), [("İstanbul", False)])
         self.assertEqual(finding.marked("", ["a"]), [])
         self.assertEqual(finding.words_of("A a  B\0c" + " x" * 500)[:4], ["a", "b", "c", "x"])
+
+    def test_one_goes_from_hit_to_hit_through_the_whole_document(self):
+        Passage.objects.bulk_create(
+            Passage(document=self.document, position=number, content=f"Annual leave {number:02}, and leave.")
+            for number in range(50)
+        )
+        found = self.client.get(f"{self.path}?q=leave")
+        self.assertContains(found, "Hit 1 of 100")
+        self.assertContains(found, "?q=leave&amp;hit=2#hit-2")
+        self.assertContains(found, "?q=leave&amp;hit=100#hit-100")
+        later = self.client.get(f"{self.path}?q=leave&hit=41")
+        self.assertContains(later, "Hit 41 of 100")
+        self.assertContains(later, '<mark id="hit-41" aria-current="true">leave</mark> 20')
+        self.assertNotContains(later, "leave</mark> 19")
+        last = self.client.get(f"{self.path}?q=leave&hit=100")
+        self.assertContains(last, '<mark id="hit-100" aria-current="true">')
+        self.assertContains(last, "?q=leave&amp;hit=1#hit-1")
+        self.assertContains(self.client.get(f"{self.path}?q=leave&from=20"), "Hit 41 of 100")
+        for wrong in ("hit=101", "hit=999999999999", "hit=0", "hit=-1", "hit=x"):
+            self.assertEqual(self.client.get(f"{self.path}?q=leave&{wrong}").status_code, 200)
+        self.assertNotContains(self.client.get(f"{self.path}?q=zebra"), "Hit ")
+        self.assertNotContains(self.client.get(f"{self.path}?hit=3"), "Hit ")
+
+    def test_words_side_by_side_are_one_hit(self):
+        Passage.objects.create(
+            document=self.document, position=0, content="Annual leave is no leave that is annual."
+        )
+        found = self.client.get(f"{self.path}?q=annual+leave")
+        self.assertContains(found, "Hit 1 of 3")
+        both = '<mark id="hit-1" aria-current="true">Annual</mark> <mark>leave</mark>'
+        self.assertContains(found, both)
 
     def test_the_page_refreshes_itself_only_while_the_file_is_read(self):
         self.assertNotContains(self.client.get(self.path), 'http-equiv="refresh"')

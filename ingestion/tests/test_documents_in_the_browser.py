@@ -93,6 +93,15 @@ def test_people_are_found_by_letters_of_their_names_and_chosen_by_key_or_finger(
         page.locator("#find-here").fill("lines gale")
         page.keyboard.press("Enter")
         expect(page.locator("#passages mark")).to_have_text(["lines", "gale"])
+        current = page.locator("#passages mark[aria-current]")
+        expect(current).to_have_text("lines")
+        page.locator("[data-hit-step='1']").click()
+        expect(current).to_have_text("gale")
+        expect(page.locator(".hits [role=status]")).to_have_text("Hit 2 of 2")
+        page.locator("#find-here").press("Enter")
+        expect(current).to_have_text("lines")
+        page.locator("#find-here").press("Shift+Enter")
+        expect(current).to_have_text("gale")
         assert violations(page) == []
 
 

@@ -295,7 +295,10 @@ class WhatIsOpen(SimpleTestCase):
     def test_exactly_these_views_welcome_guests(self):
         welcoming = {name for name, pattern in routes() if guests.welcomes(pattern.callback)}
         others = {name for name, _ in routes()} - welcoming
-        pages = {f"ingestion:{name}" for name in ("documents", "document", "status", "content", "page-image")}
+        pages = {
+            f"ingestion:{name}"
+            for name in ("documents", "document", "changes", "status", "content", "page-image")
+        }
         namespaces = {"chat", "chat-api", "history", "mcp"}
         self.assertEqual({name for name in welcoming if name.partition(":")[0] not in namespaces}, pages)
         # What a front end asks before anybody has signed in: the same for all.

@@ -156,7 +156,7 @@ class WhoHearsTests(WebhookCase):
         self.endpoint(self.ann, "document.deleted")
         document = make_document("a.md", owner=self.ann)
         with (
-            patch("ingestion.documents.delete_passages", side_effect=ValueError),
+            patch("ingestion.deletion.delete_passages", side_effect=ValueError),
             self.assertRaises(ValueError),
         ):
             documents.delete_document(document)

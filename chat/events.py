@@ -52,10 +52,14 @@ class Searching:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """Who verified an answer written by a person, and until which day (ISO 8601)."""
+    """Who verified an answer written by a person, and until which day (ISO 8601).
+
+    `person` is the number of the account whose name `by` is; none for a team's. It is stored, and never sent.
+    """
 
     by: str
     until: str
+    person: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

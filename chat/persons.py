@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -19,6 +18,7 @@ from django.db import connection, models, transaction
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext, ngettext, override
 
+from chat.engine.verified import VERIFIED_STEP
 from chat.erased import Erased, note, returned
 from chat.models import (
     DismissedQuestion,
@@ -32,13 +32,15 @@ from chat.models import (
 )  # fmt: skip
 from chat.runs import notifications
 from chatsite.accounts import looks
-from chatsite.accounts.audit import chain, record, record_before
+from chatsite.accounts.audit import NamedPerson, erasing, named, record, record_before
 from chatsite.accounts.models import ApiKey, AuditEntry, ExternalIdentity, Look, User
 from chatsite.accounts.principal import Principal
 from chatsite.accounts.sessions import end_sessions
 from chatsite.db.threads import reading_everything
 from history import exporting, projects
 from history.models import Conversation, Feedback, Message, Project, Share, Source
+from history.signatures import signed
+from ingestion.bulk.changes import STOPPED_BY
 from ingestion.documents import delete_documents, transfer_ownership
 from ingestion.models import AccessEntry, BulkChange, BulkItem, Document, FormerVersion
 from ingestion.storage import files
@@ -46,25 +48,8 @@ from ingestion.storage import files
 STOP_SECONDS = 30
 POLL_SECONDS = 0.2
 ON_HOLD = "Your account is under a legal hold: nothing of it can be deleted. Ask an administrator."
+BATCH = 500  # messages
 FORMER = "a former colleague"  # name on verified answers of an erased person
-
-ANONYMOUS = """
-WITH nameless AS (
-UPDATE accounts_auditentry SET
-    actor = CASE WHEN actor_id = %(id)s THEN %(number)s ELSE actor END,
-    person = CASE WHEN person_id = %(id)s THEN %(number)s ELSE person END,
-    subject = CASE WHEN %(id)s IN (actor_id, person_id) THEN ''
-        ELSE regexp_replace(subject, %(names)s, %(number)s, 'g') END
-WHERE %(id)s IN (actor_id, person_id)
-    OR (action IN ('rights_changed', 'members_changed') AND subject ~ %(names)s)
-RETURNING id
-)
-UPDATE accounts_auditseal AS seal SET salt = '' FROM nameless WHERE seal.entry = nameless.id
-"""
-UNSIGNED = """
-UPDATE history_message SET verified = jsonb_set(verified, '{by}', to_jsonb(%s::text))
-WHERE verified ->> 'by' = %s
-"""
 
 
 class ErasureRefused(Exception):
@@ -157,12 +142,10 @@ def erase(
             )
             transaction.on_commit(lambda: note(line))
             _delete_rows(locked)
-            record(
-                AuditEntry.Action.PERSON_ERASED,
-                actor=actor,
-                subject=f"person {person.pk}: {had}"
-                + (f"; handed over to {documents_to.get_username()}" if documents_to else ""),
-            )
+            subject: list[str | NamedPerson] = [f"person {person.pk}: {had}"]
+            if documents_to:
+                subject += ["; handed over to ", named(documents_to)]
+            record(AuditEntry.Action.PERSON_ERASED, actor=actor, subject=subject)
     return had
 
 
@@ -303,7 +286,9 @@ def _delete_rows(person: User) -> None:
         _forget_in_admin_log(model, rows.values_list("pk", flat=True))
     Look.objects.filter(reader=person).update(reason="")
     _forget_in_admin_log(User, [person.pk])
-    _forget_names(person)
+    erasing.forget(person.pk)
+    BulkChange.objects.filter(reason=STOPPED_BY.format(person.get_username())).update(reason="")
+    _unsign(person)
     person.delete()
 
 
@@ -314,20 +299,18 @@ def _forget_in_admin_log(model: type[models.Model], identifiers: Any) -> None:
     ).update(object_repr="erased", change_message="")
 
 
-def _forget_names(person: User) -> None:
-    """Replace the name in the audit log and on answers verified in that name."""
-    names = [re.escape(name) for name in {person.username, person.get_full_name()} if name]
-    values: dict[str, int | str] = {
-        "id": person.pk,
-        "number": f"person {person.pk}",
-        "names": rf"(?<!\w)(?:{'|'.join(sorted(names, key=len, reverse=True))})(?!\w)",
-    }
-    with connection.cursor() as cursor:
-        chain.lock()
-        cursor.execute("SELECT set_config('chatsite.erasing', 'on', true)")
-        cursor.execute(ANONYMOUS, values)
-        cursor.execute("SELECT set_config('chatsite.erasing', '', true)")
-        cursor.execute(UNSIGNED, [FORMER, person.display_name()])
+def _unsign(person: User) -> None:
+    """Replace the name on answers that others got from an answer verified in that name."""
+    signed_by = Message.objects.filter(verified__person=person.pk)
+    for message in signed_by.only("pk", "verified", "thoughts").iterator(chunk_size=BATCH):
+        verified = {**(message.verified or {}), "by": FORMER, "person": None}
+        thoughts = [
+            each | {"description": signed(verified), "props": each["props"] | {"by": FORMER}}
+            if each.get("title") == VERIFIED_STEP
+            else each
+            for each in message.thoughts
+        ]
+        Message.objects.filter(pk=message.pk).update(verified=verified, thoughts=thoughts)
 
 
 def export(person: User, path: Path, *, actor: User | None) -> None:

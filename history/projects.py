@@ -17,7 +17,7 @@ from django.utils.translation import gettext
 from chatsite.accounts.audit import record
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal
-from ingestion.access.lists import Audience, access_list_for, audience_of_list, names_of
+from ingestion.access.lists import Audience, access_list_for, audience_of_list, readers_for_audit
 from ingestion.search.scopes import CLOSED, is_closed
 
 from .models import Conversation, ConversationQuerySet, Project, ProjectQuerySet
@@ -182,11 +182,12 @@ def _give(
     after = change(before)
     if after == before:
         return
-    former = names_of(project.access_list) if project.access_list else NO_MEMBERS
+    former = readers_for_audit(project.access_list) if project.access_list else [NO_MEMBERS]
     nobody = not (after.user_ids or after.group_ids)
     access_list = None if nobody else access_list_for(after, project.owner_id)
     Project.objects.filter(pk=project.pk).update(access_list=access_list)
-    subject = f"project {project.pk}: {former} → {names_of(access_list) if access_list else NO_MEMBERS}"
+    present = readers_for_audit(access_list) if access_list else [NO_MEMBERS]
+    subject = [f"project {project.pk}: ", *former, " → ", *present]
     owner = User.objects.get(pk=project.owner_id)
     actor = User.objects.get(pk=principal.user_id)
     record(AuditEntry.Action.MEMBERS_CHANGED, actor=actor, person=owner, subject=subject)

@@ -529,7 +529,7 @@ class StoredMessageSerializer(serializers.Serializer[Message]):
 
     @extend_schema_field(VerifiedSerializer)
     def get_verified(self, row: Message) -> Any:
-        return row.verified
+        return row.verified and {name: row.verified[name] for name in ("by", "until")}
 
     def get_timestamp(self, row: Message) -> str:
         return (row.client_members or {}).get("timestamp") or clock_time(row.created_at)

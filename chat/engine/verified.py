@@ -10,7 +10,7 @@ from pathlib import Path
 
 from django.utils import timezone
 
-from chat.events import Thought, Verified, members
+from chat.events import Thought, Verified
 from chat.llm.followup_detection import leaned_on
 from chat.llm.quoting import QuotingModel
 from chat.models import VerifiedAnswer
@@ -27,6 +27,7 @@ from ingestion.search.retrieval import FoundPassage
 from .run import AcceptedRun
 from .searching import Search, as_source
 
+VERIFIED_STEP = "Verified answer"  # title of the step, in the thoughts
 SQL = Path(__file__).parent / "sql"
 _NUMBERED = re.compile(r"\[(\d{1,3})\](?!\()")
 
@@ -59,13 +60,15 @@ def verified_answer(run: AcceptedRun) -> tuple[VerifiedModel, Search] | None:
     if not passages or len(passages) != answer.citation_count:
         return None  # changed just now
     labels = [passage.label for passage in passages]
-    verified = Verified(answer.signature, answer.valid_until.isoformat())
+    by_name = answer.owner_id if answer.owner and not answer.team else None
+    verified = Verified(answer.signature, answer.valid_until.isoformat(), by_name)
+    mark = {"by": verified.by, "until": verified.until}
     distinct = tuple(dict.fromkeys(passages))
     found = Search(
         request.question,
         tuple(as_source(rank, passage) for rank, passage in enumerate(distinct, start=1)),
         distinct,
-        (Thought("Verified answer", signed(members(verified)), members(verified)),),
+        (Thought(VERIFIED_STEP, signed(mark), mark),),
         (),
         verified=verified,
     )

@@ -30,7 +30,7 @@ from chat.models import (
 from chat.persons import ErasureRefused, count_data, erase, erase_returned
 from chat.tests.conversations import answered
 from chat.tests.test_verified_answers import make_verified
-from chatsite.accounts.audit import record
+from chatsite.accounts.audit import chain, record
 from chatsite.accounts.models import (
     ApiKey,
     AuditEntry,
@@ -42,7 +42,7 @@ from chatsite.accounts.models import (
     WebhookEndpoint,
 )
 from history.models import Feedback, Message, Project, Share, Source
-from ingestion.access.lists import Audience, access_list_for
+from ingestion.access.lists import Audience, access_list_for, change_rights
 from ingestion.documents import upsert
 from ingestion.models import BulkChange, BulkItem, CitedName, Document, ExternalId, FormerVersion
 from ingestion.tests.factories import command_principal, make_document, make_user
@@ -195,9 +195,20 @@ class ErasingTests(TestCase):
         browser.force_login(person)
         stored = Document.objects.get(name=f"{CANARY}.txt").file.name
         Message.objects.filter(conversation__owner=self.other, position=1).update(
-            verified={"by": person.display_name(), "until": "2030-01-01"}
+            verified={"by": person.display_name(), "until": "2030-01-01", "person": person.pk},
+            thoughts=[
+                {
+                    "title": "Verified answer",
+                    "description": f"Verified by {person.display_name()} until 1 January 2030",
+                    "props": {"by": person.display_name(), "until": "2030-01-01"},
+                }
+            ],
         )
-        record(AuditEntry.Action.RIGHTS_CHANGED, actor=self.root, subject=f"a.md: {person.username} → nobody")
+        change_rights(self.root, self.shared, Audience(user_ids=frozenset({person.pk})))
+        predecessor = make_user("predecessor")
+        make_document("rules.md", owner=predecessor, everyone=True)
+        erase(predecessor, actor=self.root, documents_to=person)
+        BulkChange.objects.create(actor=self.root, kind="category", reason=f"{person.username} stopped it.")
         with connection.cursor() as cursor:
             cursor.execute(TEXT_COLUMNS)
             with_text = {name for (name,) in cursor.fetchall()}
@@ -229,6 +240,45 @@ class ErasingTests(TestCase):
         erased = AuditEntry.objects.get(action="person_erased")
         self.assertEqual(erased.actor, "root")
         self.assertIn(f"person {number}: 1 conversation with 2 messages, 2 documents", erased.subject)
+
+    def test_erasing_somebody_changes_no_text_that_their_name_was_made_to_match(self):
+        name = f"{self.shared.name} ({self.shared.public_id}): olga"
+        person = make_user("everyone", first_name=name, last_name="→ Everyone who signs in")
+        change_rights(self.root, self.shared, Audience(everyone=True))
+        record(AuditEntry.Action.RIGHTS_CHANGED, actor=self.root, subject=person.get_full_name())
+        record(AuditEntry.Action.MEMBERS_CHANGED, actor=self.root, subject="project 1: everyone → nobody")
+        chain.seal_new()
+        before = list(AuditEntry.objects.order_by("pk").values())
+        erase(person, actor=self.root)
+        self.assertEqual(list(AuditEntry.objects.order_by("pk").values())[: len(before)], before)
+        self.assertEqual(chain.verify().anonymized, [])
+
+    def test_a_name_goes_from_its_place_and_nothing_else_from_the_entry(self):
+        anna, bert = make_user("anna"), make_user("bert")
+        Document.objects.filter(pk=self.shared.pk).update(name="anna.md")
+        self.shared.refresh_from_db()
+        change_rights(self.root, self.shared, Audience(user_ids=frozenset({anna.pk, bert.pk})))
+        change_rights(self.root, self.shared, Audience(user_ids=frozenset({anna.pk})))
+        chain.seal_new()
+        erase(anna, actor=self.root)
+        erase(bert, actor=self.root)
+        entries = AuditEntry.objects.filter(action="rights_changed").order_by("pk")
+        what = f"anna.md ({self.shared.public_id}): "
+        both = f"person {anna.pk}, person {bert.pk}, olga"
+        self.assertEqual(
+            [entry.subject for entry in entries],
+            [f"{what}Everyone who signs in → {both}", f"{what}{both} → person {anna.pk}, olga"],
+        )
+        self.assertEqual(chain.verify().anonymized, [entry.pk for entry in entries])
+
+    def test_erasing_somebody_takes_no_other_persons_name_from_verified_answers(self):
+        author = make_user("writer", first_name="Ann", last_name="Lee")
+        given = Message.objects.filter(conversation__owner=self.other, position=1)
+        given.update(verified={"by": "Ann Lee", "until": "2030-01-01", "person": author.pk})
+        erase(make_user("someone", first_name="Ann", last_name="Lee"), actor=self.root)
+        self.assertEqual(given.get().verified["by"], "Ann Lee")
+        erase(author, actor=self.root)
+        self.assertEqual(given.get().verified["by"], "a former colleague")
 
     def test_the_audit_log_stays_final_for_everything_else(self):
         record(AuditEntry.Action.SEARCH_AS, actor=self.root, subject="leave")

@@ -432,6 +432,12 @@ class AuditEntry(models.Model):
     )
     person_id = models.BigIntegerField(null=True)
     subject = models.TextField(blank=True, help_text=gettext_lazy("The document, the question, the key."))
+    named = models.JSONField(
+        default=list,
+        db_default=models.Value([], models.JSONField()),
+        editable=False,
+        help_text="Names of accounts in the subject: their numbers and places.",
+    )
     request_id = models.CharField(
         max_length=64, blank=True, help_text=gettext_lazy("As in the log of the site.")
     )

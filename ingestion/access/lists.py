@@ -7,7 +7,7 @@ from django.db import connection, transaction
 from django.db.models import F, Q
 from django.utils.translation import gettext, override
 
-from chatsite.accounts.audit import record
+from chatsite.accounts.audit import NamedPerson, named, record
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.db.threads import reading_everything
 from ingestion import events
@@ -153,27 +153,36 @@ def change_rights(actor: object, document: Document, audience: Audience) -> None
             if audience == audience_of(document):
                 rows.update(audience_version=F("audience_version") + 1)
                 return
-        with override("en"):  # the audit log is in English
-            before = reader_names(document)
+        before = readers_for_audit(document.access_list)
         set_audience(document, audience)
         if staff is None or document.owner_id != staff.pk:
-            with override("en"):
-                subject = f"{document.name} ({document.public_id}): {before} → {reader_names(document)}"
+            what = f"{document.name} ({document.public_id}): "
+            subject = [what, *before, " → ", *readers_for_audit(document.access_list)]
             record(AuditEntry.Action.RIGHTS_CHANGED, actor=staff, person=document.owner, subject=subject)
 
 
 def reader_names(document: Document) -> str:
     """Some of the readers of the document, for an administrator."""
-    return names_of(document.access_list)
+    readers = _some_readers(document.access_list)
+    return "".join(each if isinstance(each, str) else each.name for each in readers)
 
 
-def names_of(access_list: AccessList) -> str:
-    """Some of the readers of a list, for an administrator."""
+def readers_for_audit(access_list: AccessList) -> list[str | NamedPerson]:
+    """Some of the readers of a list, in English, for the subject of an audit entry."""
+    with override("en"):
+        return _some_readers(access_list)
+
+
+def _some_readers(access_list: AccessList) -> list[str | NamedPerson]:
     entries = list(access_list.entries.all())
     if any(entry.guests for entry in entries):
-        return gettext("Everyone, also guests")
+        return [gettext("Everyone, also guests")]
     if any(entry.user_id is None and entry.group_id is None for entry in entries):
-        return gettext("Everyone who signs in")
-    names = sorted(str(entry) for entry in entries)
-    more = gettext(" and %(count)s more") % {"count": len(names) - NAMES_SHOWN}
-    return ", ".join(names[:NAMES_SHOWN]) + (more if len(names) > NAMES_SHOWN else "") or gettext("Nobody")
+        return [gettext("Everyone who signs in")]
+    if not entries:
+        return [gettext("Nobody")]
+    parts: list[str | NamedPerson] = []
+    for entry in sorted(entries, key=str)[:NAMES_SHOWN]:
+        parts += [", ", named(entry.user) if entry.user else str(entry)]
+    more = gettext(" and %(count)s more") % {"count": len(entries) - NAMES_SHOWN}
+    return [*parts[1:], *([more] if len(entries) > NAMES_SHOWN else [])]

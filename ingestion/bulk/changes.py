@@ -17,7 +17,7 @@ from django.utils import timezone
 from django.utils.translation import override
 from procrastinate.contrib.django import app
 
-from chatsite.accounts.audit import record
+from chatsite.accounts.audit import named, record
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.db import side_jobs
 from chatsite.db.threads import reading_everything
@@ -36,6 +36,7 @@ PART = "It is part of an archive or a message, which decides this."
 MIRRORED = "It mirrors a file of a synchronised folder, which decides this."
 CHANGED_SINCE = "It was changed again since."
 SAME_NAME = "The folder already has a document of this name and owner."
+STOPPED_BY = "{} stopped it."
 NO_RIGHT = "{} may no longer change documents."
 
 Kind, Outcome, State = BulkChange.Kind, BulkItem.Outcome, BulkChange.State
@@ -168,7 +169,7 @@ class Owner(Change):
             AuditEntry.Action.DOCUMENT_CHANGED,
             actor=actor,
             person=former,
-            subject=f"Handed over {document.name} ({document.public_id}) to {owner.get_username()}",
+            subject=[f"Handed over {document.name} ({document.public_id}) to ", named(owner)],
         )
         document.refresh_from_db()
         Readers().write(document, value["readers"], actor)
@@ -255,7 +256,7 @@ def _turn(change: BulkChange, actor: User, before: str, after: str, done: str) -
             state=after,
             actor=F("actor") if stopped else actor,
             finished_at=timezone.now() if stopped else None,
-            reason=f"{actor.get_username()} stopped it." if stopped else "",
+            reason=STOPPED_BY.format(actor.get_username()) if stopped else "",
         )
         if turned:
             subject = f"{done} the change of {change.total} documents at once (change {change.pk})"

@@ -2,6 +2,9 @@
 
 import getpass
 import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from django.db import transaction
 from django.http import HttpRequest
@@ -17,23 +20,52 @@ logger = logging.getLogger(__name__)
 SUBJECT_CHARACTERS = 2_000
 
 
+@dataclass(frozen=True, slots=True)
+class NamedPerson:
+    """The user name of an account in the subject of an entry; erasing the account removes just this name."""
+
+    person_id: int
+    name: str
+
+
+Subject = str | Sequence[str | NamedPerson]  # the parts of one text
+
+
+def named(person: User) -> NamedPerson:
+    return NamedPerson(person.pk, person.get_username())
+
+
 def record(
-    action: AuditEntry.Action, *, actor: User | None, person: User | None = None, subject: str = ""
+    action: AuditEntry.Action, *, actor: User | None, person: User | None = None, subject: Subject = ""
 ) -> None:
     """Write down one act, in the caller's transaction.
 
     `actor` is who did it, None for a command; `person` is whom it is about, `subject` what.
-    Names are copied, so that the log names deleted accounts too.
+    Names are copied, so that the log names deleted accounts too. A subject with names of other accounts has
+    them as NamedPerson: text is never searched for names, because people choose names and titles.
     """
+    text, places = _text_and_places(subject)
     AuditEntry.objects.create(
         action=action,
         actor_id=actor.pk if actor else None,
         actor=actor.get_username() if actor else f"command of {_operator()}",
         person_id=person.pk if person else None,
         person=person.get_username() if person else "",
-        subject=subject.replace("\0", " ")[:SUBJECT_CHARACTERS],
+        subject=text,
+        named=places,
         request_id=logs.request_id.get(),
     )
+
+
+def _text_and_places(subject: Subject) -> tuple[str, list[dict[str, Any]]]:
+    """The text, and the number of each account named in it with start and end of the name."""
+    text, places = "", []
+    for part in [subject] if isinstance(subject, str) else subject:
+        words = part if isinstance(part, str) else part.name
+        start, text = len(text), f"{text}{words}".replace("\0", " ")[:SUBJECT_CHARACTERS]
+        if isinstance(part, NamedPerson) and start < len(text):
+            places.append({"person": part.person_id, "start": start, "end": len(text)})
+    return text, places
 
 
 def record_refused_sign_in(username: str, address: str, reason: str) -> None:
@@ -75,7 +107,7 @@ def record_sign_out(request: HttpRequest) -> None:
 
 
 def record_before(
-    action: AuditEntry.Action, *, actor: User | None, person: User | None = None, subject: str = ""
+    action: AuditEntry.Action, *, actor: User | None, person: User | None = None, subject: Subject = ""
 ) -> None:
     """The same, committed when this returns: for what is shown afterwards, whatever then fails."""
     with transaction.atomic(durable=True):

@@ -32,7 +32,7 @@ class Verdict:
 
     checked: int
     newest: str  # hash
-    anonymized: int  # entries whose names went with an erased person
+    anonymized: list[int]  # numbers of entries whose names went with an erased person
     unsealed: int  # entries that no seal holds yet
     broken: str = ""
 
@@ -97,7 +97,8 @@ def verify(expected: str = "") -> Verdict:
 
     `expected` is a hash that was noted earlier: the chain must still contain it.
     """
-    checked = anonymized = 0
+    checked = 0
+    anonymized = []
     newest = BEGINNING
     problem = ""
     is_known = not expected
@@ -106,7 +107,8 @@ def verify(expected: str = "") -> Verdict:
         if problem:
             break
         checked += entry is not None
-        anonymized += not seal.salt
+        if entry is not None and not seal.salt:
+            anonymized.append(entry.pk)
         newest = seal.hash
         is_known = is_known or seal.hash == expected
     if not problem and not is_known:

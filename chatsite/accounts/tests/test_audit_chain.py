@@ -103,7 +103,9 @@ class ChainTests(TestCase):
     def test_erasing_a_person_leaves_the_chain_whole_and_no_digest_of_their_name_to_guess_by(self):
         erase(self.ben, actor=self.ada)
         chain.seal_new()
+        first, last = self.entries[0].pk, self.entries[-1].pk
         self.assertIn("Of 5 the names went", verified())
+        self.assertIn(f"can no longer be compared: {first}–{last}.", verified())
         self.assertEqual(set(AuditSeal.objects.filter(position__lte=5).values_list("salt", flat=True)), {""})
 
     def test_old_entries_go_and_the_rest_can_be_verified(self):

@@ -240,8 +240,11 @@ def replace_file(document: Document, upload: "File[bytes]") -> dict[str, str | i
     return replacement
 
 
-def change_details(document: Document, details: Details) -> None:
-    """Change a document's details; a new title makes it be read again, because search indexes it."""
+def change_details(document: Document, details: Details) -> dict[str, Any]:
+    """Change a document's details, and return the changed columns.
+
+    A new title makes it be read again, because search indexes it.
+    """
     with transaction.atomic():
         known = Document.objects.select_for_update(no_key=True).get(pk=document.pk)
         changed = {name: value for name, value in columns(details).items() if getattr(known, name) != value}
@@ -249,6 +252,7 @@ def change_details(document: Document, details: Details) -> None:
             Document.objects.filter(pk=known.pk).update(**changed, changed_at=timezone.now())
         if "given_title" in changed:
             requeue(known, None)
+    return changed
 
 
 def transfer_ownership(document: Document, to: User) -> None:

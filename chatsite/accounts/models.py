@@ -413,7 +413,7 @@ class AuditEntry(models.Model):
         TEXTS_CHANGED = "texts_changed", gettext_lazy("Changed the texts of the site")
         DOCUMENT_CHANGED = (
             "document_changed",
-            gettext_lazy("Added, changed or deleted a document in the admin"),
+            gettext_lazy("Added, changed or deleted a document as staff"),
         )
         DOCUMENT_READ = "document_read", gettext_lazy("Read a document of others in the admin")
         MEMBERS_CHANGED = "members_changed", gettext_lazy("Changed the members of a project")

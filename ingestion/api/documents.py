@@ -33,7 +33,15 @@ from ingestion.file_names import category_name
 from ingestion.models import Document, ExternalId
 from ingestion.parsing.formats import format_of
 from ingestion.portal import descriptions, listing
-from ingestion.portal.actions import IS_PART, NOT_YOURS, any_group, may_change, may_delete
+from ingestion.portal.actions import (
+    IS_PART,
+    NOT_YOURS,
+    any_group,
+    details_in_words,
+    may_change,
+    may_delete,
+    record_as_staff,
+)
 from ingestion.portal.forms import EVERYONE, ONLY_ME, SOME, AudienceForm
 
 from . import conditional
@@ -208,9 +216,13 @@ class DocumentWriteView(OneDocumentView):
                 raise exceptions.PermissionDenied(IS_PART)
             if {"everyone", "users", "groups"} & new.keys():
                 change_rights(self.request.user, document, self.audience(new, audience_of(document)))
-            if "category" in new:
-                Document.objects.filter(pk=document.pk).update(category=category_name(new["category"]))
-            documents.change_details(document, details_of(new))
+            changed = {}
+            if "category" in new and (category := category_name(new["category"])) != document.category:
+                Document.objects.filter(pk=document.pk).update(category=category)
+                changed["category"] = category
+            changed |= documents.change_details(document, details_of(new))
+            if changed:
+                record_as_staff(self.request, document, f"Changed ({details_in_words(changed)})")
         return self.found(document_id)
 
     def remove(self, document_id: str) -> None:
@@ -222,6 +234,7 @@ class DocumentWriteView(OneDocumentView):
                 raise exceptions.PermissionDenied(NOT_YOURS)
             if document.part_of_id:
                 raise exceptions.PermissionDenied(IS_PART)
+            record_as_staff(self.request, document, "Deleted")
             documents.delete_document(document)
 
     def demand_staff_scope(self) -> None:

@@ -1,5 +1,6 @@
 """Views that change a document: its readers, reading it again, deleting it. Only POST changes anything."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 from uuid import UUID
@@ -7,6 +8,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext, gettext_noop
@@ -14,8 +16,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 from rest_framework.request import Request
 
 from chatsite.accounts.api_keys import Scope
+from chatsite.accounts.audit import record
 from chatsite.accounts.authentication import session_principal
-from chatsite.accounts.models import User
+from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal
 from ingestion import documents
 from ingestion.access.lists import (
@@ -65,6 +68,24 @@ def may_change(request: HttpRequest | Request, document: Document) -> bool:
 
 def may_delete(request: HttpRequest | Request, document: Document) -> bool:
     return _may(request, document, "delete_document")
+
+
+def record_as_staff(request: HttpRequest | Request, document: Document, did: str) -> None:
+    """Write to the audit log what was done to a document that is not the caller's own.
+
+    Call it in the transaction of the change.
+    """
+    actor = request.user
+    if isinstance(actor, User) and document.owner_id != actor.pk:
+        subject = f"{did} {document.name} ({document.public_id})"
+        record(AuditEntry.Action.DOCUMENT_CHANGED, actor=actor, person=document.owner, subject=subject)
+
+
+def details_in_words(changed: Mapping[str, Any]) -> str:
+    """Changed columns with their new values, for the audit log."""
+    words = {"given_title": "title", "source_url": "source", "valid_until": "last day"}
+    values = {name: ", ".join(value) if isinstance(value, list) else value for name, value in changed.items()}
+    return "; ".join(f"{words.get(name, name)}: {values[name] or 'removed'}" for name in sorted(values))
 
 
 def _changeable(request: HttpRequest, public_id: UUID, *, even_part: bool = False) -> Document:
@@ -134,7 +155,9 @@ def details(request: HttpRequest, public_id: UUID) -> HttpResponse:
     if not form.is_valid():
         context = {"document": document, "details": form}
         return render(request, "ingestion/details.html", context, status=422)
-    documents.change_details(document, cast(Details, form.cleaned_data))
+    with transaction.atomic():
+        if changed := documents.change_details(document, cast(Details, form.cleaned_data)):
+            record_as_staff(request, document, f"Changed ({details_in_words(changed)})")
     messages.success(request, gettext("Details saved."))
     return redirect("ingestion:document", public_id)
 
@@ -147,7 +170,9 @@ def again(request: HttpRequest, public_id: UUID) -> HttpResponse:
     if document.status in Document.UNFINISHED:
         messages.info(request, gettext("The document is already being read."))
     else:
-        documents.retry(document)
+        with transaction.atomic():
+            record_as_staff(request, document, "Read again")
+            documents.retry(document)
         messages.success(request, gettext("The document is being read again."))
     return redirect("ingestion:document", public_id)
 
@@ -165,6 +190,8 @@ def delete(request: HttpRequest, public_id: UUID) -> HttpResponse:
     if request.method != "POST":
         context = {"document": document, "has_parts": document.parts.exists()}
         return render(request, "ingestion/delete.html", context)
-    documents.delete_document(document)
+    with transaction.atomic():
+        record_as_staff(request, document, "Deleted")
+        documents.delete_document(document)
     messages.success(request, gettext("Document deleted."))
     return redirect("ingestion:documents")

@@ -7,6 +7,7 @@ from uuid import UUID
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext, gettext_lazy, ngettext
@@ -23,7 +24,7 @@ from ingestion.file_names import UploadRefused, category_name, folder_name
 from ingestion.models import Document
 
 from . import listing
-from .actions import IS_PART, any_group, may_change, may_delete
+from .actions import IS_PART, any_group, details_in_words, may_change, may_delete, record_as_staff
 from .forms import AudienceForm
 
 MOST = 100  # documents in one form
@@ -93,7 +94,12 @@ def _page(
 def _delete(request: HttpRequest, chosen: Sequence[Document]) -> HttpResponse:
     if request.POST.get("confirmed") != "yes":
         return _page(request, chosen)
-    stored.delete_documents(chosen)
+    others = [each for each in chosen if each.owner_id != request.user.pk]
+    with transaction.atomic():
+        for each in others:
+            record_as_staff(request, each, "Deleted")
+        stored.delete_documents(others)
+    stored.delete_documents(each for each in chosen if each not in others)
     return _done(
         request,
         lambda n: ngettext("%(number)s document deleted.", "%(number)s documents deleted.", n),
@@ -137,10 +143,13 @@ def _place(request: HttpRequest, chosen: Sequence[Document]) -> HttpResponse:
     stay: dict[Document, str] = {}
     for each in chosen:
         try:
-            if folder := form.cleaned_data["folder"]:
-                Folder("folder").write(each, folder, request.user)
-            if category := form.cleaned_data["category"]:
-                Column("category").write(each, category, request.user)
+            with transaction.atomic():
+                changed = {name: value for name, value in form.cleaned_data.items() if value}
+                if folder := changed.get("folder"):
+                    Folder("folder").write(each, folder, request.user)
+                if category := changed.get("category"):
+                    Column("category").write(each, category, request.user)
+                record_as_staff(request, each, f"Changed ({details_in_words(changed)})")
         except StaysAsItIs as refusal:
             stay[each] = str(refusal)
     if stay:

@@ -6,7 +6,7 @@ from django.contrib.auth.models import Group, Permission
 from django.db import connection
 from django.test import TestCase
 
-from chatsite.accounts.models import ApiKey
+from chatsite.accounts.models import ApiKey, AuditEntry
 from ingestion.access.lists import audience_of
 from ingestion.models import Document
 from ingestion.tests.factories import make_document, make_user
@@ -68,11 +68,44 @@ class StaffKeysTests(MediaMixin, TestCase):
         )
         self.assertEqual(self.send("patch", self.strong, {"groups": ["Crew"]}, path).status_code, 200)
 
+    def test_no_act_on_a_document_of_others_is_missing_in_the_audit_log(self):
+        named = f"guide.md ({self.document.public_id})"
+        wish = {"valid_until": "2020-01-01", "title": "Renamed", "category": "old"}
+        self.assertEqual(self.send("patch", self.strong, wish).status_code, 200)
+        self.send("patch", self.strong, wish)  # changes nothing
+        self.client.force_login(self.staff)
+        page = f"/documents/{self.document.public_id}"
+        self.client.post(f"{page}/details/", {"title": "Renamed", "labels": "x, y"})
+        place = {"act": "place", "document": [self.document.public_id], "folder": "attic", "category": ""}
+        self.client.post("/documents/several/", place)
+        Document.objects.update(status="ready")
+        self.client.post(f"{page}/again/")
+        self.assertEqual(self.send("delete", self.strong).status_code, 204)
+        other, last = (make_document(name, owner=self.owner, everyone=True) for name in ("b.md", "c.md"))
+        self.client.post(f"/documents/{other.public_id}/delete/")
+        several = {"act": "delete", "document": [last.public_id], "confirmed": "yes"}
+        self.client.post("/documents/several/", several)
+        self.assertFalse(Document.objects.exists())
+        entries = AuditEntry.objects.filter(action="document_changed", actor="staff", person="owner")
+        self.assertEqual(
+            list(entries.order_by("pk").values_list("subject", flat=True)),
+            [
+                f"Changed (category: old; title: Renamed; last day: 2020-01-01) {named}",
+                f"Changed (labels: x, y; last day: removed) {named}",
+                f"Changed (folder: attic) {named}",
+                f"Read again {named}",
+                f"Deleted {named}",
+                f"Deleted b.md ({other.public_id})",
+                f"Deleted c.md ({last.public_id})",
+            ],
+        )
+
     def test_ones_own_documents_need_no_scope_of_staff(self):
         mine = make_document("mine.md", ["Two."], owner=self.staff)
         path = f"/api/documents/{mine.public_id}"
         self.assertEqual(self.send("patch", self.weak, {"users": ["owner"]}, path).status_code, 200)
         self.assertEqual(self.send("delete", self.weak, path=path).status_code, 204)
+        self.assertFalse(AuditEntry.objects.exists())
 
     def test_the_scope_gives_nobody_more_than_they_have(self):
         for person in (

@@ -135,18 +135,22 @@ def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust, readab
     None if even the best is not relevant enough, as far as that is known before `settle`. `readable` is the
     number of readable passages.
     """
-    trusted = {language for language in {row.language for row in candidates} if trust.covers(language)}
+    languages = {row.language for row in candidates}
+    trusted = {language for language in languages if trust.covers(language)}
+    bounds = {language: _bound(mode, trust, covered=language in trusted) for language in languages}
+    least = {language: bound.for_answer(readable) for language, bound in bounds.items()}
     met = [_met(row, mode, row.language in trusted) for row in candidates]
-    bounds = [_bound(mode, trust, covered=row.language in trusted) for row in candidates]
-    answer = {bound: bound.for_answer(readable) for bound in set(bounds)}
-    fits = [value / answer[bound] for value, bound in zip(met, bounds, strict=True)]
+    fits = [value / least[row.language] for row, value in zip(candidates, met, strict=True)]
+    most = {  # that a passage of each language meets
+        language: max(value for row, value in zip(candidates, met, strict=True) if row.language == language)
+        for language in languages
+    }
     opened = None
     if mode == "hybrid" and trust.close:
-        opened = max(
-            (value for value, bound in zip(met, bounds, strict=True) if bound == COMBINED), default=None
-        )
-        fixed = [fit for fit, bound in zip(fits, bounds, strict=True) if bound != COMBINED]
-        opened = None if max(fixed, default=0.0) >= 1 else opened
+        open_languages = {language for language, bound in bounds.items() if bound == COMBINED}
+        fixed = [most[language] / least[language] for language in languages - open_languages]
+        if max(fixed, default=0.0) < 1:
+            opened = max((most[language] for language in open_languages), default=None)
     if opened is None and max(fits, default=0.0) < 1:
         return Ranking([])
     best_text = max(row.text_score or 0.0 for row in candidates)
@@ -165,7 +169,7 @@ def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust, readab
             vector = max(0.0, row.vector_score or 0.0)
         score = (1 - weight) * text + weight * vector
         ranked.append(Ranked(row, min(1.0, score), _found_by(row, mode, covered)))
-    best = max(bound.fit(value, readable) for value, bound in zip(met, bounds, strict=True))
+    best = max(bounds[language].fit(value, readable) for language, value in most.items())
     return Ranking(sorted(ranked, key=lambda item: (-item.score, item.candidate.passage_id)), best, opened)
 
 

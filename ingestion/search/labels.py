@@ -5,6 +5,7 @@ answer. A name with such characters always gets digits, and only this module ins
 three kinds of label never collide.
 """
 
+import functools
 import re
 import unicodedata
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ def source_name(name: str, folder: str, public_id: UUID, unique: Uniqueness) -> 
     return f"{stem}~{digits}.{ending}" if dot and stem and ending else f"{cleaned}~{digits}"
 
 
+@functools.lru_cache(maxsize=2_000)  # names and anchors come again with each answer
 def cleaned_label(text: str) -> str:
     """`text` on one line, without characters that would break a citation."""
     visible = "".join(" " if unicodedata.category(letter)[0] in "CZ" else letter for letter in text)

@@ -4,6 +4,7 @@ PostgreSQL's stop word lists lack many of them (“wer”, “whose”, “how m
 entirely. They are rare in documents and would get the highest weight.
 """
 
+import functools
 import re
 
 from .tokens import units
@@ -76,6 +77,7 @@ _SPACED = "|".join(
 _ANY = re.compile(rf"{_CHINESE}|{_JAPANESE}|{_KOREAN}|{_THAI}|\b(?:{_SPACED})\b", re.IGNORECASE)
 
 
+@functools.lru_cache(maxsize=50)  # a search needs it several times
 def without_question_words(question: str) -> str:
     """`question` without question words, split at their positions; unchanged if nothing else remains."""
     rest = _ANY.sub(" ", question)

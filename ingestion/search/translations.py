@@ -61,6 +61,7 @@ def translations_of(word: str) -> tuple[str, ...]:
     return _known().get(word, ())
 
 
+@functools.lru_cache(maxsize=50)  # a search needs it several times
 def language_of(question: str) -> str:
     """“german” or “english”, whichever has more distinctive words in the question; empty if neither."""
     words = {*plain_words(question).split()}

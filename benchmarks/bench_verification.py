@@ -10,6 +10,7 @@ failures of the others are shown with --all.
 """
 
 import difflib
+import io
 import sys
 import time
 from collections import defaultdict
@@ -72,7 +73,7 @@ def parts(path: Path) -> list[tuple[str, str]]:
 def sections(path: Path) -> list[tuple[str, str]]:
     """What the site's own readers find in other formats: under each heading, on each slide or sheet."""
     sent: list[dict[str, Any]] = []
-    child.read(path, path.suffix, Limits(100, 1_000_000, 100_000_000), sent.append)
+    child.read(path, path.suffix, Limits(100, 1_000_000, 100_000_000), sent.append, io.BytesIO())
     found: dict[str, str] = {}
     for each in sent:
         if "section" in each:

@@ -20,13 +20,9 @@ def best_span(question: str, content: str) -> Span | None:
         common = len(words & wanted)
         share = common / max(1, min(len(words), len(wanted)))
         if common >= LEAST_COMMON_WORDS and share >= LEAST_SHARE and (best is None or share > best[0]):
-            best = share, _trimmed(match)
+            before, after = len(match[0].lstrip()), len(match[0].rstrip())
+            best = share, (match.end() - before, match.start() + after)
     return best[1] if best else None
-
-
-def _trimmed(match: re.Match[str]) -> Span:
-    text = match[0]
-    return match.start() + len(text) - len(text.lstrip()), match.start() + len(text.rstrip())
 
 
 def _words(text: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ CLEARLY_MORE = 2  # words by which a sentence with another number must match mor
 LEAST_HEADER = 4  # words of a header with two columns of numbers
 FIRST_HALF, SECOND_HALF = 0.55, 0.67  # of a header: positions of the words of two columns
 MAX_TOKENS = 2_000  # more than a unit has between two of its words
+HALF = ("half", "halb", "halbe", "halben")
 MAX_HOLDING = 10  # occurrences of a number that are examined
 
 _ABOUT_THE_SAME = {("month", 12.0): ("second", 52 * 604_800.0), ("month", 1.0): ("second", 30 * 86_400.0)}
@@ -45,7 +46,8 @@ def numbers_agree(
         ]
         if not holding and number.value == "1" and (not number.unit or _is_single(number, chosen)):
             continue  # “first” orders statements
-        if not holding and (number.value, number.unit) == ("50", "%") and _says_half(chosen):
+        is_half = not holding and (number.value, number.unit) == ("50", "%")
+        if is_half and any(token.value in HALF for unit in chosen for token in unit.tokens):
             continue
         if not holding:
             if number.value in around and not number.unit:
@@ -113,10 +115,6 @@ def _is_single(number: Token, chosen: Sequence[Unit]) -> bool:
         for unit in chosen
         for at, token in enumerate(unit.tokens)
     )
-
-
-def _says_half(chosen: Sequence[Unit]) -> bool:
-    return any(token.value in ("half", "halb", "halbe", "halben") for unit in chosen for token in unit.tokens)
 
 
 def _is_about(

@@ -25,6 +25,7 @@ _WRAPPED = (
 _LABEL = re.compile(r"(?:^|;\s)\s{0,20}([^:;\s][^:;\n]{0,60}):\s")
 _FOOT = re.compile(r"\b(?:Page|Seite) \d{1,5} (?:of|von) \d")  # a page footer without meaning
 _FOOT_LENGTH = 200
+_NOT_SPACES = re.compile(r"\S+")
 _ITEM = re.compile(r"[ \t]{0,20}(?:[-*•]|\d{1,3}[.)]|[a-z]\))[ \t]")
 _HEADER_LINES = 2  # of a table, including a heading above it
 _HEADER_TOKENS = 40  # of one line
@@ -207,7 +208,8 @@ class Passage:
     @cached_property
     def _words(self) -> tuple[str, list[int], list[Mark]]:
         """The words separated by single spaces, with their positions there and in the text."""
-        found = [(bare, start, end) for word, start, end in _pieces(self.text) if (bare := _bare(word))]
+        words = _NOT_SPACES.finditer(self.text)
+        found = [(bare, word.start(), word.end()) for word in words if (bare := _bare(word[0]))]
         begins = [0, *accumulate(len(bare) + 1 for bare, _, _ in found)]
         joined = " ".join(bare for bare, _, _ in found)
         return f" {joined} ", begins[: len(found)], [(start, end) for _, start, end in found]
@@ -290,14 +292,6 @@ def _lines(text: str) -> Iterator[tuple[int, int, bool]]:
 def _letters(text: str) -> tuple[str, list[int]]:
     found = [(character.lower()[:1], place) for place, character in enumerate(text) if character.isalnum()]
     return "".join(character for character, _ in found), [place for _, place in found]
-
-
-def _pieces(text: str) -> Iterable[tuple[str, int, int]]:
-    end = 0
-    for word in text.split():
-        start = text.index(word, end)
-        end = start + len(word)
-        yield word, start, end
 
 
 def _bare(word: str) -> str:

@@ -212,7 +212,9 @@ def _judged(
             evidence += OTHER_WORDS if total and len(missing) == total else 0.0
         elif enough_words < LEAST_SHARE:
             evidence += OTHER_WORDS if enough_words < LITTLE_SHARE else FEW_WORDS
-        evidence += additions(claim, _near(chosen, units), passages)
+        places = {(unit.rank, unit.place + step) for unit in chosen for step in range(-NEAR, NEAR + 1)}
+        near = [unit for unit in units if (unit.rank, unit.place) in places]
+        evidence += additions(claim, near, passages)
     if evidence < CONTRADICTION:
         return _Finding("supported", chosen, tuple(_marks(claim, chosen, related)), share)
     return _Finding("not_found", chosen, (), share, doubtful=not is_contradicted)
@@ -245,11 +247,6 @@ def _evidence(
     held = frozenset().union(*(unit.values for unit in chosen))
     apart = JOINED_APART if joins_apart(claim, chosen) else 0.0
     return denial(claim, chosen, held | related.keys()) + apart
-
-
-def _near(chosen: Sequence[Unit], units: Sequence[Unit]) -> list[Unit]:
-    places = {(unit.rank, unit.place + step) for unit in chosen for step in range(-NEAR, NEAR + 1)}
-    return [unit for unit in units if (unit.rank, unit.place) in places]
 
 
 def _chosen(claim: Claim, units: Sequence[Unit], least_beside: float) -> tuple[Unit, ...]:

@@ -106,9 +106,9 @@ class ComparingTests(SimpleTestCase):
                 "\n\n".join(f"{n} x" for n in reversed(range(size))),
             ),
         ):
-            started = time.monotonic()
+            started = time.thread_time()  # of the processor: other tests run beside this one
             compare(before, after)
-            self.assertLess(time.monotonic() - started, 20)
+            self.assertLess(time.thread_time() - started, 20)
 
 
 class FormerVersionTests(MediaMixin, TestCase):

@@ -32,8 +32,8 @@ MIN_PEOPLE = 3  # who asked, before anything is shown
 LIKE = 0.6  # share of common words for questions of a group
 COMPARED = 100  # other wordings that a question is compared with
 REASONS = {
-    "refused": gettext_lazy("nothing found"),
-    "unsure": gettext_lazy("unsure"),
+    "refused": gettext_lazy("not in the documents"),
+    "unsure": gettext_lazy("the search was unsure"),
     "bad": gettext_lazy("marked bad"),
     "again": gettext_lazy("asked again"),
 }

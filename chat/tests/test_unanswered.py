@@ -70,7 +70,9 @@ class UnansweredTests(TestCase):
         self.ask(FERRY, at=timezone.now() - timedelta(days=31))
         [group] = self.found().groups
         self.assertEqual((group.times, group.people), (4, 4))
-        self.assertEqual(dict(group.reasons), {"nothing found": 1, "unsure": 2, "marked bad": 1})
+        self.assertEqual(
+            dict(group.reasons), {"not in the documents": 1, "the search was unsure": 2, "marked bad": 1}
+        )
 
     def test_the_same_asked_again_within_two_minutes_counts_and_another_question_does_not(self):
         good = {"answer": "Yes [a.md].", "citations": ["a.md"]}

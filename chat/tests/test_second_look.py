@@ -36,8 +36,10 @@ from chat.tests.upstream_case import SERVER
 from chat.tests.upstream_faults import FAULTS, answer, completion
 from chat.verification import verify
 from chatsite.db.threads import in_database
+from history.citation_text import verified_as_sent
 from history.exporting import as_markdown
 from history.models import Message
+from history.tally import tally
 from ingestion.tests.factories import command_principal, make_document, make_user
 
 LEAVE = "Employees may carry over five days of annual leave into the next year."
@@ -191,6 +193,27 @@ class ProtocolTests(SimpleTestCase):
         ]
         self.assertEqual([each["start"] for each in contexts[-1]], [0, 17])
         self.assertEqual([each["verdict"] for each in contexts[-1]], ["not_found", "supported"])
+
+
+class StoredTests(SimpleTestCase):
+    def test_the_history_says_which_statements_the_model_supports_alone(self):
+        text = "Other [a.md#x]."
+        [sent] = verified_as_sent(to_rows(SECOND), text, (), {})
+        self.assertEqual((sent["verdict"], sent["by_model"]), ("supported", True))
+        self.assertNotIn("by_model", verified_as_sent(to_rows(FIRST), text, (), {})[0])
+        [closed] = verified_as_sent(to_rows(SECOND), text, ("a.md#x",), {})
+        self.assertEqual(closed["verdict"], "uncited")
+        self.assertNotIn("by_model", closed)
+
+    def test_it_is_said_where_statements_are_counted(self):
+        self.assertEqual(
+            tally(["quoted", "supported"], 1).summary,
+            "All citations found in the text; 1 statement checked again by the language model",
+        )
+        self.assertEqual(
+            tally(["not_found", "supported", "supported"], 2).summary,
+            "1 of 3 statements was not found in its source; 2 statements checked again by the language model",
+        )
 
 
 class ReplyTests(SimpleTestCase):

@@ -36,7 +36,7 @@ function addNames() {
     if (!textOf(head)) {
       const words = document.createElement('span');
       words.className = 'visually-hidden';
-      words.textContent = 'Row';
+      words.textContent = document.querySelector('script[data-row]').dataset.row;
       head.append(words);
     }
 }

@@ -18,7 +18,7 @@ from django.forms import CheckboxSelectMultiple, ModelForm, ModelMultipleChoiceF
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.text import Truncator, capfirst
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 
 from . import webhooks
 from .admin_filters import TypedGroupFilter
@@ -426,11 +426,11 @@ class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
         if self.has_view_permission(request) and isinstance(request.user, User):
             record_before(AuditEntry.Action.LOG_READ, actor=request.user, subject=subject)
 
-    @admin.display(description=gettext_lazy("Subject"))
+    @admin.display(description=pgettext_lazy("audit", "Subject"))
     def shortened(self, entry: AuditEntry) -> str:
         return in_english(Truncator(entry.subject).chars(SUBJECT_SHOWN))
 
-    @admin.display(description=gettext_lazy("Subject"))
+    @admin.display(description=pgettext_lazy("audit", "Subject"))
     def whole(self, entry: AuditEntry) -> str:
         return in_english(entry.subject)
 

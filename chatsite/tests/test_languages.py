@@ -78,7 +78,9 @@ def test_there_is_a_catalogue_of_every_language_but_english():
 
 
 def test_each_field_of_the_admin_without_a_name_of_its_own_has_one_to_translate():
-    shown = [model for model in admin.site._registry if model._meta.app_label in OWN_APPS]
+    pages = admin.site._registry.items()
+    every = [model for model, page in pages for model in (model, *(each.model for each in page.inlines))]
+    shown = [model for model in every if model._meta.app_label in OWN_APPS]
     unnamed = [field for model in shown for field in fields(model) if field._verbose_name is None]
     assert {field.name.replace("_", " ") for field in unnamed} <= {*NAMES, "id"}
 

@@ -119,10 +119,12 @@ def erase(
 
     Documents that only they could read are deleted. Those that others read, their verified answers and their
     proof questions go to `documents_to`, or are deleted with `delete_documents`. Raises ErasureRefused before
-    anything is deleted.
+    anything is deleted, also if `actor` may not give `documents_to` the right to read them.
     """
     had = count_data(person)
     _check(person, had, documents_to, delete_documents)
+    if actor and documents_to:
+        _check_rights(actor, person, documents_to)
     _close_account(person)
     with reading_everything():
         if documents_to:
@@ -211,6 +213,26 @@ def _check(person: User, had: DataCounts, documents_to: User | None, delete_docu
                 "answers": had.verified_answers,
                 "questions": had.proof_questions,
             }
+        )
+
+
+def _check_rights(actor: User, person: User, documents_to: User) -> None:
+    """Refuse to give somebody documents that neither they can read nor the actor may hand over as such."""
+    if actor.has_perm("ingestion.change_document"):
+        return
+    with reading_everything():
+        readable = AccessEntry.lists_of(documents_to.pk)
+        closed = _read_by_others(person).exclude(access_list__in=readable).count()
+    if closed:
+        raise ErasureRefused(
+            ngettext(
+                "%(name)s cannot read %(count)s document of these. Choose somebody who can read it, or ask"
+                " somebody who may change documents.",
+                "%(name)s cannot read %(count)s documents of these. Choose somebody who can read them, or"
+                " ask somebody who may change documents.",
+                closed,
+            )
+            % {"name": documents_to.display_name(), "count": closed}
         )
 
 

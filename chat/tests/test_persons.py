@@ -302,6 +302,25 @@ class ErasingTests(TestCase):
         self.assertEqual(public.owner, self.other)
         self.assertTrue(Document.objects.visible_to(command_principal(self.other)).filter(pk=public.pk))
 
+    def test_who_erases_gives_nobody_documents_that_they_could_not_read(self):
+        staff = make_user("staff", is_staff=True)
+        staff.user_permissions.add(Permission.objects.get(codename="delete_user"))
+        anna = make_user("anna")
+        document = make_document("salaries.md", owner=anna, users=[self.other])
+        for successor in (staff, make_user("accomplice")):
+            with self.assertRaisesMessage(ErasureRefused, f"{successor.username} cannot read 1 document"):
+                erase(anna, actor=staff, documents_to=successor)
+        anna.refresh_from_db()
+        self.assertTrue(anna.is_active)
+        erase(anna, actor=staff, documents_to=self.other)
+        document.refresh_from_db()
+        self.assertEqual(document.owner, self.other)
+        bert = make_user("bert")
+        make_document("pay.md", owner=bert, users=[self.other])
+        staff.user_permissions.add(Permission.objects.get(codename="change_document"))
+        erase(bert, actor=User.objects.get(pk=staff.pk), documents_to=staff)
+        self.assertTrue(Document.objects.filter(name="pay.md", owner=staff).exists())
+
     def test_a_legal_hold_refuses_in_words(self):
         person = make_user("anna", legal_hold="case 17/2026")
         with self.assertRaisesMessage(ErasureRefused, "under a legal hold and stays as it is: case 17/2026"):

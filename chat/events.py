@@ -54,12 +54,14 @@ class Searching:
 class Verified:
     """Who verified an answer written by a person, and until which day (ISO 8601).
 
-    `person` is the number of the account whose name `by` is; none for a team's. It is stored, and never sent.
+    `person` is the number of the account whose name `by` is; none for a team's. `groups` has the numbers of
+    the groups that alone get the answer; none for everybody. Both are stored, and never sent.
     """
 
     by: str
     until: str
     person: int | None = None
+    groups: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

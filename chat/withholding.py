@@ -1,7 +1,8 @@
 """What a reader of a share may see: only text that is based on sources they may read themselves.
 
 An answer whose sources are all open to the reader is shown completely. Of any other one, and of later ones,
-which may repeat it, only the statements are shown that are supported by an open passage.
+which may repeat it, only the statements are shown that are supported by an open passage. A verified answer
+for certain groups is shown to their members alone.
 """
 
 import re
@@ -13,6 +14,7 @@ from uuid import UUID
 from chat.statements import Statement, to_rows
 from chat.verification import verify
 from chat.verification.lexicon import STOP_WORDS
+from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import reading_everything
 from history.branches import Branches
@@ -52,6 +54,7 @@ class _Reader:
     sources: Mapping[UUID, Sequence[Source]]
     closed_sources: Mapping[UUID, Sequence[Source]]
     closed_questions: frozenset[str]
+    groups: frozenset[int] = frozenset()  # of the reader
     doubtful: bool = False  # an earlier answer is based on closed or unknown sources
     unknown: bool = False  # some of these cannot be looked up any more
     offered: set[str] = field(default_factory=set)  # questions generated from such answers
@@ -73,6 +76,11 @@ class _Reader:
         for source in closed_sources:
             self.closed_words |= _words(source.content, source.title, source.heading, source.label)
 
+    def may_get(self, message: Message) -> bool:
+        """Whether a verified answer is for a group of the reader, if it is for certain groups."""
+        groups = (message.verified or {}).get("groups")
+        return not groups or not self.groups.isdisjoint(groups)
+
     def is_open(self, text: str, sources: Sequence[Source]) -> bool:
         """Whether no word of a statement may come from a closed source.
 
@@ -92,7 +100,9 @@ def shared_messages(principal: Principal, share: Share) -> list[SharedMessage]:
     questions = [row.content for row in messages if row.role == Message.Role.USER]
     open_sources = _readable(principal, messages)
     closed_sources = _others(messages, open_sources)
-    reader = _Reader(open_sources, closed_sources, _closed_questions(principal, questions))
+    groups = User.groups.through.objects.filter(user=principal.user_id).values_list("group", flat=True)
+    closed_questions = _closed_questions(principal, questions)
+    reader = _Reader(open_sources, closed_sources, closed_questions, frozenset(groups))
     shown = [_shown(message, reader) for message in messages]
     if share.answer_id is None:
         return shown
@@ -120,6 +130,12 @@ def _shown(message: Message, reader: _Reader) -> SharedMessage:
     reader.add_answer(message, first=not reader.doubtful)
     if message.state in Message.UNFINISHED:
         return SharedMessage(_bare(message, ""), closed=True)
+    if not reader.may_get(message):
+        reader.doubtful = reader.unknown = True  # later answers may repeat its words, which are in no source
+        reader.offered |= {_normal(each) for each in message.followups if isinstance(each, str)}
+        bare = _bare(message, "")
+        bare.verified, bare.citations, bare.labels = None, [], []
+        return SharedMessage(bare, closed=True)
     if not reader.doubtful:
         whole = _bare(message, message.content)
         whole.verification = message.verification
@@ -166,6 +182,7 @@ def _partly(message: Message, sources: Sequence[Source], reader: _Reader) -> Sha
         label if label in open_labels else CLOSED.format(numbers[label]) for label in message.citations
     ]
     shown.labels = [source.label for source in sources]
+    shown.verified = None  # nobody vouched for a part of it
     left_out = len(statements) - len(kept)
     if not left_out and LEFT_OUT in shortened:
         left_out = 1  # a heading, or code

@@ -32,7 +32,7 @@ SQL = Path(__file__).parent / "sql"
 TITLE_LENGTH = 200
 COPIED_FIELDS = (
     "state", "finish_reason", "error_code", "agent_name", "citations", "labels", "verification", "created_at",
-    "finished_at",
+    "finished_at", "verified",
 )  # fmt: skip
 RESTORE_TTL = timedelta(hours=1)  # within which a deleted conversation can be restored
 UNLISTED_TTL = timedelta(hours=1)  # within which requests with the same idempotency key are repeated

@@ -61,7 +61,8 @@ def verified_answer(run: AcceptedRun) -> tuple[VerifiedModel, Search] | None:
         return None  # changed just now
     labels = [passage.label for passage in passages]
     by_name = answer.owner_id if answer.owner and not answer.team else None
-    verified = Verified(answer.signature, answer.valid_until.isoformat(), by_name)
+    groups = tuple(answer.groups.order_by("pk").values_list("pk", flat=True))
+    verified = Verified(answer.signature, answer.valid_until.isoformat(), by_name, groups)
     mark = {"by": verified.by, "until": verified.until}
     distinct = tuple(dict.fromkeys(passages))
     found = Search(

@@ -307,6 +307,29 @@ class WithholdingTests(SharingCase):
             self.assertEqual(self.client.get(self.url + path).status_code, 404)
         self.assertNotIn("crew office", self.page("export.md"))
 
+    def test_a_verified_answer_for_a_group_is_not_shown_outside_of_it(self):
+        self.conversation.messages.all().delete()
+        given = [(self.open, OPEN, OPEN_WORDS)]
+        mark = {"by": "People Team", "until": "2030-01-01", "person": None, "groups": [self.group.pk]}
+        answer = self.say(f"Zebra strike on Friday. {OPEN_STATEMENT}", given=given, verified=mark)
+        self.say(f"Again: Zebra strike. {OPEN_STATEMENT}", given=given)
+        self.share()
+        self.assertIn("Zebra strike on Friday.", self.page())
+        self.client.post(self.url + "go-on")
+        copied = Conversation.objects.get(owner=self.reader).messages.get(content__contains="Friday")
+        self.assertEqual(copied.verified, mark)
+        Conversation.objects.filter(owner=self.reader).delete()
+        other = Group.objects.create(name="Divers")
+        Message.objects.filter(pk=answer.pk).update(verified={**mark, "groups": [other.pk]})
+        page = self.page()
+        self.assertNotIn("Zebra", page)
+        self.assertIn("One statement is left out", page, "the later answer has another one")
+        self.assertNotIn("Zebra", self.page("export.md"))
+        self.client.post(self.url + "go-on")
+        texts = Message.objects.filter(conversation__owner=self.reader).values_list("content", "verified")
+        self.assertNotIn("Zebra", str(list(texts)))
+        self.assertNotIn("People Team", str(list(texts)))
+
     def test_later_questions_are_not_shown(self):
         self.share()
         self.say(OPEN_STATEMENT, "A later question?", given=[(self.open, OPEN, OPEN_WORDS)])

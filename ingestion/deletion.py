@@ -5,6 +5,8 @@ from functools import partial
 
 from django.db import transaction
 
+from chatsite.accounts.webhooks import has_listeners
+
 from .events import Event, announce
 from .indexing.passages import allow_long_statements, delete_passages
 from .models import Document, DocumentQuerySet
@@ -32,12 +34,12 @@ def delete_documents(documents: Iterable[Document]) -> None:
 def delete_rows(documents: DocumentQuerySet, *, announced: bool = True) -> None:
     """Delete them with their parts in the caller's transaction; the files go when it commits."""
     allow_long_statements()
-    # The whole before its parts, like everything that locks both; then the parts first, because each is
-    # announced.
+    # In this order, like everything else that locks a document and then its parts.
     locked = list(documents.with_parts().select_for_update(of=("self",)).order_by("pk"))
-    for each in reversed(locked):
-        if announced:
+    if announced and has_listeners(Event.DOCUMENT_DELETED):
+        for each in locked:
             announce(Event.DOCUMENT_DELETED, each)
-        delete_passages(each)
-        each.delete()
+    delete_passages(locked)
+    Document.objects.filter(pk__in=[each.pk for each in locked]).delete()
+    for each in locked:
         transaction.on_commit(partial(files.remove, str(each.file.name)), robust=True)

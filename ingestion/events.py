@@ -29,8 +29,9 @@ def announce(event: webhooks.Event, document: Document, *lists: int) -> None:
 
 def announce_access(document: Document, *lists: int) -> None:
     """Notify the former and the present readers of a document and its parts of the change."""
-    for each in Document.objects.filter(pk=document.pk).with_parts():
-        announce(Event.ACCESS_CHANGED, each, *lists)
+    if webhooks.has_listeners(Event.ACCESS_CHANGED):
+        for each in Document.objects.filter(pk=document.pk).with_parts():
+            announce(Event.ACCESS_CHANGED, each, *lists)
 
 
 def _readers(

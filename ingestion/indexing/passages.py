@@ -43,11 +43,11 @@ def allow_long_statements() -> None:
         cursor.execute("SELECT set_config('statement_timeout', %s, true)", [WRITING_TIMEOUT])
 
 
-def delete_passages(document: Document) -> None:
-    """Delete the document's passages, words and vectors, in a statement each: Django alone would fetch every
+def delete_passages(documents: Sequence[Document]) -> None:
+    """Delete the documents' passages, words and vectors, in a statement each: Django alone would fetch every
     passage to follow what hangs on it."""
     for rows in (Vector.objects, PassageWords.objects, Passage.objects):
-        queryset = rows.filter(document=document)
+        queryset = rows.filter(document__in=documents)
         queryset._raw_delete(queryset.db)
 
 

@@ -74,7 +74,7 @@ def write_passages(document: Document, passages: Sequence[NewPassage], prepared:
     """
     if len(prepared.counts) != len(passages):
         raise ValueError("Other passages were prepared than are to be written.")
-    delete_passages(document)
+    delete_passages([document])
     Document.objects.filter(pk=document.pk).update(passage_count=len(passages))
     placed = 0
     for start in range(0, len(passages), WRITE_BATCH):

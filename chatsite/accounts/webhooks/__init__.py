@@ -50,6 +50,11 @@ def announce(event: Event, listeners: Callable[[Collection[int]], Mapping[int, D
             write_down(endpoint, event, recipients[endpoint.owner_id])
 
 
+def has_listeners(event: Event) -> bool:
+    """Whether an endpoint is subscribed to these events."""
+    return WebhookEndpoint.objects.listening(event).exists()
+
+
 def announce_to(owner_id: int, event: Event, data: Data) -> None:
     """The same for an event that concerns one person."""
     for endpoint in WebhookEndpoint.objects.listening(event).filter(owner=owner_id):

@@ -666,6 +666,19 @@ document.addEventListener('keydown', event => {
   }
 });
 
+// ---- Versions: the page that comes keeps the focus: on the switch, or in the box where something is asked again. ------
+document.addEventListener('submit', ({ target, submitter }) => {
+  const at = $$('.switch button').indexOf(submitter);
+  if (at >= 0) store.set('switched', String(at));
+  if (target.matches('.edit, [action$="/again"]')) store.set('asked', 'yes');
+});
+addEventListener('load', () => {
+  const at = store.get('switched');
+  store.set('switched', null);
+  // Later than the fragment, which takes the focus away.
+  if (at) setTimeout(() => $$('.switch button')[Number(at)]?.focus({ preventScroll: true }), 50);
+});
+
 // ---- Composer: the text stays in the box until the server has it; a draft outlives a reload. --------------------
 function random() {
   return [...crypto.getRandomValues(new Uint8Array(16))]
@@ -924,7 +937,11 @@ function composer() {
   // A first question has led to a page of its own: the focus stays in the box there, too. On touch it would raise the keyboard,
   // and the attribute autofocus would scroll past the beginning of the page.
   const begins = 'focus' in words || store.get('asked') || store.get('overtaken');
-  if (begins && !touch.matches) box.focus({ preventScroll: true });
+  const focus = () => document.activeElement.matches('body, :target') && box.focus({ preventScroll: true });
+  if (begins && !touch.matches) {
+    focus();
+    addEventListener('load', () => setTimeout(focus, 50)); // a fragment takes the focus away
+  }
   if (store.get('overtaken')) show(store.get('overtaken'));
   store.set('asked', null);
   store.set('overtaken', null);

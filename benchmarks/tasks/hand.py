@@ -6,6 +6,7 @@ the system's own dialog of files is one act of DIALOG, turning a wheel one of SC
 The page's own time is measured and added.
 """
 
+import itertools
 import re
 import time
 
@@ -19,6 +20,9 @@ AT_END = "element => !('selectionEnd' in element) || element.selectionEnd === el
 ARROW_LEADS_THERE = """element => element.tabIndex < 0
     && Boolean(element.closest('[role=toolbar], .sources, .history')?.contains(document.activeElement))"""
 FOCUSED = "() => document.activeElement"
+# Groups with one Tab stop remember where it was: each way is tried as if it were the first.
+KEEP_STOPS = "() => [...document.querySelectorAll('[tabindex]')].map(each => [each, each.tabIndex])"
+RESTORE = "([stops, element]) => { for (const [each, at] of stops) each.tabIndex = at; element.focus(); }"
 IN_SIGHT = """element => {
     const { top, bottom } = element.getBoundingClientRect();
     return (top + bottom) / 2 > 0 && (top + bottom) / 2 < innerHeight;
@@ -111,11 +115,12 @@ class Hand:
 
         In a group with one Tab stop the arrows lead on.
         """
-        start = self.page.evaluate_handle(FOCUSED)
+        start, stops = (self.page.evaluate_handle(each) for each in (FOCUSED, KEEP_STOPS))
         ways = []
-        for key in ("Shift+Tab", "Tab"):
-            start.evaluate("element => element.focus()")
-            ways.append(self._keys_to(target, key, min([MAX_TABS, *(len(way) for way in ways if way)])))
+        for key, arrow in itertools.product(("Shift+Tab", "Tab"), ("ArrowUp", "ArrowDown")):
+            self.page.evaluate(RESTORE, [stops, start])
+            most = min([MAX_TABS, *(len(way) for way in ways if way)])
+            ways.append(self._keys_to(target, key, arrow, most))
         found = [way for way in ways if way is not None]
         if not found:
             raise AssertionError("The keyboard does not reach it.")
@@ -124,14 +129,13 @@ class Hand:
         for _ in best:
             self._step("reach", K)
 
-    def _keys_to(self, target, key, most):
+    def _keys_to(self, target, key, arrow, most):
         """The keys that lead to the target; None if it takes more than `most`."""
         pressed = []
         while not has_focus(target):
             if len(pressed) == most:
                 return None
-            arrow = target.evaluate(ARROW_LEADS_THERE)
-            pressed.append("ArrowDown" if arrow else key)
+            pressed.append(arrow if target.evaluate(ARROW_LEADS_THERE) else key)
             self.page.keyboard.press(pressed[-1])
         return pressed
 

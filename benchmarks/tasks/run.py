@@ -26,7 +26,7 @@ from benchmarks.clients.run import wait_for_handbook
 from chatsite.tests.chromium import PHONE, driven_chromium, open_page
 from chatsite.tests.server import BASE, Site, prepared, reading_parameters, temporary_folder
 
-from .hand import Hand, name
+from .hand import Hand, has_focus, name
 from .model import scripted_model
 from .open_webui import open_webui
 
@@ -131,6 +131,8 @@ class Portal:
 
     def correct(self, hand):
         if hand.shortcuts:
+            if not has_focus(self.get("textbox", "Your question")):
+                hand.press("/")
             hand.press("ArrowUp")
         else:
             hand.click(self.get("link", "Edit and ask again").last)

@@ -98,3 +98,20 @@ def test_creating_a_link_copies_it_in_the_same_step(chromium, site):
         assert copied == page.locator(".secret").inner_text()
         expect(page.locator("#links")).to_contain_text("With hr")
         assert violations(page) == []
+
+
+def test_versions_are_compared_without_losing_the_focus(chromium, site):
+    with signed_in(chromium, site, **WIDE) as page:
+        ask_and_wait(page)
+        page.get_by_role("button", name="Answer again").focus()
+        press(page, "Enter")
+        expect(page.get_by_role("group", name="Version 2 of 2")).to_be_visible()
+        expect(page.locator("#question")).to_be_focused()
+        press(page, "Shift+Tab")
+        expect(page.get_by_role("button", name="Previous version")).to_be_focused()
+        press(page, "Enter")
+        expect(page.get_by_role("group", name="Version 1 of 2")).to_be_visible()
+        expect(page.get_by_role("button", name="Previous version")).to_be_focused()
+        press(page, "ArrowRight", "Enter")
+        expect(page.get_by_role("group", name="Version 2 of 2")).to_be_visible()
+        expect(page.get_by_role("button", name="Next version")).to_be_focused()

@@ -1,6 +1,7 @@
 """The figures on the first page of the admin: what the worker counts, and what of it a manager sees."""
 
 import csv
+import re
 from datetime import timedelta
 from io import StringIO
 from unittest.mock import patch
@@ -148,6 +149,14 @@ class PageTests(TestCase):
         answer = self.client.get(f"/admin/figures/{part}.csv{query}")
         self.assertEqual(answer.headers["Content-Type"], "text/csv; charset=utf-8")
         return list(csv.DictReader(StringIO(answer.content.decode())))
+
+    def test_coordinates_of_the_chart_have_points_in_every_language(self):
+        run_of(self.crew[0], self.open)
+        count_ended_runs()
+        page = self.client.get("/admin/", headers={"accept-language": "de"}).content.decode()
+        chart = page.partition('<svg class="chart"')[2].partition("</svg>")[0]
+        self.assertIn("<rect", chart)
+        self.assertEqual(re.findall(r' (?:x|y|width|height|d)="[^"]*,[^"]*"', chart), [])
 
     def test_the_first_page_shows_what_was_counted(self):
         for person in (*self.crew, *self.pair):

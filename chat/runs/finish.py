@@ -21,6 +21,7 @@ from chat.statements import to_rows
 from chat.verification import verify
 from chatsite import metrics
 from chatsite.db.availability import breaker
+from chatsite.db.sql_files import rows
 from chatsite.db.threads import reading_everything
 from history import recording
 from history.models import Conversation, Message, Source
@@ -71,7 +72,9 @@ def finish_run(
     assert isinstance(end, Finished | Failed)
     last: list[TitleChanged | Finished | Failed] = [end]
     with transaction.atomic():
-        if title and recording.set_title(run.principal.user_id, run.conversation_id, title):
+        # The lease first: whoever takes us for dead locks it before the conversation, too.
+        is_ours = bool(title) and bool(rows("lock_lease", {"run": run.run_id}, journal.SQL))
+        if is_ours and recording.set_title(run.principal.user_id, run.conversation_id, title):
             last = [TitleChanged(title), end]
             rest = replace(rest, events=[*rest.events[:-1], *last])
         return last if close_run(run.run_id, rest, every) else [stored_outcome(run.run_id)]

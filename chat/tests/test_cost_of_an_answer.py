@@ -17,7 +17,7 @@ from chatsite.tests.limits import HANG_SECONDS
 from ingestion.tests.factories import make_document, make_user
 
 MAX_PIECES = 4  # of work, each with a thread, a session and a transaction of its own
-MAX_STATEMENTS = 18
+MAX_STATEMENTS = 17
 MAX_ROUND_TRIPS = 36  # to PostgreSQL and back, of which three each begin the session of a piece
 
 WRITTEN_TABLES = [

@@ -63,6 +63,13 @@ class LateTests(TestCase):
         self.assertEqual(self.texts(), every)
         self.assertEqual(Conversation.objects.get().title, "Mine")
 
+    def test_a_run_that_another_process_has_ended_gets_no_title(self):
+        finish.expire_all()
+        every = [*self.events, Finished(Message.State.COMPLETE)]
+        (last,) = finish.finish_run(self.run, Batch(self.run.run_id, 1, every), every, "Carried over")
+        self.assertIsInstance(last, Failed)
+        self.assertNotEqual(Conversation.objects.get().title, "Carried over")
+
     def test_the_end_of_another_process_that_took_us_for_dead_is_told(self):
         every = [*self.events, Finished(Message.State.STOPPED)]
         finish.expire_all()

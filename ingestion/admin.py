@@ -272,8 +272,8 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
         # The script polls the rows of unfinished documents.
         ready, failed = document.status == Document.Status.READY, document.status == Document.Status.FAILED
         mark = "✗" if ready and document.is_expired else MARKS.get(Document.Status(document.status), "…")
-        why = f": {document.reason}" if failed and document.reason else ""
-        return f"{mark} {state(document).words}{why}"
+        reason = gettext(document.reason) if failed and document.reason else ""
+        return f"{mark} {state(document).words}{reason and f': {reason}'}"
 
     @admin.display(description=gettext_lazy("Readers"))
     def readers(self, document: Document) -> str:

@@ -14,7 +14,7 @@ from django.contrib.auth.models import Group
 from django.db import IntegrityError, transaction
 from django.db.models import Count, F
 from django.utils import timezone
-from django.utils.translation import override
+from django.utils.translation import gettext_noop, override
 from procrastinate.contrib.django import app
 
 from chatsite.accounts.audit import named, record
@@ -30,12 +30,12 @@ TASK = "ingestion.bulk_change"
 BATCH = 50  # documents per transaction
 SECONDS = 5.0  # per job
 RETENTION = timedelta(days=30)  # of changes, which can be undone until then
-GONE = "It was deleted meanwhile."
-MOVED = "It belongs to somebody else meanwhile."
-PART = "It is part of an archive or a message, which decides this."
-MIRRORED = "It mirrors a file of a synchronised folder, which decides this."
-CHANGED_SINCE = "It was changed again since."
-SAME_NAME = "The folder already has a document of this name and owner."
+GONE = gettext_noop("It was deleted meanwhile.")
+MOVED = gettext_noop("It belongs to somebody else meanwhile.")
+PART = gettext_noop("It is part of an archive or a message, which decides this.")
+MIRRORED = gettext_noop("It mirrors a file of a synchronised folder, which decides this.")
+CHANGED_SINCE = gettext_noop("It was changed again since.")
+SAME_NAME = gettext_noop("The folder already has a document of this name and owner.")
 STOPPED_BY = "{} stopped it."
 NO_RIGHT = "{} may no longer change documents."
 
@@ -162,7 +162,7 @@ class Owner(Change):
     def write(self, document: Document, value: Any, actor: User) -> None:
         owner = User.objects.filter(pk=value["owner"], is_active=True, guest_until=None).first()
         if owner is None:
-            raise Refused("There is no active account to own it.")
+            raise Refused(gettext_noop("There is no active account to own it."))
         former = document.owner
         documents.transfer_ownership(document, owner)
         record(
@@ -341,7 +341,7 @@ def _apply(
 ) -> BulkItem.Outcome:
     if change.kind == Kind.READ_AGAIN:
         if document.status in Document.UNFINISHED:
-            item.reason = "It is being read already."
+            item.reason = gettext_noop("It is being read already.")
             return Outcome.UNCHANGED
         documents.retry(document)
         return Outcome.DONE
@@ -349,7 +349,7 @@ def _apply(
         raise Refused(PART)
     if change.kind == Kind.DELETE:
         if is_mirrored:
-            raise Refused("It mirrors a file of a synchronised folder and would come back.")
+            raise Refused(gettext_noop("It mirrors a file of a synchronised folder and would come back."))
         subject = f"Deleted {document.name} ({document.public_id})"
         record(AuditEntry.Action.DOCUMENT_CHANGED, actor=actor, person=document.owner, subject=subject)
         documents.delete_document(document)

@@ -13,8 +13,10 @@ from chat.tests.conversations import LABEL, WORDS, answered
 from history.models import Conversation, Message
 from ingestion.access.lists import (
     Audience,
+    access_list_for,
     set_audience,
 )
+from ingestion.models import FormerVersion
 from ingestion.tests.factories import make_document, make_user
 
 START = "How many days of leave may employees carry over?"
@@ -363,6 +365,24 @@ class PanelTests(PortalCase):
         type(self.document).objects.filter(pk=self.document.pk).update(version=2)
         page = text_of(self.client.get(f"{self.url}source/1.1/"))
         self.assertIn("There is a newer one.", page)
+        self.assertNotIn("/changes/", page)
+
+    def test_an_older_version_whose_text_is_kept_leads_to_what_changed(self):
+        FormerVersion.objects.create(
+            document=self.document,
+            access_list=self.document.access_list,
+            since=1,
+            version=1,
+            content="Five days.",
+            size=10,
+        )
+        type(self.document).objects.filter(pk=self.document.pk).update(version=2)
+        page = text_of(self.client.get(f"{self.url}source/1.1/"))
+        self.assertIn(f"/documents/{self.document.public_id}/changes/?from=1", page)
+        FormerVersion.objects.update(access_list=access_list_for(Audience(), None))
+        page = text_of(self.client.get(f"{self.url}source/1.1/"))
+        self.assertIn("There is a newer one.", page)
+        self.assertNotIn("/changes/", page)
 
     def test_places_that_do_not_exist_are_not_found(self):
         for place in ("1.2", "0.1", "9.1", "1.0", "x", "1.r9", "1", "99999999999.1", "1.99999999999"):

@@ -50,6 +50,8 @@ def depth_of(document: Document) -> int:
 def store(document: Document, reading: process.Reading, interruption: process.Interruption) -> NewParts:
     """Store the files that are not the present ones of the document's parts. Raises OSError, Interrupted."""
     new = NewParts(left_out=list(reading.left_out))
+    if not reading.parts:
+        return new
     known = {part.part_path: _digest(part) for part in Document.objects.filter(part_of=document)}
     try:
         for part in reading.parts:

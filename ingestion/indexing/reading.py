@@ -172,7 +172,8 @@ def _swap(
             versions=_versions(current, document, stored, len(passages)), **changes,
         )  # fmt: skip
         widened = "access_list_id" in changes and changes["access_list_id"] != current.access_list_id
-        parts.replace(Document.objects.get(pk=document.pk), new_parts, widened=widened)
+        if new_parts.stored or current.parts.exists():
+            parts.replace(Document.objects.get(pk=document.pk), new_parts, widened=widened)
         if audience and "access_list_id" in changes:
             announce_access(current, current.access_list_id, audience.access_list_id)
         if not waits:

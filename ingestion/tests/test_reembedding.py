@@ -236,7 +236,7 @@ class ReembedTests(ReembedCase):
             mock.patch.object(documents.reading, "passages_of", return_value=passages),
             mock.patch.object(documents.reading.files, "local_copy"),
         ):
-            read.return_value = mock.Mock(title="Ferry", language="english", pages=None)
+            read.return_value = documents.reading.process.Reading("Ferry", "english", None, ())
             documents.reading.read(self.document, None)
 
 

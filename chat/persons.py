@@ -38,6 +38,7 @@ from chatsite.accounts.principal import Principal
 from chatsite.accounts.sessions import end_sessions
 from chatsite.db.threads import reading_everything
 from history import exporting, projects
+from history.holds import ON_HOLD
 from history.models import Conversation, Feedback, Message, Project, Share, Source
 from history.signatures import signed
 from ingestion.bulk.changes import STOPPED_BY
@@ -47,7 +48,6 @@ from ingestion.storage import files
 
 STOP_SECONDS = 30
 POLL_SECONDS = 0.2
-ON_HOLD = "Your account is under a legal hold: nothing of it can be deleted. Ask an administrator."
 BATCH = 500  # messages
 FORMER = "a former colleague"  # name on verified answers of an erased person
 
@@ -158,12 +158,12 @@ def delete_own(person: User, *, documents: bool) -> None:
     Raises ErasureRefused before anything is deleted.
     """
     if person.legal_hold:
-        raise ErasureRefused(ON_HOLD)
+        raise ErasureRefused(gettext(ON_HOLD))
     _stop_answers(person)
     with reading_everything(), transaction.atomic():
         locked = User.objects.select_for_update().get(pk=person.pk)
         if locked.legal_hold:
-            raise ErasureRefused(ON_HOLD)
+            raise ErasureRefused(gettext(ON_HOLD))
         had = Conversation.objects.filter(owner=person).count()
         _delete_conversations(person)
         subject = f"{had} conversations of their own"

@@ -10,6 +10,7 @@ from chatsite.accounts import webhooks
 from chatsite.accounts.models import User, WebhookDelivery
 from chatsite.accounts.principal import Principal
 
+from .holds import demand_no_hold
 from .models import Feedback, Message
 
 MAY_SEE_FEEDBACK = "history.view_feedback"
@@ -65,6 +66,8 @@ def give(principal: Principal, message_id: UUID, opinion: Opinion) -> Feedback:
         reasons, wrong = [], []
     with transaction.atomic():
         Message.objects.select_for_update(of=("self",)).get(pk=answer.pk)  # serializes concurrent calls
+        if Feedback.objects.filter(message=answer).exclude(comment__in=["", comment]).exists():
+            demand_no_hold(principal.user_id)
         given, _ = Feedback.objects.update_or_create(
             message=answer,
             defaults={
@@ -83,6 +86,8 @@ def take_back(principal: Principal, message_id: UUID) -> None:
     """Delete feedback, if any. Raises Message.DoesNotExist like :func:`give`."""
     answer = rated(principal, message_id)
     with transaction.atomic():
+        if of(answer):
+            demand_no_hold(principal.user_id)
         deleted, _ = Feedback.objects.filter(message=answer).delete()
         if deleted:
             _announce(principal, answer, {"rating": None, "reasons": []})

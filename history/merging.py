@@ -21,6 +21,7 @@ from chatsite.accounts.principal import Principal
 from . import recording
 from .branches import START
 from .citation_text import without, without_links
+from .holds import demand_no_hold
 from .listing import shortened
 from .models import Conversation, Message, Source
 from .search_words import search_vector
@@ -96,6 +97,8 @@ def merge(principal: Principal, conversation_id: UUID, incoming: Sequence[Incomi
         added[0].follows = before
     if size + sum(map(_size, added)) > most:
         raise TooLarge
+    if changed:
+        demand_no_hold(principal.user_id)
     for row in changed:
         row.search = search_vector(conversation.owner_id, row.content)
     Message.objects.bulk_update(changed, [*SAVED_FIELDS, "search"])

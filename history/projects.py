@@ -20,6 +20,7 @@ from chatsite.accounts.principal import Principal
 from ingestion.access.lists import Audience, access_list_for, audience_of_list, readers_for_audit
 from ingestion.search.scopes import CLOSED, is_closed
 
+from .holds import demand_no_hold
 from .models import Conversation, ConversationQuerySet, Project, ProjectQuerySet
 
 MAX_PROJECTS = 1_000  # per person
@@ -139,7 +140,9 @@ def set_scope(principal: Principal, project_id: UUID, scope: str) -> None:
 def delete(principal: Principal, project_id: UUID) -> None:
     """Delete a project but keep its conversations, including those of members. Raises
     Project.DoesNotExist."""
-    Project.objects.owned_by(principal).select_for_update().get(pk=project_id).delete()
+    project = Project.objects.owned_by(principal).select_for_update().get(pk=project_id)
+    demand_no_hold(principal.user_id)
+    project.delete()
 
 
 def members_of(project: Project) -> Audience:

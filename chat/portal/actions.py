@@ -23,6 +23,7 @@ from chatsite.accounts.principal import Principal
 from chatsite.http.retry_after import set_retry_after
 from history import feedback as feedbacks
 from history import projects, recording
+from history.holds import OnHold
 from history.models import Conversation, Message, Project
 
 from .projects import move_several, open_project, project_page
@@ -188,6 +189,8 @@ def feedback(
         raise Http404 from None
     except feedbacks.Invalid as problem:
         return conversation_page(request, principal, row, problem=str(problem), status=400)
+    except OnHold as refused:
+        return conversation_page(request, principal, row, problem=str(refused), status=403)
     open_form = rating and "reasons_shown" not in request.POST
     if _wants_json(request):
         return JsonResponse({"end": end_of(principal, row, position, rating_form=bool(open_form))})

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from chat.models import Agent
 from chatsite.accounts.principal import Principal
 from history import listing, projects, recording
+from history.holds import OnHold
 from history.models import Conversation, Project
 from ingestion.portal.forms import SOME, AudienceForm
 
@@ -205,8 +206,12 @@ def delete(request: HttpRequest, principal: Principal, project_id: UUID) -> Http
     if request.method != "POST":
         kept = Conversation.objects.owned_by(principal).filter(project=row).count()
         return render(request, "chat/delete_project.html", {"project": row, "kept": kept})
-    with or_404():
-        projects.delete(principal, row.pk)
+    try:
+        with or_404():
+            projects.delete(principal, row.pk)
+    except OnHold as refused:
+        messages.error(request, str(refused))
+        return SeeOther(reverse("chat:projects"))
     messages.success(request, gettext("Project deleted. Its conversations are in your list."))
     return SeeOther(reverse("chat:projects"))
 

@@ -6,7 +6,7 @@ from unittest.mock import patch
 from zipfile import ZipFile
 
 from django.core.cache import cache
-from django.test import AsyncClient, TestCase
+from django.test import AsyncClient, Client, TestCase
 
 from chat import runs
 from chat.llm import use_model
@@ -15,10 +15,10 @@ from chat.llm.scripted import ScriptedModel
 from chat.requests import RunRequest
 from chat.tests.conversations import answered
 from chat.tests.golden_exchange import GoldenTestCase
-from chatsite.accounts.models import AuditEntry, User
+from chatsite.accounts.models import ApiKey, AuditEntry, User
 from chatsite.accounts.principal import Principal
 from history import projects, recording
-from history.models import Conversation, Feedback, Project, Share
+from history.models import Conversation, Feedback, Message, Project, Share
 from ingestion.access.lists import Audience, access_list_for
 from ingestion.models import Document
 from ingestion.tests.factories import make_document, make_user
@@ -106,6 +106,35 @@ class OwnDataTests(TestCase):
         self.assertContains(refused, "under a legal hold", status_code=422)
         self.assertNotContains(refused, "A-1", status_code=422)
         self.assertEqual((Conversation.objects.count(), Document.objects.count()), (2, 2))
+
+    def test_nothing_that_a_legal_hold_keeps_is_deleted_or_replaced_piece_by_piece(self):
+        project = Project.objects.create(owner=self.ann, name="Plan", instructions="Mine")
+        answer = self.conversation.messages.get(role="assistant")
+        opinion = f"/api/messages/{answer.pk}/feedback"
+        saved = f"/chat-history/{self.conversation.pk}/messages"
+        said = {"id": "x1", "role": "user", "content": "Saved", "timestamp": "10:15 AM"}
+        key = {"Authorization": f"Bearer {ApiKey.objects.issue(self.ann, 'test')[1]}"}
+        api = Client(headers=key)
+        self.assertEqual(api.put(saved, {"messages": [said]}, "application/json").status_code, 200)
+        User.objects.filter(pk=self.ann.pk).update(legal_hold="A-1")
+        changed = {"messages": [said | {"content": "Replaced"}]}
+        refused = [
+            api.delete(f"/api/projects/{project.pk}"),
+            self.client.post(f"/c/{self.conversation.pk}/m/1/feedback", {"rating": ""}),
+            api.delete(opinion),
+            api.put(opinion, {"rating": "bad", "comment": "Other"}, "application/json"),
+            api.put(saved, changed, "application/json"),
+        ]
+        for response in refused:
+            self.assertContains(response, "under a legal hold", status_code=403)
+            self.assertNotContains(response, "A-1", status_code=403)
+        page = self.client.post(f"/projects/{project.pk}/delete", follow=True)
+        self.assertContains(page, "under a legal hold")
+        more = {"messages": [said, said | {"id": "x2", "content": "More"}]}
+        self.assertEqual(api.put(saved, more, "application/json").status_code, 200)
+        self.assertEqual(Project.objects.get(pk=project.pk).instructions, "Mine")
+        self.assertEqual(Feedback.objects.get().comment, "Mine")
+        self.assertTrue(Message.objects.filter(content="Saved").exists())
 
     def test_an_answer_that_is_being_written_is_stopped_first(self):
         run = runs.begin(Principal(self.ann.pk, "session"), RunRequest("Still running?"))

@@ -1,6 +1,6 @@
 """The state, readers and last change of a document in words for people."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
+from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
 from ingestion.fair_queue import (
     MAX_COUNTED,
@@ -83,11 +84,12 @@ class Row:
 def rows(documents: Sequence[Document], principal: Principal) -> list[Row]:
     """A line for each document; their access lists should be prefetched (see listing.with_readers)."""
     before, parts = places(documents), parts_of(documents)
+    groups = own_groups(principal)
     return [
         Row(
             each,
             state(each, before.get(each.queue_position), parts.get(each.pk)),
-            readers(each, principal),
+            readers(each, principal, groups),
             changed(each.changed_at),
             parts.get(each.pk),
         )
@@ -177,20 +179,30 @@ def _queued(before: int | None) -> str:
     return ngettext("%(number)s document ahead.", "%(number)s documents ahead.", before) % {"number": before}
 
 
-def readers(document: Document, principal: Principal) -> Readers:
-    """Only the owner sees the names of people; others see their number."""
+def own_groups(principal: Principal) -> frozenset[int]:
+    """The numbers of the groups that a person is in."""
+    memberships = User.groups.through.objects.filter(user=principal.user_id)
+    return frozenset(memberships.values_list("group", flat=True))
+
+
+def readers(document: Document, principal: Principal, groups_of_reader: Collection[int]) -> Readers:
+    """Only the owner sees the names of people and of all groups; others see their number."""
+    is_owner = document.owner_id == principal.user_id
     entries = list(document.access_list.entries.all())
     if any(entry.guests for entry in entries):
         return Readers("people", gettext("Everyone, including guests"))
     if any(entry.user_id is None and entry.group_id is None for entry in entries):
         return Readers("people", gettext("Everyone"))
-    groups = [entry.group.name for entry in entries if entry.group is not None]
+    groups = [entry.group for entry in entries if entry.group is not None]
+    named = [group.name for group in groups if is_owner or group.pk in groups_of_reader]
     others = [entry for entry in entries if entry.user_id not in (None, document.owner_id, principal.user_id)]
     if not groups and not others:
-        mine = document.owner_id == principal.user_id
-        return Readers("lock", gettext("Only you") if mine else gettext("You and the owner"))
-    parts = _shortened(groups)
-    if others and document.owner_id == principal.user_id:
+        return Readers("lock", gettext("Only you") if is_owner else gettext("You and the owner"))
+    parts = _shortened(named)
+    if unnamed := len(groups) - len(named):
+        words = ngettext("%(number)s other group", "%(number)s other groups", unnamed)
+        parts.append(words % {"number": unnamed})
+    if others and is_owner:
         parts += _shortened([_name(entry) for entry in others])
     elif others:
         words = ngettext("%(number)s other person", "%(number)s other people", len(others))

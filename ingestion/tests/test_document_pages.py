@@ -142,6 +142,16 @@ class DoorsTests(TestCase):
         self.assertContains(page, "1 other person")
         self.assertNotRegex(page.content.decode(), r"\beve\b")
 
+    def test_no_reader_sees_names_of_groups_that_they_are_not_in(self):
+        mine, closed = (Group.objects.create(name=name) for name in ("Divers", "Restructuring"))
+        self.member.groups.add(mine)
+        document = add("notes.md", owner=self.owner, groups=[mine, closed])
+        page = f"/documents/{document.public_id}/"
+        self.assertContains(self.get(self.owner, page), "<bdi>Divers, Restructuring</bdi>")
+        self.assertContains(self.get(self.member, page), "<bdi>Divers, 1 other group</bdi>")
+        for path in (page, "/documents/"):
+            self.assertNotContains(self.get(self.member, path), "Restructuring")
+
 
 class ListTests(TestCase):
     def setUp(self):

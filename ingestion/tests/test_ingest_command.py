@@ -58,6 +58,20 @@ class IngestTests(MediaMixin, TestCase):
         jobs = ProcrastinateJob.objects.filter(status="todo", args__document_id__in=ours)
         self.assertFalse(jobs.exists())
 
+    def test_no_symbolic_link_in_a_folder_is_followed(self):
+        self.write("in/a.md")
+        secret = self.write("secret/plan.md", "# The secret plan")
+        (self.folder / "in" / "link.md").symlink_to(secret)
+        (self.folder / "in" / "folder").symlink_to(secret.parent)
+        output = self.ingest(self.folder / "in", "--everyone")
+        self.assertIn("1 document ready, 1 passage; 2 symbolic links not followed.\n", output)
+        self.assertIn("link.md: It is a symbolic link. Name its target to add that.", output)
+        self.assertEqual(Document.objects.get().name, "a.md")
+        named = self.folder / "named.md"
+        named.symlink_to(secret)
+        self.ingest(named, "--everyone")
+        self.assertTrue(Document.objects.filter(name="named.md").exists(), "the operator named it")
+
     def test_a_bad_file_is_reported_and_the_next_proceeds(self):
         self.write("a.pdf", b"")
         self.write("b.xyz", b"?")

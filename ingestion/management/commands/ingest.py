@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from django.core.files import File
 from django.core.management.base import BaseCommand, CommandError
@@ -18,7 +18,7 @@ from ingestion.documents import upsert
 from ingestion.management import document_options
 from ingestion.management.progress import Bar, counted, failed_parts, read_now, shown
 from ingestion.models import Document, Passage
-from ingestion.sources.tree import folder_above
+from ingestion.sources.tree import folder_above, open_below
 
 
 @dataclass
@@ -27,6 +27,7 @@ class Item:
 
     path: Path
     folder: str
+    root: Path | None = None  # the given folder that it is in, whose links are not followed
     document: Document | None = None
     replacement: dict[str, str | int] | None = None
     unchanged: bool = False
@@ -47,7 +48,7 @@ class Command(BaseCommand):
             raise CommandError(
                 "Say who may read the documents: --everyone, or --user and --group, or --owner."
             )
-        items, skipped = _files(options["paths"])
+        items, skipped, links = _files(options["paths"])
         bar = Bar(sys.stderr, len(items))
         # All are taken first: if the command is killed, a worker reads the rest.
         for item in items:
@@ -57,9 +58,9 @@ class Command(BaseCommand):
             if item.document and not item.unchanged:
                 read_now(item.document, item.replacement)
         bar.clear()
-        self._summarise(items, skipped)
+        self._summarise(items, skipped, links)
 
-    def _summarise(self, items: list[Item], skipped: list[Path]) -> None:
+    def _summarise(self, items: list[Item], skipped: list[Path], links: list[Path]) -> None:
         for item in items:
             if item.document and not item.unchanged:
                 item.document = Document.objects.filter(pk=item.document.pk).first()
@@ -71,12 +72,15 @@ class Command(BaseCommand):
         ready = set(found.values_list("pk", flat=True))
         passages = Passage.objects.filter(document__in=ready).count()
         for part in failed_parts(taken):
-            failed.append(Item(Path(part.folder, part.name), part.folder, part, reason=part.reason))
+            failed.append(Item(Path(part.folder, part.name), part.folder, document=part, reason=part.reason))
         words = [f"{counted(len(ready), 'document')} ready, {counted(passages, 'passage')}"]
         words += [f"{len(unchanged)} unchanged"] if unchanged else []
         words += [f"{len(failed)} failed"] if failed else []
         words += [f"{counted(len(skipped), 'hidden file')} skipped"] if skipped else []
+        words += [f"{counted(len(links), 'symbolic link')} not followed"] if links else []
         self.stdout.write("; ".join(words) + ".")
+        for path in links:
+            self.stdout.write(f"  {shown(path)}: It is a symbolic link. Name its target to add that.")
         for item in failed:
             self.stdout.write(f"  {shown(item.path)}: {item.reason}")
         if failed:
@@ -85,10 +89,14 @@ class Command(BaseCommand):
             raise CommandError("Nothing was ingested.")
 
 
-def _files(paths: Iterable[Path]) -> tuple[list[Item], list[Path]]:
-    """The files to take, with their folders below the given one, and the hidden ones to skip."""
+def _files(paths: Iterable[Path]) -> tuple[list[Item], list[Path], list[Path]]:
+    """The files to take, with their folders below the given one, and the hidden ones and links to skip.
+
+    A link in a folder could lead to a file that whoever put it there may not read.
+    """
     items: list[Item] = []
     skipped: list[Path] = []
+    links: list[Path] = []
     for given in paths:
         if not given.is_dir():
             items.append(Item(given, ""))
@@ -97,27 +105,36 @@ def _files(paths: Iterable[Path]) -> tuple[list[Item], list[Path]]:
             relative = path.relative_to(given)
             if any(part.startswith(".") for part in relative.parts):
                 skipped.append(path)
+            elif path.is_symlink():
+                links.append(path)
             else:
-                items.append(Item(path, folder_above(relative.as_posix())))
-    return items, skipped
+                items.append(Item(path, folder_above(relative.as_posix()), given))
+    return items, skipped, links
 
 
 def _below(folder: Path) -> Iterator[Path]:
+    """The files, and links to folders."""
     for root, folders, names in os.walk(folder):
         folders.sort()
-        for name in sorted(names):
+        for name in sorted([*names, *(name for name in folders if Path(root, name).is_symlink())]):
             yield Path(root, name)
+
+
+def _opened(item: Item) -> BinaryIO:
+    if item.root is None:
+        return item.path.open("rb")
+    return open_below(item.root.resolve(), item.path.relative_to(item.root).as_posix())
 
 
 def _take(item: Item, wanted: document_options.DocumentOptions) -> None:
     """Make or find the file's document. A file that cannot be taken gets a reason."""
     try:
-        with item.path.open("rb") as file:
+        with _opened(item) as file:
             _take_file(item, File(file), wanted)
     except FileNotFoundError:
         item.reason = "There is no such file."
     except OSError as error:
-        item.reason = f"It cannot be opened: {error.strerror}."
+        item.reason = f"It cannot be opened: {error.strerror or error}."
     except documents.UploadRefused as refusal:
         item.reason = refusal.message
 

@@ -126,6 +126,8 @@ def _decoded(
 
 def _checked(claims: dict[str, Any], nonce: str | None, resource: str) -> Claims:
     """The checks that PyJWT does not make. Raises InvalidToken."""
+    if "events" in claims:  # OpenID Connect Back-Channel Logout 1.0, section 2.4
+        raise InvalidToken("It is a logout token.")
     audience, party = claims["aud"], claims.get("azp")
     several = isinstance(audience, list) and len(audience) > 1
     is_for_resource = bool(resource) and resource in (audience if isinstance(audience, list) else [audience])

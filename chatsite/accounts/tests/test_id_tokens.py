@@ -124,6 +124,10 @@ class Matrix(WithProvider):
                 token = jwt.api_jws.encode(json.dumps(payload).encode(), KEY, "RS256", headers=head)
                 self.assert_refused(token, why)
 
+    def test_a_logout_token_signs_nobody_in(self):
+        events = {"http://schemas.openid.net/event/backchannel-logout": {}}
+        self.assert_refused(self.provider.token(events=events, sid="s-1"))
+
     def test_types(self):
         for kind in ("at+jwt", "logout+jwt", "application/at+jwt", "JOSE", "dpop+jwt", 5):
             with self.subTest(kind):

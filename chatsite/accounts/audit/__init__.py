@@ -90,6 +90,18 @@ def record_refused_sign_in(username: str, address: str, reason: str) -> None:
     )
 
 
+def record_by_provider(person: User, subject: str) -> None:
+    """Write down what a token of the sign-in provider changed of an account, in the caller's transaction."""
+    AuditEntry.objects.create(
+        action=AuditEntry.Action.ACCOUNT_CHANGED,
+        actor="the sign-in provider",
+        person_id=person.pk,
+        person=person.get_username(),
+        subject=subject[:SUBJECT_CHARACTERS],
+        request_id=logs.request_id.get(),
+    )
+
+
 def record_sign_in(user: User, address: str, way: str) -> None:
     """Write down that somebody has signed in."""
     record(

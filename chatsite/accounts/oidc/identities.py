@@ -11,6 +11,7 @@ from django.contrib.auth.models import Group
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, Max, OuterRef, QuerySet
 
+from chatsite.accounts.audit import record_by_provider
 from chatsite.accounts.models import (
     ExternalIdentity,
     FormerIdentity,
@@ -93,6 +94,7 @@ def _made(claims: Claims) -> ExternalIdentity:
         try:
             with transaction.atomic():
                 user.save()
+                record_by_provider(user, "Made the account at its first token")
                 return ExternalIdentity.objects.create(
                     user=user,
                     issuer=claims.issuer,
@@ -154,6 +156,13 @@ def _follow_groups(identity: ExternalIdentity, claims: Claims) -> None:
         ManagedMembership.objects.bulk_create(
             ManagedMembership(identity=identity, group_id=group) for group in new
         )
+        for act, groups in (("Left", gone), ("Joined", new)):
+            if groups:
+                record_by_provider(identity.user, f"{act} {_names(groups)} by a token")
+
+
+def _names(groups: set[int]) -> str:
+    return ", ".join(Group.objects.filter(pk__in=groups).order_by("name").values_list("name", flat=True))
 
 
 def _managed(identity: ExternalIdentity) -> set[int]:
@@ -177,9 +186,15 @@ def unlink(identities: QuerySet[ExternalIdentity]) -> None:
     """Delete identities, with the memberships that their tokens gave."""
     with transaction.atomic():
         given = ManagedMembership.objects.filter(identity__in=identities)
-        for membership in given.select_related("identity__user"):
-            membership.identity.user.groups.remove(membership.group_id)
+        for membership in given.select_related("identity__user", "group"):
+            _end(membership, "the account was unlinked")
         identities.delete()
+
+
+def _end(membership: ManagedMembership, reason: str) -> None:
+    person = membership.identity.user
+    person.groups.remove(membership.group_id)
+    record_by_provider(person, f"Left {membership.group.name}: {reason}")
 
 
 def drop_unmapped_memberships() -> int:
@@ -192,8 +207,9 @@ def drop_unmapped_memberships() -> int:
         return 0
     mapping = GroupMapping.objects.filter(issuer=OuterRef("identity__issuer"), group=OuterRef("group"))
     with transaction.atomic():
-        unmapped = list(ManagedMembership.objects.exclude(Exists(mapping)).select_related("identity__user"))
+        given = ManagedMembership.objects.exclude(Exists(mapping))
+        unmapped = list(given.select_related("identity__user", "group"))
         for membership in unmapped:
-            membership.identity.user.groups.remove(membership.group_id)
+            _end(membership, "no mapping gives it")
         ManagedMembership.objects.filter(pk__in=[membership.pk for membership in unmapped]).delete()
     return len(unmapped)

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.contrib.auth.models import Group
 from django.test import Client, TestCase, override_settings
 
-from chatsite.accounts.models import ApiKey, ExternalIdentity, GroupMapping, User
+from chatsite.accounts.models import ApiKey, AuditEntry, ExternalIdentity, GroupMapping, User
 from chatsite.accounts.oidc import provider as provider_module
 from chatsite.accounts.oidc.identities import drop_unmapped_memberships, unlink
 from chatsite.accounts.principal import (
@@ -127,6 +127,26 @@ class Matrix(WithProvider):
     def test_a_logout_token_signs_nobody_in(self):
         events = {"http://schemas.openid.net/event/backchannel-logout": {}}
         self.assert_refused(self.provider.token(events=events, sid="s-1"))
+
+    def test_no_membership_and_no_account_by_a_token_is_missing_in_the_audit_log(self):
+        self.provider.mapped_group("Staff")
+        now = int(time.time())
+        user = self.assert_taken(self.provider.token(groups=["Staff"], iat=now - 20))
+        self.assert_taken(self.provider.token(groups=["Staff"], iat=now - 15))  # changes nothing
+        self.assert_taken(self.provider.token(iat=now - 10))
+        self.assert_taken(self.provider.token(groups=["Staff"], iat=now - 5))
+        unlink(user.identities.all())
+        entries = AuditEntry.objects.filter(action="account_changed", person_id=user.pk).order_by("pk")
+        self.assertEqual(
+            [(entry.actor, entry.subject) for entry in entries],
+            [
+                ("the sign-in provider", "Made the account at its first token"),
+                ("the sign-in provider", "Joined Staff by a token"),
+                ("the sign-in provider", "Left Staff by a token"),
+                ("the sign-in provider", "Joined Staff by a token"),
+                ("the sign-in provider", "Left Staff: the account was unlinked"),
+            ],
+        )
 
     def test_types(self):
         for kind in ("at+jwt", "logout+jwt", "application/at+jwt", "JOSE", "dpop+jwt", 5):

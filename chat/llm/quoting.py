@@ -244,7 +244,9 @@ def _markdown(quoted: Extract, source: SourceView) -> str:
             row[-1] = f"{row[-1]} {cite}".strip()
         lines = [quoted.columns, ["---"] * len(quoted.columns), *rows]
         table = "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |" for cells in lines)
-        return "\n\n".join(part for part in (heading, quoted.lead, table) if part)
+        is_lead_in = not quoted.lead or quoted.lead.endswith((":", "："))
+        lead = quoted.lead if is_lead_in else f"> {quoted.lead} {cite}"
+        return "\n\n".join(part for part in (heading, lead, table) if part)
     lines = [quoted.lead] if quoted.lead else []
     lines += [line if _NUMBER.match(line) else f"- {line}" for line in quoted.lines]
     quotation = "\n".join(f"> {line}" for line in lines)

@@ -88,6 +88,18 @@ class QuotingTests(SimpleTestCase):
                 "> On the first day bring:\n>\n> - your passport\n> - a signed contract [a.md]",
             )
 
+    def test_a_paragraph_brings_the_table_below_it(self):
+        notice = source(
+            label="handbook.pdf#page=16",
+            content="Give notice in writing on form PF-60. The periods below apply to both sides.\n"
+            "Who: Grades A to D; Notice: 4 weeks\nWho: Grades E to G; Notice: 8 weeks",
+        )
+        answer = self.answer("On which form do I give notice in writing?", sources=[notice])
+        quoted, table = answer.split("\n\n", 1)
+        paragraph = notice.content.partition("\n")[0]
+        self.assertEqual(quoted, f"> {paragraph} [handbook.pdf#page=16]")
+        self.assertIn("| Grades E to G | 8 weeks [handbook.pdf#page=16] |", table)
+
     def test_a_row_is_quoted_as_a_table_with_its_header(self):
         rows = "Grade: E; Salary: £48,000\nGrade: F; Salary: £52,000\nGrade: G; Salary: £57,000"
         page = source(1, "a.xlsx", rows, heading="Pay › Bands")

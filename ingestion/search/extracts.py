@@ -1,7 +1,7 @@
 """Extracts a sentence with the paragraph, list or table that it belongs to, as a quotation.
 
-A lead-in brings its list and an item its lead-in, a row brings its column names, and a sentence that refers
-back brings the one before it.
+A lead-in brings its list and an item its lead-in, a paragraph the table below it, a row its column names, and
+a sentence that refers back brings the one before it.
 """
 
 import re
@@ -92,6 +92,19 @@ def _paragraph(content: str, spans: Sequence[Span], at: int) -> Extract:
     text = " ".join(span.text for span in spans[first : last + 1])
     if first == 0 and text[:1].islower():
         text = f"… {text}"
+    rows = _rows_below(spans, last)
+    if rows:
+        columns, cells = _columns_and_cells(rows)
+        return Extract(
+            spans[first].start,
+            rows[-1].end,
+            "table",
+            text,
+            tuple(row.text for row in rows),
+            columns,
+            cells,
+            needs_heading=bool(_POINTS_BACK.match(spans[first].text)),
+        )
     if last == len(spans) - 1 and not _COMPLETE.match(text):
         text = f"{text} …"
     return Extract(
@@ -101,6 +114,16 @@ def _paragraph(content: str, spans: Sequence[Span], at: int) -> Extract:
         text,
         needs_heading=bool(_POINTS_BACK.match(spans[first].text)),
     )
+
+
+def _rows_below(spans: Sequence[Span], last: int) -> Sequence[Span]:
+    """The rows of a table that directly follows; none of one that is too long to be quoted in full."""
+    end = last + 1
+    while end < len(spans) and spans[end].is_row:
+        end += 1
+    rows = spans[last + 1 : end]
+    fits = rows and len(rows) <= MAX_ROWS and rows[-1].end - rows[0].start <= MAX_LIST
+    return rows if fits else ()
 
 
 def _neighbours(spans: Sequence[Span], at: int, first: int, last: int) -> tuple[int, int]:
@@ -155,8 +178,7 @@ def _table(spans: Sequence[Span], at: int, wanted: Sequence[int]) -> Extract:
     while last + 1 < len(spans) and spans[last + 1].is_row:
         last += 1
     own = [span for span in spans[first : last + 1] if span.start in wanted or span is spans[at]]
-    rows = [_cells(span.text) for span in own[:MAX_ROWS]]
-    columns = list(dict.fromkeys(name for row in rows for name in row))
+    columns, cells = _columns_and_cells(own[:MAX_ROWS])
     before = spans[first - 1] if first else None
     lead = before.text if before and before.text.endswith(":") else ""
     return Extract(
@@ -165,10 +187,16 @@ def _table(spans: Sequence[Span], at: int, wanted: Sequence[int]) -> Extract:
         "table",
         lead,
         tuple(span.text for span in own[:MAX_ROWS]),
-        tuple(columns),
-        tuple(tuple(row.get(name, "") for name in columns) for row in rows),
+        columns,
+        cells,
         needs_heading=not lead,
     )
+
+
+def _columns_and_cells(spans: Sequence[Span]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    rows = [_cells(span.text) for span in spans]
+    columns = tuple(dict.fromkeys(name for row in rows for name in row))
+    return columns, tuple(tuple(row.get(name, "") for name in columns) for row in rows)
 
 
 def _cells(row: str) -> dict[str, str]:

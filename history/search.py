@@ -31,6 +31,8 @@ from .search_words import (
 QUERY_LENGTH = 200
 MAX_WORDS = 20
 MIN_PREFIX = 3  # characters; shorter words match only whole words
+# Markdown's signs before a line or around words, and the lines between the rows of a table.
+MARKUP = re.compile(r"^[ \t:|-]{3,}$|^[ \t]*(?:(?:>|#{1,6}|[*+-])[ \t]+)+|\*\*|\|", re.MULTILINE)
 EXCERPT_RADIUS = 90  # characters shown on either side of a hit
 FIRST_SCAN = 100  # newest conversations, scanned without the index
 SECOND_SCAN = 400  # scanned next, if no more are left or if the first scan found MIN_FOUND
@@ -148,7 +150,7 @@ def hits(principal: Principal, conversations: Sequence[UUID], query: str) -> dic
     for row in shown.only(
         "conversation_id", "position", "role", "client_id", "content", "citations", "created_at"
     ):
-        text = without(row.content, row.citations)
+        text = MARKUP.sub("", without(row.content, row.citations))
         found.setdefault(row.conversation_id, []).append(Hit(row, excerpt(text, query)))
     return found
 

@@ -31,6 +31,15 @@ class Palette(TestCase):
         self.assertIn(f'href="/c/{self.conversation.pk}/#q-0:~:text=spectacles"', page)
         self.assertIn(f"/documents/{self.document.public_id}/", page)
 
+    def test_the_text_around_a_hit_has_no_signs_of_markdown(self):
+        self.said(
+            self.user,
+            "Allowance",
+            "> **Ferry crews** get 5 % more.\n\n| Who | How much |\n|---|---|\n| Crews | 5 |",
+        )
+        page = self.found("ferry")
+        self.assertIn("Ferry crews get 5 % more. Who How much Crews 5", page)
+
     def test_what_others_asked_and_what_one_may_not_read_is_not_found(self):
         for query in ("spectacles", "secret", "closed", ""):
             page = self.found(query)

@@ -357,7 +357,7 @@ class SavingTests(ChatHistoryCase):
             conversation = self.conversation()
             self.put(conversation, *(message(f"{index}", f"Text {index}") for index in range(number)))
             changed = [Incoming(f"{index}", "user", f"Other {index}") for index in range(2 * number)]
-            with self.assertNumQueries(8) as captured:
+            with self.assertNumQueries(9) as captured:
                 merging.merge(self.principal, conversation.pk, changed)
             counts.append(len(captured))
         self.assertEqual(counts[0], counts[1])

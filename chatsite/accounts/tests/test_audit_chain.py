@@ -3,10 +3,14 @@
 import csv
 import json
 from datetime import timedelta
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from uuid import uuid4
 
+from django.apps import apps
+from django.contrib.auth.models import Group
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.db.utils import IntegrityError
@@ -15,7 +19,7 @@ from django.utils import timezone
 
 from chat.persons import erase
 from chatsite.accounts.audit import chain, exporting, record
-from chatsite.accounts.models import AuditEntry, AuditSeal
+from chatsite.accounts.models import AuditEntry, AuditSeal, User
 from ingestion.tests.factories import make_user
 
 SWITCH = """
@@ -36,6 +40,46 @@ def tamper(statement, *values):
         cursor.execute(SWITCH.format("DISABLE"))
         cursor.execute(statement, values)
         cursor.execute(SWITCH.format("ENABLE"))
+
+
+class OldSubjectsTests(TestCase):
+    def test_names_of_accounts_in_older_entries_go_and_no_other_words(self):
+        root, ann, erin = make_user("root"), make_user("ann"), make_user("erin")
+        make_user("HR")
+        Group.objects.create(name="HR")
+        document = f"ann ({uuid4()})"
+        old = [
+            ("rights_changed", f"{document}: Nobody → HR, ann, erin and 2 more"),
+            ("rights_changed", f"{document}: Everyone who signs in → ann, HR"),
+            ("members_changed", f"project {uuid4()}: erin → Nobody"),
+            ("document_changed", f"Handed over {document} to ann"),
+            ("person_erased", "person 4: 1 conversation; handed over to erin"),
+            ("search_as", "ann"),
+        ]
+        for action, subject in old:
+            record(AuditEntry.Action(action), actor=root, subject=subject)
+        make_user("Everyone")  # who was not there yet
+        chain.seal_new()
+        migration = import_module("chatsite.accounts.migrations.0036_names_in_old_subjects")
+        with connection.cursor() as cursor:
+            migration.mark(apps, cursor)
+        self.assertEqual(chain.verify().anonymized, [])
+        for person in (ann, erin, User.objects.get(username="HR"), User.objects.get(username="Everyone")):
+            person.number = f"person {person.pk}"
+            erase(person, actor=root)
+        entries = AuditEntry.objects.filter(pk__lte=AuditSeal.objects.latest("position").entry).order_by("pk")
+        self.assertEqual(
+            [entry.subject for entry in entries][: len(old)],
+            [
+                f"{document}: Nobody → HR, {ann.number}, {erin.number} and 2 more",
+                f"{document}: Everyone who signs in → {ann.number}, HR",
+                old[2][1].replace("erin", erin.number),
+                f"Handed over {document} to {ann.number}",
+                f"person 4: 1 conversation; handed over to {erin.number}",
+                "ann",
+            ],
+        )
+        self.assertEqual(len(chain.verify().anonymized), 5)
 
 
 class ChainTests(TestCase):

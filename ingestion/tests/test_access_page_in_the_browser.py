@@ -26,6 +26,8 @@ def test_access_is_explained_by_keyboard_and_breaks_no_rule_of_accessibility(chr
         expect(page.locator("#id_document")).to_be_focused()
         page.keyboard.press("Tab")
         page.keyboard.insert_text("How much is a grade 5?")
+        page.keyboard.press("Tab")
+        page.keyboard.insert_text("ticket 4711")
         page.keyboard.press("Enter")
         expect(page.locator("#found")).to_contain_text("What employee finds")
         expect(page.locator("#explained-1")).to_contain_text("employee may not read salary-bands-2026.xlsx.")

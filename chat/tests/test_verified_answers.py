@@ -155,6 +155,24 @@ class VerifiedAnswerTests(TransactionTestCase):
         VerifiedAnswer.objects.update(valid_until=timezone.localdate())
         self.assert_verified(self.ask())
 
+    def test_whom_it_is_for_and_whose_name_it_has_are_stored_and_never_sent(self):
+        crew = Group.objects.get(name="Crew")
+        self.answer.groups.add(crew)
+        VerifiedAnswer.objects.update(team="")
+        reply = self.ask()
+        stored = Message.objects.get(role="assistant")
+        self.assertEqual(
+            (stored.verified["groups"], stored.verified["person"]), ([crew.pk], self.answer.owner_id)
+        )
+        key = ApiKey.objects.issue(self.reader, "reading")[1]
+        saved = self.client.get(
+            f"/chat-history/{stored.conversation_id}/messages", headers={"Authorization": f"Bearer {key}"}
+        ).json()
+        for mark in (reply["context"]["verified"], saved[1]["verified"]):
+            self.assertEqual(mark.keys(), {"by", "until"})
+        for thought in reply["context"]["thoughts"]:
+            self.assertFalse({"groups", "person"} & (thought.get("props") or {}).keys())
+
     def test_groups_narrow_it_and_never_widen_it(self):
         self.answer.groups.add(Group.objects.create(name="Pursers"))
         self.assert_ordinary(self.ask())

@@ -10,18 +10,24 @@ who has waited while none of theirs is read: it is put back and begins again lat
 so each is read in the end.
 """
 
+import logging
 from collections.abc import Collection
 from typing import Any
 
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 from procrastinate.contrib.django import app
+from procrastinate.contrib.django.django_connector import DjangoConnector
 from procrastinate.contrib.django.models import ProcrastinateJob
+from procrastinate.jobs import JobDeferrer
+from procrastinate.manager import JobManager
 from procrastinate.types import JSONValue
 
 from chatsite.db.threads import reading_everything
 
 from .models import Document
+
+logger = logging.getLogger(__name__)
 
 TASK = "ingestion.read"
 QUEUE = "ingestion"
@@ -65,6 +71,16 @@ MUST_YIELD = """
             WHERE event.job_id = waiting.id AND event.at > now() - make_interval(secs => %(seconds)s)
         )
     ) AS yields
+"""
+MAX_LOST = 1_000
+LOST = """
+    SELECT document.id
+    FROM ingestion_document AS document
+    WHERE document.status = %s AND document.changed_at < now() - interval '1 minute' AND NOT EXISTS (
+        SELECT FROM procrastinate_jobs AS job
+        WHERE job.lock = 'document-' || document.id AND job.status IN ('todo', 'doing')
+    )
+    LIMIT %s
 """
 COUNT_BEFORE = """
     SELECT wanted.position, (
@@ -120,7 +136,10 @@ def enqueue(document: Document, replacement: dict[str, str | int] | None = None)
     task = app.configure_task(
         TASK, queue=QUEUE, lock=lock_name(document.pk), priority=job_priority(document.queue_position)
     )
-    task.defer(**job_arguments(document, replacement))
+    # On this thread's connection, in workers too, where the app has another one: a job that is queued before
+    # its document is committed can be taken at once, finds nothing, and is gone.
+    deferrer = JobDeferrer(JobManager(DjangoConnector()), task.job)
+    deferrer.defer(**job_arguments(document, replacement))
 
 
 def requeue(document: Document, replacement: dict[str, str | int] | None) -> None:
@@ -136,6 +155,20 @@ def requeue(document: Document, replacement: dict[str, str | int] | None) -> Non
         changed_at=timezone.now(),
     )
     enqueue(document, replacement)
+
+
+def queue_lost() -> int:
+    """Queue documents again that wait without a job; return their number."""
+    with connection.cursor() as cursor:
+        cursor.execute(LOST, [Document.Status.WAITING, MAX_LOST])
+        lost = [number for (number,) in cursor.fetchall()]
+    for number in lost:
+        with transaction.atomic():
+            document = Document.objects.select_for_update().filter(pk=number, status=Document.Status.WAITING)
+            if found := document.first():
+                logger.warning("A document waited without a job.", extra={"document": number})
+                requeue(found, None)
+    return len(lost)
 
 
 def job_arguments(document: Document, replacement: dict[str, str | int] | None) -> dict[str, JSONValue]:

@@ -179,6 +179,7 @@ def purge_versions(timestamp: int) -> None:
 async def recover(timestamp: int) -> None:
     await _retry_stalled_jobs()
     await sync_to_async(changes.queue_lost)()
+    await sync_to_async(fair_queue.queue_lost)()
 
 
 @app.periodic(cron="17 3 * * *")

@@ -1,10 +1,15 @@
 """Whose document is read next: nobody waits behind all that somebody else has added."""
 
+import contextlib
+from datetime import timedelta
 from unittest import mock
 
-from django.db import connection
+from django.db import connection, transaction
 from django.test import TestCase
+from django.utils import timezone
+from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
+from procrastinate.testing import InMemoryConnector
 
 from chatsite.accounts.models import User
 from ingestion import (
@@ -39,6 +44,25 @@ class Queue(TestCase):
         document.save()
         fair_queue.enqueue(document)
         return document
+
+    def test_a_worker_queues_within_the_transaction_of_the_document(self):
+        with app.replace_connector(InMemoryConnector()) as worker:
+            with contextlib.suppress(InterruptedError), transaction.atomic():
+                self.add(self.ann)
+                self.assertEqual(ProcrastinateJob.objects.count(), 1)
+                raise InterruptedError
+            self.assertEqual(ProcrastinateJob.objects.count(), 0)
+            self.assertEqual(worker.connector.jobs, {})
+
+    def test_a_document_that_waits_without_a_job_is_queued_again_once(self):
+        lost, waiting = self.add(self.ann), self.add(self.bob)
+        ProcrastinateJob.objects.filter(lock=fair_queue.lock_name(lost.pk)).delete()
+        self.assertEqual(fair_queue.queue_lost(), 0)  # it may be of this moment
+        Document.objects.update(changed_at=timezone.now() - timedelta(minutes=2))
+        self.assertEqual(fair_queue.queue_lost(), 1)
+        self.assertEqual(fair_queue.queue_lost(), 0)
+        jobs = ProcrastinateJob.objects.values_list("args__document_id", flat=True)
+        self.assertCountEqual(jobs, [lost.pk, waiting.pk])
 
     def add_many(self, owner, number):
         """As many calls of `add` would."""

@@ -147,7 +147,9 @@ class OwnDataTests(TestCase):
 class HintTests(TestCase):
     def test_hints_are_shown_until_they_were_read_and_never_again(self):
         self.client.force_login(make_user("new"))
-        self.assertContains(self.client.get("/"), "Three things to know")
+        page = self.client.get("/")
+        self.assertContains(page, "Three things to know")
+        self.assertContains(page, 'like <span class="cite">1</span>, opens')
         self.assertRedirects(self.client.post("/settings/hints"), "/", fetch_redirect_response=False)
         self.assertNotContains(self.client.get("/"), "Three things to know")
 

@@ -90,6 +90,13 @@ class PagesTests(TestCase):
         self.assertContains(response, "<bdi>root</bdi>")
         self.assertNotContains(response, "<bdi>gone</bdi>")
 
+    def test_keys_have_the_names_of_the_language(self):
+        self.client.force_login(self.user)
+        self.assertContains(self.client.get("/help/"), "<kbd>Shift</kbd> <kbd>Enter</kbd>")
+        german = self.client.get("/help/", headers={"Accept-Language": "de"})
+        self.assertContains(german, "<kbd>Umschalt</kbd> <kbd>Enter</kbd>")
+        self.assertContains(german, "<kbd>Pos1</kbd>")
+
 
 class SettingsTests(TestCase):
     def setUp(self):
@@ -167,6 +174,7 @@ class DeviceTests(TestCase):
         page = self.here.get(DEVICES)
         self.assertContains(page, "Safari on iPhone")
         self.assertContains(page, "This device", 1)
+        self.assertContains(page, "in use now", 1)
         self.assertNotContains(page, self.phone.session.session_key)
 
     def test_one_device_is_signed_out_and_no_other(self):

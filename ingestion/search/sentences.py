@@ -273,9 +273,10 @@ def _choices(index: int, passage: Quotable) -> list[_Choice]:
     heading: frozenset[str] = frozenset()
     before: frozenset[str] = frozenset()
     spans = split_sentences(passage.content)
+    names = {_plain(passage.title), _plain(passage.heading.rpartition("›")[2])}
     for place, span in enumerate(spans):
         words = _stems(span.text)
-        if span.is_heading:
+        if span.is_heading or _plain(span.text) in names:
             heading, before = words, frozenset()
             continue
         if not span.text.endswith(_QUESTION_MARKS) and not _is_bare_item(spans, place):
@@ -298,6 +299,10 @@ def _choices(index: int, passage: Quotable) -> list[_Choice]:
             )
         before = words
     return choices
+
+
+def _plain(text: str) -> str:
+    return " ".join(_WORD.findall(text)).lower()
 
 
 def _is_bare_item(spans: Sequence[Span], place: int) -> bool:

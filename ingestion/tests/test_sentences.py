@@ -109,6 +109,14 @@ class BestSentencesTests(SimpleTestCase):
         best = best_sentences("What is the salary of grade F?", [found(rows, heading="Salary bands")], 1)
         self.assertEqual([sentence.text for sentence in best], ["Grade: F; Salary: 45,000"])
 
+    def test_a_line_that_only_repeats_the_title_or_the_heading_is_no_sentence(self):
+        names = found("Reorganisation 2027: Project Halyard", title="Reorganisation 2027: Project Halyard")
+        text = found(
+            "The depot at Brannock Road is to be closed.", heading="Project Halyard › What is planned"
+        )
+        best = best_sentences("What is Project Halyard?", [names, text])
+        self.assertEqual([sentence.text for sentence in best], [text.content])
+
     def test_another_word_for_one_of_the_question_counts_for_less(self):
         content = "Lockers are cleaned in June. Full-time staff have 27 days of annual leave."
         synonyms = {"vacation": ("leave", "annual")}

@@ -29,6 +29,7 @@ from ingestion.access.lists import (
 )
 from ingestion.bulk.admin import ChangeMany
 from ingestion.bulk.forms import groups_field, people_field
+from ingestion.portal.actions import details_in_words
 from ingestion.portal.descriptions import state
 from ingestion.portal.upload_admin import AddSeveral, record_upserted
 
@@ -203,8 +204,8 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
         if change:
             changed = {name: getattr(obj, name) for name in ("folder", "category", "valid_until")}
             Document.objects.filter(pk=obj.pk).update(**changed)
-            if "valid_until" in form.changed_data:
-                subject = f"Last day of {obj.name} ({obj.public_id}): {obj.valid_until or 'removed'}"
+            if written := {name: value for name, value in changed.items() if name in form.changed_data}:
+                subject = f"Changed ({details_in_words(written)}) {obj.name} ({obj.public_id})"
                 actor = request.user if isinstance(request.user, User) else None
                 record(AuditEntry.Action.DOCUMENT_CHANGED, actor=actor, person=obj.owner, subject=subject)
             change_rights(request.user, obj, form.audience())

@@ -55,9 +55,25 @@ class DocumentsAdminTests(MediaMixin, TestCase):
         document.refresh_from_db()
         self.assertEqual((document.folder, document.valid_until), ("rules", yesterday))
         self.assertContains(self.client.get(LIST), "✗ Expired")
-        entry = AuditEntry.objects.get(action="document_changed", subject__startswith="Last day")
-        self.assertEqual(entry.subject, f"Last day of a.md ({document.public_id}): {yesterday}")
+        entry = AuditEntry.objects.get(action="document_changed", subject__startswith="Changed (")
+        self.assertEqual(entry.subject, f"Changed (last day: {yesterday}) a.md ({document.public_id})")
         self.assertContains(self.client.get(page), f'value="{yesterday}"')
+
+    def test_another_folder_and_category_are_in_the_audit_log_with_their_new_values(self):
+        document = make_document("a.md", owner=self.ann)
+        page = f"{LIST}{document.pk}/change/"
+        self.client.post(page, {"folder": "rules", "category": "leave"})
+        self.client.post(page, {"folder": "", "category": "leave"})
+        self.client.post(page, {"folder": "", "category": "leave"})
+        entries = AuditEntry.objects.filter(action="document_changed").order_by("pk")
+        named = f"a.md ({document.public_id})"
+        self.assertEqual(
+            [(entry.actor, entry.person, entry.subject) for entry in entries],
+            [
+                ("admin", "ann", f"Changed (category: leave; folder: rules) {named}"),
+                ("admin", "ann", f"Changed (folder: removed) {named}"),
+            ],
+        )
 
     def page_of_many(self):
         """(document, its page, what its form sends unchanged): 400 groups and 150 people may read it."""

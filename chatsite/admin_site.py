@@ -16,9 +16,10 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
+from chat import site_texts
 from chat.overview import pages
 from chatsite.accounts.audit import record_sign_in, record_sign_out
 from chatsite.accounts.forms import SignInForm
@@ -106,6 +107,11 @@ class SiteAdmin(admin.AdminSite):
         if request.method == "POST":
             record_sign_out(request)
         return super().logout(request, extra_context)
+
+    def each_context(self, request: HttpRequest) -> dict[str, Any]:
+        """The name that the site was given is in the header and in the title of each page."""
+        header = gettext("%(name)s administration") % {"name": site_texts.current().name}
+        return {**super().each_context(request), "site_header": header, "site_title": header}
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
         status = require_safe(self.admin_view(self.status))

@@ -108,6 +108,7 @@ NAMES = (
     gettext_noop("mode"),
     gettext_noop("model"),
     gettext_noop("name"),
+    gettext_noop("named"),
     gettext_noop("newest token at"),
     gettext_noop("note"),
     gettext_noop("options"),

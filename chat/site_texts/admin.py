@@ -219,7 +219,8 @@ class SiteTextsAdmin(OwnFilters, AuditedChanges, admin.ModelAdmin):  # type: ign
         transaction.on_commit(reload)
 
     def described(self, obj: SiteTexts) -> str:
-        return ", ".join(_names(obj))
+        """Names of columns: the audit log is in one language, whoever writes it."""
+        return ", ".join(obj.changes_since(_before(obj)))
 
     def named(self, obj: SiteTexts) -> str:
         return str(obj.pk)

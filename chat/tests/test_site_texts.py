@@ -132,13 +132,19 @@ class EditingTests(TextsTestCase):
         self.assertEqual(second.actor, "manager")
         self.assertContains(self.client.get("/"), "Leave and pay")
 
+    def test_the_admin_has_the_name_that_the_site_was_given(self):
+        self.use(name="Leave desk")
+        page = self.client.get("/admin/accounts/user/", headers={"Accept-Language": "de"})
+        self.assertContains(page, '<a href="/admin/">Verwaltung von Leave desk</a>')
+        self.assertContains(page, "| Verwaltung von Leave desk</title>")
+
     def test_versions_are_compared_and_brought_back(self):
         self.edit(prompt="Be brief.\nBe kind.", new_mark=upload(picture()))
         self.edit(prompt="Be brief.\nBe firm.", no_mark="on")
         newest, oldest = SiteTexts.objects.all()
         page = self.client.get(f"{LIST}{newest.pk}/change/")
         self.assertContains(page, "<div>− Be kind.</div><div>+ Be firm.</div>", html=False)
-        self.assertContains(self.client.get(LIST), "prompt, mark")
+        self.assertContains(self.client.get(LIST), "instructions for the model, mark")
         self.edit(version=oldest.pk)
         self.assertEqual(answer_instructions(), "Be brief.\nBe kind.")
         self.assertEqual(bytes(SiteTexts.objects.first().mark), bytes(oldest.mark))

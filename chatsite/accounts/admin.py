@@ -51,8 +51,6 @@ ACTS = {
 SWITCHED_OFF = "It was switched off by an administrator."
 SUBJECT_SHOWN = 400  # characters of the subject in a list: a document with its readers before and after
 
-admin.site.site_header = gettext_lazy("chatsite administration")
-admin.site.site_title = gettext_lazy("chatsite administration")
 admin.site.index_title = gettext_lazy("Content, people and keys")
 admin.site.login_form = AdminSignInForm
 

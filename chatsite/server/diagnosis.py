@@ -18,6 +18,7 @@ from django.core.files.storage import default_storage
 from django.db import Error as DatabaseError
 from django.db import connection
 from django.utils import timezone
+from django.utils.formats import number_format
 from django.utils.translation import gettext
 
 from chatsite.checks import Tags
@@ -124,7 +125,7 @@ def _of_folders() -> Iterator[Finding]:
             words = gettext("The %(name)s %(folder)s cannot be written: %(error)s.")
             yield wrong(words % {"name": name, "folder": folder, "error": error.strerror})
             continue
-        values = {"name": name, "folder": folder, "free": f"{free / 1e9:.1f} GB"}
+        values = {"name": name, "folder": folder, "free": f"{number_format(free / 1e9, 1)} GB"}
         if free > MIN_FREE_BYTES:
             yield ok(gettext("The %(name)s %(folder)s has %(free)s left.") % values)
         else:

@@ -7,7 +7,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import Error as DatabaseError
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext_lazy
 
 from chatsite import metrics
 from chatsite.accounts.models import User
@@ -17,6 +17,11 @@ from .diagnosis import findings
 from .product_version import product_version
 
 Row = tuple[str, str]
+# What the metrics call the servers; the others are named by their language model.
+SERVERS = {
+    "database": pgettext_lazy("server", "database"),
+    "embedding": pgettext_lazy("server", "model of meaning"),
+}
 
 
 def status(request: HttpRequest, context: dict[str, object]) -> TemplateResponse:
@@ -75,4 +80,5 @@ def _of_servers() -> Iterator[Row]:
     """Servers that this process calls, with the state of their circuit breakers."""
     for labels, (is_open,) in metrics.BREAKERS_OPEN.read():
         state = gettext("left alone after failures") if is_open else gettext("in use")
-        yield gettext("Connection: %(name)s") % {"name": labels[0]}, state
+        name = SERVERS.get(labels[0], labels[0])
+        yield gettext("Connection: %(name)s") % {"name": name}, state

@@ -3,6 +3,7 @@
 // Receives: accepted, asked, branched, refused, and frames {seq, place, messages}; `handlers` has one function per message.
 
 const NEAR = 4;
+const AT_ONCE = 3; // text that comes in no more frames is read from its beginning
 const TRIES_BEFORE_POLLING = 3;
 const LONG = 1200;
 const POLL = 2000;
@@ -50,6 +51,8 @@ export function begin({
   let open;
   let finishing = null;
   let follows = false;
+  let top; // the question of the answer, or what comes first of a later answer of a team
+  let pieces = new Set(); // numbers of the frames that had text of the answer
   let lastTop = scrollY;
   const frames = [];
   let drawing = false;
@@ -63,6 +66,9 @@ export function begin({
     finishing = null;
     seq = 0;
     chars = 0;
+    pieces = new Set();
+    if (node)
+      top = node.previousElementSibling?.matches('.answer') ? node : $('.question', node.closest('.turn'));
   }
   // A placeholder until the text arrives. The found documents come in the same frame, so nothing moves later.
   const removePlaceholders = () => {
@@ -70,7 +76,7 @@ export function begin({
     $('.found-now', answer)?.replaceChildren();
   };
   function afterPaint() {
-    if (follows) scrollToEnd();
+    if (follows) followText();
     updateJumpButton();
     if (finishing && open.isDone()) {
       finishing();
@@ -116,15 +122,18 @@ export function begin({
       $('.found-now', answer)?.replaceChildren(parsed(html));
     },
     block({ html }) {
+      pieces.add(seq);
       removePlaceholders();
       announceBlock([...parsed(html).children]);
       open.block(html);
     },
     open({ html }) {
+      pieces.add(seq);
       removePlaceholders();
       open.show(html);
     },
     grow({ text }) {
+      pieces.add(seq);
       open.grow(text);
     },
     title({ title: words }) {
@@ -234,8 +243,21 @@ export function begin({
   }
 
   // ---- The view follows the end of the text, until somebody scrolls up. --------------------------------------------
+  // The question stays in view, unless the text is written at length and needs the room.
   const isAtEnd = () => innerHeight + scrollY > document.documentElement.scrollHeight - NEAR;
   const scrollToEnd = () => scrollTo({ top: document.documentElement.scrollHeight, behavior: 'instant' });
+  function followText() {
+    const bar = parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop) || 0;
+    const start = top?.isConnected ? top.getBoundingClientRect().top : Infinity;
+    const length = prose ? prose.getBoundingClientRect().bottom - start : 0;
+    const room = $('.dock').getBoundingClientRect().top - bar;
+    if (start === Infinity || (pieces.size > AT_ONCE && length > room)) scrollToEnd();
+    else
+      scrollTo({
+        top: Math.max(scrollY, Math.min(scrollHeight(), scrollY + start - bar)),
+        behavior: 'instant',
+      });
+  }
   const updateJumpButton = () => {
     jump.hidden = follows || isAtEnd() || !run;
   };
@@ -281,7 +303,7 @@ export function begin({
       for (const message of messages) if (answer) handlers[message.type]?.(message);
     }
     if (answer) open.draw();
-    if (follows) scrollToEnd();
+    if (follows) followText();
     updateJumpButton();
   }
   function scheduleDraw() {
@@ -319,7 +341,7 @@ export function begin({
     asking = null;
     showRunning();
     follows = true;
-    scrollToEnd();
+    followText();
   }
   // On another device, or in another tab. What is typed here stays.
   function showAskedElsewhere({ run: id, html }) {
@@ -336,7 +358,7 @@ export function begin({
       followAnswer($$('.answer[aria-busy]', thread).at(-1));
       showRunning();
     } else waitForQuestion();
-    if (follows) scrollToEnd();
+    if (follows) followText();
     updateJumpButton();
   }
   // The last position that this page has: the identifiers of turns and answers end with theirs.
@@ -505,7 +527,7 @@ export function begin({
   if (run) {
     followAnswer($$('.answer[aria-busy]').at(-1));
     follows = true;
-    scrollToEnd();
+    followText();
   }
   connectSocket();
   if ('unseen' in document.body.dataset) showSeen();

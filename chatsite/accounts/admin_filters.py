@@ -21,13 +21,18 @@ class TypedFilter(admin.FieldListFilter):
     def __init__(
         self, field: Any, request: HttpRequest, params: Any, model: Any, model_admin: Any, field_path: str
     ) -> None:
-        self.typed_name = f"{field.name}_named"
+        self.typed_name = self.typed_name_of(field.name)
         self.typed = " ".join(params.pop(self.typed_name, [""]))[:MAX_TYPED].strip()
         self.more = False
         self.others: list[tuple[str, str]] = []
         super().__init__(field, request, params, model, model_admin, field_path)
         if self.typed:
             self.used_parameters[f"{self.names}__icontains"] = [self.typed]
+
+    @staticmethod
+    def typed_name_of(field_path: str) -> str:
+        """The parameter with the typed letters."""
+        return f"{field_path.rpartition('__')[2]}_named"
 
     @property
     def names(self) -> str:

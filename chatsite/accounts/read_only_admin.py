@@ -9,6 +9,8 @@ from django.db.models.options import Options
 from django.http import Http404, HttpRequest
 from django.utils.translation import gettext
 
+from .admin_filters import TypedFilter
+
 # What filters and links write behind the name of a field.
 COMPARISONS = frozenset({"exact", "id__exact", "in", "isnull", "isempty", "gt", "gte", "lt", "lte"})
 PARTS_OF_DATES = frozenset({"year", "month", "day"})
@@ -40,6 +42,13 @@ class OwnFilters:
         filters = {
             each[0] if isinstance(each, tuple) else getattr(each, "parameter_name", each) for each in listed
         }
+        typed = {
+            each[1].typed_name_of(each[0])
+            for each in listed
+            if isinstance(each, tuple) and issubclass(each[1], TypedFilter)
+        }
+        if lookup in typed:
+            return True
         date = getattr(self, "date_hierarchy", None)
         comparisons = {
             **dict.fromkeys({*filters, *self.linked_by}, COMPARISONS),

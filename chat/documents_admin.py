@@ -1,19 +1,20 @@
 """Documents in the admin with their use: when answers last cited each, duplicates, and last days."""
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import admin
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.translation import gettext, gettext_lazy
 
 from ingestion.admin import DocumentAdmin
 from ingestion.models import EXPIRY_REMINDER, Document
 
-from .models import DocumentUse
+from .models import CountedUntil, DocumentUse
 
 UNUSED_DAYS = 90
 
@@ -78,7 +79,14 @@ class UsedDocumentAdmin(DocumentAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
         uses = DocumentUse.objects.filter(document=OuterRef("pk"), cited__gt=0).order_by("-day")
-        return super().get_queryset(request).annotate(last_use=Subquery(uses.values("day")[:1]))
+        return (
+            super()
+            .get_queryset(request)
+            .annotate(
+                last_use=Subquery(uses.values("day")[:1]),
+                counted_at=Subquery(CountedUntil.objects.values("counted_at")[:1]),
+            )
+        )
 
     @admin.display(description=gettext_lazy("size"), ordering="size")
     def file_size(self, document: Document) -> str:
@@ -86,4 +94,9 @@ class UsedDocumentAdmin(DocumentAdmin):
 
     @admin.display(description=gettext_lazy("last cited"), ordering="last_use")
     def last_cited(self, document: Document) -> Any:
-        return document.last_use or gettext("never")  # type: ignore[attr-defined]  # annotated above
+        """The day; without one the moment until which answers are counted, as a newer one may cite it."""
+        used = cast(Any, document)  # annotated above
+        if used.last_use or not used.counted_at:
+            return used.last_use or gettext("not counted yet")
+        moment = date_format(timezone.localtime(used.counted_at), gettext("j M Y, H:i"))
+        return gettext("never, as of %(moment)s") % {"moment": moment}

@@ -6,6 +6,7 @@ from typing import Any, TypeVar, cast
 
 from django.conf import settings
 from django.contrib import admin
+from django.contrib.admin.exceptions import DisallowedModelAdminLookup
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
 from django.contrib.auth.models import AnonymousUser, Group
@@ -13,7 +14,7 @@ from django.core.exceptions import BadRequest
 from django.db import DataError
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path
 from django.utils.translation import gettext, gettext_lazy
@@ -26,6 +27,7 @@ from chatsite.accounts.forms import SignInForm
 from chatsite.accounts.models import User
 from chatsite.accounts.sessions import admin_is_idle, admin_was_used, begin
 from chatsite.db.threads import request_reads_everything
+from chatsite.http import error_pages
 from chatsite.server import status_page
 from ingestion.models import AccessEntry, Document
 
@@ -154,6 +156,12 @@ class SiteAdmin(admin.AdminSite):
             admin_was_used(request.session)
             try:
                 return view(request, *args, **kwargs)
+            except DisallowedModelAdminLookup:
+                if error_pages.wants_json(request):
+                    raise
+                title = gettext("The request cannot be understood.")
+                context = {**self.each_context(request), "title": title}
+                return render(request, "admin/unknown_filter.html", context, status=400)
             except UNUSABLE as error:
                 if not _has_typed_values(request):
                     raise

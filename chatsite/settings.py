@@ -348,6 +348,7 @@ TIME_ZONE = environment.time_zone("CHATSITE_TIME_ZONE", "UTC")
 LOOP_WATCHDOG_SECONDS = environment.number("CHATSITE_LOOP_WATCHDOG_SECONDS", 0)
 
 USE_I18N = True
+FORMAT_MODULE_PATH = "chatsite.formats"
 USE_TZ = True
 LOCALE_PATHS = [FILES_DIR / "locale"]
 

@@ -4,8 +4,9 @@ from datetime import timedelta
 
 from django.test import TestCase
 from django.utils import timezone
+from django.utils.formats import date_format
 
-from chat.models import DocumentUse
+from chat.models import CountedUntil, DocumentUse
 from chatsite.accounts.models import User
 from ingestion.models import Document
 from ingestion.tests.factories import make_document
@@ -41,6 +42,13 @@ class DocumentsAdminTests(TestCase):
         self.assertEqual(self.listed(f"o=-{place}")[-2:], ["used.md", "old.md"])
         latest = {each.name: each.last_use for each in page.context["cl"].result_list}
         self.assertEqual(latest["used.md"], self.today - timedelta(days=3))
+
+    def test_never_says_until_when_answers_are_counted(self):
+        self.assertContains(self.client.get(LIST), "not counted yet")
+        counted = timezone.now()
+        CountedUntil.objects.create(finished_at=counted, counted_at=counted)
+        moment = date_format(timezone.localtime(counted), "j M Y, H:i")
+        self.assertContains(self.client.get(LIST), f"never, as of {moment}", count=1)
 
     def test_documents_that_no_answer_cites_are_found(self):
         self.assertEqual(self.listed("use=never"), ["never.md"])

@@ -1,6 +1,7 @@
 """Pages of the admin that are asked for with what cannot be meant: refused, and never a failure."""
 
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 from unittest.mock import patch
 from urllib.parse import urlencode
@@ -8,6 +9,8 @@ from urllib.parse import urlencode
 from django.conf import settings
 from django.contrib import admin
 from django.test import Client, TransactionTestCase
+from django.utils.formats import date_format
+from django.utils.translation import override
 
 from chatsite.accounts.models import ApiKey, User
 from chatsite.tests.routes import admin_addresses
@@ -97,6 +100,24 @@ class AdminAddressTests(TransactionTestCase):
         with self.assertLogs("django.request", "WARNING"):
             page = self.client.get("/admin/accounts/auditentry/?created_at__year=99999999999")
         self.assertContains(page, "The request cannot be understood.", status_code=400)
+
+    def test_a_filter_that_the_list_does_not_have_is_refused_on_a_page_of_the_admin(self):
+        address = "/admin/procrastinate/procrastinatejob/?state=all"
+        with self.assertLogs("django.request", "WARNING"):
+            page = self.client.get(address, headers={"Accept": "text/html"})
+        self.assertContains(page, "this list cannot be filtered by", status_code=400)
+        self.assertContains(page, '<a href="/admin/procrastinate/procrastinatejob/">', status_code=400)
+        self.assertContains(page, 'id="user-tools"', status_code=400)
+        with self.assertLogs("django", "WARNING"):
+            told = self.client.get(address, headers={"Accept": "application/json"})
+        self.assertEqual((told.status_code, told["Content-Type"]), (400, "application/json"))
+
+    def test_dates_are_written_as_in_the_portal(self):
+        moment = datetime(2026, 11, 25, 22, 14, tzinfo=UTC)
+        for language, words in (("en-GB", "25 Nov 2026, 22:14"), ("de", "25. Nov 2026, 22:14")):
+            with override(language):
+                self.assertEqual(date_format(moment, "DATETIME_FORMAT"), words)
+                self.assertEqual(date_format(moment), words.partition(",")[0])
 
     def test_a_nul_where_words_are_completed_is_a_bad_request(self):
         address = "/admin/autocomplete/?app_label=accounts&model_name=apikey&field_name=user&term="

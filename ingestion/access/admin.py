@@ -12,6 +12,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, re_path, reverse_lazy
+from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy
 
 from chatsite.accounts import directory, looks
@@ -40,6 +41,8 @@ from .explain import (
 
 PERMISSION = "accounts.view_as_others"
 FOUND_SHOWN = 10
+MIN_REASON = 10  # characters
+MEANT_SHOWN = 5  # documents that a part of a title may mean
 MAX_QUESTION = SUBJECT_CHARACTERS - Look.MAX_REASON - 20  # the audit log has both completely
 NAME_CHARACTERS = 460  # of first and last name, and user name
 
@@ -102,13 +105,17 @@ class AccessForm(forms.Form):
     )
     reason = forms.CharField(
         label=gettext_lazy("Reason"),
-        min_length=10,
+        min_length=MIN_REASON,
         max_length=Look.MAX_REASON,
         required=False,
         widget=forms.TextInput(attrs={"size": 60}),
-        help_text=gettext_lazy(
-            "To search with the rights of another person: for example the number of a ticket, and what you"
-            " look for. It is written to the audit log, and the person is told later."
+        help_text=format_lazy(
+            gettext_lazy(
+                "To search with the rights of another person: for example the number of a ticket, and what"
+                " you look for; at least {least} characters. It is written to the audit log, and the person"
+                " is told later."
+            ),
+            least=MIN_REASON,
         ),
     )
 
@@ -128,7 +135,11 @@ class AccessForm(forms.Form):
         text = self.cleaned_data["document"]
         found = documents_named(text) if text else []
         if text and not found:
-            raise forms.ValidationError(gettext("There is no such document."))
+            refused = [forms.ValidationError(gettext("There is no such document."))]
+            if meant := "; ".join(map(document_entry, documents_like(text, self.reader)[:MEANT_SHOWN])):
+                words = gettext("Do you mean: %(documents)s?") % {"documents": meant}
+                refused.append(forms.ValidationError(words))
+            raise forms.ValidationError(refused)
         return found
 
     def clean(self) -> dict[str, Any]:

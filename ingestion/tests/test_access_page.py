@@ -73,6 +73,20 @@ class AccessPageTests(TestCase):
         for query in ("", " ", "\0", "nothing at all"):
             self.assertEqual((self.names("people", query), self.names("documents", query)), ([], []))
 
+    def test_a_part_of_a_title_is_refused_with_the_documents_that_it_may_mean(self):
+        Document.objects.filter(pk=self.pay.pk).update(title="Bands of pay")
+        page = self.show(person="bob", document="bands")
+        self.assertContains(page, "Do you mean: Bands of pay (pay.md)?")
+        clerk = User.objects.create(username="clerk", is_staff=True)
+        clerk.user_permissions.set(Permission.objects.filter(codename="view_as_others"))
+        self.client.force_login(clerk)
+        page = self.show(person="bob", document="bands")
+        self.assertContains(page, "There is no such document.")
+        self.assertNotContains(page, "Bands of pay")
+
+    def test_the_least_length_of_a_reason_is_said_beforehand(self):
+        self.assertContains(self.client.get(PAGE), "at least 10 characters")
+
     def test_who_may_not_list_documents_finds_those_that_they_may_read(self):
         clerk = User.objects.create(username="clerk", is_staff=True)
         clerk.user_permissions.set(Permission.objects.filter(codename="view_as_others"))
@@ -257,10 +271,11 @@ class AuditLogTests(TestCase):
         page = f"/admin/ingestion/document/{document.pk}/change/"
         self.client.post(page, {"everyone": "on"})
         self.client.post(page, {"everyone": "on", "category": "rules"})
-        entry = AuditEntry.objects.first()
-        self.assertEqual((entry.action, entry.actor, entry.person), ("rights_changed", "root", "ann"))
+        moved = AuditEntry.objects.first()
+        self.assertEqual((moved.action, moved.actor, moved.person), ("document_changed", "root", "ann"))
+        entry = AuditEntry.objects.get(action="rights_changed")
+        self.assertEqual((entry.actor, entry.person), ("root", "ann"))
         self.assertTrue(entry.subject.endswith(": ann → Everyone who signs in"), entry.subject)
-        self.assertEqual(AuditEntry.objects.filter(action="rights_changed").count(), 1)
         self.client.post(
             "/admin/accounts/apikey/add/", {"user": ann.pk, "name": "nightly", "scopes": ["search"]}
         )

@@ -182,6 +182,10 @@ function showResult(request, place) {
   if (made.outcome === 'unchanged') made.detail = t('This file is already here, unchanged.');
   const link = createElement('a', { href: made.url }, createElement('bdi', { textContent: made.name }));
   place.children[1].replaceWith(link);
+  if (made.outcome_words) {
+    const words = createElement('span', { className: 'meta', textContent: made.outcome_words });
+    link.replaceWith(createElement('span', {}, createElement('span', {}, link), createElement('br'), words));
+  }
   $('progress', place).removeAttribute('value');
   place.dataset.document = made.id;
   showState(place, made);

@@ -1,5 +1,6 @@
 """Adds documents. The form works without JavaScript; the script sends file by file to show progress."""
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
@@ -25,6 +26,7 @@ from ingestion import (
 )
 from ingestion.access.lists import (
     Audience,
+    audience_of,
     count_people,
 )
 from ingestion.documents import (
@@ -46,6 +48,7 @@ from .descriptions import (
 )
 from .forms import UploadForm
 
+UUID_TEXT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 RECENT = timedelta(hours=1)
 MAX_RECENT = 50
 
@@ -75,7 +78,12 @@ def add(request: HttpRequest) -> HttpResponseBase:
         messages.success(request, _words(added))
         return redirect("ingestion:add")
     recent = _recent(principal)
+    replaced = None if posted else _to_replace(request, principal)
+    if replaced:
+        form = UploadForm(principal=principal, any_group=any_group(request), current=audience_of(replaced))
+        form.initial = {**form.initial, "folder": replaced.folder, "category": replaced.category}
     context = {
+        "replaced": replaced,
         "form": form,
         "refused": refused,
         "added": len(added),
@@ -132,7 +140,7 @@ def reply(form: UploadForm, added: list[Upserted], refused: list[dict[str, str]]
     return {
         "documents": [
             as_json(put.document, before.get(put.document.queue_position), parts.get(put.document.pk))
-            | {"outcome": put.outcome}
+            | {"outcome": put.outcome, "outcome_words": _replaced(put)}
             for put in added
         ],
         "refused": refused,
@@ -149,8 +157,26 @@ def status_of(refused: list[dict[str, str]]) -> int:
 OUTCOMES = ("added", "replaced", "unchanged")
 
 
+MAX_NAMED = 5  # replaced files that are named one by one
+
+
+def _replaced(put: Upserted) -> str:
+    """“Replaced: version 2 of canteen.md”; empty if nothing was replaced."""
+    if put.outcome != "replaced":
+        return ""
+    words = gettext("Replaced: version %(version)s of %(name)s")
+    return words % {"version": put.document.version + 1, "name": put.document.name}
+
+
 def _words(added: list[Upserted]) -> str:
-    """“2 files added, 1 replaced, 1 unchanged.”"""
+    """“2 files added, 1 replaced, 1 unchanged.”, and which ones were replaced."""
+    replaced = [words for words in map(_replaced, added) if words]
+    if len(added) == 1 and replaced:
+        return f"{replaced[0]}."
+    return " ".join([_counts(added), *(f"{words}." for words in replaced[:MAX_NAMED])])
+
+
+def _counts(added: list[Upserted]) -> str:
     counts: Counter[str] = Counter(put.outcome for put in added)
     words = {
         "added": ngettext("%(number)s file added", "%(number)s files added", counts["added"]),
@@ -166,6 +192,15 @@ def _words(added: list[Upserted]) -> str:
     return (
         ", ".join(text % {"number": counts[o]} for text, o in zip(named, [first, *others], strict=True)) + "."
     )
+
+
+def _to_replace(request: HttpRequest, principal: Principal) -> Document | None:
+    """The caller's document named in the address, if a file of its folder and name would replace it."""
+    public_id = request.GET.get("replace", "")
+    if not UUID_TEXT.fullmatch(public_id):
+        return None
+    mine = Document.objects.owned_by(principal).filter(origin__isnull=False, part_of=None)
+    return mine.filter(public_id=public_id).first()
 
 
 def _recent(principal: Principal) -> list[Row]:

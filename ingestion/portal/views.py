@@ -171,6 +171,9 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
         "reasons": why_readable(principal, found),
         "may_delete": may_delete(request, found) and not found.part_of_id,
         "may_read_again": may_change(request, found),
+        "may_replace": found.owner_id == principal.user_id
+        and found.origin is not None
+        and not found.part_of_id,
         "inside": _inside(principal, found),
         "everything_inside": listing.ListingQuery(folder="/".join(filter(None, [found.folder, found.name]))),
         "open_url": content_address(found.public_id, found.name),

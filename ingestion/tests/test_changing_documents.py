@@ -86,6 +86,25 @@ class UploadTests(TestCase):
         self.assertRedirects(self.upload(), "/documents/add/")
         self.assertEqual(self.readers(), ["ada"])
 
+    def test_a_file_of_the_same_name_says_what_it_replaced(self):
+        self.upload(folder="People", who="everyone")
+        document = Document.objects.get()
+        Document.objects.update(version=1, status=Document.Status.READY)
+        page = self.client.get(f"/documents/{document.public_id}/")
+        self.assertContains(page, "Replace with a new file")
+        form = self.client.get(f"/documents/add/?replace={document.public_id}")
+        self.assertContains(form, f"Choose the new <bdi>{document.name}</bdi>")
+        self.assertContains(form, 'value="People"')
+        self.assertContains(form, 'value="everyone" checked')
+        words = f"Replaced: version 2 of {document.name}"
+        changed = SimpleUploadedFile(document.name, b"Other words.")
+        values = {"who": "everyone", "folder": "People", "file": [changed]}
+        self.assertContains(self.client.post("/documents/add/", values, follow=True), words)
+        Document.objects.update(version=1)
+        values["file"] = [SimpleUploadedFile(document.name, b"Third words.")]
+        told = self.client.post("/documents/add/", values, headers={"Accept": "application/json"}).json()
+        self.assertEqual(told["documents"][0]["outcome_words"], words)
+
     def test_for_a_group(self):
         self.upload(who="some", groups=[self.hr.pk])
         self.assertEqual(self.readers(), ["ada", "mia"])

@@ -27,6 +27,8 @@ class Proof:
     by_model: bool = False  # whether it is supported by the language model's second look alone
     # Not found, but no fact disagrees; never stored.
     doubtful: bool = field(default=False, compare=False)
+    # Start and end of the sentence whose facts disagree, in the source with that rank; never stored.
+    disagreeing: tuple[int, int] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from django.utils.formats import date_format
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy
 
-from chat.engine.verified import unsupported_statements
+from chat.engine.verified import Unsupported, unsupported_statements
 from chat.verification.same_question import asks_the_same
 from chatsite.accounts.audit import record, record_before
 from chatsite.accounts.models import AuditEntry, User
@@ -108,7 +108,7 @@ class CitationFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]
     def __init__(self, *args: Any, reader: Principal, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.reader = reader
-        self.doubtful: list[str] = []
+        self.doubtful: list[Unsupported] = []
 
     def clean(self) -> None:
         super().clean()
@@ -121,8 +121,18 @@ class CitationFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]
         passages = retrieval.load(self.reader, cited)
         self.doubtful = unsupported_statements(self.instance.text, passages)
         if self.doubtful and CONFIRMED not in self.data:
-            words = gettext("The passages cited do not clearly say: “%(words)s”. Nothing was saved yet.")
-            raise forms.ValidationError([words % {"words": each} for each in self.doubtful])
+            raise forms.ValidationError([_doubt(each) for each in self.doubtful])
+
+
+def _doubt(statement: Unsupported) -> str:
+    if statement.said:
+        words = gettext(
+            "The passages say something else: “%(said)s”. The answer says: “%(words)s”. Nothing was"
+            " saved yet."
+        )
+    else:
+        words = gettext("The passages cited do not clearly say: “%(words)s”. Nothing was saved yet.")
+    return words % {"said": statement.said, "words": statement.words}
 
 
 class CitationInline(AutocompleteAdmin, admin.TabularInline):  # type: ignore[type-arg]

@@ -5,7 +5,8 @@ site behaves as if the answer did not exist.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from django.utils import timezone
@@ -15,6 +16,8 @@ from chat.llm.followup_detection import leaned_on
 from chat.llm.quoting import QuotingModel
 from chat.models import VerifiedAnswer
 from chat.requests import RunRequest
+from chat.sources import SourceView
+from chat.statements import Statement
 from chat.verification import verify
 from chat.verification.same_question import asks_the_same
 from chatsite.accounts.principal import Principal
@@ -76,13 +79,33 @@ def verified_answer(run: AcceptedRun) -> tuple[VerifiedModel, Search] | None:
     return VerifiedModel(with_labels(answer.text, labels), len(distinct)), found
 
 
-def unsupported_statements(answer: str, passages: Sequence[FoundPassage]) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """A statement that its passages do not hold, and their sentence that says something else, if any."""
+
+    words: str
+    said: str
+
+
+def unsupported_statements(answer: str, passages: Sequence[FoundPassage]) -> list[Unsupported]:
     """The statements of a written answer that were not found in the passages they cite, [1] first."""
     distinct = tuple(dict.fromkeys(passages))
+    labels = [passage.label for passage in distinct]
     text = with_labels(answer, [passage.label for passage in passages])
-    statements = verify(text, [as_source(rank, passage) for rank, passage in enumerate(distinct, start=1)])
-    doubtful = [text[each.start : each.end] for each in statements if each.verdict == "not_found"]
-    return [without(words, [passage.label for passage in distinct]).strip() for words in doubtful]
+    sources = {rank: as_source(rank, passage) for rank, passage in enumerate(distinct, start=1)}
+    return [
+        Unsupported(without(text[each.start : each.end], labels).strip(), _said_instead(each, sources))
+        for each in verify(text, sources.values())
+        if each.verdict == "not_found"
+    ]
+
+
+def _said_instead(statement: Statement, sources: Mapping[int, SourceView]) -> str:
+    for proof in statement.proofs:
+        if proof.disagreeing:
+            start, end = proof.disagreeing
+            return sources[proof.rank].content[start:end]
+    return ""
 
 
 def cited_passages(principal: Principal, answer_id: int) -> list[FoundPassage]:

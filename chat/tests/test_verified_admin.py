@@ -124,6 +124,19 @@ class VerifiedAdminTests(TestCase):
         entry = AuditEntry.objects.get(action="verified_changed")
         self.assertIn("though its sources do not clearly say 1 of its statements", entry.subject)
 
+    def test_the_sentence_that_says_another_number_is_quoted(self):
+        other = self.form(text="Employees may carry over ten days of leave until 31 March [1].")
+        page = self.client.post(f"{LIST}add/", other)
+        self.assertContains(
+            page,
+            "The passages say something else: “Employees may carry over five days of leave until 31 March”."
+            " The answer says: “Employees may carry over ten days of leave until 31 March",
+        )
+        self.assertFalse(VerifiedAnswer.objects.exists())
+        unheard = self.form(text="Penguins of the harbour waddle in silk [1].")
+        page = self.client.post(f"{LIST}add/", unheard)
+        self.assertContains(page, "The passages cited do not clearly say: “Penguins")
+
     def test_a_statement_that_its_source_holds_is_saved_at_once(self):
         self.assertNotContains(self.client.get(f"{LIST}add/"), 'name="confirmed"')
         page = self.client.post(f"{LIST}add/", self.form(), follow=True)

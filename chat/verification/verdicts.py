@@ -129,7 +129,20 @@ def _proof(start: int, end: int, label: str, finding: _Finding, rank: int) -> Pr
     elif finding.units:
         rank = finding.units[0].rank
     marks = tuple(mark for each, mark in finding.marks if each == rank)
-    return Proof(start, end, label, finding.verdict, rank, marks, doubtful=finding.doubtful)
+    disagreeing = None
+    if finding.verdict == "not_found" and not finding.doubtful and finding.share >= LEAST_SHARE:
+        words = finding.units[0].tokens
+        disagreeing = (words[0].start, words[-1].end)
+    return Proof(
+        start,
+        end,
+        label,
+        finding.verdict,
+        rank,
+        marks,
+        doubtful=finding.doubtful,
+        disagreeing=disagreeing,
+    )
 
 
 def _without_citations(answer: str, each: Cut) -> str:

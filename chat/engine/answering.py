@@ -30,6 +30,7 @@ from history.recording import Closing
 from ingestion.questions import document_questions
 from ingestion.search.retrieval import SearchResult
 from ingestion.search.scopes import count_unread
+from ingestion.search.translations import language_of
 
 from . import searching
 from .continuing import partial_answer
@@ -250,8 +251,14 @@ def _answerable(
         EarlierMessage("assistant", answer),
     ]
     known = {turn.content for turn in earlier}
-    cited = [source.document_id for source in prompt.sources]
-    candidates = dict.fromkeys([*suggested, *document_questions(principal, cited)])
+    cited = [source.document_id for source in prompt.sources if f"[{source.label}]" in answer]
+    language = language_of(prompt.question)
+    others = [
+        each
+        for each in document_questions(principal, cited)
+        if not language or language_of(each) in ("", language)
+    ]
+    candidates = dict.fromkeys([*suggested, *others])
     found: list[str] = []
     for question in [each for each in candidates if each not in known][:TRIED]:
         if is_answerable(principal, model, question, earlier, scope=scope):

@@ -21,7 +21,9 @@ from ingestion.search.sentences import (
     Sentence,
     answers,
     best_sentences,
+    shares_word,
 )
+from ingestion.search.translations import language_of as asked_language
 from ingestion.search.translations import question_in_english
 
 from . import side_texts
@@ -94,6 +96,8 @@ class QuotingModel:
         """Other questions that the passages answer, apart from those that the answer cites."""
         # Passages of a page share a label: an answer that cites the page need not cover all of it.
         ranks = marks_by_rank(verify(answer, prompt.sources))
+        cited = {source.document_id for source in prompt.sources if source.rank in ranks}
+        asked_in = asked_language(prompt.question)
         answered = {subject_of(source.heading) for source in prompt.sources if source.rank in ranks}
         known = {prompt.question, *(turn.content for turn in prompt.earlier)}
         questions: dict[str, None] = {}
@@ -101,6 +105,12 @@ class QuotingModel:
             if subject_of(source.heading, source.title) in {"", *answered}:
                 continue
             language = language_of(source.content)
+            if asked_in and language in {"english", "german"} and language != asked_in:
+                continue
+            if source.document_id not in cited and not shares_word(
+                prompt.question, f"{source.heading} {source.title}", prompt.synonyms
+            ):
+                continue
             for question in questions_about(source.title, language, [(source.heading, source.content)]):
                 if question not in known:
                     questions.setdefault(question)

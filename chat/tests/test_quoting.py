@@ -155,3 +155,26 @@ class QuotingTests(SimpleTestCase):
         prompt = Prompt("When is annual leave taken?", [], sources, 0.3)
         questions = asyncio.run(QuotingModel().followups(prompt, f"> {rule} [{page}]"))
         self.assertEqual(questions, ["What should I know about long-term sickness?"])
+
+    def test_what_is_asked_next_has_to_do_with_the_question_and_is_in_its_language(self):
+        rule, loss = (
+            "Annual leave is 27 days a year.",
+            4 * "After the loss of a baby, both parents are away. ",
+        )
+        other = "00000000-0000-0000-0000-000000000002"
+        unpaid = 4 * "Unpaid leave is agreed with the manager. "
+        sources = [
+            source(1, "a.md", rule, heading="Days"),
+            source(2, "b.md", loss, heading="Loss of a baby", document_id=other),
+            source(3, "b.md", unpaid, heading="Unpaid leave", document_id=other),
+        ]
+
+        def asked_next(question):
+            return asyncio.run(
+                QuotingModel().followups(Prompt(question, [], sources, 0.3), f"> {rule} [a.md]")
+            )
+
+        self.assertEqual(
+            asked_next("How much annual leave do I get?"), ["What should I know about unpaid leave?"]
+        )
+        self.assertEqual(asked_next("Wie viele Urlaubstage habe ich?"), [])

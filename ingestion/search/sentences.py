@@ -208,6 +208,13 @@ def answers(
     return known >= share * len(named)
 
 
+def shares_word(question: str, text: str, synonyms: Synonyms | None = None) -> bool:
+    """Whether `text` has a content word of the question, or another word for one."""
+    wanted = _stems(question) - weak_stems()
+    held = _stems(text)
+    return any(word in held or bool(_others(word, synonyms or {}) & held) for word in wanted)
+
+
 def matching_words(question: str, text: str) -> list[tuple[int, int]]:
     """Positions in `text` of the words of the question, in any form, as (start, end)."""
     wanted = _stems(question)

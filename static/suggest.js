@@ -5,6 +5,12 @@
 const PAUSE = 150; // ms without a key before the letters are sent
 const LEAST = 2; // letters
 
+let pressed = false; // whether a mouse button or a finger is down
+function notePress(event) {
+  pressed = event.type === 'pointerdown';
+}
+for (const type of ['pointerdown', 'pointerup', 'pointercancel']) addEventListener(type, notePress, true);
+
 function begin(field) {
   const one = 'one' in field.dataset;
   const separator = field.matches('textarea') ? '\n' : ',';
@@ -111,7 +117,9 @@ function begin(field) {
   field.addEventListener('blur', () => {
     asked += 1;
     clearTimeout(waiting);
-    show([]);
+    // A list that goes away while a button is pressed would move the button from under the pointer.
+    if (pressed) addEventListener('pointerup', () => setTimeout(show, 0, []), { once: true });
+    else show([]);
   });
   // The field keeps the focus: a blur before the click would take the list away.
   list.addEventListener('pointerdown', event => event.preventDefault());

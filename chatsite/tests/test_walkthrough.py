@@ -176,6 +176,17 @@ def test_a_question_is_edited_and_an_answer_given_again_in_place_and_without_scr
         expect(page.get_by_role("group", name="Question 3 of 3")).to_be_visible()
 
 
+def test_a_button_stays_under_the_pointer_while_names_are_suggested(chromium, slow_site):
+    with signed_in(chromium, slow_site, "hr") as page:
+        ask_and_wait(page, QUESTION)
+        page.locator("#menu summary").click()
+        page.get_by_role("link", name="Share", exact=True).click()
+        page.get_by_role("combobox", name="People").press_sequentially("employee")
+        expect(page.locator(".suggestions [role=option]")).to_have_text(["employee"])
+        page.get_by_role("button", name="Create and copy link").click(delay=200)
+        expect(page.locator(".secret")).to_be_visible()
+
+
 def test_a_conversation_is_shared_read_with_fewer_rights_and_revoked(chromium, slow_site):
     with signed_in(chromium, slow_site, "hr") as page:
         ask_and_wait(page, HR_QUESTION)
@@ -200,7 +211,8 @@ def test_a_conversation_is_shared_read_with_fewer_rights_and_revoked(chromium, s
             assert "Halyard" not in reader.locator("main").inner_html()
             assert violations(reader) == []
             reader.locator(".prose .cite").first.click()
-            expect(reader.locator("#source mark").first).to_contain_text("31 March")
+            expect(reader.locator("#source mark").first).to_be_visible()
+            expect(reader.locator("#source .passage")).to_contain_text("31 March")
             assert violations(reader) == []
             reader.get_by_label("Close source").click()
             reader.get_by_role("button", name="Go on from here").click()

@@ -232,8 +232,11 @@ class ConsumerTests(ConsumerCase):
             accepted = await self.ask(socket)
             await self.until_done(socket)
         await socket.send_json_to({"type": "follow", "run": accepted["run"], "after": 99})
+        message = await socket.receive_json_from(10)
+        whole = next(part for part in message["messages"] if part["type"] == "whole")
+        self.assertIn("Five", whole["body"])
         _, done = await self.until_done(socket)
-        self.assertIn("Five", done["body"])
+        self.assertNotIn("body", done)  # the page has it
         await socket.disconnect()
 
     async def test_strangers_and_unknown_ids_are_refused_alike(self):

@@ -104,7 +104,7 @@ class Sidebar:
     @cached_property
     def readable(self) -> int:
         """How many documents an answer may draw on."""
-        return Document.objects.visible_to(self._principal).searchable().count()
+        return Document.objects.visible_to(self._principal).searchable().filter(passage_count__gt=0).count()
 
     @property
     def initials(self) -> str:

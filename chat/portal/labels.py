@@ -130,7 +130,34 @@ def found_html(place: int, query: str, sources: Iterable[Found]) -> str:
     return render_to_string("chat/found.html", context)
 
 
-YES_NO = {"True": "yes", "False": "no"}
+YES_NO = {"True": gettext_noop("yes"), "False": gettext_noop("no")}
+STEPS = {  # words for the titles of the protocols
+    "Original user query": gettext_noop("The question"),
+    "Generated search query": gettext_noop("What was searched for"),
+    "Results": gettext_noop("Passages found"),
+    "Prompt": gettext_noop("What the answer was made from"),
+    "Vector fields": gettext_noop("Vectors"),
+    "Page images": gettext_noop("Images of pages"),
+    "Overrides without effect": gettext_noop("Settings without effect"),
+}
+FACTS = {  # words for their properties
+    "use_semantic_captions": gettext_noop("short excerpts"),
+    "use_semantic_ranker": gettext_noop("ranked again"),
+    "has_vector": gettext_noop("searched by meaning, too"),
+    "retrieval_mode": gettext_noop("kind of search"),
+    "top": gettext_noop("passages at most"),
+    "filter": gettext_noop("only where"),
+    "scope": gettext_noop("searched in"),
+    "also_searched_for": gettext_noop("also searched for"),
+    "model": gettext_noop("model"),
+    "temperature": gettext_noop("temperature"),
+}
+VALUES = {
+    ("retrieval_mode", "hybrid"): gettext_noop("words and meaning"),
+    ("retrieval_mode", "text"): gettext_noop("words"),
+    ("retrieval_mode", "vectors"): gettext_noop("meaning"),
+    ("model", "quotations"): gettext_noop("none, quotations only"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +174,20 @@ def step(thought: Mapping[str, Any], gone: Collection[str] = ()) -> Step:
     description = thought.get("description")
     values = description if isinstance(description, list) else [description] if description else []
     props = (thought.get("props") or {}).items()
-    facts = [f"{name.replace('_', ' ')}: {YES_NO.get(str(value), value)}" for name, value in props]
-    return Step(str(thought.get("title", "")), [_without(spoken(value), gone) for value in values], facts)
+    facts = [_fact(name, value) for name, value in props]
+    title = str(thought.get("title", ""))
+    return Step(
+        gettext(STEPS[title]) if title in STEPS else title,
+        [_without(spoken(value), gone) for value in values],
+        facts,
+    )
+
+
+def _fact(name: str, value: Any) -> str:
+    """A property as “kind of search: words and meaning”; one without words of its own as it is named."""
+    told = gettext(FACTS[name]) if name in FACTS else name.replace("_", " ")
+    words = YES_NO.get(str(value)) or VALUES.get((name, str(value)))
+    return f"{told}: {gettext(words) if words else value}"
 
 
 def spoken(value: Any) -> str:

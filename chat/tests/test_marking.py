@@ -3,6 +3,8 @@
 from types import SimpleNamespace
 from unittest import TestCase
 
+from django.utils.translation import override
+
 from chat.portal.labels import step
 from chat.portal.source_panel import (
     Piece,
@@ -44,7 +46,16 @@ class MarkingTests(TestCase):
         items = ["{'role': 'system', 'content': 'Be brief.\\nCite.'}", "{'role': broken", "plain"]
         shown = step({"title": "Prompt", "description": items, "props": {"has_vector": True}})
         self.assertEqual(shown.items, ["system:\nBe brief.\nCite.", "{'role': broken", "plain"])
-        self.assertEqual(shown.facts, ["has vector: yes"])
+        self.assertEqual(shown.title, "What the answer was made from")
+        self.assertEqual(shown.facts, ["searched by meaning, too: yes"])
+
+    def test_steps_have_words_of_the_language_and_unknown_ones_stay(self):
+        props = {"retrieval_mode": "hybrid", "my_own": 3}
+        with override("de"):
+            shown = step({"title": "Generated search query", "description": "Urlaub", "props": props})
+        self.assertEqual(shown.title, "Wonach gesucht wurde")
+        self.assertEqual(shown.facts, ["Art der Suche: Wörter und Bedeutung", "my own: 3"])
+        self.assertEqual(step({"title": "Third"}).title, "Third")
 
     def test_rows_of_a_table_are_a_table_again_with_their_words_marked(self):
         rows = "Case: Ordinary; Days: 5\nCase: Agreed; Use by: 30 June; see 4.2\n"

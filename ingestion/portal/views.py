@@ -147,6 +147,7 @@ def documents(request: HttpRequest) -> HttpResponse:
             if may_change(request, line.document) and not line.document.part_of_id
         },
         "total": counts[query.show],
+        "searchable": listing.count_searchable(principal),
         "anything": counts["all"],
         "rows": lines,
         "unfinished": any(line.unfinished for line in lines),

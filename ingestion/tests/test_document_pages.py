@@ -103,6 +103,14 @@ class DoorsTests(TestCase):
         found = self.get(self.stranger, f"/documents/status/?id={self.document.public_id}&id=nonsense")
         self.assertEqual(found.json(), {"documents": []})
 
+    def test_the_list_and_the_start_page_count_alike_what_answers_search(self):
+        add("bundle.zip", owner=self.owner)
+        Document.objects.filter(pk=self.document.pk).update(passage_count=3)
+        page = self.get(self.owner, "/documents/")
+        self.assertContains(page, "All you can read <span>2</span>")
+        self.assertContains(page, "Answers search 1 of them")
+        self.assertContains(self.get(self.owner, "/"), "from the 1 document you can read")
+
     def test_a_member_reads_and_may_not_change(self):
         for person in (self.member, self.staff_without_right):
             page = self.get(person, self.path)

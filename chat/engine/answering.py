@@ -2,9 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.conf import settings
@@ -45,6 +46,9 @@ FOLLOWUPS = 3
 TRIED = 8  # follow-up questions, each at the cost of a search
 LOOK_SECONDS = 1.0
 WAIT_SECONDS = 300.0  # after that the documents read so far are searched
+STORING_SECONDS = 1.0  # that a stop waits for what is being stored
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -116,10 +120,30 @@ async def _model_and_search(run: AcceptedRun, model: ChatModel) -> tuple[ChatMod
         query = await model.search_query(request.question, request.earlier)
         return model, await search(run, model, query)
     query = await model.search_query(request.question, ())
-    verified, found = await retry_until_available(_verified_or_found, run, model, query)
+    verified, found = await _before_a_stop(retry_until_available(_verified_or_found, run, model, query))
     if verified:
         return verified
     return model, found if isinstance(found, Search) else await search(run, model, query, found)
+
+
+async def _before_a_stop(storing: Coroutine[Any, Any, T]) -> T:
+    """Await to its end, and only then be cancelled by a stop.
+
+    The thread of a cancelled database call goes on and stores the sources, so that those who follow the run
+    must get them too: what comes before the caller's next pause is still published.
+    """
+    task = asyncio.ensure_future(storing)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        stopped = asyncio.current_task()
+        await asyncio.wait({task}, timeout=STORING_SECONDS)
+        if stopped is None or not task.done() or task.cancelled():
+            task.cancel()
+            raise
+        stopped.uncancel()  # counted again by the next line
+        stopped.cancel()
+        return task.result()
 
 
 def _verified_or_found(
@@ -172,7 +196,8 @@ async def _team_messages(state: _Answer, model: ChatModel, found: Search) -> Non
 
 async def _write_message(state: _Answer, model: ChatModel, found: Search, message_id: UUID) -> Search:
     """Write one message from the search results; returns those that the caller may still read."""
-    found, context = await keep_context(state.run, message_id, model, found, state.run.readable)
+    keeping = keep_context(state.run, message_id, model, found, state.run.readable)
+    found, context = await _before_a_stop(keeping)
     state.publish(context)
     state.prompt = replace(
         state.prompt,

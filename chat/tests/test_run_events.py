@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import threading
+import time
 from unittest.mock import patch
 from uuid import uuid4
 
@@ -10,6 +12,7 @@ from django.test import AsyncClient, TransactionTestCase, override_settings
 
 from chat import runs
 from chat.api import streaming
+from chat.engine import searching
 from chat.llm import ModelError, use_model
 from chat.llm.scripted import ScriptedModel
 from chat.models import JournalEntry, Run
@@ -242,6 +245,24 @@ class StopTests(RunEventsCase):
         self.assertEqual({stop.status_code for stop in stops}, {204})
         self.assertEqual((told[-1]["state"], told[-1]["error"]), ("stopped", None))
         self.assertEqual((await self.stop(run)).status_code, 204)
+        self.assertEqual((await self.events(run))[-1], told[-1])
+
+    async def test_sources_that_are_being_stored_when_it_is_stopped_are_told(self):
+        storing, record = threading.Event(), searching._record
+
+        def slowly(*arguments):
+            storing.set()
+            time.sleep(0.3)  # while the stop arrives
+            return record(*arguments)
+
+        with patch.object(searching, "_record", slowly), use_model(ScriptedModel(words=WORDS)):
+            answer = await self.post("/chat/stream", ASKED)
+            run = answer.headers["Chat-Run"]
+            self.assertTrue(await asyncio.to_thread(storing.wait, 10))
+            await self.stop(run)
+            told = await self.events(run)
+        self.assertEqual(told[-1]["state"], "stopped")
+        self.assertIn("guide.md", str(told[-1]))
         self.assertEqual((await self.events(run))[-1], told[-1])
 
     async def test_a_stranger_stops_nothing(self):

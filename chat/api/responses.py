@@ -113,7 +113,7 @@ class ResponseView(ProtocolView):
             return await _stored_response(self.protocol, principal, run.pk)
         if after >= 0 and is_gone:
             return ClosingStream(_ending(principal, run, _form(run, after)), EVENT_STREAM)
-        stream = run_stream(principal, run.pk, _form(run, after), slot, apart=max(0, after) // STEP + 1)
+        stream = run_stream(principal, run.pk, _form(run, after), slot, seen=max(0, after) // STEP + 1)
         return mark_run(ClosingStream(stream, EVENT_STREAM, slot), run.pk, run.answer_id)
 
     async def delete(self, request: HttpRequest, response_id: str) -> HttpResponseBase:

@@ -117,7 +117,7 @@ async def _chunks(
     encode = _encoding(encoder)
     failed = Failed("failed", "internal")
     try:
-        async with aclosing(runs.watch(principal, run_id, apart=apart)) as parts:
+        async with aclosing(runs.watch(principal, run_id, seen=apart)) as parts:
             async for part in parts:
                 if not part:
                     yield None

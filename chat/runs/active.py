@@ -24,33 +24,37 @@ MAX_EVENTS = 50  # passed on unchanged; a reader with more pending events has fa
 MAX_TEXT = 8_000  # characters of merged text, so that a line with them stays below 64 KB
 
 
-def parts_of(numbered: Sequence[Numbered], apart: int) -> Iterable[Sequence[Numbered]]:
+def parts_of(numbered: Sequence[Numbered], seen: int) -> Iterable[Sequence[Numbered]]:
     """The events in one part if they are few, else as :func:`coalesce` merges them."""
     if len(numbered) > MAX_EVENTS:
-        return coalesce(numbered, apart)
+        return coalesce(numbered, seen)
     return [numbered] if numbered else []
 
 
-def coalesce(numbered: Iterable[Numbered], apart: int) -> Iterator[list[Numbered]]:
-    """Merge texts into parts of some thousand characters; none spans the event number `apart`."""
+def coalesce(numbered: Iterable[Numbered], seen: int) -> Iterator[list[Numbered]]:
+    """Merge texts into parts of some thousand characters; a text has the number of its last event.
+
+    `seen` is the number of the last event that the reader has: no text spans it. A reader that resumes after
+    any number of the parts gets every later event.
+    """
     part: list[Numbered] = []
     pieces: list[str] = []
-    number = size = 0
+    last_number = size = 0
 
     def end_text() -> None:
         if pieces:
-            part.append((number, TextDelta("".join(pieces))))
+            part.append((last_number, TextDelta("".join(pieces))))
             pieces.clear()
 
-    for following, event in numbered:
+    for number, event in numbered:
         if isinstance(event, TextDelta):
             pieces.append(event.text)
             size += len(event.text)
         else:
             end_text()
-            part.append((following, event))
-        number = following
-        if size >= MAX_TEXT or number == apart or len(part) >= MAX_EVENTS:
+            part.append((number, event))
+        last_number = number
+        if size >= MAX_TEXT or number == seen or len(part) >= MAX_EVENTS:
             end_text()
             yield part
             part, size = [], 0

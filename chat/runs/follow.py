@@ -147,13 +147,13 @@ async def watch(
     run_id: UUID,
     after: int = 0,
     *,
-    apart: int = 0,
+    seen: int = 0,
     replay_purged: bool = True,
     names_gone: bool = False,
 ) -> AsyncGenerator[Part, None]:
     """As :func:`follow`, but in parts: lists of events, and an empty part for each second or so without news.
 
-    No merged text spans the event number `apart`. Without `replay_purged`, a run with a purged journal yields
+    No merged text spans the event number `seen`. Without `replay_purged`, a run with a purged journal yields
     only its end, with its original number. The end is always yielded, even if `after` is past it.
 
     No event names a source that the reader may not open now, unless `names_gone`: pages render such citations
@@ -164,11 +164,11 @@ async def watch(
     if active:
         if after or not active.was_just_accepted_for(principal):
             await withheld.refresh(await in_database(_conversation, principal, run_id), repeat=False)
-        source = _from_memory(active, after, apart)
+        source = _from_memory(active, after, seen)
     else:
         run = await in_database(_run, principal, run_id)
         await withheld.refresh(run.conversation_id)
-        source = _from_journal(principal, run, after, apart, replay_purged=replay_purged)
+        source = _from_journal(principal, run, after, seen, replay_purged=replay_purged)
     async with aclosing(source) as stream:
         with access_revalidator().watch(principal) as access:
             async for part in stream:
@@ -186,12 +186,12 @@ async def wait_for_result(principal: Principal, run_id: UUID) -> RunResult:
     return result
 
 
-async def _from_memory(active: ActiveRun, after: int, apart: int) -> AsyncGenerator[Part, None]:
+async def _from_memory(active: ActiveRun, after: int, seen: int) -> AsyncGenerator[Part, None]:
     """An empty part is yielded about every second without news, so that access is checked."""
     position = after
     while True:
         behind = len(active.events) - position > MAX_EVENTS
-        for part in _fresh(active, position, apart, behind=behind):
+        for part in _fresh(active, position, seen, behind=behind):
             if behind:
                 await _own_turn()
             position, last = part[-1]
@@ -208,11 +208,11 @@ async def _from_memory(active: ActiveRun, after: int, apart: int) -> AsyncGenera
             yield []
 
 
-def _fresh(active: ActiveRun, after: int, apart: int, *, behind: bool) -> Iterable[Part]:
+def _fresh(active: ActiveRun, after: int, seen: int, *, behind: bool) -> Iterable[Part]:
     """Lazy for a reader that is behind, so that a slow one holds only one part in memory."""
     if behind:
-        return coalesce(enumerate(islice(active.events, after, None), start=after + 1), apart)
-    return parts_of(list(enumerate(active.events[after:], start=after + 1)), apart)
+        return coalesce(enumerate(islice(active.events, after, None), start=after + 1), seen)
+    return parts_of(list(enumerate(active.events[after:], start=after + 1)), seen)
 
 
 async def _own_turn() -> None:
@@ -221,13 +221,13 @@ async def _own_turn() -> None:
 
 
 async def _from_journal(
-    principal: Principal, run: Run, after: int, apart: int, *, replay_purged: bool
+    principal: Principal, run: Run, after: int, seen: int, *, replay_purged: bool
 ) -> AsyncGenerator[Part, None]:
     position, behind, hub = after, False, notifications.hub()
     with hub.waiting(run.pk) as waiter:
         while True:
             async with catch_up_lock() if behind else nullcontext():
-                parts, ended = await retry_until_available(_read_new, run.pk, position, apart)
+                parts, ended = await retry_until_available(_read_new, run.pk, position, seen)
             behind = bool(parts) and parts[-1][-1][0] - position > MAX_EVENTS
             for part in parts:
                 if len(parts) > 1:
@@ -257,7 +257,7 @@ async def _from_messages(
         last = await retry_until_available(last_event, principal, run.pk)
         yield [(last or after, events[-1])]
         return
-    for part in coalesce(enumerate(events, start=1), apart=0):
+    for part in coalesce(enumerate(events, start=1), seen=0):
         await _own_turn()
         yield part
 
@@ -304,14 +304,14 @@ def last_event(principal: Principal, run_id: UUID) -> int | None:
     return run.last_event if run.finished_at else None
 
 
-def _read_new(run_id: UUID, after: int, apart: int) -> tuple[list[Part], bool]:
+def _read_new(run_id: UUID, after: int, seen: int) -> tuple[list[Part], bool]:
     """New events, and whether the run has ended. Closes a run whose process died."""
     # Queried first: if the run ends in between, its last events are in the read that follows.
     ended = not Run.objects.unfinished().filter(pk=run_id).exists()
     numbered = journal.read(run_id, after, MAX_READ)
     if not ended and not numbered:
         finish.close_expired(run_id=run_id)
-    return list(parts_of(numbered, apart)), ended
+    return list(parts_of(numbered, seen)), ended
 
 
 class _Withheld:

@@ -37,6 +37,27 @@ class ConfigurationTests(SimpleTestCase):
         self.assertEqual(documented, self.read() - FOR_TESTS)
 
 
+class MaintainersTests(SimpleTestCase):
+    """Whoever follows CONTRIBUTING.md and ARCHITECTURE.md finds what they name."""
+
+    PATH = re.compile(r"`((?:chat|chatsite|history|ingestion|docs|deploy|static|templates|locale)/[\w./-]+)`")
+    NAME_IN = re.compile(
+        r"`(\w+)`(?: or `(\w+)`)?\s+(?:in|of|to|\()\s*`((?:chat|chatsite|history|ingestion)/[\w./]+\.py)`"
+    )
+
+    def test_every_path_exists_and_every_name_is_in_the_module_that_is_named_with_it(self):
+        for document in ("CONTRIBUTING.md", "ARCHITECTURE.md"):
+            text = (settings.BASE_DIR / document).read_text().partition("## Where planned")[0]
+            paths, names = set(self.PATH.findall(text)), self.NAME_IN.findall(text)
+            self.assertGreater(len(paths), 10)
+            for path in paths:
+                self.assertTrue("NAME" in path or (settings.BASE_DIR / path).exists(), f"{document}: {path}")
+            for *named, path in names:
+                module = (settings.BASE_DIR / path).read_text()
+                for name in filter(None, named):
+                    self.assertRegex(module, rf"\b{name}\b", f"{document}: {name} in {path}")
+
+
 class DeployTests(SimpleTestCase):
     """The files in deploy/ hold what the site's settings and docs/deploy.md rest on."""
 

@@ -81,18 +81,18 @@ class KeepAliveTimer:
 
 
 async def run_stream(
-    principal: Principal, run_id: UUID, protocol: ChatProtocol, slot: ConnectionSlot, *, apart: int = 0
+    principal: Principal, run_id: UUID, protocol: ChatProtocol, slot: ConnectionSlot, *, seen: int = 0
 ) -> AsyncGenerator[bytes, None]:
     """The framed chunks of a run in a protocol, as they come, or with the protocol's gap between them.
 
     If access is revoked, or the database or the process becomes unavailable, the stream ends with an error
-    chunk. No merged text spans the run's event number `apart`.
+    chunk. No merged text spans the run's event number `seen`.
     """
     frame = FRAMINGS[protocol.stream_type]
     sent_at = float("-inf")
     keep_alive = KeepAliveTimer()
     with slot:
-        async with aclosing(_chunks(principal, run_id, protocol, apart)) as parts:
+        async with aclosing(_chunks(principal, run_id, protocol, seen)) as parts:
             async for chunks in parts:
                 if chunks is None:
                     # Only server-sent events have comments.
@@ -110,14 +110,14 @@ async def run_stream(
 
 
 async def _chunks(
-    principal: Principal, run_id: UUID, protocol: ChatProtocol, apart: int
+    principal: Principal, run_id: UUID, protocol: ChatProtocol, seen: int
 ) -> AsyncGenerator[list[object] | None, None]:
     """Lists of chunks; None about every second without news."""
     encoder = protocol.encoder()
     encode = _encoding(encoder)
     failed = Failed("failed", "internal")
     try:
-        async with aclosing(runs.watch(principal, run_id, seen=apart)) as parts:
+        async with aclosing(runs.watch(principal, run_id, seen=seen)) as parts:
             async for part in parts:
                 if not part:
                     yield None

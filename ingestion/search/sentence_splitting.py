@@ -60,18 +60,13 @@ class Span:
     block: int = 0
 
 
-def is_table_row(line: str) -> bool:
-    """Whether it has names of columns with their cells: “Case: illness; Days: 5”."""
-    return bool(_ROW.match(line))
-
-
 def split_sentences(content: str) -> list[Span]:
     """The sentences and headings of `content` in order, without bullets, marks and empty ones."""
     spans = []
     for number, (start, end) in enumerate(_blocks(content)):
         block = content[start:end]
         heading = _is_heading(block)
-        row = is_table_row(block)
+        row = bool(_ROW.match(block))
         item = not row and bool(_ITEM.match(block))
         for first, last in [(start, end)] if heading else _sentences(content, start, end):
             span = _trimmed(content, first, last)
@@ -86,7 +81,7 @@ def _blocks(content: str) -> Iterator[tuple[int, int]]:
     single = False  # whether the next line cannot continue the block
     for line in content.splitlines(keepends=True):
         blank = not line.strip()
-        row = is_table_row(line)
+        row = bool(_ROW.match(line))
         heading = _is_numbered_heading(line)
         if place > start and (blank or single or row or heading or _BLOCK_START.match(line)):
             yield start, place

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.test import SimpleTestCase
 
 from ingestion.indexing.splitting import (
-    MAX_WITH_TABLE,
+    MAX_JOINED,
     passages_of,
 )
 from ingestion.parsing import process
@@ -40,5 +40,5 @@ class SamplesTests(SimpleTestCase):
 
     def test_passages_are_short_and_never_empty(self):
         sizes = [len(passage.content) for found in self.passages.values() for passage in found]
-        self.assertLessEqual(max(sizes), MAX_WITH_TABLE)
+        self.assertLessEqual(max(sizes), MAX_JOINED)
         self.assertGreater(min(sizes), 0)

@@ -34,20 +34,6 @@ class SplittingTests(SimpleTestCase):
         passages = contents(f"{(SENTENCE * 6).strip()}\n\nA scrap.\n\n{(SENTENCE * 6).strip()}")
         self.assertEqual([len(passage.content) > 300 for passage in passages], [True, True])
 
-    def test_a_short_table_stays_with_all_its_rows(self):
-        rows = "\n".join(
-            f"Length of service: {year} years; Full pay: {year} weeks; Half pay: 4 weeks" for year in range(6)
-        )
-        before, after = (SENTENCE * 3).strip(), (SENTENCE * 2).strip()
-        passages = contents(f"{before}\n{rows}\n{after}")
-        self.assertEqual(
-            [rows in passage.content for passage in passages if "service" in passage.content], [True]
-        )
-        self.assertEqual(
-            "".join("".join(passage.content.split()) for passage in passages),
-            "".join(f"{before}{rows}{after}".split()),
-        )
-
     def test_rows_stay_whole(self):
         rows = [
             f"Port: Harbour {number}; Telephone: 01632 9601{number}; Notes: {'x' * 90}"

@@ -95,6 +95,8 @@ class MigratedCopies:
 
     def create(self, *arguments: Any, **options: Any) -> str:
         """Do the work of Django's `create_test_db`."""
+        if options.get("keepdb"):  # a database that somebody made
+            return self.create_test_db(*arguments, **options)
         with Path(os.environ["CHATSITE_DATA_DIR"], "migrated.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             with self.connection.creation._nodb_cursor() as cursor:

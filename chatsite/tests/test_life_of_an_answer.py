@@ -244,4 +244,5 @@ def test_the_same_question_gives_each_what_they_may_read(slow_site):
     refused = ask(slow_site.sign_in("employee"), question)
     assert "Halyard" not in json.dumps(refused).replace(question, "")
     assert "reorganisation" not in json.dumps(refused).lower()
-    assert "Halyard" in ask(slow_site.sign_in("hr"), question)["message"]["content"]
+    assert "steering" not in json.dumps(refused)
+    assert "steering group" in ask(slow_site.sign_in("hr"), question)["message"]["content"]

@@ -416,7 +416,7 @@ def _counted(question: str) -> list[str]:
 
 
 def _counts(thing: Sequence[frozenset[str]], text: str) -> float:
-    """The greatest share of the counted thing that a number in `text` counts.
+    """How well a number in `text` counts the thing: from over a half for one of its words, to 1 for all.
 
     “Four weeks” and “Weeks: 4” count weeks, “the 24th week” does not.
 
@@ -429,7 +429,8 @@ def _counts(thing: Sequence[frozenset[str]], text: str) -> float:
         column = _COLUMN.search(text, max(0, number.start() - MAX_COLUMN), number.start())
         if column:
             near |= _stems(column[1])
-        best = max(best, sum(bool(forms & near) for forms in thing) / len(thing))
+        share = sum(bool(forms & near) for forms in thing) / len(thing)
+        best = max(best, (1 + share) / 2 if share else 0.0)
     return best
 
 

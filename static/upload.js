@@ -181,11 +181,12 @@ function showResult(request, place) {
     if (other.getAttribute('href') === made.url) other.closest('.file').remove();
   if (made.outcome === 'unchanged') made.detail = t('This file is already here, unchanged.');
   const link = createElement('a', { href: made.url }, createElement('bdi', { textContent: made.name }));
-  place.children[1].replaceWith(link);
+  let shown = link;
   if (made.outcome_words) {
     const words = createElement('span', { className: 'meta', textContent: made.outcome_words });
-    link.replaceWith(createElement('span', {}, createElement('span', {}, link), createElement('br'), words));
+    shown = createElement('span', {}, createElement('span', {}, link), createElement('br'), words);
   }
+  place.children[1].replaceWith(shown);
   $('progress', place).removeAttribute('value');
   place.dataset.document = made.id;
   showState(place, made);

@@ -77,9 +77,14 @@ class _Reader:
             self.closed_words |= _words(source.content, source.title, source.heading, source.label)
 
     def may_get(self, message: Message) -> bool:
-        """Whether a verified answer is for a group of the reader, if it is for certain groups."""
-        groups = (message.verified or {}).get("groups")
-        return not groups or not self.groups.isdisjoint(groups)
+        """Whether a verified answer is for everybody, or for a group of the reader.
+
+        One that was stored before its groups were may have been for other groups.
+        """
+        if not message.verified:
+            return True
+        groups = message.verified.get("groups")
+        return groups == [] or not self.groups.isdisjoint(groups or ())
 
     def is_open(self, text: str, sources: Sequence[Source]) -> bool:
         """Whether no word of a statement may come from a closed source.

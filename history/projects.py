@@ -123,8 +123,11 @@ def create(principal: Principal, name: str, instructions: str = "", scope: str =
 def change(
     principal: Principal, project_id: UUID, name: str, instructions: str, scope: str | None = None
 ) -> None:
-    """Raises Invalid, or Project.DoesNotExist. Without a scope the project keeps its own."""
+    """Raises Invalid, OnHold, or Project.DoesNotExist. Without a scope the project keeps its own."""
     values = _checked(name, instructions)
+    mine = Project.objects.owned_by(principal).filter(pk=project_id)
+    if mine.exclude(**values).exists():
+        demand_no_hold(principal.user_id)
     _update(principal, project_id, **values, **({} if scope is None else {"scope": scope}))
 
 

@@ -145,6 +145,8 @@ def edit(request: HttpRequest, principal: Principal, project_id: UUID) -> HttpRe
             projects.change(principal, row.pk, *_written(request))
     except projects.Invalid as problem:
         return _form(request, row, problem)
+    except OnHold as refused:
+        messages.error(request, str(refused))
     return SeeOther(reverse("chat:project", args=[row.pk]))
 
 

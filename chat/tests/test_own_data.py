@@ -120,6 +120,7 @@ class OwnDataTests(TestCase):
         changed = {"messages": [said | {"content": "Replaced"}]}
         refused = [
             api.delete(f"/api/projects/{project.pk}"),
+            api.patch(f"/api/projects/{project.pk}", {"name": "Other"}, "application/json"),
             self.client.post(f"/c/{self.conversation.pk}/m/1/feedback", {"rating": ""}),
             api.delete(opinion),
             api.put(opinion, {"rating": "bad", "comment": "Other"}, "application/json"),
@@ -130,6 +131,12 @@ class OwnDataTests(TestCase):
             self.assertNotContains(response, "A-1", status_code=403)
         page = self.client.post(f"/projects/{project.pk}/delete", follow=True)
         self.assertContains(page, "under a legal hold")
+        page = self.client.post(
+            f"/projects/{project.pk}/edit", {"name": "Plan", "instructions": "Others"}, follow=True
+        )
+        self.assertContains(page, "under a legal hold")
+        unchanged = api.patch(f"/api/projects/{project.pk}", {"name": "Plan"}, "application/json")
+        self.assertEqual(unchanged.status_code, 200)
         more = {"messages": [said, said | {"id": "x2", "content": "More"}]}
         self.assertEqual(api.put(saved, more, "application/json").status_code, 200)
         self.assertEqual(Project.objects.get(pk=project.pk).instructions, "Mine")

@@ -329,6 +329,10 @@ class WithholdingTests(SharingCase):
         texts = Message.objects.filter(conversation__owner=self.reader).values_list("content", "verified")
         self.assertNotIn("Zebra", str(list(texts)))
         self.assertNotIn("People Team", str(list(texts)))
+        before_groups_were_stored = {name: mark[name] for name in ("by", "until", "person")}
+        for verified, shown in ((before_groups_were_stored, False), ({**mark, "groups": []}, True)):
+            Message.objects.filter(pk=answer.pk).update(verified=verified)
+            self.assertEqual("Zebra strike on Friday." in self.page(), shown, verified)
 
     def test_later_questions_are_not_shown(self):
         self.share()

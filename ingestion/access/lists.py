@@ -1,6 +1,7 @@
 """Access lists: sets of readers, stored once for all documents with the same readers; and their changes."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from django.db import connection, transaction
@@ -153,11 +154,18 @@ def change_rights(actor: object, document: Document, audience: Audience) -> None
             if audience == audience_of(document):
                 rows.update(audience_version=F("audience_version") + 1)
                 return
-        before = readers_for_audit(document.access_list)
+        former = document.access_list
+        before = readers_for_audit(former)
         set_audience(document, audience)
         if staff is None or document.owner_id != staff.pk:
             what = f"{document.name} ({document.public_id}): "
-            subject = [what, *before, " → ", *readers_for_audit(document.access_list)]
+            after = readers_for_audit(document.access_list)
+            # Where everyone reads it, and of long lists, these names are not in the usual words.
+            subject = [
+                what,
+                *before,
+                *(_difference(former, document.access_list) if before == after else [" → ", *after]),
+            ]
             record(AuditEntry.Action.RIGHTS_CHANGED, actor=staff, person=document.owner, subject=subject)
 
 
@@ -181,6 +189,25 @@ def _some_readers(access_list: AccessList) -> list[str | NamedPerson]:
         return [gettext("Everyone who signs in")]
     if not entries:
         return [gettext("Nobody")]
+    return _names(entries)
+
+
+def _difference(before: AccessList, after: AccessList) -> list[str | NamedPerson]:
+    """Whom one of the lists names and the other does not, in English."""
+    former = {(entry.user_id, entry.group_id): entry for entry in before.entries.all()}
+    present = {(entry.user_id, entry.group_id): entry for entry in after.entries.all()}
+    removed = [entry for key, entry in former.items() if key not in present]
+    added = [entry for key, entry in present.items() if key not in former]
+    with override("en"):
+        parts = [
+            [f", {word} by name: ", *_names(rows)]
+            for word, rows in (("no longer", removed), ("also", added))
+            if rows
+        ]
+    return [part for each in parts for part in each]
+
+
+def _names(entries: Sequence[AccessEntry]) -> list[str | NamedPerson]:
     parts: list[str | NamedPerson] = []
     for entry in sorted(entries, key=str)[:NAMES_SHOWN]:
         parts += [", ", named(entry.user) if entry.user else str(entry)]

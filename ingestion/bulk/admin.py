@@ -101,7 +101,8 @@ class BulkChangeAdmin(OwnFilters, admin.ModelAdmin):  # type: ignore[type-arg]
             form = chosen(request.POST, prefix=chosen.kind.value)
             if not form.is_valid():
                 return self._choice(request, change, form)
-            if (warning := form.warning()) and "confirmed" not in request.POST:
+            chosen_documents = Document.objects.filter(pk__in=change.items.values("document"))
+            if (warning := form.warning(chosen_documents)) and "confirmed" not in request.POST:
                 return self._choice(request, change, form, warning)
             if change.actor_id != request.user.pk:
                 raise PermissionDenied  # only whoever selected the documents may start the change

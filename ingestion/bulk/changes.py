@@ -22,7 +22,7 @@ from chatsite.accounts.models import AuditEntry, User
 from chatsite.db import side_jobs
 from chatsite.db.threads import reading_everything
 from ingestion import documents
-from ingestion.access.lists import Audience, audience_of, change_rights
+from ingestion.access.lists import Audience, audience_of, change_rights, widens
 from ingestion.details import label_names
 from ingestion.models import BulkChange, BulkItem, Document
 
@@ -35,6 +35,8 @@ MOVED = gettext_noop("It belongs to somebody else meanwhile.")
 PART = gettext_noop("It is part of an archive or a message, which decides this.")
 MIRRORED = gettext_noop("It mirrors a file of a synchronised folder, which decides this.")
 CHANGED_SINCE = gettext_noop("It was changed again since.")
+ALL_READ = gettext_noop("Everyone who signs in can read it already.")
+ALL_STILL_READ = gettext_noop("Everyone who signs in can still read it.")
 SAME_NAME = gettext_noop("The folder already has a document of this name and owner.")
 STOPPED_BY = "{} stopped it."
 NO_RIGHT = "{} may no longer change documents."
@@ -61,6 +63,10 @@ class Change(ABC):
     @abstractmethod
     def write(self, document: Document, value: Any, actor: User) -> None: ...
 
+    def remark(self, present: Any, form: dict[str, Any]) -> str:
+        """What the result says besides, or empty."""
+        return ""
+
 
 class Readers(Change):
     def read(self, document: Document) -> Any:
@@ -76,12 +82,13 @@ class Readers(Change):
         if form["how"] == "set":
             return {name: form[name] for name in present}
         if form["how"] == "add":
-            return {
+            more = {
                 "everyone": present["everyone"] or form["everyone"],
                 "guests": present["guests"] or form["guests"],
                 "users": sorted({*present["users"], *form["users"]}),
                 "groups": sorted({*present["groups"], *form["groups"]}),
             }
+            return more if widens(_audience(present), _audience(more)) else present
         return {
             "everyone": present["everyone"] and not form["everyone"],
             "guests": present["guests"] and not (form["guests"] or form["everyone"]),
@@ -93,13 +100,27 @@ class Readers(Change):
         # Accounts and groups may have been deleted since the form was submitted.
         users = User.objects.filter(pk__in=value["users"], guest_until=None)
         groups = Group.objects.filter(pk__in=value["groups"])
-        audience = Audience(
-            everyone=value["everyone"] or value["guests"],
-            guests=value["guests"],
-            user_ids=frozenset(users.values_list("pk", flat=True)) - {document.owner_id},
-            group_ids=frozenset(groups.values_list("pk", flat=True)),
-        )
-        change_rights(actor, document, audience)
+        known = {
+            "users": set(users.values_list("pk", flat=True)) - {document.owner_id},
+            "groups": groups.values_list("pk", flat=True),
+        }
+        change_rights(actor, document, _audience(value | known))
+
+    def remark(self, present: Any, form: dict[str, Any]) -> str:
+        if not present["everyone"] or form["how"] == "set":
+            return ""
+        if form["how"] == "add":
+            return "" if form["guests"] and not present["guests"] else ALL_READ
+        return "" if form["everyone"] else ALL_STILL_READ
+
+
+def _audience(value: dict[str, Any]) -> Audience:
+    return Audience(
+        everyone=value["everyone"] or value["guests"],
+        guests=value["guests"],
+        user_ids=frozenset(value["users"]),
+        group_ids=frozenset(value["groups"]),
+    )
 
 
 class Column(Change):
@@ -364,13 +385,17 @@ def _apply(
         of.write(document, item.after, actor)
         return Outcome.DONE
     wanted = of.wanted(present, change.wanted)
+    item.reason = of.remark(present, change.wanted)
     if wanted == present:
         if change.kind == Kind.READERS:
             of.write(document, wanted, actor)  # a queued replacement may set other readers
         return Outcome.UNCHANGED
     of.write(document, wanted, actor)
     document.refresh_from_db()
-    item.before, item.after = present, of.read(document)
+    after = of.read(document)
+    if after == present:  # the owner was added, or somebody who was deleted meanwhile
+        return Outcome.UNCHANGED
+    item.before, item.after = present, after
     return Outcome.DONE
 
 

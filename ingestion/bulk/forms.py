@@ -6,6 +6,7 @@ from django import forms
 from django.contrib.admin import site
 from django.contrib.admin.widgets import AdminDateWidget
 from django.contrib.auth.models import Group
+from django.db.models import QuerySet
 from django.utils.formats import number_format
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy, ngettext
@@ -43,8 +44,8 @@ class BulkForm(forms.Form):
     def wanted(self) -> dict[str, Any]:
         return {**self.cleaned_data}
 
-    def warning(self) -> str:
-        """A warning to confirm, or empty."""
+    def warning(self, chosen: QuerySet[Document]) -> str:
+        """A warning to confirm before these documents are changed, or empty."""
         return ""
 
 
@@ -83,7 +84,7 @@ class ReadersForm(BulkForm):
             "users": sorted(user.pk for user in values["users"]),
         }
 
-    def warning(self) -> str:
+    def warning(self, chosen: QuerySet[Document]) -> str:
         wanted = self.wanted()
         if wanted["how"] == "remove":
             return ""
@@ -101,7 +102,21 @@ class ReadersForm(BulkForm):
             )
         else:
             text = gettext("%(people)s will be able to read all of them and get answers from them.")
-        return text % {"people": who}
+        text %= {"people": who}
+        for_all = AccessEntry.objects.filter(user=None, group=None)
+        if wanted["guests"]:
+            for_all = for_all.filter(guests=True)
+        number = chosen.filter(access_list__in=for_all.values("access_list")).count()
+        if wanted["how"] == "add" and number == chosen.count():
+            return gettext("Everyone can read all of them already. Nothing will change.")
+        if number:
+            already = ngettext(
+                "%(count)s of them can be read by everyone already.",
+                "%(count)s of them can be read by everyone already.",
+                number,
+            )
+            text = f"{text} {already % {'count': number_format(number, force_grouping=True)}}"
+        return text
 
 
 class CategoryForm(BulkForm):
@@ -204,7 +219,7 @@ class ReadAgainForm(BulkForm):
 class DeleteForm(BulkForm):
     kind, title, button = Kind.DELETE, gettext_lazy("Delete"), gettext_lazy("Delete")
 
-    def warning(self) -> str:
+    def warning(self, chosen: QuerySet[Document]) -> str:
         return gettext(
             "They are deleted with their files. This cannot be undone; a last day in the past can."
         )

@@ -82,6 +82,36 @@ class BulkChangeTests(MediaMixin, TestCase):
             self.assertEqual(audience_of(each), Audience(everyone=True))
         self.assertEqual(AuditEntry.objects.filter(action="rights_changed", actor="admin").count(), 5)
 
+    def test_readers_of_what_everyone_reads_are_not_counted_as_changed(self):
+        one, other = make_document("one.md", everyone=True), make_document("other.md", owner=self.ann)
+        change = self.choose(one, other)
+        page = f"{CHANGES}{change.pk}/change/"
+        asked = self.client.post(page, prefixed("readers", how="add", users=[self.bob.pk, self.ann.pk]))
+        self.assertContains(asked, "1 of them can be read by everyone already.")
+        already = ("unchanged", changes.ALL_READ)
+        added = self.decide(change, "readers", how="add", users=[self.bob.pk, self.ann.pk])
+        self.assertEqual(added, [already, ("done", "")])
+        owner_alone = self.decide(self.choose(other), "readers", how="add", users=[self.ann.pk])
+        self.assertEqual(owner_alone, [("unchanged", "")])
+        all_of_them = self.client.post(
+            f"{CHANGES}{self.choose(one).pk}/change/", prefixed("readers", how="add", everyone="on")
+        )
+        self.assertContains(all_of_them, "Nothing will change.")
+        still = self.decide(self.choose(one), "readers", how="remove", users=[self.bob.pk])
+        self.assertEqual(still, [("unchanged", changes.ALL_STILL_READ)])
+        guests = self.decide(self.choose(one), "readers", how="add", guests="on")
+        self.assertEqual(guests, [("done", "")])
+        subjects = AuditEntry.objects.filter(action="rights_changed").values_list("subject", flat=True)
+        self.assertEqual(len([each for each in subjects if "Everyone" in each]), 1)
+
+    def test_readers_named_where_everyone_reads_are_in_the_audit_log(self):
+        document = make_document("one.md", everyone=True, groups=[self.group])
+        changed = self.decide(self.choose(document), "readers", how="set", everyone="on", users=[self.bob.pk])
+        self.assertEqual(changed, [("done", "")])
+        entry = AuditEntry.objects.get(action="rights_changed")
+        said = ": Everyone who signs in, no longer by name: HR, also by name: bob"
+        self.assertTrue(entry.subject.endswith(said), entry.subject)
+
     def test_readers_removed_before_a_file_is_read_do_not_come_with_it(self):
         document = self.add("plan.md", b"# Draft", owner=self.ann, audience=Audience())
         bobs = Audience(user_ids=frozenset({self.bob.pk}))

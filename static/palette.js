@@ -100,8 +100,8 @@ export function begin({ $, $$, t, parsed }, address) {
     }
   }
 
-  // With what stands in the field `from`, also what is typed there until the palette has come.
-  async function open(from) {
+  // With what typed() returns once the palette has come.
+  async function open(typed) {
     if (dialog?.open) return;
     dialog?.remove();
     document.body.append(await fetched(''));
@@ -118,9 +118,8 @@ export function begin({ $, $$, t, parsed }, address) {
     dialog.showModal();
     const box = $('[role=combobox]', dialog);
     box.focus();
-    if (!from?.value) return;
-    box.value = from.value;
-    look();
+    box.value = typed();
+    if (box.value) look();
   }
   return { open };
 }

@@ -618,10 +618,27 @@ function palette() {
 $('#find')?.addEventListener('click', event => {
   const field = event.currentTarget;
   palette().then(
-    found => found.open(field),
+    found => found.open(() => field.value),
     () => {},
   );
 });
+// Keeps the keys that are typed before the palette has come; returns a function that ends this and returns their text.
+function keepTyped() {
+  let text = '';
+  const keep = event => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (event.key === 'Backspace') text = text.slice(0, -1);
+    else if (event.key.length === 1) text += event.key;
+    else if (event.key !== 'Enter') return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  document.addEventListener('keydown', keep, true);
+  return () => {
+    document.removeEventListener('keydown', keep, true);
+    return text;
+  };
+}
 const aside = $('#source');
 if (aside) {
   if (!aside.hidden) panel();
@@ -659,10 +676,11 @@ document.addEventListener('keydown', event => {
   }
   if (event.key.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey) && $('#find')) {
     event.preventDefault();
-    palette().then(
-      places => places.open(),
-      () => $('#find').focus(),
-    );
+    const typed = keepTyped();
+    palette()
+      .then(places => places.open(typed))
+      .catch(() => $('#find').focus())
+      .finally(typed);
   }
 });
 

@@ -272,6 +272,7 @@ def test_the_react_front_end_asks_a_follow_on_and_keeps_its_history(chromium, sc
     with react(chromium, scripted, person) as (origin, page):
         page.get_by_role("button", name="Developer settings").click()
         page.get_by_text("Suggest follow-up questions").click()
+        expect(page.get_by_label("Suggest follow-up questions")).to_be_checked()
         page.get_by_role("button", name="Close").last.click()
         ask_react(page, QUESTION)
         page.get_by_text("And why?").click()

@@ -67,6 +67,18 @@ def test_the_palette_does_what_the_page_offers(chromium, site):
         expect(page.locator("form.edit textarea")).to_be_focused()
 
 
+def test_what_is_typed_before_the_palette_has_come_stands_in_it(chromium, site):
+    with signed_in(chromium, site, **WIDE) as page:
+        page.goto("/")
+        page.route("**/search/palette?*", lambda route: (page.wait_for_timeout(300), route.continue_()))
+        press(page, "Control+k")
+        page.keyboard.type("setx")
+        press(page, "Backspace")
+        expect(page.locator("#palette [role=combobox]")).to_have_value("set")
+        page.keyboard.type("t")
+        expect(page.locator("#palette [aria-selected=true]")).to_have_attribute("href", "/settings/")
+
+
 def test_the_arrow_up_in_the_empty_box_edits_the_last_question_unless_keys_are_off(chromium, site):
     with signed_in(chromium, site, **WIDE) as page:
         ask_and_wait(page)

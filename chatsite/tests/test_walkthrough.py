@@ -220,7 +220,9 @@ def test_a_conversation_is_shared_read_with_fewer_rights_and_revoked(chromium, s
             expect(reader.locator(".prose")).to_contain_text("31 March")
             assert "Halyard" not in reader.locator("main").inner_html()
             page.goto("/shares/")
-            page.get_by_role("link", name="Revoke the link shared with employee").click()
+            page.get_by_role(
+                "link", name="Revoke the link to “What is Project Halyard” shared with employee"
+            ).click()
             page.get_by_role("button", name="Revoke").click()
             expect(page.get_by_text("The link is revoked.")).to_be_visible()
             assert reader.request.get(address).status == 404

@@ -239,19 +239,20 @@ class RemoteModel:
 
     async def _side(self, name: str, messages: list[dict[str, str]], tokens: int = SIDE_TOKENS) -> str:
         """Ask for a short text beside the answer; empty if the model fails."""
+        if connection().breaker(self.name).is_open:
+            return ""
+        conversation = [{"role": "system", "content": instructions(name)}, *messages]
+        members = self._members(conversation, temperature=0, max_tokens=tokens)
         try:
-            if connection().breaker(self.name).is_open:
-                return ""
             async with asyncio.timeout(SIDE_SECONDS):
-                conversation = [{"role": "system", "content": instructions(name)}, *messages]
-                members = self._members(conversation, temperature=0, max_tokens=tokens)
                 data = await connection().server.post(COMPLETIONS, members)
             content = json.loads(data)["choices"][0]["message"]["content"]
             text = "".join(part.text for part in content_parts(content) if isinstance(part, Text))
             return completion_stream.storable(text)
         except openai.APIStatusError as error:
             refused = translated(error)
-            if isinstance(refused, MemberRefused) and refused.name not in connection().refused:
+            # Another request beside this one may have learned meanwhile that the member is refused.
+            if isinstance(refused, MemberRefused) and refused.name in members.keys() - {"model", "messages"}:
                 connection().refused.add(refused.name)
                 return await self._side(name, messages, tokens)
             logger.warning("The model gave no %s: %s", name, describe_error(error))

@@ -95,6 +95,19 @@ class SideCallTests(FakeServerTestCase):
         self.assertEqual(self.call("title", "Leave?", answered=behave), "Leave days")
         self.assertEqual(len(self.fake.requests), 2)
 
+    def test_calls_at_once_are_all_repeated_without_a_refused_member(self):
+        both_asked = asyncio.Barrier(3)
+
+        async def behave(exchange):
+            if "max_tokens" in exchange.request.body:
+                await both_asked.wait()
+                await refused_parameter("max_tokens")(exchange)
+            else:
+                await completion("Why?")(exchange)
+
+        self.fake.side = lambda request: behave
+        self.assertEqual(asyncio.run(self.call_all()), ["Why?", ["Why?"], SearchQuery("Why?")])
+
 
 class SideTextTests(SimpleTestCase):
     def test_reasoning_is_left_out(self):

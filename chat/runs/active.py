@@ -13,8 +13,9 @@ from uuid import UUID
 from django.conf import settings
 
 from chat.engine import AcceptedRun
-from chat.events import TERMINAL, ContextReady, Event, MessageDone, TextDelta, Usage
-from chatsite import metrics
+from chat.events import TERMINAL, ContextReady, Event, Failed, Finished, MessageDone, TextDelta, Usage
+from chat.llm import configured_model
+from chatsite import metrics, traces
 from chatsite.accounts.principal import Principal
 from chatsite.event_loops import PerEventLoop
 
@@ -172,6 +173,24 @@ class ActiveRun:
         if not (self.stopping or self.withdrawn) and self.task:
             self.withdrawn = True
             self.task.cancel()
+
+    def trace(self, end: Finished | Failed) -> None:
+        """Record the span of the answer, with the names of OpenTelemetry's conventions for generative AI."""
+        model = configured_model().name
+        used = [event for event in self.events if isinstance(event, Usage)]
+        reasons = [event.finish_reason for event in self.events if isinstance(event, MessageDone)]
+        traces.record(
+            f"chat {model}",
+            time.monotonic() - self.started,
+            gen_ai__operation__name="chat",
+            gen_ai__request__model=model,
+            gen_ai__conversation__id=str(self.run.conversation_id),
+            gen_ai__usage__input_tokens=sum(event.prompt for event in used),
+            gen_ai__usage__output_tokens=sum(event.completion for event in used),
+            gen_ai__response__finish_reasons=reasons or None,
+            chatsite__run__state=str(end.state),
+            error__type=end.code if isinstance(end, Failed) else None,
+        )
 
     def has_ended(self) -> bool:
         return isinstance(self.events[-1], TERMINAL)

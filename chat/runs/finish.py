@@ -4,7 +4,7 @@ Leases are compared by the database's clock only: the clocks of machines may dif
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
@@ -31,10 +31,7 @@ from . import (
     journal,
     notifications,
 )
-from .journal import (
-    Batch,
-    EndedRun,
-)
+from .journal import Batch
 
 # More events than a process can pass to its own readers before the journal has them: the end of a run whose
 # process died gets a number that no reader has seen.
@@ -55,9 +52,24 @@ def close_run(run_id: UUID, rest: Batch, every: Sequence[Event]) -> bool:
     """
     with transaction.atomic(savepoint=False):
         ended = journal.end_run(rest)
-        if ended:
-            _close(ended, fold(every))
-        return ended is not None
+        if ended is None:
+            return False
+        result = fold(every)
+        assert result.end is not None
+        messages = list(result.messages) or [RunMessage("")]
+        for each in messages:
+            # A journal without its first events does not name the first message: it is the run's own.
+            each.message_id = each.message_id or str(ended.answer_id)
+        known = {UUID(each.message_id) for each in messages}
+        # Messages that were never begun end with the run.
+        messages += [
+            RunMessage(str(message_id)) for message_id in ended.unfinished if message_id not in known
+        ]
+        closings = {UUID(each.message_id): _closing(each, result, result.end) for each in messages}
+        recording.close_answers(ended.owner_id, closings)
+        if ended.webhooks:
+            announce_end(ended.owner_id, closings)
+        return True
 
 
 def finish_run(
@@ -104,20 +116,15 @@ def close_expired(conversation: Conversation | None = None, run_id: UUID | None 
     if conversation is None and run_id is None:
         for renewed in set(_suspected).difference(leases):  # a copy: other threads add to it
             _suspected.pop(renewed, None)
-    dead = _seen_before(leases)
+    now = time.monotonic()
+    first_seen = [(lease[0], _suspected.setdefault(lease, now)) for lease in leases]
+    dead = [run for run, seen in first_seen if seen < now and now - seen >= SECOND_LOOK_SECONDS]
     return _close_all(dead) if dead and _database_is_stable() else 0
 
 
 def needs_second_look() -> bool:
     """Whether some leases were seen expired once and must be checked again."""
     return bool(_suspected)
-
-
-def _seen_before(leases: Iterable[tuple[UUID, datetime]]) -> list[UUID]:
-    """Runs whose leases were seen expired a while ago and have not been renewed since."""
-    now = time.monotonic()
-    first = [(lease[0], _suspected.setdefault(lease, now)) for lease in leases]
-    return [run_id for run_id, seen in first if seen < now and now - seen >= SECOND_LOOK_SECONDS]
 
 
 def expire_all() -> int:
@@ -127,7 +134,25 @@ def expire_all() -> int:
 
 
 def _close_all(dead: Sequence[UUID]) -> int:
-    closed = sum(_close_dead(run_id) for run_id in dead)
+    closed = 0
+    for run_id in dead:
+        with transaction.atomic():
+            # Locked rows are skipped: their holder is closing the run, or renewing its lease.
+            lease = (
+                Lease.objects.filter(pk=run_id, until__lt=Now())
+                .select_for_update(skip_locked=True, of=("self",))
+                .select_related("run__answer")
+                .first()
+            )
+            if lease is None:
+                continue
+            numbered = journal.read(run_id)
+            end = Failed(Message.State.INTERRUPTED, "interrupted", lease.run.answer.request_id)
+            every = [*(event for _, event in numbered), end]
+            last = numbered[-1][0] if numbered else 0
+            notified = [run_id, lease.run.conversation_id]
+            notifications.publish_on_commit(notifications.messages("news", notified))
+            closed += close_run(run_id, Batch(run_id, last + UNWRITTEN, [end]), every)
     metrics.LEASES_EXPIRED.add(amount=closed)
     return closed
 
@@ -148,69 +173,31 @@ def fold(every: Sequence[Event]) -> RunResult:
     return result
 
 
-@transaction.atomic
-def _close_dead(run_id: UUID) -> int:
-    # Locked rows are skipped: their holder is closing the run, or renewing its lease.
-    lease = (
-        Lease.objects.filter(pk=run_id, until__lt=Now())
-        .select_for_update(skip_locked=True, of=("self",))
-        .select_related("run__answer")
-        .first()
-    )
-    if lease is None:
-        return 0
-    numbered = journal.read(run_id)
-    end = Failed(Message.State.INTERRUPTED, "interrupted", lease.run.answer.request_id)
-    every = [*(event for _, event in numbered), end]
-    last = numbered[-1][0] if numbered else 0
-    notifications.publish_on_commit(notifications.messages("news", [run_id, lease.run.conversation_id]))
-    return int(close_run(run_id, Batch(run_id, last + UNWRITTEN, [end]), every))
-
-
-def _close(ended: EndedRun, result: RunResult) -> None:
-    """Store the text of each message of the run; messages that were never begun end with it."""
-    assert result.end is not None
-    messages = list(result.messages) or [RunMessage("")]
-    for each in messages:
-        # A journal without its first events does not name the first message: it is the run's own.
-        each.message_id = each.message_id or str(ended.answer_id)
-    known = {UUID(each.message_id) for each in messages}
-    messages += [RunMessage(str(message_id)) for message_id in ended.unfinished if message_id not in known]
-    closings = {UUID(each.message_id): _closing(each, result, result.end) for each in messages}
-    recording.close_answers(ended.owner_id, closings)
-    if ended.webhooks:
-        announce_end(ended.owner_id, closings)
-
-
 def _closing(message: RunMessage, result: RunResult, end: Finished | Failed) -> Closing:
     """The outcome of one message: a whole text is complete, even if later messages failed."""
     last = not result.messages or message is result.messages[-1]
-    whole_text = message.done is not None
     usage = result.usage if last else None
+    verification: list[Json] | None = None
+    if message.done:
+        citations = message.done.citations
+        verification = to_rows(message.done.verification)
+    else:
+        # Not only the remaining sources: one may have been deleted while the answer was written.
+        message_id = UUID(message.message_id)
+        labels = Message.objects.filter(pk=message_id).values_list("labels", flat=True).first()
+        citations = cited_labels(message.text, labels or ())
+        if message.text:
+            # Its writer and its owner may have been deleted; the result reveals nothing beyond the text.
+            with reading_everything():
+                sources = list(Source.objects.filter(message=message_id).order_by("rank"))
+            verification = to_rows(verify(message.text, sources))
     return Closing(
-        state=Message.State.COMPLETE if whole_text else Message.State(end.state),
+        state=Message.State.COMPLETE if message.done else Message.State(end.state),
         content=message.text,
         finish_reason=message.done.finish_reason if message.done else "",
-        error_code="" if whole_text or isinstance(end, Finished) else end.code,
-        citations=message.done.citations if message.done else _citations(message),
+        error_code="" if message.done or isinstance(end, Finished) else end.code,
+        citations=citations,
         followups=result.followups if last else (),
         usage={"prompt": usage.prompt, "completion": usage.completion} if usage else None,
-        verification=to_rows(message.done.verification) if message.done else _verified(message),
+        verification=verification,
     )
-
-
-def _verified(message: RunMessage) -> list[Json] | None:
-    """Verify the statements of an incomplete text."""
-    if not message.text:
-        return None
-    # Its writer and its owner may have been deleted; the result reveals nothing beyond the text.
-    with reading_everything():
-        sources = list(Source.objects.filter(message=UUID(message.message_id)).order_by("rank"))
-    return to_rows(verify(message.text, sources))
-
-
-def _citations(message: RunMessage) -> tuple[str, ...]:
-    """The citations of an incomplete text."""
-    # Not only the remaining sources: one may have been deleted while the answer was written.
-    labels = Message.objects.filter(pk=UUID(message.message_id)).values_list("labels", flat=True).first()
-    return cited_labels(message.text, labels or ())

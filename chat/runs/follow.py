@@ -82,7 +82,16 @@ def replay(run: Run) -> list[Event]:
         )
     ]
     for message in messages:
-        events += _message(message)
+        if message.agent_name:
+            created = recording.timestamp(message.created_at)
+            events.append(MessageStarted(str(message.pk), message.agent_name, created))
+        thoughts = tuple(thought_from_json(thought) for thought in message.thoughts)
+        verified = verified_from_json(message.verified)
+        events.append(ContextReady((), thoughts, str(message.pk), verified=verified))
+        events += [TextDelta(piece) for piece in _pieces(message.content)]
+        if message.finish_reason:
+            verification = from_rows(message.verification or ())
+            events.append(MessageDone(message.finish_reason, tuple(message.citations), verification))
     if last.followups:
         events.append(FollowUps(tuple(last.followups)))
     if last.usage:
@@ -104,21 +113,6 @@ def _pieces(text: str) -> Iterator[str]:
             end = opened
         yield text[start:end]
         start = end
-
-
-def _message(message: Message) -> list[Event]:
-    events: list[Event] = []
-    if message.agent_name:
-        created = recording.timestamp(message.created_at)
-        events.append(MessageStarted(str(message.pk), message.agent_name, created))
-    thoughts = tuple(thought_from_json(thought) for thought in message.thoughts)
-    verified = verified_from_json(message.verified)
-    events.append(ContextReady((), thoughts, str(message.pk), verified=verified))
-    events += [TextDelta(piece) for piece in _pieces(message.content)]
-    if message.finish_reason:
-        verification = from_rows(message.verification or ())
-        events.append(MessageDone(message.finish_reason, tuple(message.citations), verification))
-    return events
 
 
 Part = Sequence[Numbered]
@@ -189,9 +183,15 @@ async def wait_for_result(principal: Principal, run_id: UUID) -> RunResult:
 async def _from_memory(active: ActiveRun, after: int, seen: int) -> AsyncGenerator[Part, None]:
     """An empty part is yielded about every second without news, so that access is checked."""
     position = after
+    parts: Iterable[Part]
     while True:
         behind = len(active.events) - position > MAX_EVENTS
-        for part in _fresh(active, position, seen, behind=behind):
+        if behind:
+            # Lazy, so that a slow reader holds only one part in memory.
+            parts = coalesce(enumerate(islice(active.events, position, None), start=position + 1), seen)
+        else:
+            parts = parts_of(list(enumerate(active.events[position:], start=position + 1)), seen)
+        for part in parts:
             if behind:
                 await _own_turn()
             position, last = part[-1]
@@ -206,13 +206,6 @@ async def _from_memory(active: ActiveRun, after: int, seen: int) -> AsyncGenerat
         await active.wait_for_events()
         if position >= len(active.events):
             yield []
-
-
-def _fresh(active: ActiveRun, after: int, seen: int, *, behind: bool) -> Iterable[Part]:
-    """Lazy for a reader that is behind, so that a slow one holds only one part in memory."""
-    if behind:
-        return coalesce(enumerate(islice(active.events, after, None), start=after + 1), seen)
-    return parts_of(list(enumerate(active.events[after:], start=after + 1)), seen)
 
 
 async def _own_turn() -> None:
@@ -244,18 +237,11 @@ async def _from_journal(
                 raise Refused("interrupted")
             yield []
             await waiter.wait()
-    async with aclosing(_from_messages(principal, run, position, replay_purged=replay_purged)) as replayed:
-        async for part in replayed:
-            yield part
-
-
-async def _from_messages(
-    principal: Principal, run: Run, after: int, *, replay_purged: bool
-) -> AsyncGenerator[Part, None]:
+    # The run has ended and its journal was purged: the messages have everything.
     events = await retry_until_available(replay, run)
     if not replay_purged:
-        last = await retry_until_available(last_event, principal, run.pk)
-        yield [(last or after, events[-1])]
+        last_number = await retry_until_available(last_event, principal, run.pk)
+        yield [(last_number or position, events[-1])]
         return
     for part in coalesce(enumerate(events, start=1), seen=0):
         await _own_turn()
@@ -386,11 +372,15 @@ class _Withheld:
         # A stream outlives its request, and with it the request's row-level security.
         with reading_as(self._principal.user_id):
             if not self._sources_are_fresh():
-                sources, seen = await retry_until_available(_visible, self._principal, UUID(event.message_id))
+                sources, seen = await retry_until_available(self._visible, UUID(event.message_id))
             images = await of_sources(self._principal, sources)
         return dataclasses.replace(
             event, sources=sources, images=images, thoughts=event.thoughts if seen else ()
         )
+
+    def _visible(self, message_id: UUID) -> tuple[tuple[SourceView, ...], bool]:
+        """The sources that the reader may open now, and whether they may see the steps."""
+        return journal.visible_sources(self._principal, message_id), may_see_thoughts(self._principal)
 
     def _sources_are_fresh(self) -> bool:
         """Whether the search found the sources for this very reader a moment ago."""
@@ -404,8 +394,3 @@ class _Withheld:
             return ()
         place = after_edits(self._edits)
         return tuple(statement.placed(place).without(self._labels) for statement in statements)
-
-
-def _visible(principal: Principal, message_id: UUID) -> tuple[tuple[SourceView, ...], bool]:
-    """The sources that the reader may open now, and whether they may see the steps."""
-    return journal.visible_sources(principal, message_id), may_see_thoughts(principal)

@@ -61,11 +61,15 @@ class EndedRun:
 
 
 def _entry(batch: Batch) -> dict[str, Any]:
+    without_passages = (
+        dataclasses.replace(event, sources=()) if isinstance(event, ContextReady) else event
+        for event in batch.events
+    )
     return {
         "run_id": str(batch.run_id),
         "first": batch.first,
         "last": batch.first + len(batch.events) - 1,
-        "events": events.list_to_json(_without_passages(event) for event in batch.events),
+        "events": events.list_to_json(without_passages),
     }
 
 
@@ -78,10 +82,6 @@ def change_messages(batches: Sequence[Batch]) -> list[str]:
 def _array(values: Iterable[object]) -> str:
     """A PostgreSQL array literal of numbers or ids, which the driver passes on faster than a list."""
     return f"{{{','.join(map(str, values))}}}"
-
-
-def _without_passages(event: Event) -> Event:
-    return dataclasses.replace(event, sources=()) if isinstance(event, ContextReady) else event
 
 
 def flush(runs: Iterable[UUID], batches: Sequence[Batch]) -> dict[UUID, bool]:

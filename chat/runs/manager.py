@@ -19,7 +19,7 @@ from django.db import InterfaceError, OperationalError
 from chat import engine
 from chat.engine import AcceptedRun
 from chat.errors import retry_after
-from chat.events import Event, Failed, Finished, MessageDone, TitleChanged, Usage
+from chat.events import Event, Failed, Finished, TitleChanged
 from chat.llm import ModelError, configured_model
 from chatsite import logs, metrics, traces
 from chatsite.accounts.principal import Principal
@@ -176,7 +176,8 @@ class RunManager:
         except Exception as error:
             logger.exception("An answer failed")
             state = Message.State.INTERRUPTED if active.has_text() else Message.State.FAILED
-            return Failed(state, _code_of(error), request_id)
+            code = "interrupted" if isinstance(error, OperationalError | InterfaceError) else "internal"
+            return Failed(state, "storage_full" if is_disk_full(error) else code, request_id)
         return Finished(Message.State.COMPLETE)
 
     async def _close(self, active: ActiveRun, end: Finished | Failed) -> None:
@@ -192,9 +193,14 @@ class RunManager:
                 break
             except DatabaseError as error:
                 logger.exception("The end of an answer could not be stored yet")
-                if time.monotonic() > started + _retry_seconds(active, error):
+                # A run begun when the disk was full already is not retried for long; that it has written
+                # nothing yet is how it is recognised.
+                disk_full = is_disk_full(error)
+                begun_late = active.started > breaker.full_since or not active.written
+                seconds = FULL_DISK_SECONDS if disk_full and begun_late else CLOSING_SECONDS
+                if time.monotonic() > started + seconds:
                     # Another process will close the run with what the journal has.
-                    code = "storage_full" if is_disk_full(error) else "interrupted"
+                    code = "storage_full" if disk_full else "interrupted"
                     last = [Failed(Message.State.INTERRUPTED, code, active.run.request_id)]
                     break
             await asyncio.sleep(pause)
@@ -205,7 +211,7 @@ class RunManager:
         outcome = last[-1]
         assert isinstance(outcome, Finished | Failed)
         metrics.RUNS.add(str(outcome.state))
-        _trace(active, outcome)
+        active.trace(outcome)
         notifications.publish(notifications.messages("news", [active.run.run_id, active.run.conversation_id]))
 
     async def _write(self) -> None:
@@ -271,41 +277,6 @@ def _batch(active: ActiveRun, events: Sequence[Event], *, last: bool = False) ->
     """Events for the journal; the conversation is notified of the first and the last batch."""
     conversation = active.run.conversation_id if last or not active.written else None
     return Batch(active.run.run_id, active.written + 1, events, conversation, active.first_word_ms)
-
-
-def _trace(active: ActiveRun, end: Finished | Failed) -> None:
-    """The span of an answer, with the names of OpenTelemetry's conventions for generative AI."""
-    model = configured_model().name
-    used = [event for event in active.events if isinstance(event, Usage)]
-    reasons = [event.finish_reason for event in active.events if isinstance(event, MessageDone)]
-    traces.record(
-        f"chat {model}",
-        time.monotonic() - active.started,
-        gen_ai__operation__name="chat",
-        gen_ai__request__model=model,
-        gen_ai__conversation__id=str(active.run.conversation_id),
-        gen_ai__usage__input_tokens=sum(event.prompt for event in used),
-        gen_ai__usage__output_tokens=sum(event.completion for event in used),
-        gen_ai__response__finish_reasons=reasons or None,
-        chatsite__run__state=str(end.state),
-        error__type=end.code if isinstance(end, Failed) else None,
-    )
-
-
-def _retry_seconds(active: ActiveRun, error: Exception) -> float:
-    """Seconds for which to retry storing an end: few for runs begun when the disk was full already.
-
-    Such a run has not written anything yet, which is how it is recognised.
-    """
-    late = is_disk_full(error) and (active.started > breaker.full_since or not active.written)
-    return FULL_DISK_SECONDS if late else CLOSING_SECONDS
-
-
-def _code_of(error: Exception) -> str:
-    """The error code for an exception of the engine."""
-    if is_disk_full(error):
-        return "storage_full"
-    return "interrupted" if isinstance(error, OperationalError | InterfaceError) else "internal"
 
 
 run_manager = PerEventLoop(RunManager)

@@ -175,22 +175,21 @@ def publish(messages: Iterable[str]) -> None:
 
 def publish_on_commit(messages: list[str]) -> None:
     """As :func:`publish`, from a database thread when its transaction is committed."""
-    transaction.on_commit(lambda: _publish_from_thread(messages))
+
+    def publish_from_thread() -> None:
+        for loop, box in outbox.items():
+            with suppress(RuntimeError):  # that loop is closed
+                loop.call_soon_threadsafe(box.put, messages)
+
+    transaction.on_commit(publish_from_thread)
 
 
-def _publish_from_thread(messages: list[str]) -> None:
-    for loop, box in outbox.items():
-        with suppress(RuntimeError):  # that loop is closed
-            loop.call_soon_threadsafe(box.put, messages)
-
-
-async def subscribe() -> AsyncGenerator[str, None]:
-    """Yield the messages of other processes, first an empty one once the subscription is active.
+def subscribe() -> AsyncGenerator[str, None]:
+    """The messages of other processes, first an empty one once the subscription is active.
 
     Raises whatever PostgreSQL or Redis raises when it is unavailable. Iterate under `aclosing`.
     """
-    async for message in _from_database() if in_the_database() else _from_layer():
-        yield message
+    return _from_database() if in_the_database() else _from_layer()
 
 
 async def _from_database() -> AsyncGenerator[str, None]:

@@ -28,7 +28,7 @@ from chat.limits import (
 )
 from chat.llm.side_texts import title_of
 from chat.models import Agent, Run
-from chat.requests import EarlierMessage, Generation, InvalidRequest, Options, RunRequest
+from chat.requests import EarlierMessage, Generation, InvalidRequest, RunRequest
 from chatsite.accounts.guest_limits import count_question
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
@@ -140,13 +140,12 @@ def _store_turn(
     """Store the question with a queued answer. Raises Refused."""
     known = free(principal, request.conversation_id) if request.conversation_id else None
     title = title_of(request.question)
-    if known:
-        _go_to_branch(known, request)
-    if known and not known.title:
-        recording.set_title(principal.user_id, known.pk, title)
     mode = Conversation.Mode.MULTI_AGENT if request.team else Conversation.Mode.STANDARD
     conversation_id = known.pk if known else uuid4()
     if known:
+        _go_to_branch(known, request)
+        if not known.title:
+            recording.set_title(principal.user_id, known.pk, title)
         request = _scoped(request, known)
     elif request.project_id:
         try:
@@ -304,14 +303,7 @@ def begin(
     request after an answer that failed before its first word answers the stored question again, since clients
     repeat a POST that got a 502. Raises Refused, or InvalidRequest for options that are not available.
     """
-    text = request.question
-    if not text.strip():
-        raise Refused("message_empty")
-    if len(text) > settings.MESSAGE_MAX_CHARACTERS:
-        raise Refused("message_too_long")
-    if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
-        raise Refused("message_not_text")
-    _check_options(principal, request.options)
+    _check(principal, request)
     digest = _digest(request)
     try:
         with transaction.atomic():
@@ -447,8 +439,18 @@ def stored_messages(
     return tuple(reversed(turns))
 
 
-def _check_options(principal: Principal, options: Options) -> None:
-    """Check options that depend on the site's model or the caller. Raises InvalidRequest."""
+def _check(principal: Principal, request: RunRequest) -> None:
+    """Check the question, and options that depend on the site's model or the caller.
+
+    Raises Refused or InvalidRequest.
+    """
+    text, options = request.question, request.options
+    if not text.strip():
+        raise Refused("message_empty")
+    if len(text) > settings.MESSAGE_MAX_CHARACTERS:
+        raise Refused("message_too_long")
+    if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        raise Refused("message_not_text")
     if options.pages and not settings.CHAT_MODEL_READS_IMAGES:
         raise InvalidRequest(
             "“use_gpt4v” and “use_multimodal_answering” need a model that reads images; "

@@ -22,7 +22,7 @@ from chat.events import (
 from chat.llm import ChatModel, Contribution, Prompt, SearchQuery, configured_model
 from chat.llm.base import NOTHING_FITS
 from chat.requests import EarlierMessage
-from chat.statements import Statement, marks_by_rank, to_rows
+from chat.statements import marks_by_rank, to_rows
 from chat.verification import verify
 from chatsite.db.retry import retry_until_available
 from history import recording
@@ -51,18 +51,6 @@ STORING_SECONDS = 1.0  # that a stop waits for what is being stored
 T = TypeVar("T")
 
 
-@dataclass(slots=True)
-class _Answer:
-    """An answer that is being written: its last prompt, and the last of its messages."""
-
-    run: AcceptedRun
-    publish: Callable[[Event], object]
-    prompt: Prompt
-    text: str = ""
-    message_id: UUID | None = None
-    done: MessageDone | None = None
-
-
 async def answer(run: AcceptedRun, publish: Callable[[Event], object]) -> str:
     """Publish all events between Started and the end; returns a title for a conversation that has none.
 
@@ -89,10 +77,10 @@ async def answer(run: AcceptedRun, publish: Callable[[Event], object]) -> str:
     else:
         model, found = await _model_and_search(run, model)
     if run.team:
-        await _team_messages(state, model, found)
+        await state.team_messages(model, found)
     else:
-        await _write_message(state, model, found, run.answer_id)
-    return await _extras(state, model)
+        await state.write_message(model, found, run.answer_id)
+    return await state.extras(model)
 
 
 async def documents_read(run: AcceptedRun, publish: Callable[[Event], object]) -> None:
@@ -176,135 +164,138 @@ def _plain(name: str) -> str:
     return name.rstrip(" .:!").casefold()
 
 
-async def _team_messages(state: _Answer, model: ChatModel, found: Search) -> None:
-    """Yield one message per agent, in turn; each agent sees the messages of the others."""
-    contributions: list[Contribution] = []
-    run = state.run
-    while speaker := await next_speaker(run, model, contributions):
-        agent_model = configured_model(speaker.model)
-        if speaker.may_search and contributions:
-            more = await agent_model.further_query(run.request.question, contributions)
-            found = await search(run, agent_model, SearchQuery(more)) if more else found
-        message = await retry_until_available(_open_message, state, speaker, first=not contributions)
-        state.publish(MessageStarted(str(message.pk), speaker.name, recording.timestamp(message.created_at)))
-        state.prompt = replace(
-            state.prompt, contributions=tuple(contributions), instructions=speaker.instructions
+@dataclass(slots=True)
+class _Answer:
+    """An answer that is being written: its last prompt, and the last of its messages."""
+
+    run: AcceptedRun
+    publish: Callable[[Event], object]
+    prompt: Prompt
+    text: str = ""
+    message_id: UUID | None = None
+    done: MessageDone | None = None
+
+    async def team_messages(self, model: ChatModel, found: Search) -> None:
+        """Write one message per agent, in turn; each agent sees the messages of the others."""
+        contributions: list[Contribution] = []
+        run = self.run
+        while speaker := await next_speaker(run, model, contributions):
+            agent_model = configured_model(speaker.model)
+            if speaker.may_search and contributions:
+                more = await agent_model.further_query(run.request.question, contributions)
+                found = await search(run, agent_model, SearchQuery(more)) if more else found
+            message = await retry_until_available(self._open_message, speaker, first=not contributions)
+            created = recording.timestamp(message.created_at)
+            self.publish(MessageStarted(str(message.pk), speaker.name, created))
+            self.prompt = replace(
+                self.prompt, contributions=tuple(contributions), instructions=speaker.instructions
+            )
+            found = await self.write_message(agent_model, found, message.pk)
+            contributions.append(Contribution(speaker.name, self.text))
+
+    def _open_message(self, speaker: Speaker, *, first: bool) -> Message:
+        """Open the agent's message; the previous one is complete, whatever happens to the rest."""
+        run = self.run
+        if first:
+            return recording.name_speaker(run.answer_id, speaker.name)
+        if self.message_id and self.done:
+            closing = Closing(
+                Message.State.COMPLETE,
+                self.text,
+                self.done.finish_reason,
+                citations=self.done.citations,
+                verification=to_rows(self.done.verification),
+            )
+            recording.close_answer(run.principal.user_id, self.message_id, closing)
+        return recording.append_answer(
+            run.conversation_id, run.run_id, speaker.name, request_id=run.request_id
         )
-        found = await _write_message(state, agent_model, found, message.pk)
-        contributions.append(Contribution(speaker.name, state.text))
 
-
-async def _write_message(state: _Answer, model: ChatModel, found: Search, message_id: UUID) -> Search:
-    """Write one message from the search results; returns those that the caller may still read."""
-    keeping = keep_context(state.run, message_id, model, found, state.run.readable)
-    found, context = await _before_a_stop(keeping)
-    state.publish(context)
-    state.prompt = replace(
-        state.prompt,
-        sources=found.sources,
-        pages=found.pages,
-        fit=found.fit,
-        synonyms=found.synonyms,
-    )
-    text: list[str] = []
-    async with aclosing(written(model, state.prompt)) as events:
-        async for event in events:
-            if isinstance(event, TextDelta):
-                text.append(event.text)
-                state.publish(event)
-            elif isinstance(event, MessageDone):
-                state.message_id, state.text = message_id, "".join(text)
-                # In a thread: it takes time that grows with the answer.
-                statements = await asyncio.to_thread(verify, state.text, found.sources)
-                state.done = replace(event, verification=_claims(statements, state.text, model.notices))
-                state.publish(state.done)
-            else:
-                state.publish(event)
-    if state.done and (marks := marks_by_rank(state.done.verification)):
-        await retry_until_available(recording.record_quotes, message_id, marks)
-    return found
-
-
-def _claims(statements: Sequence[Statement], text: str, notices: Sequence[str]) -> tuple[Statement, ...]:
-    """The statements about documents, without those about the site itself."""
-    own = (NOTHING_FITS, *notices)
-    return tuple(
-        each for each in statements if not any(text[each.start : each.end] in words for words in own)
-    )
-
-
-async def _extras(state: _Answer, model: ChatModel) -> str:
-    """Ask the model in parallel for a second look at the last message, for follow-up questions and for a new
-    conversation's title, which is returned."""
-    questions, title, _ = await asyncio.gather(
-        _followups(state, model), _title(state.run, model), _recheck(state, model)
-    )
-    if questions:
-        state.publish(FollowUps(tuple(questions)))
-    return title
-
-
-async def _title(run: AcceptedRun, model: ChatModel) -> str:
-    """A better title than the question's own words, for a conversation that begins with this question."""
-    return await model.title(run.request.question) if run.is_untitled else ""
-
-
-async def _recheck(state: _Answer, model: ChatModel) -> None:
-    if state.done is None:
-        return
-    checked = await second_look(model, state.text, state.done.verification, state.prompt.sources)
-    if checked:
-        state.publish(Rechecked(checked))
-
-
-async def _followups(state: _Answer, model: ChatModel) -> list[str]:
-    """Questions from the model and the documents that the caller's search can answer."""
-    prompt, run = state.prompt, state.run
-    if not (run.request.options.followups and prompt.sources):
-        return []
-    suggested = await model.followups(prompt, state.text)
-    return await retry_until_available(_answerable, run, model, prompt, state.text, suggested)
-
-
-def _answerable(
-    run: AcceptedRun, model: ChatModel, prompt: Prompt, answer: str, suggested: Sequence[str]
-) -> list[str]:
-    principal, scope = run.principal, run.request.options.scope
-    earlier = [
-        *prompt.earlier,
-        EarlierMessage("user", prompt.question),
-        EarlierMessage("assistant", answer),
-    ]
-    known = {turn.content for turn in earlier}
-    cited = [source.document_id for source in prompt.sources if f"[{source.label}]" in answer]
-    language = language_of(prompt.question)
-    others = [
-        each
-        for each in document_questions(principal, cited)
-        if not language or language_of(each) in ("", language)
-    ]
-    candidates = dict.fromkeys([*suggested, *others])
-    found: list[str] = []
-    for question in [each for each in candidates if each not in known][:TRIED]:
-        if is_answerable(principal, model, question, earlier, scope=scope):
-            found.append(question)
-            if len(found) == FOLLOWUPS:
-                break
-    return found
-
-
-def _open_message(state: _Answer, speaker: Speaker, *, first: bool) -> Message:
-    """Open the agent's message; the previous one is complete, whatever happens to the rest."""
-    run = state.run
-    if first:
-        return recording.name_speaker(run.answer_id, speaker.name)
-    if state.message_id and state.done:
-        closing = Closing(
-            Message.State.COMPLETE,
-            state.text,
-            state.done.finish_reason,
-            citations=state.done.citations,
-            verification=to_rows(state.done.verification),
+    async def write_message(self, model: ChatModel, found: Search, message_id: UUID) -> Search:
+        """Write one message from the search results; returns those that the caller may still read."""
+        keeping = keep_context(self.run, message_id, model, found, self.run.readable)
+        found, context = await _before_a_stop(keeping)
+        self.publish(context)
+        self.prompt = replace(
+            self.prompt,
+            sources=found.sources,
+            pages=found.pages,
+            fit=found.fit,
+            synonyms=found.synonyms,
         )
-        recording.close_answer(run.principal.user_id, state.message_id, closing)
-    return recording.append_answer(run.conversation_id, run.run_id, speaker.name, request_id=run.request_id)
+        text: list[str] = []
+        async with aclosing(written(model, self.prompt)) as events:
+            async for event in events:
+                if isinstance(event, TextDelta):
+                    text.append(event.text)
+                    self.publish(event)
+                elif isinstance(event, MessageDone):
+                    self.message_id, self.text = message_id, "".join(text)
+                    # In a thread: it takes time that grows with the answer.
+                    statements = await asyncio.to_thread(verify, self.text, found.sources)
+                    # The site's own sentences state nothing about the documents.
+                    own = (NOTHING_FITS, *model.notices)
+                    claims = tuple(
+                        each
+                        for each in statements
+                        if not any(self.text[each.start : each.end] in words for words in own)
+                    )
+                    self.done = replace(event, verification=claims)
+                    self.publish(self.done)
+                else:
+                    self.publish(event)
+        if self.done and (marks := marks_by_rank(self.done.verification)):
+            await retry_until_available(recording.record_quotes, message_id, marks)
+        return found
+
+    async def extras(self, model: ChatModel) -> str:
+        """Ask the model in parallel for a second look at the last message, for follow-up questions and for a
+        new conversation's title, which is returned."""
+        questions, title, _ = await asyncio.gather(
+            self._followups(model), self._title(model), self._recheck(model)
+        )
+        if questions:
+            self.publish(FollowUps(tuple(questions)))
+        return title
+
+    async def _title(self, model: ChatModel) -> str:
+        """A better title than the question's own words, for a conversation that begins with this question."""
+        return await model.title(self.run.request.question) if self.run.is_untitled else ""
+
+    async def _recheck(self, model: ChatModel) -> None:
+        if self.done is None:
+            return
+        checked = await second_look(model, self.text, self.done.verification, self.prompt.sources)
+        if checked:
+            self.publish(Rechecked(checked))
+
+    async def _followups(self, model: ChatModel) -> list[str]:
+        """Questions from the model and the documents that the caller's search can answer."""
+        if not (self.run.request.options.followups and self.prompt.sources):
+            return []
+        suggested = await model.followups(self.prompt, self.text)
+        return await retry_until_available(self._answerable, model, suggested)
+
+    def _answerable(self, model: ChatModel, suggested: Sequence[str]) -> list[str]:
+        prompt, principal, scope = self.prompt, self.run.principal, self.run.request.options.scope
+        earlier = [
+            *prompt.earlier,
+            EarlierMessage("user", prompt.question),
+            EarlierMessage("assistant", self.text),
+        ]
+        known = {turn.content for turn in earlier}
+        cited = [source.document_id for source in prompt.sources if f"[{source.label}]" in self.text]
+        language = language_of(prompt.question)
+        others = [
+            each
+            for each in document_questions(principal, cited)
+            if not language or language_of(each) in ("", language)
+        ]
+        candidates = dict.fromkeys([*suggested, *others])
+        found: list[str] = []
+        for question in [each for each in candidates if each not in known][:TRIED]:
+            if is_answerable(principal, model, question, earlier, scope=scope):
+                found.append(question)
+                if len(found) == FOLLOWUPS:
+                    break
+        return found

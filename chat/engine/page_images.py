@@ -4,7 +4,6 @@ Rendered for each reader under their current rights, and never stored.
 """
 
 import asyncio
-import functools
 import io
 from base64 import b64encode
 from collections.abc import Collection, Sequence
@@ -26,6 +25,9 @@ MAX_PAGES = 5
 SIDES = (1300, 1024, 768, 512)  # pixels: that of a rendered A4 page, then smaller sizes for large images
 BYTES = 1_000_000
 SECONDS = 20.0  # in total
+
+# Not the event loop's default pool, which resolves host names; as many threads as rendering processes.
+_threads = ThreadPoolExecutor(2, thread_name_prefix="drawing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ async def page_images(principal: Principal, pages: Sequence[Page]) -> tuple[Page
         try:
             async with asyncio.timeout_at(by):
                 document, number = documents[page.document], page.number or 0
-                url = await loop.run_in_executor(_threads(), _url, document, number)
+                url = await loop.run_in_executor(_threads, _url, document, number)
         except TimeoutError:
             break
         if url:
@@ -103,9 +105,3 @@ def scaled(drawn: bytes) -> bytes:
             if buffer.tell() <= BYTES:
                 return buffer.getvalue()
     return b""
-
-
-@functools.cache
-def _threads() -> ThreadPoolExecutor:
-    # Not the event loop's default pool, which resolves host names; as many threads as rendering processes.
-    return ThreadPoolExecutor(2, thread_name_prefix="drawing")

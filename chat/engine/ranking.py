@@ -31,7 +31,11 @@ class Ranking:
 
 async def ranked(model: ChatModel, query: str, passages: Sequence[FoundPassage], options: Options) -> Ranking:
     """The passages in the ranker's order, without those below the minimum score."""
-    texts = [_text(passage) for passage in passages]
+    texts: list[str] = []
+    for passage in passages:
+        place = " › ".join(part for part in (passage.title, passage.heading) if part)
+        content = " ".join(passage.content.split())
+        texts.append((f"{place}: {content}" if place else content)[:CHARACTERS])
     name = settings.RERANK_MODEL or model.name
     scores: dict[int, float] | None = {}
     if texts:
@@ -60,10 +64,3 @@ def _unranked(
 ) -> Ranking:
     description = f"{why} {NO_MINIMUM}" if options.minimum_ranker_score else why
     return Ranking(tuple(passages), {}, Thought("Semantic ranker", description, props or None))
-
-
-def _text(passage: FoundPassage) -> str:
-    """A passage with title and heading, as the ranker reads it."""
-    place = " › ".join(part for part in (passage.title, passage.heading) if part)
-    content = " ".join(passage.content.split())
-    return f"{place}: {content}"[:CHARACTERS] if place else content[:CHARACTERS]

@@ -32,11 +32,20 @@ async def second_look(
     model: ChatModel, text: str, statements: Sequence[Statement], sources: Sequence[SourceView]
 ) -> tuple[Statement, ...] | None:
     """All statements with their verdicts after the second look; None if it changes nothing."""
-    doubted = _doubted(statements)
+    doubted = [
+        (each, proof)
+        for each in statements
+        if each.verdict == "not_found"
+        for proof in each.proofs
+        if proof.doubtful
+    ][: settings.SECOND_LOOK]
     if not doubted:
         return None
     labels = list(dict.fromkeys(proof.label for _, proof in doubted))
-    passages = [_passage(label, sources) for label in labels]
+    passages = [
+        "\n".join(source.content for source in sources if source.label == label)[:MAX_PASSAGE]
+        for label in labels
+    ]
     asked = [
         (labels.index(proof.label), without(text[each.start : each.end], each.citations)[:MAX_STATEMENT])
         for each, proof in doubted
@@ -57,22 +66,6 @@ async def second_look(
         proof for place, (_, proof) in enumerate(doubted) if verdicts.get(place + (place >= control)) is True
     }
     return tuple(_with_confirmed(each, confirmed) for each in statements) if confirmed else None
-
-
-def _doubted(statements: Sequence[Statement]) -> list[tuple[Statement, Proof]]:
-    found = [
-        (each, proof)
-        for each in statements
-        if each.verdict == "not_found"
-        for proof in each.proofs
-        if proof.doubtful
-    ]
-    return found[: settings.SECOND_LOOK]
-
-
-def _passage(label: str, sources: Sequence[SourceView]) -> str:
-    """What the site found under a label, as far as it is asked about."""
-    return "\n".join(source.content for source in sources if source.label == label)[:MAX_PASSAGE]
 
 
 def _with_confirmed(statement: Statement, confirmed: set[Proof]) -> Statement:

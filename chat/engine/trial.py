@@ -49,13 +49,9 @@ def draft_answer(principal: Principal, question: str, draft: str) -> str:
     prompt = Prompt(
         question, (), sources, Options().temperature, fit=found.fit, synonyms=found.synonyms, template=draft
     )
-    return async_to_sync(_text)(configured_model(), prompt)
 
+    async def text() -> str:
+        async with aclosing(written(configured_model(), prompt)) as events:
+            return "".join([event.text async for event in events if isinstance(event, TextDelta)])
 
-async def _text(model: ChatModel, prompt: Prompt) -> str:
-    parts: list[str] = []
-    async with aclosing(written(model, prompt)) as events:
-        async for event in events:
-            if isinstance(event, TextDelta):
-                parts.append(event.text)
-    return "".join(parts)
+    return async_to_sync(text)()

@@ -5,7 +5,7 @@ site behaves as if the answer did not exist.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +16,6 @@ from chat.llm.followup_detection import leaned_on
 from chat.llm.quoting import QuotingModel
 from chat.models import VerifiedAnswer
 from chat.requests import RunRequest
-from chat.sources import SourceView
-from chat.statements import Statement
 from chat.verification import verify
 from chat.verification.same_question import asks_the_same
 from chatsite.accounts.principal import Principal
@@ -93,19 +91,17 @@ def unsupported_statements(answer: str, passages: Sequence[FoundPassage]) -> lis
     labels = [passage.label for passage in distinct]
     text = with_labels(answer, [passage.label for passage in passages])
     sources = {rank: as_source(rank, passage) for rank, passage in enumerate(distinct, start=1)}
-    return [
-        Unsupported(without(text[each.start : each.end], labels).strip(), _said_instead(each, sources))
-        for each in verify(text, sources.values())
-        if each.verdict == "not_found"
-    ]
-
-
-def _said_instead(statement: Statement, sources: Mapping[int, SourceView]) -> str:
-    for proof in statement.proofs:
-        if proof.disagreeing:
-            start, end = proof.disagreeing
-            return sources[proof.rank].content[start:end]
-    return ""
+    found: list[Unsupported] = []
+    for each in verify(text, sources.values()):
+        if each.verdict == "not_found":
+            said_instead = [
+                sources[proof.rank].content[slice(*proof.disagreeing)]
+                for proof in each.proofs
+                if proof.disagreeing
+            ]
+            words = without(text[each.start : each.end], labels).strip()
+            found.append(Unsupported(words, said_instead[0] if said_instead else ""))
+    return found
 
 
 def cited_passages(principal: Principal, answer_id: int) -> list[FoundPassage]:

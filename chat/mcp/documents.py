@@ -7,9 +7,9 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from chat.protocols.mcp import Entry, Extract
+from chat.protocols.mcp_tools import Entry, Extract
 from chatsite.accounts.principal import Principal
-from ingestion.models import Document, DocumentQuerySet, Passage
+from ingestion.models import Document, DocumentQuerySet
 from ingestion.search.labels import content_address
 
 MAX_CHARACTERS = 100_000  # of one part of a document
@@ -34,7 +34,12 @@ def list_documents(
         moment, last = EPOCH + timedelta(microseconds=int(match[1])), UUID(match[2])
         found = found.filter(Q(created_at__lt=moment) | Q(created_at=moment, public_id__lt=last))
     rows = list(found.order_by("-created_at", "-public_id")[: limit + 1])
-    next_cursor = _cursor(rows[limit - 1]) if len(rows) > limit else ""
+    next_cursor = ""
+    if len(rows) > limit:
+        # Time and public id instead of the primary key, which would reveal the number of documents.
+        last_row = rows[limit - 1]
+        microseconds = (last_row.created_at - EPOCH) // timedelta(microseconds=1)
+        next_cursor = f"{microseconds}-{last_row.public_id.hex}"
     return [_entry(row, absolute) for row in rows[:limit]], next_cursor
 
 
@@ -46,10 +51,19 @@ def extract(principal: Principal, wanted: str, absolute: Absolute) -> Extract | 
     if match is None or document is None:
         return None
     entry = _entry(document, absolute)
-    if match["passage"]:
-        passage = document.passages.filter(pk=int(match["passage"])).first()
-        return _of_passage(entry, passage) if passage else None
-    return _of_document(entry, document, int(match["start"] or 0))
+    if not match["passage"]:
+        return _of_document(entry, document, int(match["start"] or 0))
+    passage = document.passages.filter(pk=int(match["passage"])).first()
+    if passage is None:
+        return None
+    return Extract(
+        entry,
+        f"{entry.document_id}/{passage.pk}",
+        f"{entry.url}#page={passage.page}" if passage.page else entry.url,
+        passage.content,
+        passage.heading,
+        passage.page,
+    )
 
 
 def _readable(principal: Principal) -> DocumentQuerySet:
@@ -66,17 +80,6 @@ def _entry(document: Document, absolute: Absolute) -> Entry:
         pages=document.page_count,
         changed=document.changed_at.isoformat(),
         url=absolute(content_address(document.public_id, document.name)),
-    )
-
-
-def _of_passage(entry: Entry, passage: Passage) -> Extract:
-    return Extract(
-        entry,
-        f"{entry.document_id}/{passage.pk}",
-        f"{entry.url}#page={passage.page}" if passage.page else entry.url,
-        passage.content,
-        passage.heading,
-        passage.page,
     )
 
 
@@ -99,9 +102,3 @@ def _of_document(entry: Entry, document: Document, start: int) -> Extract | None
         return None
     extract_id = f"{entry.document_id}/from/{start}" if start else entry.document_id
     return Extract(entry, extract_id, entry.url, "\n\n".join(texts), next_cursor=next_cursor)
-
-
-def _cursor(document: Document) -> str:
-    # Time and public id instead of the primary key, which would reveal the number of documents.
-    microseconds = (document.created_at - EPOCH) // timedelta(microseconds=1)
-    return f"{microseconds}-{document.public_id.hex}"

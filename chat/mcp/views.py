@@ -22,7 +22,7 @@ from chat.engine.searching import as_source
 from chat.errors import Refused
 from chat.events import Failed, Json, RunResult
 from chat.limits import ConnectionSlot, connection_limiter
-from chat.protocols import ErrorFormat, mcp
+from chat.protocols import ErrorFormat, mcp, mcp_tools
 from chat.protocols.framing import COMMENT, EVENT_STREAM, server_sent_event
 from chat.protocols.mcp import Call, McpError
 from chat.protocols.request_body import session
@@ -145,40 +145,65 @@ class McpView(ProtocolView):
             case "server/discover":
                 return mcp.discovered()
             case "tools/list":
-                return mcp.tools(name for name, scope in TOOL_SCOPES.items() if principal.has_scope(scope))
+                return mcp_tools.tools(
+                    name for name, scope in TOOL_SCOPES.items() if principal.has_scope(scope)
+                )
             case "resources/list":
                 found = documents.list_documents(principal, absolute, cursor=call.cursor, limit=PAGE_SIZE)
-                return mcp.resources(*found)
+                return mcp_tools.resources(*found)
             case "resources/templates/list":
-                return mcp.templates()
+                return mcp_tools.templates()
             case "resources/read":
                 wanted = call.uri
                 found_extract = (
-                    documents.extract(principal, wanted.removeprefix(mcp.DOCUMENT), absolute)
-                    if wanted.startswith(mcp.DOCUMENT)
+                    documents.extract(principal, wanted.removeprefix(mcp_tools.DOCUMENT), absolute)
+                    if wanted.startswith(mcp_tools.DOCUMENT)
                     else None
                 )
                 if found_extract is None:
                     raise mcp.resource_not_found(call)
-                return mcp.resource(wanted, found_extract)
+                return mcp_tools.resource(wanted, found_extract)
         return {}  # ping
 
     def _called(self, request: Request, call: Call) -> tuple[Call, AcceptedRun] | HttpResponseBase:
         """The result of a tool; wrong arguments are an error result, which the calling model can read."""
         principal = cast(Principal, request.auth)
-        if call.tool not in mcp.TOOLS:
+        if call.tool not in mcp_tools.TOOLS:
             raise McpError(mcp.INVALID_PARAMS, f"There is no tool “{call.tool[:100]}”.")
         demand_scope(principal, TOOL_SCOPES[call.tool])
         try:
             if call.tool == "ask":
-                return call, self._accept(request, principal, mcp.ask_arguments(call.arguments))
-            return self._result(call, _looked_up(request, principal, call))
+                return call, self._accept(request, principal, mcp_tools.ask_arguments(call.arguments))
+            return self._result(call, self._looked_up(request, principal, call))
         except InvalidRequest as error:
-            return self._result(call, mcp.tool_failure(error.message))
+            return self._result(call, mcp_tools.tool_failure(error.message))
         except Refused as refusal:
-            return self._result(call, mcp.tool_failure(_with_wait(refusal.message, refusal.retry_after)))
+            return self._result(
+                call, mcp_tools.tool_failure(_with_wait(refusal.message, refusal.retry_after))
+            )
 
-    def _accept(self, request: Request, principal: Principal, asked: mcp.AskArguments) -> AcceptedRun:
+    def _looked_up(self, request: Request, principal: Principal, call: Call) -> Json:
+        """The result of a tool that needs no language model. Raises InvalidRequest."""
+        absolute = request.build_absolute_uri
+        if call.tool == "search":
+            asked = mcp_tools.search_arguments(call.arguments)
+            request_may_wait()  # for an embedding server
+            found = retrieval.search(
+                principal, asked.query, top=asked.limit, include_category=asked.category, scope=asked.scope
+            )
+            sources = [as_source(rank, passage) for rank, passage in enumerate(found.passages, start=1)]
+            return mcp_tools.hits((source, absolute(source.address)) for source in sources)
+        if call.tool == "list_sources":
+            wanted = mcp_tools.list_arguments(call.arguments)
+            return mcp_tools.listed(
+                *documents.list_documents(
+                    principal, absolute, words=wanted.words, cursor=wanted.cursor, limit=wanted.limit
+                )
+            )
+        extract = documents.extract(principal, mcp_tools.fetch_arguments(call.arguments), absolute)
+        return mcp_tools.fetched(extract) if extract else mcp_tools.tool_failure(NOT_FOUND)
+
+    def _accept(self, request: Request, principal: Principal, asked: mcp_tools.AskArguments) -> AcceptedRun:
         wanted = RunRequest(
             question=asked.question,
             conversation_id=session(asked.conversation or None, "conversation_id"),
@@ -221,23 +246,25 @@ class McpView(ProtocolView):
             except (OperationalError, InterfaceError):
                 logger.warning("The database was away while an answer was followed", exc_info=True)
                 failure = errors.DATABASE_AWAY
-            members = mcp.tool_failure(failure) if failure else self._answer_result(result)
+            members = mcp_tools.tool_failure(failure) if failure else self._answer_result(result)
             yield server_sent_event(mcp.result(call, self._site(), members))
 
     async def _wait_for_result(self, run: AcceptedRun) -> Json:
         try:
             return self._answer_result(await runs.wait_for_result(run.principal, run.run_id))
         except Refused as refusal:
-            return mcp.tool_failure(_with_wait(refusal.message, refusal.retry_after))
+            return mcp_tools.tool_failure(_with_wait(refusal.message, refusal.retry_after))
 
     def _answer_result(self, result: RunResult) -> Json:
         """The result of a question, or why there is none."""
         if isinstance(result.end, Failed):
-            return mcp.tool_failure(_with_wait(errors.words(result.end.code), result.end.retry_after))
+            return mcp_tools.tool_failure(_with_wait(errors.words(result.end.code), result.end.retry_after))
         sources = [
             source for message in result.messages if message.context for source in message.context.sources
         ]
-        return mcp.answered(result, {source.address: self._absolute(source.address) for source in sources})
+        return mcp_tools.answered(
+            result, {source.address: self._absolute(source.address) for source in sources}
+        )
 
     def _result(self, call: Call, members: Json) -> HttpResponseBase:
         return refused_with(mcp.result(call, self._site(), members), 200)
@@ -249,28 +276,6 @@ class McpView(ProtocolView):
         if self.slot:
             self.slot.release()
             self.slot = None
-
-
-def _looked_up(request: Request, principal: Principal, call: Call) -> Json:
-    """The result of a tool that needs no language model. Raises InvalidRequest."""
-    absolute = request.build_absolute_uri
-    if call.tool == "search":
-        asked = mcp.search_arguments(call.arguments)
-        request_may_wait()  # for an embedding server
-        found = retrieval.search(
-            principal, asked.query, top=asked.limit, include_category=asked.category, scope=asked.scope
-        )
-        sources = [as_source(rank, passage) for rank, passage in enumerate(found.passages, start=1)]
-        return mcp.hits((source, absolute(source.address)) for source in sources)
-    if call.tool == "list_sources":
-        wanted = mcp.list_arguments(call.arguments)
-        return mcp.listed(
-            *documents.list_documents(
-                principal, absolute, words=wanted.words, cursor=wanted.cursor, limit=wanted.limit
-            )
-        )
-    extract = documents.extract(principal, mcp.fetch_arguments(call.arguments), absolute)
-    return mcp.fetched(extract) if extract else mcp.tool_failure(NOT_FOUND)
 
 
 def _with_wait(words: str, retry_after: float | None) -> str:

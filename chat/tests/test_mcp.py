@@ -9,7 +9,7 @@ from django.contrib.auth.models import Group
 from django.test import AsyncClient, Client, SimpleTestCase, TransactionTestCase, override_settings
 
 from chat.llm import use_model
-from chat.protocols import mcp
+from chat.protocols import mcp, mcp_tools
 from chat.protocols.framing import EVENT_STREAM
 from chat.tests.held_model import HeldModel
 from chatsite.accounts.api_keys import Scope
@@ -346,7 +346,7 @@ class Tools(McpTestCase):
     def test_each_is_listed_with_schemas_in_one_order(self):
         for message in BOTH_REVISIONS:
             result = self.result(message("tools/list"))
-            self.assertEqual([tool["name"] for tool in result["tools"]], list(mcp.TOOLS))
+            self.assertEqual([tool["name"] for tool in result["tools"]], list(mcp_tools.TOOLS))
             for tool in result["tools"]:
                 self.assertEqual(tool["inputSchema"]["type"], "object")
                 self.assertEqual(tool["outputSchema"]["type"], "object")

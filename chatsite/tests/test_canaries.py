@@ -17,7 +17,7 @@ from itertools import cycle
 import psycopg
 import pytest
 
-from chat.protocols import mcp
+from chat.protocols import mcp, mcp_tools
 from chat.tests.fake_openai import FakeOpenAI
 from chat.tests.upstream_faults import answer
 from chatsite.server.embedded_postgres import connection_parameters
@@ -154,7 +154,7 @@ class Person:
         seen += [(tool, self.mcp("tools/call", name=tool, arguments=wish)) for tool, wish in calls]
         seen += [("resources", self.mcp("resources/list"))]
         return seen + [
-            ("resource", self.mcp("resources/read", uri=f"{mcp.DOCUMENT}{one}")) for one in public_ids
+            ("resource", self.mcp("resources/read", uri=f"{mcp_tools.DOCUMENT}{one}")) for one in public_ids
         ]
 
 

@@ -1,0 +1,395 @@
+"""The tools and resources of the MCP server: their descriptions, arguments and results."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from chat.events import Json, RunResult
+from chat.requests import SCOPE_CHARACTERS, InvalidRequest
+from chat.sources import SourceView
+
+from . import validators
+from .framing import COMPACT
+
+MAX_RESULTS = 50
+MAX_LISTED = 100
+MAX_QUERY = 4_000  # characters of a search
+MAX_CURSOR = 200
+DOCUMENT = "document://"  # begins the URI of a document or passage, before its id
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A document in a list."""
+
+    document_id: str
+    name: str
+    title: str
+    folder: str
+    category: str
+    pages: int | None
+    changed: str  # ISO 8601
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """Text of a document, or of one of its passages. `next_cursor` is the id of the next part, if any."""
+
+    entry: Entry
+    extract_id: str
+    url: str
+    text: str
+    heading: str = ""
+    page: int | None = None
+    next_cursor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchArguments:
+    query: str
+    limit: int
+    category: str
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListArguments:
+    words: str
+    limit: int
+    cursor: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskArguments:
+    question: str
+    conversation: str
+    category: str
+    scope: str
+
+
+def _object(required: Iterable[str], **properties: Json) -> Json:
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+def _text(description: str, **more: Any) -> Json:
+    return {"type": "string", "description": description, **more}
+
+
+def _integer(description: str, most: int, default: int) -> Json:
+    return {"type": "integer", "description": description, "minimum": 1, "maximum": most, "default": default}
+
+
+CATEGORY = _text("Only documents of this category.")
+SCOPE = _text(
+    "Where to search: `all`, `own` (what the account added), `folder:` with its path, `category:` with its "
+    "name, or `document:` with ids of documents, separated by commas.",
+    maxLength=SCOPE_CHARACTERS,
+)
+HIT = _object(
+    ("id", "title", "url"),
+    id=_text("Of the passage, for `fetch`."),
+    title=_text("Of the document, with the page."),
+    url=_text("Where a person can open it."),
+    text=_text("The passage."),
+    document_id=_text("Of the whole document, for `fetch`."),
+    page={"type": ["integer", "null"]},
+    score={"type": "number", "description": "From 0 to 1."},
+)
+LISTED = _object(
+    ("id", "title", "url"),
+    id=_text("For `fetch`."),
+    title=_text("Of the document."),
+    url=_text("Where a person can open it."),
+    name=_text("Of the file."),
+    folder=_text("Where it is kept."),
+    category=_text("Empty if it has none."),
+    pages={"type": ["integer", "null"]},
+    changed=_text("When it was last changed (ISO 8601)."),
+)
+CITED = _object(
+    ("id", "title", "url"),
+    id=_text("Of the passage, for `fetch`."),
+    title=_text("Of the document, with the page."),
+    url=_text("Where a person can open it."),
+    label=_text("By which the answer cites it, in brackets."),
+    cited={"type": "boolean", "description": "Whether the answer cites it."},
+    text=_text("The passage."),
+)
+READS = {"readOnlyHint": True, "openWorldHint": False}
+WRITES = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False, "openWorldHint": False}
+TOOLS: Mapping[str, Json] = {
+    "search": {
+        "name": "search",
+        "title": "Search documents",
+        "description": "Find the passages of the documents that fit a query best, best first.",
+        "inputSchema": _object(
+            ("query",),
+            query=_text("Words or a question.", minLength=1, maxLength=MAX_QUERY),
+            limit=_integer("How many passages.", MAX_RESULTS, 10),
+            category=CATEGORY,
+            scope=SCOPE,
+        ),
+        "outputSchema": _object(("results",), results={"type": "array", "items": HIT}),
+        "annotations": READS,
+    },
+    "fetch": {
+        "name": "fetch",
+        "title": "Read a document",
+        "description": "Read a passage or a whole document by its id. A long document comes in parts: "
+        "`metadata.next` is the id of the part that follows.",
+        "inputSchema": _object(("id",), id=_text("As `search` or `list_sources` gave it.")),
+        "outputSchema": _object(
+            ("id", "title", "text", "url"),
+            id=_text("Of what was read."),
+            title=_text("Of the document."),
+            text=_text("What it says."),
+            url=_text("Where a person can open it."),
+            metadata={"type": "object"},
+        ),
+        "annotations": READS,
+    },
+    "list_sources": {
+        "name": "list_sources",
+        "title": "List documents",
+        "description": "List the documents that can be searched, newest first.",
+        "inputSchema": _object(
+            (),
+            query=_text("Only documents with these words in title, name or folder.", maxLength=MAX_CURSOR),
+            limit=_integer("How many.", MAX_LISTED, 50),
+            cursor=_text("`next_cursor` of the page before."),
+        ),
+        "outputSchema": _object(
+            ("documents",),
+            documents={"type": "array", "items": LISTED},
+            next_cursor=_text("Where the list goes on; missing at its end."),
+        ),
+        "annotations": READS,
+    },
+    "ask": {
+        "name": "ask",
+        "title": "Ask a question",
+        "description": "Get a written answer to a question, from the documents alone, with verified "
+        "citations. It takes seconds; question and answer are kept in the account's history.",
+        "inputSchema": _object(
+            ("question",),
+            question=_text("In any language.", minLength=1),
+            conversation_id=_text("Of an earlier answer, to ask on; without `scope` in the same documents."),
+            category=CATEGORY,
+            scope=SCOPE,
+        ),
+        "outputSchema": _object(
+            ("answer", "conversation_id", "sources"),
+            answer=_text("In Markdown; citations are labels in brackets."),
+            conversation_id=_text("To ask on."),
+            sources={"type": "array", "items": CITED},
+            followups={"type": "array", "items": {"type": "string"}},
+        ),
+        "annotations": WRITES,
+    },
+}
+
+
+def tools(allowed: Iterable[str]) -> Json:
+    """The result of `tools/list`, of the tools that the caller may use."""
+    names = set(allowed)
+    return {"tools": [tool for name, tool in TOOLS.items() if name in names]}
+
+
+def search_arguments(members: Mapping[str, Any]) -> SearchArguments:
+    """Raises InvalidRequest."""
+    return SearchArguments(
+        _wanted(members, "query", MAX_QUERY),
+        validators.a_whole_number(members.get("limit", 10), "limit", 1, MAX_RESULTS),
+        _optional(members, "category"),
+        _scope(members),
+    )
+
+
+def fetch_arguments(members: Mapping[str, Any]) -> str:
+    """The id to fetch. Raises InvalidRequest."""
+    return _wanted(members, "id", MAX_CURSOR)
+
+
+def list_arguments(members: Mapping[str, Any]) -> ListArguments:
+    """Raises InvalidRequest."""
+    return ListArguments(
+        _optional(members, "query"),
+        validators.a_whole_number(members.get("limit", 50), "limit", 1, MAX_LISTED),
+        _optional(members, "cursor"),
+    )
+
+
+def ask_arguments(members: Mapping[str, Any]) -> AskArguments:
+    """Raises InvalidRequest. The length of the question is checked where it is stored."""
+    return AskArguments(
+        _wanted(members, "question"),
+        _optional(members, "conversation_id"),
+        _optional(members, "category"),
+        _scope(members),
+    )
+
+
+def _wanted(members: Mapping[str, Any], member: str, most: int | None = None) -> str:
+    if member not in members:
+        raise InvalidRequest(f"“{member}” is missing.", member)
+    value = validators.a_text(members[member], member)
+    if not value.strip():
+        raise InvalidRequest(f"“{member}” must not be empty.", member)
+    if most is not None and len(value) > most:
+        raise InvalidRequest(f"“{member}” is longer than {most:,} characters.", member)
+    return value
+
+
+def _optional(members: Mapping[str, Any], member: str) -> str:
+    value = members.get(member)
+    return "" if value is None else validators.a_text(value, member)[:MAX_CURSOR]
+
+
+def _scope(members: Mapping[str, Any]) -> str:
+    value = members.get("scope")
+    return "" if value in (None, "") else validators.a_scope(value, "scope")
+
+
+# --- Results of tools ---
+
+
+def tool_result(structured: Json) -> Json:
+    """The result as an object, and the same as JSON text for clients that read text alone."""
+    text = COMPACT.encode(structured)
+    return {"content": [{"type": "text", "text": text}], "structuredContent": structured}
+
+
+def tool_failure(words: str) -> Json:
+    """An error as a result, for the model that called the tool."""
+    return {"content": [{"type": "text", "text": words}], "isError": True}
+
+
+def hits(found: Iterable[tuple[SourceView, str]]) -> Json:
+    """Passages, each with its URL, as the result of `search`."""
+    results = [
+        _link(source, url)
+        | {
+            "text": source.content,
+            "document_id": source.document_id,
+            "page": source.page,
+            "score": round(source.score, 4),
+        }
+        for source, url in found
+    ]
+    return tool_result({"results": results})
+
+
+def _link(source: SourceView, url: str) -> Json:
+    title = source.title or source.sourcefile
+    return {
+        "id": f"{source.document_id}/{source.passage_id}",
+        "title": f"{title}, page {source.page}" if source.page else title,
+        "url": url,
+    }
+
+
+def listed(entries: Iterable[Entry], cursor: str) -> Json:
+    """The result of `list_sources`."""
+    documents = [
+        {
+            "id": entry.document_id,
+            "title": entry.title or entry.name,
+            "url": entry.url,
+            "name": entry.name,
+            "folder": entry.folder,
+            "category": entry.category,
+            "pages": entry.pages,
+            "changed": entry.changed,
+        }
+        for entry in entries
+    ]
+    return tool_result({"documents": documents} | ({"next_cursor": cursor} if cursor else {}))
+
+
+def fetched(extract: Extract) -> Json:
+    """The result of `fetch`."""
+    entry = extract.entry
+    metadata = {
+        "document_id": entry.document_id,
+        "name": entry.name,
+        "folder": entry.folder,
+        "category": entry.category,
+        "pages": entry.pages,
+        "changed": entry.changed,
+        "heading": extract.heading,
+        "page": extract.page,
+    }
+    return tool_result({
+        "id": extract.extract_id,
+        "title": entry.title or entry.name,
+        "text": extract.text,
+        "url": extract.url,
+        "metadata": metadata | ({"next": extract.next_cursor} if extract.next_cursor else {}),
+    })  # fmt: skip
+
+
+def answered(result: RunResult, urls: Mapping[str, str]) -> Json:
+    """The result of `ask`; `urls` has an absolute URL for the address of each source."""
+    cited = {label for message in result.messages if message.done for label in message.done.citations}
+    given = {source.passage_id: source for source in result.sources}
+    sources = [
+        _link(source, urls[source.address])
+        | {"label": source.label, "cited": source.label in cited, "text": source.content}
+        for source in given.values()
+    ]
+    return tool_result({
+        "answer": result.text,
+        "conversation_id": result.started.conversation_id if result.started else "",
+        "sources": sources,
+        "followups": list(result.followups),
+    })  # fmt: skip
+
+
+# --- Resources ---
+
+
+def resources(entries: Iterable[Entry], cursor: str) -> Json:
+    """The result of `resources/list`."""
+    items = [
+        {
+            "uri": f"{DOCUMENT}{entry.document_id}",
+            "name": entry.name,
+            "title": entry.title or entry.name,
+            "description": " · ".join(part for part in (entry.folder, entry.category) if part),
+            "mimeType": "text/plain",
+            "annotations": {"lastModified": entry.changed},
+        }
+        for entry in entries
+    ]
+    return {"resources": items} | ({"nextCursor": cursor} if cursor else {})
+
+
+def templates() -> Json:
+    """The result of `resources/templates/list`."""
+    return {
+        "resourceTemplates": [
+            {
+                "uriTemplate": f"{DOCUMENT}{{document}}",
+                "name": "document",
+                "title": "A document",
+                "description": "The text of a document, by the id that `list_sources` gives.",
+                "mimeType": "text/plain",
+            },
+            {
+                "uriTemplate": f"{DOCUMENT}{{document}}/{{passage}}",
+                "name": "passage",
+                "title": "A passage",
+                "description": "A passage of a document, by the id that `search` gives.",
+                "mimeType": "text/plain",
+            },
+        ]
+    }
+
+
+def resource(uri: str, extract: Extract) -> Json:
+    """The result of `resources/read`; a long document names the URI of what follows in `_meta`."""
+    content: Json = {"uri": uri, "mimeType": "text/plain", "text": extract.text}
+    if extract.next_cursor:
+        content["_meta"] = {"next": f"{DOCUMENT}{extract.next_cursor}"}
+    return {"contents": [content]}

@@ -1,10 +1,11 @@
-"""Members shared by the AI chat protocols: `data_points`, `thoughts` and their results."""
+"""Members that several protocols share: `data_points`, `thoughts`, and the envelope of completions."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from html import escape
 
-from chat.events import ContextReady, Json, Thought
-from chat.sources import Caption, SourceView
+from chat.events import ContextReady, Json, Started, Thought, Usage
+from chat.sources import SourceView
 from chat.statements import Statement, to_api
 
 RESULTS_BEFORE = "Prompt"  # the step before which the results are shown
@@ -19,7 +20,14 @@ def context(found: ContextReady) -> Json:
     }
     if found.images:
         points["images"] = [{"url": image.url, "detail": "auto"} for image in found.images]
-    return {"data_points": points, "thoughts": _thoughts(found), **verified(found)}
+    thoughts: list[Json] = []
+    for thought in found.thoughts:
+        if thought.title == RESULTS_BEFORE:
+            thoughts.append(_thought(Thought("Results", [_result(source) for source in found.sources])))
+            thoughts.append(_thought(_with_sources(thought, found)))
+        else:
+            thoughts.append(_thought(thought))
+    return {"data_points": points, "thoughts": thoughts, **verified(found)}
 
 
 def verified(found: ContextReady | None) -> Json:
@@ -48,19 +56,25 @@ def message(content: str) -> Json:
     return delta(content, "assistant")
 
 
+def envelope(started: Started, kind: str) -> Json:
+    """The members around the choices; `kind` is `chat.completion` or `chat.completion.chunk`."""
+    return {
+        "id": f"chatcmpl-{started.answer_id}",
+        "object": kind,
+        "created": int(datetime.fromisoformat(started.created_at).timestamp()),
+        "model": started.model,
+        "system_fingerprint": None,
+    }
+
+
+def usage(counted: Usage | None) -> Json:
+    """Token counts; zero if the model reported none."""
+    prompt, completion = (counted.prompt, counted.completion) if counted else (0, 0)
+    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+
+
 def _data_point(source: SourceView) -> str:
     return f"{source.label}: {' '.join(source.model_text.split())}"
-
-
-def _thoughts(found: ContextReady) -> list[Json]:
-    steps: list[Json] = []
-    for thought in found.thoughts:
-        if thought.title == RESULTS_BEFORE:
-            steps.append(_thought(Thought("Results", [_result(source) for source in found.sources])))
-            steps.append(_thought(_with_sources(thought, found)))
-        else:
-            steps.append(_thought(thought))
-    return steps
 
 
 def _with_sources(prompt: Thought, found: ContextReady) -> Thought:
@@ -80,6 +94,20 @@ def _thought(thought: Thought) -> Json:
 
 
 def _result(source: SourceView) -> Json:
+    captions: list[Json] = []
+    for caption in source.captions:
+        # The text as HTML, with the words of the question in `<em>`.
+        parts: list[str] = []
+        end = 0
+        for start, stop in caption.marks:
+            parts += [escape(caption.text[end:start]), f"<em>{escape(caption.text[start:stop])}</em>"]
+            end = stop
+        parts.append(escape(caption.text[end:]))
+        captions.append({
+            "text": caption.text,
+            "highlights": "".join(parts),
+            "additional_properties": {},
+        })  # fmt: skip
     result: Json = {
         "id": f"file-{source.document_id}-passage-{source.passage_id}",
         "content": source.content,
@@ -90,20 +118,9 @@ def _result(source: SourceView) -> Json:
         "sourcefile": source.sourcefile,
         "oids": [],
         "groups": [],
-        "captions": [_caption(caption) for caption in source.captions],
+        "captions": captions,
         "score": source.score,
     }
     if source.ranker_score is not None:
         result["reranker_score"] = source.ranker_score
     return result
-
-
-def _caption(caption: Caption) -> Json:
-    """`highlights` is the text as HTML, with the words of the question in `<em>`."""
-    parts: list[str] = []
-    end = 0
-    for start, stop in caption.marks:
-        parts += [escape(caption.text[end:start]), f"<em>{escape(caption.text[start:stop])}</em>"]
-        end = stop
-    parts.append(escape(caption.text[end:]))
-    return {"text": caption.text, "highlights": "".join(parts), "additional_properties": {}}

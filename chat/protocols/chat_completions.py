@@ -26,13 +26,11 @@ from . import validators
 from .answer_context import (
     context,
     delta,
+    envelope,
     followups,
     message,
-    verification,
-)
-from .completion_envelope import (
-    envelope,
     usage,
+    verification,
 )
 from .request_body import (
     an_exchange,

@@ -120,8 +120,14 @@ class ChatUiMessages(ChatUi):
     def full_response(self, result: RunResult) -> tuple[int, Any]:
         if failed_without_text(result):
             return self._failure(result)
-        messages = _messages(ChatUiEncoder(lambda: 0.0, team=self.team), result)
-        return 200, {"messages": [_with_history_members(message) for message in messages]}
+        messages: list[Json] = []
+        for message in _messages(ChatUiEncoder(lambda: 0.0, team=self.team), result):
+            # The client stores these messages and reads other names of members from its history.
+            # Django sets the local time zone to the site's.
+            clock = datetime.fromisoformat(message["createdAt"]).astimezone().strftime("%I:%M %p")
+            agent = {"agentIdentifier": message["agentName"]} if "agentName" in message else {}
+            messages.append(message | {"id": message["messageId"], "timestamp": clock} | agent)
+        return 200, {"messages": messages}
 
     def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
         """The client shows `message`, which its specification puts into `error`."""
@@ -132,14 +138,6 @@ class TeamChatUiMessages(ChatUiMessages):
     """The same of a team."""
 
     team = True
-
-
-def _with_history_members(message: Json) -> Json:
-    """A message with the member names that the client stores and reads from its history."""
-    # Django sets the local time zone to the site's.
-    clock = datetime.fromisoformat(message["createdAt"]).astimezone().strftime("%I:%M %p")
-    agent = {"agentIdentifier": message["agentName"]} if "agentName" in message else {}
-    return message | {"id": message["messageId"], "timestamp": clock} | agent
 
 
 class ChatUiEncoder:
@@ -208,6 +206,16 @@ class ChatUiEncoder:
         more: Json = {"agentName": self._message.agent} if self._message.agent else {}
         if self._statements:
             more["verification"] = verification(text, self._sources, self._statements)
+        cited = [
+            {
+                "id": f"{source.document_id}-{source.passage_id}",
+                "title": source.title,
+                "url": source.address,
+                "snippet": " ".join(source.content.split())[:SNIPPET],
+            }
+            for source in self._sources
+            if source.label in self._cited
+        ]
         return {
             "messageId": self._message.message_id,
             "conversationId": self._started.conversation_id,
@@ -217,7 +225,7 @@ class ChatUiEncoder:
             "contentType": "markdown",
             **more,
             **self._verified,
-            "sources": [_source(source) for source in self._sources if source.label in self._cited],
+            "sources": cited,
             "error": error,
             "createdAt": self._message.created_at,
         }
@@ -302,15 +310,6 @@ class MinimalEncoder:
                 **self._verified,
             }
         ]
-
-
-def _source(source: SourceView) -> Json:
-    return {
-        "id": f"{source.document_id}-{source.passage_id}",
-        "title": source.title,
-        "url": source.address,
-        "snippet": " ".join(source.content.split())[:SNIPPET],
-    }
 
 
 def with_links(text: str, sources: Iterable[SourceView]) -> str:

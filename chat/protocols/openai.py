@@ -22,10 +22,10 @@ from chat.statements import to_api
 
 from . import openai_members as shared
 from . import validators
-from .answer_context import verified
-from .completion_envelope import (
+from .answer_context import (
     envelope,
     usage,
+    verified,
 )
 from .openai_members import (
     Reader,
@@ -97,7 +97,19 @@ class OpenAI:
         shared.check_tools(members)
         shared.check_tools(members, "functions", "function_call")
         limits = [found[name] for name in ("max_tokens", "max_completion_tokens") if name in found]
-        collected = _read_messages(members.get("messages"))
+
+        messages = validators.a_list(members.get("messages"), "messages")
+        if not messages:
+            raise InvalidRequest("“messages” must not be empty.", "messages")
+        collected = RequestMessages()
+        for place, message in enumerate(messages):
+            member = f"messages[{place}]"
+            if not isinstance(message, dict):
+                raise InvalidRequest(f"“{member}” must be an object.", member)
+            role = validators.one_of(message.get("role"), f"{member}.role", ROLES)
+            text = collected.text(role, message.get("content"), f"{member}.content", _part)
+            collected.add(role, text, member)
+
         return collected.request(
             "messages",
             options=shared.options(found),
@@ -119,7 +131,9 @@ class OpenAI:
         return Single(OpenAIEncoder(self, counts=self._counts).encode)
 
     def full_response(self, result: RunResult) -> tuple[int, Json]:
-        code = _failure(result)
+        code = "internal" if result.end is None else ""
+        if isinstance(result.end, Failed):
+            code = result.end.code
         if code and code != FILTERED:
             return errors.status(code), self.failure(code)
         assert result.started is not None
@@ -274,13 +288,6 @@ def sources(context: ContextReady | None) -> list[Json]:
     ]
 
 
-def _failure(result: RunResult) -> str:
-    """The error code; empty if there was no error."""
-    if result.end is None:
-        return "internal"
-    return result.end.code if isinstance(result.end, Failed) else ""
-
-
 def _counts(members: Mapping[str, Any]) -> bool:
     wanted = validators.an_object(members.get("stream_options"), "stream_options")
     for name, value in wanted.items():
@@ -294,20 +301,6 @@ def _counts(members: Mapping[str, Any]) -> bool:
 def _format(members: Mapping[str, Any]) -> Any:
     given = members.get("response_format")
     return None if given is None else shared.json_format(given, "response_format", nested=True)
-
-
-def _read_messages(messages: Any) -> RequestMessages:
-    collected = RequestMessages()
-    items = validators.a_list(messages, "messages")
-    if not items:
-        raise InvalidRequest("“messages” must not be empty.", "messages")
-    for place, item in enumerate(items):
-        member = f"messages[{place}]"
-        if not isinstance(item, dict):
-            raise InvalidRequest(f"“{member}” must be an object.", member)
-        role = validators.one_of(item.get("role"), f"{member}.role", ROLES)
-        collected.add(role, collected.text(role, item.get("content"), f"{member}.content", _part), member)
-    return collected
 
 
 def _part(collected: RequestMessages, role: str, part: Any, member: str) -> str | None:

@@ -14,7 +14,7 @@ from chat.requests import InvalidRequest, RunRequest
 
 from . import openai_members as shared
 from . import validators
-from .completion_envelope import envelope
+from .answer_context import envelope
 from .openai import (
     WRITING,
     OpenAI,
@@ -66,10 +66,15 @@ class OpenAICompletions(OpenAI):
         if isinstance(prompt, list) and len(prompt) == 1:
             prompt = prompt[0]
         text = validators.a_text(prompt, "prompt")
-        written = shared.generation(found, max_tokens=found.get("max_tokens"), stop=found.get("stop", ()))
-        return _read_prompt(text).request(
-            "prompt", options=shared.options(found), listed=False, generation=written
-        )
+        collected = RequestMessages()
+        lines = list(_LINE.finditer(text))
+        if lines and lines[0].start() == 0 and _TO_ANSWER.search(text):
+            for line, following in pairwise(lines):
+                collected.add(line[1], text[line.end() : following.start()].strip(), "prompt")
+        else:
+            collected.add("user", text, "prompt")
+        generation = shared.generation(found, max_tokens=found.get("max_tokens"), stop=found.get("stop", ()))
+        return collected.request("prompt", options=shared.options(found), listed=False, generation=generation)
 
     def envelope(self, started: Started, *, streamed: bool) -> Json:
         return envelope(started, "text_completion") | {"id": f"cmpl-{started.answer_id}"}
@@ -79,14 +84,3 @@ class OpenAICompletions(OpenAI):
 
     def piece(self, text: str | None, reason: str | None) -> Json:
         return {"index": 0, "text": text or "", "finish_reason": reason, "logprobs": None}
-
-
-def _read_prompt(prompt: str) -> RequestMessages:
-    said = RequestMessages()
-    lines = list(_LINE.finditer(prompt))
-    if not (lines and lines[0].start() == 0 and _TO_ANSWER.search(prompt)):
-        said.add("user", prompt, "prompt")
-        return said
-    for line, following in pairwise(lines):
-        said.add(line[1], prompt[line.end() : following.start()].strip(), "prompt")
-    return said

@@ -70,14 +70,14 @@ def answer(vectors: NDArray[np.float32], model: str, *, as_base64: bool) -> byte
             {
                 "object": "embedding",
                 "index": index,
-                "embedding": _encoded(vector) if as_base64 else vector.tolist(),
+                "embedding": (
+                    base64.b64encode(vector.astype("<f4").tobytes()).decode()
+                    if as_base64
+                    else vector.tolist()
+                ),
             }
         )
         for index, vector in enumerate(vectors)
     )
     rest = json.dumps({"model": model, "usage": {"prompt_tokens": 0, "total_tokens": 0}})
     return f'{{"object": "list", "data": [{data}], {rest[1:]}'.encode()
-
-
-def _encoded(vector: NDArray[np.float32]) -> str:
-    return base64.b64encode(vector.astype("<f4").tobytes()).decode()

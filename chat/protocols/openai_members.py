@@ -7,7 +7,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -90,17 +90,6 @@ def stop_sequences(value: Any, member: str) -> tuple[str, ...]:
     return found
 
 
-def _tools(value: Any, member: str) -> int:
-    """The number of tools: the site never calls one, which is allowed unless a call is required."""
-    items = validators.a_list(value, member)
-    if len(items) > MAX_TOOLS:
-        raise InvalidRequest(f"“{member}” must hold at most {MAX_TOOLS} tools.", member)
-    for place, item in enumerate(items):
-        if not isinstance(item, dict):
-            raise InvalidRequest(f"“{member}[{place}]” must be an object.", f"{member}[{place}]")
-    return len(items)
-
-
 MAX_OUTPUT: Reader = _whole_number(1, MAX_TOKENS)
 TEMPERATURE: Reader = _number(0, 2)
 # Members with an effect on the model, by the name of the field of Generation.
@@ -152,8 +141,15 @@ def read_members(members: Mapping[str, Any], known: Mapping[str, Reader | None])
 
 
 def check_tools(members: Mapping[str, Any], tools: str = "tools", choice: str = "tool_choice") -> None:
-    """Refuse a required tool call; tools may be offered."""
-    offered = _tools(members[tools], tools) if members.get(tools) is not None else 0
+    """Refuse a required tool call. Tools may be offered, of which the site never calls one."""
+    offered = []
+    if members.get(tools) is not None:
+        offered = validators.a_list(members[tools], tools)
+        if len(offered) > MAX_TOOLS:
+            raise InvalidRequest(f"“{tools}” must hold at most {MAX_TOOLS} tools.", tools)
+        for place, tool in enumerate(offered):
+            if not isinstance(tool, dict):
+                raise InvalidRequest(f"“{tools}[{place}]” must be an object.", f"{tools}[{place}]")
     chosen = members.get(choice)
     if chosen in (None, "auto", "none") or (chosen == "required" and not offered):
         return
@@ -259,10 +255,18 @@ class RequestMessages:
             raise InvalidRequest(f"“{where}” must be “user”: the last message is the question.", where)
         if self.question is None:
             raise InvalidRequest(f"“{member}” must hold a message of the user.", member)
-        earlier = [turn for place, turn in enumerate(self.turns) if place != self.question]
+        # Consecutive answers are merged: some models require alternating roles.
+        earlier: list[EarlierMessage] = []
+        for place, turn in enumerate(self.turns):
+            if place == self.question:
+                continue
+            if turn.role == "assistant" and earlier and earlier[-1].role == "assistant":
+                earlier[-1] = EarlierMessage("assistant", f"{earlier[-1].content}\n\n{turn.content}")
+            else:
+                earlier.append(turn)
         return RunRequest(
             self.turns[self.question].content,
-            earlier=_in_turn(earlier),
+            earlier=tuple(earlier),
             images=tuple(self.images),
             wish="\n\n".join(self.wishes),
             **values,
@@ -274,17 +278,6 @@ class RequestMessages:
         if len("\n\n".join(self.wishes)) > MAX_WISH:
             words = f"“{member}” is too long: system messages have at most {MAX_WISH:,} characters together."
             raise InvalidRequest(words, member)
-
-
-def _in_turn(turns: Sequence[EarlierMessage]) -> tuple[EarlierMessage, ...]:
-    """Merge consecutive answers: some models require alternating roles."""
-    found: list[EarlierMessage] = []
-    for turn in turns:
-        if turn.role == "assistant" and found and found[-1].role == "assistant":
-            found[-1] = EarlierMessage("assistant", f"{found[-1].content}\n\n{turn.content}")
-        else:
-            found.append(turn)
-    return tuple(found)
 
 
 def generation(found: Mapping[str, Any], **values: Any) -> Generation:

@@ -146,7 +146,12 @@ class Responses(OpenAI):
             member = "previous_response_id"
             protocol.previous = row_id(members[member], "resp", member)
             protocol.echo[member] = members[member]
-        protocol.references = _references(members.get("input"))
+        given_input = members.get("input")
+        protocol.references = tuple(
+            row_id(item.get("id"), "msg", f"input[{place}].id")
+            for place, item in enumerate(given_input if isinstance(given_input, list) else ())
+            if isinstance(item, dict) and item.get("type") == "item_reference"
+        )
         shared.storable(protocol.echo, "metadata")
         return protocol
 
@@ -207,6 +212,14 @@ class Responses(OpenAI):
         if result.end and result.text:
             state = "completed" if result.done else "incomplete"
             output = [self.message(result.started, result.text, found, state)]
+        counted = result.usage or Usage(0, 0)
+        usage = {
+            "input_tokens": counted.prompt,
+            "input_tokens_details": {"cached_tokens": 0},
+            "output_tokens": counted.completion,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": counted.prompt + counted.completion,
+        }
         return {
             "id": response_id(result.started.run_id),
             "object": "response",
@@ -216,7 +229,7 @@ class Responses(OpenAI):
             "incomplete_details": incomplete,
             "model": result.started.model,
             "output": output,
-            "usage": _usage(result.usage) if result.end else None,
+            "usage": usage if result.end else None,
             **ECHO,
             **self.echo,
             "sources": sources(result.context),
@@ -414,17 +427,6 @@ def _outcome(result: RunResult) -> tuple[str, Json | None, Json | None]:
     return STATUSES.get(end.state if end else "", "completed"), None, None
 
 
-def _usage(counted: Usage | None) -> Json:
-    prompt, completion = (counted.prompt, counted.completion) if counted else (0, 0)
-    return {
-        "input_tokens": prompt,
-        "input_tokens_details": {"cached_tokens": 0},
-        "output_tokens": completion,
-        "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": prompt + completion,
-    }
-
-
 def _check_members(members: Mapping[str, Any], found: Mapping[str, Any]) -> None:
     """Raises InvalidRequest for features that this site lacks."""
     shared.check_tools(members)
@@ -457,14 +459,6 @@ def _known(members: Mapping[str, Any], name: str, names: Iterable[str]) -> dict[
 def _format(text: Mapping[str, Any]) -> Any:
     given = text.get("format")
     return None if given is None else shared.json_format(given, "text.format", nested=False)
-
-
-def _references(given: Any) -> tuple[UUID, ...]:
-    return tuple(
-        row_id(item.get("id"), "msg", f"input[{place}].id")
-        for place, item in enumerate(given if isinstance(given, list) else ())
-        if isinstance(item, dict) and item.get("type") == "item_reference"
-    )
 
 
 def _part(collected: RequestMessages, role: str, part: Any, member: str) -> str | None:

@@ -15,7 +15,6 @@ from chat.events import (
     MessageDone,
     MessageStarted,
     Rechecked,
-    RunMessage,
     RunResult,
     Searching,
     Started,
@@ -49,7 +48,18 @@ def outcome(end: Finished | Failed, result: RunResult) -> Json:
     return {
         "state": end.state,
         "error": error,
-        "messages": [_message(message) for message in result.messages],
+        "messages": [
+            {
+                "id": message.message_id,
+                "agent": message.agent,
+                "content": message.text,
+                "finish_reason": message.done.finish_reason if message.done else None,
+                "citations": list(message.done.citations) if message.done else [],
+                **verification(message.done.verification if message.done else ()),
+                "context": context(message.context) if message.context else None,
+            }
+            for message in result.messages
+        ],
         "followup_questions": list(result.followups),
     }
 
@@ -88,15 +98,3 @@ def _kind_and_members(event: Event) -> tuple[str, Json]:
             return "usage", {"prompt_tokens": prompt, "completion_tokens": completion}
         case Finished() | Failed():
             return "end", {}
-
-
-def _message(message: RunMessage) -> Json:
-    return {
-        "id": message.message_id,
-        "agent": message.agent,
-        "content": message.text,
-        "finish_reason": message.done.finish_reason if message.done else None,
-        "citations": list(message.done.citations) if message.done else [],
-        **verification(message.done.verification if message.done else ()),
-        "context": context(message.context) if message.context else None,
-    }

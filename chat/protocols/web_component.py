@@ -265,22 +265,18 @@ def plain_text(text: str) -> str:
 
 
 def thoughts_as_html(thoughts: list[Json]) -> str:
-    return "".join(
-        f"<b>{html.escape(step['title'])}</b><br>{_description(step)}<br><br>" for step in thoughts
-    )
-
-
-def _description(step: Json) -> str:
-    described = step["description"]
-    lines = described if isinstance(described, list) else [described]
-    parts = [_result(line) if isinstance(line, dict) else str(line) for line in lines]
-    if step["props"]:
-        parts.append(", ".join(f"{name}: {value}" for name, value in step["props"].items()))
-    return "<br>".join(html.escape(line).replace("\n", "<br>") for line in parts)
-
-
-def _result(result: Json) -> str:
-    return f"{result['sourcepage']}: {result['content']}"
+    steps: list[str] = []
+    for step in thoughts:
+        described = step["description"]
+        lines = [
+            f"{item['sourcepage']}: {item['content']}" if isinstance(item, dict) else str(item)
+            for item in (described if isinstance(described, list) else [described])
+        ]
+        if step["props"]:
+            lines.append(", ".join(f"{name}: {value}" for name, value in step["props"].items()))
+        description = "<br>".join(html.escape(line).replace("\n", "<br>") for line in lines)
+        steps.append(f"<b>{html.escape(step['title'])}</b><br>{description}<br><br>")
+    return "".join(steps)
 
 
 READERS: Mapping[str, Callable[[str], str]] = {"user": plain_question, "assistant": plain_text}

@@ -3,7 +3,7 @@
 from django.test import SimpleTestCase
 
 from chat.protocols import ChatCompletions
-from chat.protocols.overrides import (
+from chat.protocols.request_body import (
     OPTIONS,
     PAGE_SWITCHES,
     options,

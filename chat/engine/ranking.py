@@ -7,7 +7,7 @@ from django.conf import settings
 
 from chat.events import Thought
 from chat.llm import ChatModel
-from chat.llm.selection import rerank
+from chat.llm.base import rerank
 from chat.requests import Options
 from ingestion.search.retrieval import FoundPassage
 

@@ -1,4 +1,4 @@
-"""The sentences of each passage that answer best, to stand for it."""
+"""Searches with the rights of the caller, and stores the sources of an answer."""
 
 import time
 from collections import ChainMap

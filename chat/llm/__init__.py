@@ -14,8 +14,9 @@ from .base import (
     SearchQuery,
     Text,
     TokenCount,
+    configured_model,
+    use_model,
 )
-from .selection import configured_model, use_model
 
 __all__ = [
     "ChatModel", "Contribution", "ModelError", "Part", "Prompt", "SearchQuery", "Text", "TokenCount",

@@ -1,12 +1,15 @@
-"""The interface that the engine expects of a language model, and the prompt it sends."""
+"""The interface that the engine expects of a language model, the prompt it sends, and which model answers."""
 
 from base64 import b64encode
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
+from django.conf import settings
+from django.utils.module_loading import import_string
 from django.utils.translation import gettext_noop
 
 from chat import site_texts
@@ -169,6 +172,38 @@ class ChatModel(Protocol):
         """Whether a passage says the same as a statement, by the statement's index; `statements` holds
         (index of the passage, words). Empty on failure, or if the model cannot tell."""
         ...
+
+
+RERANKER = "chat.llm.reranking.rerank"  # a path, since the client library is loaded only where it is used
+
+_replacements: list[ChatModel] = []
+
+
+def configured_model(name: str = "") -> ChatModel:
+    """The configured model, or another model of the same server.
+
+    Imported by the path of its class, so that only the one in use is loaded.
+    """
+    if _replacements:
+        return _replacements[-1]
+    model: ChatModel = import_string(settings.CHAT_BACKEND)(name)
+    return model
+
+
+async def rerank(question: str, passages: Sequence[str]) -> dict[int, float]:
+    """Relevance of passages by index, as the reranking server grades it: 0 to 4. Empty if it fails."""
+    scores: dict[int, float] = await import_string(RERANKER)(question, passages)
+    return scores
+
+
+@contextmanager
+def use_model(model: ChatModel) -> Iterator[None]:
+    """Use `model` inside the block. For tests."""
+    _replacements.append(model)
+    try:
+        yield
+    finally:
+        _replacements.remove(model)
 
 
 def messages(prompt: Prompt) -> list[dict[str, Any]]:

@@ -120,8 +120,12 @@ class Progress:
         if isinstance(part, Reasoning):
             return self._think(part)
         if isinstance(part, End):
+            if part.reason == "content_filter":
+                raise ModelError("content_filter")
             if part.reason not in COMPLETE:
-                raise _cut_short(part.reason)
+                code = "upstream_protocol" if part.reason in CALLS else "interrupted"
+                reason = part.reason if NAME.fullmatch(part.reason) else "unknown"
+                raise ModelError(code, detail=f"finish reason {reason}")
             self.ended = True
             self._clock.text_ended()
             rest = self._characters.rest()
@@ -169,14 +173,6 @@ async def parts(body: GatheredBody, clock: Clock) -> AsyncGenerator[Part, None]:
         if not progress.ended:
             code = "interrupted" if progress.started else "upstream_unavailable"
             raise ModelError(code, detail=f"the stream broke: {type(error).__name__}") from None
-
-
-def _cut_short(reason: str) -> ModelError:
-    """The error for a finish reason other than the model's own end."""
-    if reason == "content_filter":
-        return ModelError("content_filter")
-    detail = f"finish reason {reason if NAME.fullmatch(reason) else 'unknown'}"
-    return ModelError("upstream_protocol" if reason in CALLS else "interrupted", detail=detail)
 
 
 def _parts_of(kind: bytes, data: bytes) -> list[Part]:

@@ -4,16 +4,16 @@ import asyncio
 
 from chatsite.event_loops import close_all
 
-from .selection import configured_model
+from .base import configured_model
 
 
 def write(title: str, text: str) -> list[str]:
     """For ingestion, by the path in QUESTION_WRITER; none if the model fails."""
-    return asyncio.run(_written(title, text))
 
+    async def written() -> list[str]:
+        try:
+            return await configured_model().document_questions(title, text)
+        finally:
+            await close_all()  # the loop ends with this question
 
-async def _written(title: str, text: str) -> list[str]:
-    try:
-        return await configured_model().document_questions(title, text)
-    finally:
-        await close_all()  # the loop ends with this question
+    return asyncio.run(written())

@@ -82,7 +82,11 @@ _CODE = re.compile(r"\b(?:\w*\d\w*|[A-Z]{2,})\b")  # with digits, or all of capi
 
 def leans_on_earlier(question: str) -> bool:
     """Whether the question continues another, refers back, or is too short to name its subject."""
-    return bool(_GOES_ON.match(question) or _POINTS_BACK.search(question) or _is_short(question))
+    if _GOES_ON.match(question) or _POINTS_BACK.search(question):
+        return True
+    if has_unspaced_script(question):
+        return len(units(question)) <= FEW_CHARACTERS
+    return len(question.split()) <= FEW_WORDS
 
 
 def may_lean_on_earlier(question: str) -> bool:
@@ -129,9 +133,3 @@ def context_of(question: str, earlier: Sequence[EarlierMessage]) -> str:
     while first > 0 and may_lean_on_earlier(standing[first]):
         first -= 1
     return " ".join(standing[max(first, 0) :])
-
-
-def _is_short(question: str) -> bool:
-    if has_unspaced_script(question):
-        return len(units(question)) <= FEW_CHARACTERS
-    return len(question.split()) <= FEW_WORDS

@@ -78,7 +78,13 @@ class QuotingModel:
     async def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
         text = self.text_for(len(prompt.sources))
         if text is None:
-            text = await retry_until_available(_quoted_text, prompt)
+            quoted = await retry_until_available(quote, prompt)
+            texts = list(quoted.texts)
+            if not texts:
+                texts = [NOTHING_MORE if prompt.contributions else NOTHING_FITS]
+            elif not (quoted.is_sure or prompt.contributions):
+                texts.insert(0, UNSURE)
+            text = "\n\n".join(texts)
         words = re.findall(r"\s*\S+|\s+\Z", text)
         most = prompt.generation.max_tokens  # words count as tokens here
         if settings.QUOTING_WORDS_PER_SECOND:
@@ -141,13 +147,6 @@ class QuotingModel:
         return {}
 
 
-def _quoted_text(prompt: Prompt) -> str:
-    quoted = quote(prompt)
-    if not quoted.texts:
-        return NOTHING_MORE if prompt.contributions else NOTHING_FITS
-    return "\n\n".join(quoted.texts if quoted.is_sure or prompt.contributions else [UNSURE, *quoted.texts])
-
-
 def search_query(question: str, earlier: Sequence[EarlierMessage]) -> SearchQuery:
     """The question with those that it refers to, and with others that may contain its subject as context."""
     text = " ".join([*leaned_on(question, earlier), question])
@@ -167,32 +166,25 @@ def _questions(question: str, earlier: Sequence[EarlierMessage]) -> list[tuple[s
 
 def quote(prompt: Prompt) -> Quoted:
     """The best sentences of the sources with their context, for each question of the prompt."""
-    found = [
-        _quote(replace(prompt, question=part, earlier=before))
-        for part, before in _questions(prompt.question, prompt.earlier)
-    ]
-    texts = dict.fromkeys(text for quoted in found for text in quoted.texts)
-    return Quoted(tuple(texts), all(quoted.is_sure for quoted in found))
-
-
-def _quote(prompt: Prompt) -> Quoted:
-    earlier = " ".join(
-        [*leaned_on(prompt.question, prompt.earlier), context_of(prompt.question, prompt.earlier)]
-    ).strip()
     passages = [replace(source, content=source.model_text) for source in prompt.sources]
     count = LOOKED_AT * (1 + len(prompt.contributions))
-    question = prompt.question
-    if passages and language_of(passages[0].content) == "english":
-        question = question_in_english(question) or question
-    found = best_sentences(question, passages, count, earlier, prompt.synonyms)
-    asked = f"{earlier} {question}"
-    texts, held = _quotations(asked, prompt, found, passages)
-    is_sure = (
-        bool(texts)
-        and answers(asked, held, synonyms=prompt.synonyms)
-        and confidence(asked, held, found[0].score, prompt.fit, prompt.synonyms) >= SURE
-    )
-    is_sure = is_sure and question == prompt.question  # not for a translated question
+    texts: dict[str, None] = {}  # an ordered set
+    is_sure = True
+    for question, before in _questions(prompt.question, prompt.earlier):
+        earlier = " ".join([*leaned_on(question, before), context_of(question, before)]).strip()
+        wording = question
+        if passages and language_of(passages[0].content) == "english":
+            wording = question_in_english(question) or question
+        found = best_sentences(wording, passages, count, earlier, prompt.synonyms)
+        asked = f"{earlier} {wording}"
+        quotations, held = _quotations(asked, prompt, found, passages)
+        texts |= dict.fromkeys(quotations)
+        is_sure &= (
+            bool(quotations)
+            and answers(asked, held, synonyms=prompt.synonyms)
+            and confidence(asked, held, found[0].score, prompt.fit, prompt.synonyms) >= SURE
+            and wording == question  # not for a translated question
+        )
     return Quoted(tuple(texts), is_sure)
 
 

@@ -12,7 +12,7 @@ import httpx2
 import openai
 from django.conf import settings
 
-from chat.requests import EarlierMessage, JsonFormat
+from chat.requests import EarlierMessage
 from chatsite.http.circuit_breaker import CircuitBreaker, CircuitOpen
 from chatsite.http.model_server import pieces
 
@@ -165,7 +165,11 @@ class RemoteModel:
 
     async def _attempt(self, prompt: Prompt, clock: Clock, dropped: Set[str]) -> AsyncGenerator[Part, None]:
         breaker = connection().breaker(self.name)
-        await _wait_for_probe(breaker)
+        # Where another question is probing the server, its result decides about this one.
+        time = asyncio.get_running_loop().time
+        deadline = time() + PROBE_SECONDS
+        while breaker.is_probing and time() < deadline:  # noqa: ASYNC110 (a breaker serves threads too)
+            await asyncio.sleep(PROBE_POLL_SECONDS)
         try:
             with breaker.request():
                 async with asyncio.timeout_at(clock.by):
@@ -203,8 +207,15 @@ class RemoteModel:
         if wanted.max_tokens is not None:
             refused = "max_tokens" in dropped | connection().refused
             members["max_completion_tokens" if refused else "max_tokens"] = wanted.max_tokens
-        if wanted.json is not None:
-            members["response_format"] = _response_format(wanted.json)
+        if (form := wanted.json) and form.schema is None:
+            members["response_format"] = {"type": "json_object"}
+        elif form and form.schema is not None:
+            described: dict[str, Any] = {"name": form.name, "schema": dict(form.schema)}
+            if form.description:
+                described["description"] = form.description
+            if form.strict is not None:
+                described["strict"] = form.strict
+            members["response_format"] = {"type": "json_schema", "json_schema": described}
         accepted = {name: value for name, value in members.items() if name not in dropped}
         return self._members(messages(prompt), **accepted)
 
@@ -261,22 +272,3 @@ class RemoteModel:
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             logger.warning("The model's %s cannot be read: %s", name, type(error).__name__)
         return ""
-
-
-async def _wait_for_probe(breaker: CircuitBreaker) -> None:
-    """Wait while another question probes the server, before this one is refused."""
-    time = asyncio.get_running_loop().time
-    deadline = time() + PROBE_SECONDS
-    while breaker.is_probing and time() < deadline:  # noqa: ASYNC110 (a breaker serves threads too)
-        await asyncio.sleep(PROBE_POLL_SECONDS)
-
-
-def _response_format(wanted: JsonFormat) -> dict[str, Any]:
-    if wanted.schema is None:
-        return {"type": "json_object"}
-    described: dict[str, Any] = {"name": wanted.name, "schema": dict(wanted.schema)}
-    if wanted.description:
-        described["description"] = wanted.description
-    if wanted.strict is not None:
-        described["strict"] = wanted.strict
-    return {"type": "json_schema", "json_schema": described}

@@ -101,13 +101,9 @@ class EventParser:
 
         Events of several data lines are not tried, so that none is parsed once for each of its lines.
         """
-        if len(self._data) == 1 and _is_json(self._data[0]):
+        if len(self._data) == 1:
+            try:
+                json.loads(self._data[0])
+            except (ValueError, RecursionError):
+                return
             self._dispatch(events)
-
-
-def _is_json(data: bytes) -> bool:
-    try:
-        json.loads(data)
-    except (ValueError, RecursionError):
-        return False
-    return True

@@ -110,19 +110,17 @@ class ProtocolView(APIView):
 
 def check_accepted(request: Request, sendable: Collection[str]) -> None:
     """Raise InvalidRequest if the caller accepts none of these media types."""
-    wanted = [
-        kind.split(";") for kind in request.headers.get("Accept", "").lower().split(",") if kind.strip()
-    ]
-    kinds = {kind.strip() for kind, *rest in wanted if not any(_is_refusal(item) for item in rest)}
+    wanted = [kind for kind in request.headers.get("Accept", "").lower().split(",") if kind.strip()]
+    kinds: set[str] = set()
+    for kind in wanted:
+        media_type, *parameters = kind.split(";")
+        pairs = (parameter.strip().partition("=") for parameter in parameters)
+        # A quality of zero excludes the type.
+        if not any(name == "q" and value.strip("0.") == "" for name, _, value in pairs):
+            kinds.add(media_type.strip())
     if wanted and not kinds & set(sendable):
         sendable_kinds = " or ".join(list(sendable)[-2:])
         raise InvalidRequest(f"This site answers with {sendable_kinds}.", status=406)
-
-
-def _is_refusal(parameter: str) -> bool:
-    """Whether a parameter of a media type is a quality of zero, which excludes the type."""
-    name, _, value = parameter.strip().partition("=")
-    return name == "q" and value.strip("0.") == ""
 
 
 def refused(protocol: ErrorFormat, refusal: Refused) -> JsonResponse:

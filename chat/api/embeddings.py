@@ -66,11 +66,21 @@ class EmbeddingsView(ProtocolView):
         if isinstance(asked, HttpResponseBase):
             return asked
         principal, wanted, model, slot = asked
+
+        def body_of_response() -> bytes:
+            vectors = model.embed(wanted.texts, SECONDS)
+            if wanted.dimensions:
+                vectors = unit(vectors[:, : wanted.dimensions])
+            return openai_embeddings.answer(vectors, model.name, as_base64=wanted.as_base64)
+
         try:
             with slot:
-                body = await _in_turn(lambda: _body(wanted, model))
+                body = await _in_turn(body_of_response)
         except EmbeddingError as error:
-            return refused(self.protocol, _failure(error))
+            code = "upstream_unavailable" if error.temporary else "upstream_misconfigured"
+            seconds = None if error.retry_after is None else int(error.retry_after) + 1
+            words = "The embedding model does not answer at the moment."
+            return refused(self.protocol, Refused(code, seconds, words))
         except Refused as refusal:
             with suppress(OperationalError, InterfaceError):
                 await in_database_within_budget(_give_back, principal)
@@ -106,13 +116,6 @@ async def _in_turn(function: Callable[[], T]) -> T:
         raise
 
 
-def _body(wanted: EmbeddingRequest, model: Embedder) -> bytes:
-    vectors = model.embed(wanted.texts, SECONDS)
-    if wanted.dimensions:
-        vectors = unit(vectors[:, : wanted.dimensions])
-    return openai_embeddings.answer(vectors, model.name, as_base64=wanted.as_base64)
-
-
 _asked_at: dict[int, deque[float]] = {}  # by person: when each embedding of the last minute was asked for
 
 
@@ -141,9 +144,3 @@ def _give_back(principal: Principal) -> None:
     if len(times) > 1:
         _asked_at[principal.user_id] = deque(list(times)[:-1])
     rows("take_back_message", {"owner": principal.user_id, "today": today()}, SQL)
-
-
-def _failure(error: EmbeddingError) -> Refused:
-    code = "upstream_unavailable" if error.temporary else "upstream_misconfigured"
-    seconds = None if error.retry_after is None else int(error.retry_after) + 1
-    return Refused(code, seconds, "The embedding model does not answer at the moment.")

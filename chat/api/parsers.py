@@ -34,28 +34,20 @@ class AttachmentParser(parsers.BaseParser):
             raise exceptions.ParseError("The body is not valid multipart/form-data.") from None
         if "json" not in files:
             raise InvalidRequest("The part “json” is missing: it holds the request.", "json")
-        body = _request(files.pop("json"))
-        _without_files(body)
+        try:
+            body = StrictJSONParser().parse(BytesIO(files.pop("json")))
+        except exceptions.ParseError:
+            raise InvalidRequest("The part “json” is not valid JSON.", "json") from None
+        if not isinstance(body, dict):
+            raise InvalidRequest("The part “json” must be a JSON object.", "json")
+
+        # Clients leave placeholders for the files, which arrive as parts of their own.
+        messages = body.get("messages")
+        for message in messages if isinstance(messages, list) else ():
+            if isinstance(message, dict):
+                message.pop("files", None)
         attach(body, files, readable=settings.CHAT_MODEL_READS_IMAGES)
         return body
-
-
-def _request(data: bytes) -> dict[str, Any]:
-    try:
-        body = StrictJSONParser().parse(BytesIO(data))
-    except exceptions.ParseError:
-        raise InvalidRequest("The part “json” is not valid JSON.", "json") from None
-    if not isinstance(body, dict):
-        raise InvalidRequest("The part “json” must be a JSON object.", "json")
-    return body
-
-
-def _without_files(body: dict[str, Any]) -> None:
-    """Drop the placeholders that clients leave for files, which arrive as parts of their own."""
-    messages = body.get("messages")
-    for message in messages if isinstance(messages, list) else ():
-        if isinstance(message, dict):
-            message.pop("files", None)
 
 
 MAX_PARTS = 50
@@ -86,12 +78,10 @@ def parts(body: bytes, content_type: str) -> Iterator[Part]:
         head, found, data = piece.partition(b"\r\n\r\n")
         if not found or len(head) > MAX_HEAD_BYTES:
             raise ValueError("no head")
-        yield Part(_name(head), data)
-
-
-def _name(head: bytes) -> str:
-    for line in head.decode("utf-8", "replace").split("\r\n"):
-        header, _, value = line.partition(":")
-        if header.strip().lower() == "content-disposition":
-            return parse_header_parameters(value.strip())[1].get("name", "")
-    return ""
+        name = ""
+        for line in head.decode("utf-8", "replace").split("\r\n"):
+            header, _, value = line.partition(":")
+            if header.strip().lower() == "content-disposition":
+                name = parse_header_parameters(value.strip())[1].get("name", "")
+                break
+        yield Part(name, data)

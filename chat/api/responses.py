@@ -128,7 +128,11 @@ class ResponseView(ProtocolView):
         streamed = request.GET.get("stream", "false").lower()
         if streamed not in ("true", "false"):
             raise InvalidRequest("“stream” must be true or false.", "stream")
-        after = _number(request.GET.get("starting_after", ""))
+        after = -1  # before all events
+        if number := request.GET.get("starting_after"):
+            if not (number.isascii() and number.isdecimal() and len(number) <= 13 and int(number) <= LARGEST):
+                raise InvalidRequest("“starting_after” must be the number of an event.", "starting_after")
+            after = int(number)
         run = _own(principal, self.kwargs["response_id"])
         if not run.finished_at:
             runs.close_expired(run_id=run.pk)
@@ -219,12 +223,3 @@ def _continued(principal: Principal, asked: RunRequest, previous: UUID) -> RunRe
     said = messages.filter(position__in=path).exclude(state__in=Message.UNFINISHED)
     turns = stored_messages(principal, run.conversation_id, said)
     return replace(asked, earlier=turns, listed=asked.listed and run.conversation.listed)
-
-
-def _number(text: str) -> int:
-    """The number of an event; -1, before all events, if empty. Raises InvalidRequest."""
-    if not text:
-        return -1
-    if not (text.isascii() and text.isdecimal() and len(text) <= 13 and int(text) <= LARGEST):
-        raise InvalidRequest("“starting_after” must be the number of an event.", "starting_after")
-    return int(text)

@@ -55,7 +55,15 @@ class RunEventsView(ProtocolView):
 
     def _asked(self, request: Request) -> Asked | HttpResponseBase:
         principal = cast(Principal, request.auth)
-        media_type = _media_type(request)
+        name = request.GET.get("format")
+        if name is None:
+            check_accepted(request, SENDABLE)
+            accepts_events = EVENT_STREAM in request.headers.get("Accept", "").lower()
+            media_type = EVENT_STREAM if accepts_events else JSON_LINES
+        elif name in FORMATS:
+            media_type = FORMATS[name]
+        else:
+            raise InvalidRequest(f"“format” must be one of {', '.join(FORMATS)}.", "format")
         seen = _number(request.headers.get("Last-Event-ID", ""), "Last-Event-ID")
         after = max(seen, _number(request.GET.get("after", ""), "after"))
         last = runs.last_event(principal, UUID(self.kwargs["run_id"]))
@@ -76,17 +84,6 @@ class StopRunView(ProtocolView):
         except Refused as refusal:
             return refused(self.protocol, refusal)
         return HttpResponse(status=204)
-
-
-def _media_type(request: Request) -> str:
-    """The media type from the parameter `format`, else from `Accept`. Raises InvalidRequest."""
-    name = request.GET.get("format")
-    if name is None:
-        check_accepted(request, SENDABLE)
-        return EVENT_STREAM if EVENT_STREAM in request.headers.get("Accept", "").lower() else JSON_LINES
-    if name not in FORMATS:
-        raise InvalidRequest(f"“format” must be one of {', '.join(FORMATS)}.", "format")
-    return FORMATS[name]
 
 
 def _number(text: str, member: str) -> int:

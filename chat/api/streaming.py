@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from uuid import UUID
 
@@ -16,14 +16,11 @@ from chat import (
 )
 from chat.events import (
     TERMINAL,
-    Event,
     Failed,
-    Json,
 )
 from chat.limits import ConnectionSlot
 from chat.protocols import (
     ChatProtocol,
-    Encoder,
     NumberedEncoder,
     run_events,
 )
@@ -114,14 +111,19 @@ async def _chunks(
 ) -> AsyncGenerator[list[object] | None, None]:
     """Lists of chunks; None about every second without news."""
     encoder = protocol.encoder()
-    encode = _encoding(encoder)
+    # Found once: looking at a protocol takes longer than encoding.
+    numbered = encoder.numbered if isinstance(encoder, NumberedEncoder) else None
     failed = Failed("failed", "internal")
     try:
         async with aclosing(runs.watch(principal, run_id, seen=seen)) as parts:
             async for part in parts:
                 if not part:
                     yield None
-                elif chunks := [chunk for item in part for chunk in encode(*item)]:
+                    continue
+                chunks: list[object] = []
+                for number, event in part:
+                    chunks += numbered(number, event) if numbered else encoder.encode(event)
+                if chunks:
                     yield chunks
         return
     except errors.Refused as refusal:
@@ -132,13 +134,6 @@ async def _chunks(
     except Exception:
         logger.exception("An answer could not be followed to its end")
     yield [*encoder.encode(failed)]
-
-
-def _encoding(encoder: Encoder) -> Callable[[int, Event], list[object]]:
-    """How a stream's events are encoded, found once: looking at a protocol takes longer than encoding."""
-    if isinstance(encoder, NumberedEncoder):
-        return encoder.numbered
-    return lambda _, event: encoder.encode(event)
 
 
 async def resumed_stream(
@@ -156,9 +151,14 @@ async def resumed_stream(
         try:
             async with aclosing(runs.watch(principal, run_id, after, replay_purged=False)) as parts:
                 async for part in parts:
-                    if part:
-                        number = part[-1][0]
-                        yield b"".join([frame(await _resumed(principal, run_id, item)) for item in part])
+                    lines: list[bytes] = []
+                    for number, event in part:
+                        chunk = run_events.chunk(number, event)
+                        if isinstance(event, TERMINAL):
+                            chunk |= run_events.outcome(event, await runs.run_so_far(principal, run_id))
+                        lines.append(frame(chunk))
+                    if lines:
+                        yield b"".join(lines)
                         keep_alive.reset()
                     elif keep_alive.is_due():
                         yield COMMENT if media_type == EVENT_STREAM else frame(run_events.waiting(number))
@@ -166,11 +166,3 @@ async def resumed_stream(
             return
         except Exception:
             logger.exception("An answer could not be followed to its end")
-
-
-async def _resumed(principal: Principal, run_id: UUID, item: tuple[int, Event]) -> Json:
-    number, event = item
-    chunk = run_events.chunk(number, event)
-    if isinstance(event, TERMINAL):
-        chunk |= run_events.outcome(event, await runs.run_so_far(principal, run_id))
-    return chunk

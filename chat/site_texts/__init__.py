@@ -77,7 +77,12 @@ class InUse:
         kind = texts.banner_kind
         if texts.maintenance_from is not None and now < texts.maintenance_from:
             kind = SiteTexts.Kind.WARNING
-            parts.append(_announcement(texts.maintenance_from, texts.maintenance_until))
+            words = gettext("Maintenance from %(begin)s: no questions can be asked then.")
+            moments = {"begin": _moment(texts.maintenance_from)}
+            if texts.maintenance_until:
+                words = gettext("Maintenance from %(begin)s until %(end)s: no questions can be asked then.")
+                moments["end"] = _moment(texts.maintenance_until)
+            parts.append(words % moments)
         return Banner(kind, " ".join(parts)) if parts else None
 
 
@@ -86,13 +91,6 @@ def maintenance_words(texts: SiteTexts) -> str:
     return texts.translated("maintenance_words") or gettext(
         "The site is being maintained: no questions can be asked at the moment. You can read everything."
     )
-
-
-def _announcement(begin: datetime, end: datetime | None) -> str:
-    moments = {"begin": _moment(begin), "end": _moment(end) if end else ""}
-    if end:
-        return gettext("Maintenance from %(begin)s until %(end)s: no questions can be asked then.") % moments
-    return gettext("Maintenance from %(begin)s: no questions can be asked then.") % moments
 
 
 def _moment(moment: datetime) -> str:

@@ -227,7 +227,7 @@ class SiteTextsAdmin(OwnFilters, AuditedChanges, admin.ModelAdmin):  # type: ign
 
     @admin.display(description=gettext_lazy("what was changed"))
     def what(self, texts: SiteTexts) -> str:
-        return ", ".join(_names(texts)) or "–"
+        return ", ".join(_name(field) for field in texts.changes_since(_before(texts))) or "–"
 
     @admin.display(description=gettext_lazy("what it changed"))
     def changes_since_previous(self, texts: SiteTexts) -> str:
@@ -296,11 +296,6 @@ def _name(field: str) -> str:
     if field == "mark":
         return gettext("mark")
     return str(cast("Field[Any, Any]", SiteTexts._meta.get_field(field)).verbose_name)
-
-
-def _names(texts: SiteTexts) -> list[str]:
-    """Names of what a version changed."""
-    return [_name(name) for name in texts.changes_since(_before(texts))]
 
 
 def differences(old: SiteTexts, new: SiteTexts) -> SafeString:

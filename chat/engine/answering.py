@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
 from django.conf import settings
@@ -18,6 +18,7 @@ from chat.events import (
     Rechecked,
     Searching,
     TextDelta,
+    thought_from_json,
 )
 from chat.llm import ChatModel, Contribution, Prompt, SearchQuery, configured_model
 from chat.llm.base import NOTHING_FITS
@@ -26,17 +27,18 @@ from chat.statements import marks_by_rank, to_rows
 from chat.verification import verify
 from chatsite.db.retry import retry_until_available
 from history import recording
-from history.models import Message
+from history.models import Message, Source
 from history.recording import Closing
 from ingestion.questions import document_questions
+from ingestion.search import retrieval
+from ingestion.search.fusion import FoundBy
 from ingestion.search.retrieval import SearchResult
 from ingestion.search.scopes import count_unread
 from ingestion.search.translations import language_of
 
 from . import searching
-from .continuing import partial_answer
 from .run import AcceptedRun, Speaker
-from .searching import Search, keep_context, search
+from .searching import Search, as_source, keep_context, search
 from .second_look import second_look
 from .trial import is_answerable
 from .verified import VerifiedModel, verified_answer
@@ -81,6 +83,34 @@ async def answer(run: AcceptedRun, publish: Callable[[Event], object]) -> str:
     else:
         await state.write_message(model, found, run.answer_id)
     return await state.extras(model)
+
+
+@dataclass(frozen=True, slots=True)
+class PartialAnswer:
+    """The text so far and its sources."""
+
+    text: str
+    found: Search
+
+
+def partial_answer(run: AcceptedRun) -> PartialAnswer | None:
+    """The text and its sources; None if a source was deleted, withdrawn or read again since.
+
+    The text based on such a source is not given to the model: the question is answered from the beginning.
+    """
+    former = Message.objects.owned_by(run.principal).get(pk=run.request.continues)
+    sources = list(Source.objects.visible_to(run.principal).filter(message=former).order_by("rank"))
+    passages = retrieval.load(run.principal, [source.passage_id for source in sources])
+    if [passage.label for passage in passages] != former.labels:
+        return None
+    found = [
+        replace(passage, score=source.score, found_by=cast(FoundBy, source.found_by))
+        for passage, source in zip(passages, sources, strict=True)
+    ]
+    thoughts = [thought_from_json(each) for each in former.thoughts]
+    searched = tuple(each for each in thoughts if each.title == "Generated search query")
+    views = tuple(as_source(rank, passage) for rank, passage in enumerate(found, start=1))
+    return PartialAnswer(former.content, Search(run.request.question, views, tuple(found), searched, ()))
 
 
 async def documents_read(run: AcceptedRun, publish: Callable[[Event], object]) -> None:

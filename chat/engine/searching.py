@@ -8,10 +8,12 @@ from itertools import chain, zip_longest
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db import IntegrityError, ProgrammingError
 
 from chat.events import ContextReady, Thought, Verified, members
 from chat.llm import ChatModel, SearchQuery
+from chat.llm.base import rerank
 from chat.requests import Options
 from chat.sources import Caption, Given, PageImage, SourceView
 from chatsite.accounts.principal import Principal
@@ -32,10 +34,18 @@ from .page_images import (
     Page,
     page_images,
 )
-from .ranking import CANDIDATES, ranked
 from .run import AcceptedRun
 
-SENTENCES = 2
+SENTENCES = 2  # of a passage, as its captions
+TRIES = 4  # to keep sources of which documents are deleted meanwhile
+JUST_FOUND_SECONDS = 1.0  # for which the rights checked by the search still count
+CANDIDATES = 30  # from which a ranker selects
+RANKED_CHARACTERS = 1_000  # of a passage, sent to the ranker
+MIN_RANKED_SHARE = 0.5  # of the passages that must have a score for the order to count
+
+NO_RANKER = "This site has no ranker, so the order is the search’s own. A ranker needs a model."
+RANKER_FAILED = "The ranker did not answer, so the order is the search’s own."
+NO_MINIMUM = "“minimum_reranker_score” has no effect without a ranker."
 
 
 def captions(query: str, passages: Sequence[FoundPassage]) -> list[tuple[Caption, ...]]:
@@ -44,10 +54,6 @@ def captions(query: str, passages: Sequence[FoundPassage]) -> list[tuple[Caption
         tuple(Caption(sentence.text, tuple(matching_words(query, sentence.text))) for sentence in sentences)
         for sentences in best_sentences_per_passage(query, passages, SENTENCES)
     ]
-
-
-TRIES = 4  # to keep sources of which documents are deleted meanwhile
-JUST_FOUND_SECONDS = 1.0  # for which the rights checked by the search still count
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,3 +304,52 @@ def as_source(
         captions=captions,
         given=given,
     )
+
+
+# --- Reranking the best candidates ---
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Passages in the ranker's order; without a ranker in the search's order, and no scores."""
+
+    passages: tuple[FoundPassage, ...]
+    scores: Mapping[int, float]  # of passages, by their ids: 0 to 4
+    thought: Thought
+
+
+async def ranked(model: ChatModel, query: str, passages: Sequence[FoundPassage], options: Options) -> Ranking:
+    """The passages in the ranker's order, without those below the minimum score."""
+    texts: list[str] = []
+    for passage in passages:
+        place = " › ".join(part for part in (passage.title, passage.heading) if part)
+        content = " ".join(passage.content.split())
+        texts.append((f"{place}: {content}" if place else content)[:RANKED_CHARACTERS])
+    name = settings.RERANK_MODEL or model.name
+    scores: dict[int, float] | None = {}
+    if texts:
+        scores = await (rerank(query, texts) if settings.RERANK_MODEL else model.graded(query, texts))
+    if scores is None:
+        return _unranked(passages, NO_RANKER, {}, options)
+    if len(scores) < MIN_RANKED_SHARE * len(texts):
+        return _unranked(passages, RANKER_FAILED, {"ranker": name}, options)
+    places = sorted(range(len(texts)), key=lambda place: (-scores.get(place, 0.0), place))
+    minimum = options.minimum_ranker_score
+    kept = [place for place in places if scores.get(place, 0.0) >= minimum]
+    thought = Thought(
+        "Semantic ranker",
+        f"The ranker ordered {len(texts)} passages.",
+        {"ranker": name, "candidates": len(texts), "minimum_reranker_score": minimum},
+    )
+    return Ranking(
+        tuple(passages[place] for place in kept),
+        {passages[place].passage_id: round(scores.get(place, 0.0), 3) for place in kept},
+        thought,
+    )
+
+
+def _unranked(
+    passages: Sequence[FoundPassage], why: str, props: Mapping[str, str], options: Options
+) -> Ranking:
+    description = f"{why} {NO_MINIMUM}" if options.minimum_ranker_score else why
+    return Ranking(tuple(passages), {}, Thought("Semantic ranker", description, props or None))

@@ -8,7 +8,6 @@ from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.translation import gettext, gettext_lazy
 
 from ingestion.admin import DocumentAdmin
@@ -79,14 +78,12 @@ class UsedDocumentAdmin(DocumentAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
         uses = DocumentUse.objects.filter(document=OuterRef("pk"), cited__gt=0).order_by("-day")
-        return (
-            super()
-            .get_queryset(request)
-            .annotate(
-                last_use=Subquery(uses.values("day")[:1]),
-                counted_at=Subquery(CountedUntil.objects.values("counted_at")[:1]),
-            )
-        )
+        return super().get_queryset(request).annotate(last_use=Subquery(uses.values("day")[:1]))
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        """Says until when answers are counted, because a newer one may cite a document."""
+        counted_at = CountedUntil.objects.values_list("counted_at", flat=True).first()
+        return super().changelist_view(request, {"counted_at": counted_at, **(extra_context or {})})
 
     @admin.display(description=gettext_lazy("size"), ordering="size")
     def file_size(self, document: Document) -> str:
@@ -94,9 +91,4 @@ class UsedDocumentAdmin(DocumentAdmin):
 
     @admin.display(description=gettext_lazy("last cited"), ordering="last_use")
     def last_cited(self, document: Document) -> Any:
-        """The day; without one the moment until which answers are counted, as a newer one may cite it."""
-        used = cast(Any, document)  # annotated above
-        if used.last_use or not used.counted_at:
-            return used.last_use or gettext("not counted yet")
-        moment = date_format(timezone.localtime(used.counted_at), gettext("j M Y, H:i"))
-        return gettext("never, as of %(moment)s") % {"moment": moment}
+        return cast(Any, document).last_use or gettext("never")  # annotated above

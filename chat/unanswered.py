@@ -1,7 +1,8 @@
 """Unanswered questions, grouped by similarity, as far as a content manager may see them.
 
 A wording is shown if at least three people used it or its asker agreed, and never if the conversation has
-sources that the manager may not read. All others are only counted.
+sources that the manager may not read. All others are only counted. The same holds for the documents that the
+answers cited.
 """
 
 from collections import Counter
@@ -11,6 +12,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from uuid import UUID
 
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
@@ -31,6 +33,8 @@ MAX_ASKED = 5_000
 MIN_PEOPLE = 3  # who asked, before anything is shown
 LIKE = 0.6  # share of common words for questions of a group
 COMPARED = 100  # other wordings that a question is compared with
+MAX_DOCUMENTS = 3  # shown of a group
+MAX_LOOKED_UP = 200  # newest questions of a group of which the documents are counted
 REASONS = {
     "refused": gettext_lazy("not in the documents"),
     "unsure": gettext_lazy("the search was unsure"),
@@ -49,6 +53,9 @@ class Asked:
     reasons: frozenset[str]  # of REASONS
     shared: bool  # the asker agreed that content managers may read it
     closed: bool  # it may reveal content that the manager may not read
+    conversation: UUID
+    position: int
+    next_position: int  # of the next question
 
     @property
     def digest(self) -> str:
@@ -81,8 +88,13 @@ class Group:
     @property
     def reasons(self) -> list[tuple[str, int]]:
         """The description of each reason with its count."""
-        counted = Counter(reason for each in self.asked for reason in each.reasons)
+        counted = self.counted
         return [(str(words), counted[reason]) for reason, words in REASONS.items() if counted[reason]]
+
+    @property
+    def counted(self) -> Counter[str]:
+        """How many of its questions are listed for each of REASONS."""
+        return Counter(reason for each in self.asked for reason in each.reasons)
 
     @property
     def wordings(self) -> list[str]:
@@ -91,11 +103,7 @@ class Group:
         for each in self.asked:
             if not each.closed:
                 used.setdefault(plain_words(each.text), []).append(each)
-        shown = [
-            same
-            for same in used.values()
-            if any(each.shared for each in same) or len({each.person for each in same} - {None}) >= MIN_PEOPLE
-        ]
+        shown = [same for same in used.values() if may_be_shown(same)]
         shown.sort(key=len, reverse=True)
         return [next((each for each in same if each.shared), same[0]).text for same in shown]
 
@@ -156,6 +164,54 @@ def unanswered(principal: Principal) -> Unanswered:
         reverse=True,
     )
     return Unanswered(shown, sum(group.times for group in groups if not group.is_shown), since)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownDocument:
+    """A document that answers to a group's questions cited, and to how many of them."""
+
+    id: int
+    title: str
+    times: int
+
+
+def documents_shown(principal: Principal, groups: Sequence[Group]) -> list[list[ShownDocument]]:
+    """Of each group the documents that its askers were shown most often, as far as `principal` may know.
+
+    A document counts if the asker agreed to show the question, or if it was shown to at least three people.
+    """
+    open_ones = [[each for each in group.asked[:MAX_LOOKED_UP] if not each.closed] for group in groups]
+    asked = [each for of_group in open_ones for each in of_group]
+    parameters = {
+        "user_id": principal.user_id,
+        "conversations": [each.conversation for each in asked],
+        "positions": [each.position for each in asked],
+        "next_positions": [each.next_position for each in asked],
+    }
+    titles: dict[int, str] = {}
+    of_question: dict[tuple[UUID, int], list[int]] = {}
+    for row in rows("shown_in_vain", parameters, SQL) if asked else []:
+        titles[row["document_id"]] = row["title"]
+        place = (row["conversation_id"], row["position"])
+        of_question.setdefault(place, []).append(row["document_id"])
+    shown = []
+    for of_group in open_ones:
+        askers: dict[int, list[Asked]] = {}
+        for each in of_group:
+            for document in of_question.get((each.conversation, each.position), []):
+                askers.setdefault(document, []).append(each)
+        counted = [
+            ShownDocument(document, titles[document], len(to))
+            for document, to in askers.items()
+            if may_be_shown(to)
+        ]
+        shown.append(sorted(counted, key=lambda each: (-each.times, each.title))[:MAX_DOCUMENTS])
+    return shown
+
+
+def may_be_shown(asked: Sequence[Asked]) -> bool:
+    """Whether what these questions have in common may be shown: three people had it, or one agreed."""
+    return any(each.shared for each in asked) or len({each.person for each in asked} - {None}) >= MIN_PEOPLE
 
 
 def digest_of(text: str) -> str:
@@ -237,6 +293,9 @@ def _asked(principal: Principal) -> tuple[list[Asked], datetime | None]:
                     frozenset(reasons),
                     row["shared"],
                     row["closed"],
+                    row["conversation_id"],
+                    row["position"],
+                    row["next_position"],
                 )
             )
     return asked, found_at[-1] if len(found_at) >= MAX_ASKED else None

@@ -5,6 +5,7 @@ Managers see only answers whose sources they may all read in the portal.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -40,7 +41,16 @@ from ingestion.search import retrieval
 from ingestion.search.tokens import plain_words
 
 from .models import VerifiedAnswer, VerifiedAnswerQuerySet, VerifiedCitation, VerifiedQuestion
-from .unanswered import LISTED_FOR, MIN_PEOPLE, Group, dismiss, unanswered
+from .unanswered import (
+    LISTED_FOR,
+    MIN_PEOPLE,
+    REASONS,
+    Group,
+    ShownDocument,
+    dismiss,
+    documents_shown,
+    unanswered,
+)
 
 REMIND = timedelta(days=14)  # before its last day, unless another day is set
 VALID = timedelta(days=365)  # of a new answer by default
@@ -313,16 +323,27 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         subject = f"Of the last {LISTED_FOR.days} days, {what}"
         record_before(AuditEntry.Action.UNANSWERED_LISTED, actor=actor, subject=subject)
         found = unanswered(_reader(request))
+        reason = request.GET.get("reason", "")
+        counted = Counter(each for group in found.groups for each in group.counted)
+        groups = [group for group in found.groups if not counted[reason] or group.counted[reason]]
         if sought and (group := found.group_of(sought)):
-            page_number = str(found.groups.index(group) // GROUPS_SHOWN + 1)
-        page = Paginator(found.groups, GROUPS_SHOWN).get_page(page_number)
+            reason, groups = "", list(found.groups)
+            page_number = str(groups.index(group) // GROUPS_SHOWN + 1)
+        page = Paginator(groups, GROUPS_SHOWN).get_page(page_number)
+        documents = documents_shown(_reader(request), list(page))
         speaking = list(self.get_queryset(request).filter(active=True))
         context = {
             **self.admin_site.each_context(request),
             "title": gettext("Unanswered"),
             "opts": VerifiedAnswer._meta,
             "page": page,
-            "rows": [Row(group, _answer_of(group.wordings, speaking)) for group in page],
+            "rows": [
+                Row(group, _answer_of(group.wordings, speaking), shown)
+                for group, shown in zip(page, documents, strict=True)
+            ],
+            "reason": reason if counted[reason] else "",
+            "all_groups": len(found.groups),
+            "reasons": [(name, words, counted[name]) for name, words in REASONS.items() if counted[name]],
             "others": found.others,
             "since": found.since,
             "days": LISTED_FOR.days,
@@ -362,6 +383,7 @@ class Row:
 
     group: Group
     answer: VerifiedAnswer | None
+    documents: list[ShownDocument]  # that the askers were shown
 
     @property
     def query(self) -> str:

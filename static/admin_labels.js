@@ -1,5 +1,6 @@
 // The admin: names for what Django's own scripts and lists leave without one, for people who hear the page.
-// Runs once the pickers are made, and again whenever the page gets more.
+// Runs once the pickers are made, and again whenever the page gets more. A click beside a row's checkbox, in its
+// cell, counts for it.
 
 const textOf = element => element?.textContent.replace(/:\s*$/, '').trim();
 
@@ -40,6 +41,12 @@ function addNames() {
       head.append(words);
     }
 }
+
+document.addEventListener('click', ({ target, shiftKey }) => {
+  if (!target.matches('#result_list :is(.action-checkbox, .action-checkbox-column)')) return;
+  const box = target.querySelector('input[type=checkbox]');
+  box?.dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true, shiftKey }));
+});
 
 addNames();
 window.addEventListener('load', addNames);

@@ -160,7 +160,14 @@ def proof_before(day: Day) -> None:
     day.pick(day.page.locator(".field-document .select2-selection").first, DOCUMENT)
     day.shot("filled in")
     day.save()
+    open_proof(day)
     run_proof(day, "before the answer")
+
+
+def open_proof(day: Day) -> None:
+    day.open("/admin/", "home")
+    day.follow(day.link("Is the site better or worse than before?"), "runs")
+    day.follow(day.link("Questions"), "questions")
 
 
 def run_proof(day: Day, note: str) -> None:
@@ -201,9 +208,7 @@ def add_word(day: Day) -> None:
 
 
 def proof_after(day: Day) -> None:
-    day.open("/admin/", "home")
-    day.follow(day.link("Is the site better or worse than before?"), "runs")
-    day.follow(day.link("Questions"), "questions")
+    open_proof(day)
     run_proof(day, "with the answer and the word")
     day.follow(day.button("Compare"), "compared")
 
@@ -268,7 +273,7 @@ def export_and_erase(day: Day) -> None:
         day.follow(day.page.locator("#result_list tbody th a").first, "person")
         day.follow(day.link("Delete"), "what goes")
         day.page.get_by_label("Documents that others read").select_option("hand over")
-        day.page.get_by_label("Hand over to").fill("carla")
+        day.pick(day.page.locator(".select2-selection").first, "carla")
         day.click(day.page.get_by_label("Erase this person"))
         day.shot("filled in")
         day.follow(day.button("Erase"), "erased")

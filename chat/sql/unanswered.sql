@@ -1,5 +1,6 @@
 -- Questions since a moment that may have been asked in vain, newest first: refused, answered without being sure or
--- without a source, rated bad, answered again at once, or followed by another question of the same person at once.
+-- without a source (unless the asker rated that answer good), rated bad, answered again at once, or followed by another
+-- question of the same person at once.
 -- `closed`: the conversation so far cites something that this reader may not open, so that the question may tell of it.
 \set since '2026-01-01'
 \set user_id 1
@@ -54,6 +55,7 @@ answered AS (
         bool_or(answer.content = :'nothing') AS refused,
         bool_or(
             answer.content <> :'nothing'
+            AND feedback.rating IS DISTINCT FROM 'good'
             AND (
                 starts_with(answer.content, :'unsure')
                 OR (answer.state = 'complete' AND answer.content <> '' AND answer.citations = '[]'::jsonb)
@@ -107,6 +109,9 @@ chosen AS (
 )
 
 SELECT
+    chosen.conversation_id,
+    chosen.position,
+    chosen.next_position,
     chosen.content,
     chosen.created_at,
     chosen.owner_id,

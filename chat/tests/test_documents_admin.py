@@ -43,12 +43,12 @@ class DocumentsAdminTests(TestCase):
         latest = {each.name: each.last_use for each in page.context["cl"].result_list}
         self.assertEqual(latest["used.md"], self.today - timedelta(days=3))
 
-    def test_never_says_until_when_answers_are_counted(self):
-        self.assertContains(self.client.get(LIST), "not counted yet")
+    def test_the_list_says_until_when_answers_are_counted(self):
+        self.assertContains(self.client.get(LIST), "Citations are not counted yet")
         counted = timezone.now()
         CountedUntil.objects.create(finished_at=counted, counted_at=counted)
         moment = date_format(timezone.localtime(counted), "j M Y, H:i")
-        self.assertContains(self.client.get(LIST), f"never, as of {moment}", count=1)
+        self.assertContains(self.client.get(LIST), f"counts answers as of {moment};", count=1)
 
     def test_documents_that_no_answer_cites_are_found(self):
         self.assertEqual(self.listed("use=never"), ["never.md"])

@@ -67,6 +67,8 @@ class UnansweredTests(TestCase):
         bad = self.ask(FERRY, answer="The ferry [a.md].", citations=["a.md"])
         Feedback.objects.create(message=bad, rating="bad")
         self.ask(FERRY, answer="The ferry pays [a.md].", citations=["a.md"])
+        helped = self.ask(FERRY, answer=f"{UNSURE}\n\n> The ferry [a.md]", citations=["a.md"])
+        Feedback.objects.create(message=helped, rating="good")
         self.ask(FERRY, at=timezone.now() - timedelta(days=31))
         [group] = self.found().groups
         self.assertEqual((group.times, group.people), (4, 4))
@@ -215,6 +217,48 @@ class UnansweredTests(TestCase):
         self.assertNotContains(self.client.get(PAGE), CANARY)
         closed.delete()
         self.assertNotContains(self.client.get(PAGE), CANARY)
+
+    def test_the_list_is_limited_to_one_reason(self):
+        for _ in range(3):
+            self.ask(FERRY)
+            self.ask("When is the canteen open?", answer=f"{UNSURE}\n\n> x [a.md]", citations=[])
+        every = self.client.get(PAGE)
+        self.assertContains(every, '<a href="?reason=unsure" >The search was unsure</a> (1)')
+        for reason, shown, not_shown in (
+            ("refused", FERRY, "canteen"),
+            ("unsure", "canteen", FERRY),
+        ):
+            page = self.client.get(f"{PAGE}?reason={reason}")
+            self.assertContains(page, shown)
+            self.assertNotContains(page, not_shown)
+        for unknown in ("bad", "x"):
+            self.assertContains(self.client.get(f"{PAGE}?reason={unknown}"), FERRY)
+
+    def test_documents_that_askers_were_shown_are_named_as_wordings_are(self):
+        shown, closed = make_document("ferry.md", everyone=True), make_document("plan.md", owner=make_user())
+        passage = Passage.objects.filter(document=shown).get().pk
+
+        def unsure(text, document=shown, **values):
+            name = document.name
+            said = self.ask(text, answer=f"{UNSURE}\n\n> x [{name}]", citations=[name], **values)
+            Source.objects.create(
+                message=said, document=document, document_version=1, rank=1, label=name, title=name,
+                passage_id=passage, content="x", score=1, found_by="words",
+            )  # fmt: skip
+            return said
+
+        for _ in range(2):
+            unsure(FERRY)
+        self.ask(FERRY)
+        self.assertNotContains(self.client.get(PAGE), "Shown to those who asked")
+        unsure(FERRY)
+        self.assertRegex(self.client.get(PAGE).content.decode(), r"<bdi>Ferry</bdi></a>\s+\(3\)")
+        for _ in range(3):
+            unsure("When is the canteen open?", closed)
+        Feedback.objects.create(message=unsure("May I bring a dog?"), rating="bad", shared=True)
+        page = self.client.get(PAGE)
+        self.assertNotContains(page, "Plan")
+        self.assertRegex(page.content.decode(), r"<bdi>Ferry</bdi></a>\s+\(1\)")
 
     def test_each_look_is_recorded_and_needs_the_permission(self):
         self.client.get(PAGE)

@@ -52,7 +52,10 @@ def store(document: Document, reading: process.Reading, interruption: process.In
     new = NewParts(left_out=list(reading.left_out))
     if not reading.parts:
         return new
-    known = {part.part_path: _digest(part) for part in Document.objects.filter(part_of=document)}
+    known: dict[str, str] = {}
+    for present in Document.objects.filter(part_of=document):
+        queued = fair_queue.last_queued_file(present.pk)  # the part's last file may not have been read yet
+        known[present.part_path] = str(queued["sha256"]) if queued else present.sha256
     try:
         for part in reading.parts:
             interruption.check()
@@ -162,9 +165,3 @@ def _wholes(document: Document) -> list[Document]:
         document = document.part_of
         wholes.insert(0, document)
     return wholes
-
-
-def _digest(part: Document) -> str:
-    """Of the part's last file, which may not have been read yet."""
-    queued = fair_queue.last_queued_file(part.pk)
-    return str(queued["sha256"]) if queued else part.sha256

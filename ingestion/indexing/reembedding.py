@@ -114,9 +114,24 @@ def _fill(space: EmbeddingSpace) -> Iterator[Progress]:
     left = missing(space)
     total = Passage.objects.count()
     after = 0
-    while rows := _next_rows(space, after):
-        embedded = yield from _embedded(model, rows)
-        _write(space, rows, embedded)
+    while True:
+        with connection.cursor() as cursor:
+            parameters = {"space_id": space.pk, "after": after, "number": PASSAGE_BATCH}
+            cursor.execute(statement("passages_to_embed"), parameters)
+            rows = [_Row(*row) for row in cursor.fetchall()]
+        if not rows:
+            return
+
+        # Equal pieces of a passage are embedded once.
+        pieces = [
+            list(dict.fromkeys(pieces_of(NewPassage("", None, row.heading, row.content), row.title)))
+            for row in rows
+        ]
+        vectors = yield from _embed_with_retries(model, [piece for group in pieces for piece in group])
+        ends = np.cumsum([len(group) for group in pieces])[:-1]
+        digests = [[digest_of(piece) for piece in group] for group in pieces]
+        _write(space, rows, list(zip(rows, digests, np.split(vectors, ends), strict=True)))
+
         after = rows[-1].passage_id
         left -= len(rows)
         yield Progress("Embedding", min(total, total - left), total)
@@ -137,27 +152,6 @@ def _switch(space: EmbeddingSpace) -> Iterator[Progress]:
         yield from _fill(space)
         allowed *= 2  # if documents arrive faster than they are embedded, they must wait in the end
         time.sleep(PAUSE)
-
-
-def _next_rows(space: EmbeddingSpace, after: int) -> list[_Row]:
-    with connection.cursor() as cursor:
-        parameters = {"space_id": space.pk, "after": after, "number": PASSAGE_BATCH}
-        cursor.execute(statement("passages_to_embed"), parameters)
-        return [_Row(*row) for row in cursor.fetchall()]
-
-
-def _embedded(
-    model: Embedder, rows: Sequence[_Row]
-) -> Generator[Progress, None, list[tuple[_Row, list[int], Vectors]]]:
-    """The pieces of each passage: their digests and vectors."""
-    pieces = [
-        list(dict.fromkeys(pieces_of(NewPassage("", None, row.heading, row.content), row.title)))
-        for row in rows
-    ]
-    vectors = yield from _embed_with_retries(model, [piece for group in pieces for piece in group])
-    ends = np.cumsum([len(group) for group in pieces])[:-1]
-    digests = [[digest_of(piece) for piece in group] for group in pieces]
-    return list(zip(rows, digests, np.split(vectors, ends), strict=True))
 
 
 def _embed_with_retries(model: Embedder, texts: Sequence[str]) -> Generator[Progress, None, Vectors]:

@@ -60,8 +60,30 @@ def prepare(
     `on_progress` is called after each batch with the number of finished passages.
     """
     prepared = Prepared(active_space())
+    space = prepared.space
     try:
-        _prepare(prepared, document, passages, title, on_progress)
+        # Pieces with a vector, from an earlier attempt or in use now.
+        with connection.cursor() as cursor:
+            cursor.execute(statement("keep_vectors"), {"document_id": document.pk, "space_id": space.pk})
+        ready = PreparedVector.objects.filter(document=document, space=space)
+        known = set(ready.values_list("digest", flat=True))
+
+        model = embedder_of(space)
+        waiting: dict[int, str] = {}
+        for passage in passages:
+            pieces = {digest_of(piece): piece for piece in pieces_of(passage, title)}
+            prepared.digests.extend(pieces)
+            prepared.counts.append(len(pieces))
+            waiting |= {digest: piece for digest, piece in pieces.items() if digest not in known}
+            while len(waiting) >= model.batch:
+                batch = dict(islice(waiting.items(), model.batch))
+                known |= batch.keys()
+                waiting = {digest: piece for digest, piece in waiting.items() if digest not in known}
+                _keep(document, space, [*batch], model.embed([*batch.values()]))
+                if on_progress:
+                    on_progress(len(prepared.counts))
+        if waiting:
+            _keep(document, space, [*waiting], model.embed([*waiting.values()]))
     except IntegrityError:  # the document or the space was deleted meanwhile
         raise EmbeddingError(LOST, temporary=True) from None
     return prepared
@@ -81,8 +103,17 @@ def write_passages(document: Document, passages: Sequence[NewPassage], prepared:
         counts = prepared.counts[start : start + WRITE_BATCH]
         passage_ids = insert_passages(document, passages[start : start + WRITE_BATCH], start)
         digests = prepared.digests[placed : placed + sum(counts)]
-        _place(document, prepared.space, np.repeat(passage_ids, counts).tolist(), digests.tolist())
         placed += len(digests)
+        parameters: dict[str, Any] = {
+            "space_id": prepared.space.pk,
+            "document_id": document.pk,
+            "passage_ids": np.repeat(passage_ids, counts).tolist(),  # an id for each piece
+            "digests": digests.tolist(),
+        }
+        with connection.cursor() as cursor:
+            cursor.execute(statement("insert_vectors"), parameters)
+            if cursor.rowcount != len(digests):  # the table is unlogged: PostgreSQL has crashed meanwhile
+                raise EmbeddingError(LOST, temporary=True)
     PreparedVector.objects.filter(document=document).delete()
 
 
@@ -114,54 +145,6 @@ def copy_vectors(columns: Sequence[str], rows: Iterable[Sequence[int]], vectors:
             copy.write_row([*row, head + half.tobytes()])
 
 
-def _prepare(
-    prepared: Prepared,
-    document: Document,
-    passages: Iterable[NewPassage],
-    title: str,
-    on_progress: Callable[[int], None] | None,
-) -> None:
-    model = embedder_of(prepared.space)
-    known = _known(document, prepared.space)
-    waiting: dict[int, str] = {}
-    for passage in passages:
-        pieces = {digest_of(piece): piece for piece in pieces_of(passage, title)}
-        prepared.digests.extend(pieces)
-        prepared.counts.append(len(pieces))
-        waiting |= {digest: piece for digest, piece in pieces.items() if digest not in known}
-        while len(waiting) >= model.batch:
-            batch = dict(islice(waiting.items(), model.batch))
-            known |= batch.keys()
-            waiting = {digest: piece for digest, piece in waiting.items() if digest not in known}
-            _keep(document, prepared.space, [*batch], model.embed([*batch.values()]))
-            if on_progress:
-                on_progress(len(prepared.counts))
-    if waiting:
-        _keep(document, prepared.space, [*waiting], model.embed([*waiting.values()]))
-
-
-def _known(document: Document, space: EmbeddingSpace) -> set[int]:
-    """Digests of pieces with a vector: from an earlier attempt, or in use now."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement("keep_vectors"), {"document_id": document.pk, "space_id": space.pk})
-    ready = PreparedVector.objects.filter(document=document, space=space)
-    return set(ready.values_list("digest", flat=True))
-
-
 def _keep(document: Document, space: EmbeddingSpace, digests: Sequence[int], vectors: Vectors) -> None:
     columns = ("ingestion_preparedvector", "space_id", "document_id", "digest")
     copy_vectors(columns, ((space.pk, document.pk, digest) for digest in digests), vectors)
-
-
-def _place(document: Document, space: EmbeddingSpace, passage_ids: list[int], digests: list[int]) -> None:
-    """Vectors for the passages, whose ids are repeated for each of their pieces."""
-    with connection.cursor() as cursor:
-        parameters: dict[str, Any] = {
-            "space_id": space.pk,
-            "document_id": document.pk,
-            "passage_ids": passage_ids,
-            "digests": digests,
-        }
-        cursor.execute(statement("insert_vectors"), parameters)
-        if cursor.rowcount != len(passage_ids):  # the table is unlogged: PostgreSQL has crashed meanwhile
-            raise EmbeddingError(LOST, temporary=True)

@@ -23,23 +23,18 @@ BOUNDARIES = ("\n\n", "\n", ". ", " ")
 def passages_of(sections: Sequence[Section]) -> Iterator[NewPassage]:
     """Passages in reading order, of at most 600 characters, none across sections."""
     for section in sections:
-        for content in _pieces(section.text):
-            yield NewPassage(section.anchor, section.page, section.heading, content)
-
-
-def _pieces(text: str) -> Iterator[str]:
-    start = end = 0
-    for offset, chunk in _chunks(text):
-        new_end = offset + len(chunk)
-        is_short = min(len(chunk), end - start) < SHORT_PIECE
-        if end and not (is_short and new_end - start <= MAX_JOINED):
-            yield text[start:end]
-            start = offset
-        elif not end:
-            start = offset
-        end = new_end
-    if end:
-        yield text[start:end]
+        start = end = 0
+        for offset, chunk in _chunks(section.text):
+            new_end = offset + len(chunk)
+            is_short = min(len(chunk), end - start) < SHORT_PIECE
+            if end and not (is_short and new_end - start <= MAX_JOINED):
+                yield NewPassage(section.anchor, section.page, section.heading, section.text[start:end])
+                start = offset
+            elif not end:
+                start = offset
+            end = new_end
+        if end:
+            yield NewPassage(section.anchor, section.page, section.heading, section.text[start:end])
 
 
 def _chunks(text: str) -> Iterator[tuple[int, str]]:

@@ -20,7 +20,6 @@ from ingestion.evaluation import bm25
 from ingestion.evaluation.judging import (
     CitationTarget,
     QuestionScore,
-    Refusals,
     Resolver,
     Settings,
     Task,
@@ -92,7 +91,13 @@ def _place(questions: Questions, reader: str | None) -> Iterator[tuple[Principal
     """The database to search, the reader (with a name for people), and a resolver for truths."""
     if questions.corpus is None:
         demand_migrations()
-        user = _reader(reader)
+        if not reader:
+            raise CommandError("Say under whose rights to search: --as USER.")
+        user = User.objects.filter(username=reader).first()
+        if user is None:
+            raise CommandError(f"There is no account named “{reader}”.")
+        if not user.is_active:
+            raise CommandError(f"The account “{reader}” is disabled: it may read nothing.")
         principal = Principal(user.pk, "command")
         subject = f"{len(questions.asked):,} questions of a file, to evaluate search"
         record_before(AuditEntry.Action.SEARCH_AS, actor=None, person=user, subject=subject)
@@ -111,17 +116,6 @@ def _place(questions: Questions, reader: str | None) -> Iterator[tuple[Principal
         )
 
 
-def _reader(name: str | None) -> User:
-    if not name:
-        raise CommandError("Say under whose rights to search: --as USER.")
-    user = User.objects.filter(username=name).first()
-    if user is None:
-        raise CommandError(f"There is no account named “{name}”.")
-    if not user.is_active:
-        raise CommandError(f"The account “{name}” is disabled: it may read nothing.")
-    return user
-
-
 def _report(
     questions: Questions,
     principal: Principal,
@@ -135,6 +129,11 @@ def _report(
     if not tasks:
         why = "; ".join(sorted({problem.why for problem in problems}))
         raise CommandError(f"No question can be judged as {name}: {why}.")
+    judged = _asked(principal, tasks, settings)
+    other = _asked(principal, tasks, against) if against else []
+    with reading_as(principal.user_id):
+        baseline = list(judge_baseline(principal, tasks))
+        off_topic = refusals_of(principal, others, settings) if others else None
     return Report(
         reader=name,
         documents=count_readable(principal),
@@ -142,12 +141,12 @@ def _report(
         problems=problems,
         left_out=len(questions.asked) - len(tasks),
         settings=settings,
-        judged=_asked(principal, tasks, settings),
+        judged=judged,
         other_settings=against,
-        other=_asked(principal, tasks, against) if against else (),
+        other=other,
         passages=count_passages(principal),
-        baseline=_yardstick(principal, tasks),
-        off_topic=_refusals(principal, others, settings) if others else None,
+        baseline=baseline,
+        off_topic=off_topic,
     )
 
 
@@ -160,16 +159,6 @@ def _asked(principal: Principal, tasks: Sequence[Task], settings: Settings) -> l
     if sys.stderr.isatty():
         sys.stderr.write("\r\x1b[K")
     return judged
-
-
-def _yardstick(principal: Principal, tasks: Sequence[Task]) -> list[QuestionScore]:
-    with reading_as(principal.user_id):
-        return list(judge_baseline(principal, tasks))
-
-
-def _refusals(principal: Principal, others: Sequence[str], settings: Settings) -> Refusals:
-    with reading_as(principal.user_id):
-        return refusals_of(principal, others, settings)
 
 
 def _sizes(text: str, questions: Questions) -> list[int]:

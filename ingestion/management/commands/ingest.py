@@ -3,7 +3,7 @@
 import os
 import sys
 from argparse import ArgumentParser
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -101,52 +101,43 @@ def _files(paths: Iterable[Path]) -> tuple[list[Item], list[Path], list[Path]]:
         if not given.is_dir():
             items.append(Item(given, ""))
             continue
-        for path in _below(given):
-            relative = path.relative_to(given)
-            if any(part.startswith(".") for part in relative.parts):
-                skipped.append(path)
-            elif path.is_symlink():
-                links.append(path)
-            else:
-                items.append(Item(path, folder_above(relative.as_posix()), given))
+        for root, folders, names in os.walk(given):
+            folders.sort()
+            linked = [name for name in folders if Path(root, name).is_symlink()]
+            for name in sorted([*names, *linked]):
+                path = Path(root, name)
+                relative = path.relative_to(given)
+                if any(part.startswith(".") for part in relative.parts):
+                    skipped.append(path)
+                elif path.is_symlink():
+                    links.append(path)
+                else:
+                    items.append(Item(path, folder_above(relative.as_posix()), given))
     return items, skipped, links
-
-
-def _below(folder: Path) -> Iterator[Path]:
-    """The files, and links to folders."""
-    for root, folders, names in os.walk(folder):
-        folders.sort()
-        for name in sorted([*names, *(name for name in folders if Path(root, name).is_symlink())]):
-            yield Path(root, name)
-
-
-def _opened(item: Item) -> BinaryIO:
-    if item.root is None:
-        return item.path.open("rb")
-    return open_below(item.root.resolve(), item.path.relative_to(item.root).as_posix())
 
 
 def _take(item: Item, wanted: document_options.DocumentOptions) -> None:
     """Make or find the file's document. A file that cannot be taken gets a reason."""
     try:
-        with _opened(item) as file:
-            _take_file(item, File(file), wanted)
+        if item.root is None:
+            opened: BinaryIO = item.path.open("rb")
+        else:
+            opened = open_below(item.root.resolve(), item.path.relative_to(item.root).as_posix())
+        with opened as file:
+            put = upsert(
+                File(file),
+                item.path.name,
+                owner=wanted.owner,
+                audience=wanted.audience or lists.Audience(),
+                folder=item.folder,
+                category=wanted.category,
+            )
     except FileNotFoundError:
         item.reason = "There is no such file."
     except OSError as error:
         item.reason = f"It cannot be opened: {error.strerror or error}."
     except documents.UploadRefused as refusal:
         item.reason = refusal.message
-
-
-def _take_file(item: Item, file: "File[bytes]", wanted: document_options.DocumentOptions) -> None:
-    put = upsert(
-        file,
-        item.path.name,
-        owner=wanted.owner,
-        audience=wanted.audience or lists.Audience(),
-        folder=item.folder,
-        category=wanted.category,
-    )
-    item.document, item.replacement = put.document, put.replacement
-    item.unchanged = put.outcome == "unchanged" and put.document.status == Document.Status.READY
+    else:
+        item.document, item.replacement = put.document, put.replacement
+        item.unchanged = put.outcome == "unchanged" and put.document.status == Document.Status.READY

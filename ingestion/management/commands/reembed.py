@@ -105,11 +105,7 @@ class Display:
         rate = (progress.done - self._first) / seconds if seconds > 0 else 0.0
         if rate <= 0:
             return line
-        left = (progress.total - progress.done) / rate
-        return f"{line}, {rate:,.0f} a second, {_duration(left)} left"
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+        minutes, rest = divmod(round((progress.total - progress.done) / rate), 60)
+        hours, minutes = divmod(minutes, 60)
+        left = f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+        return f"{line}, {rate:,.0f} a second, {left} left"

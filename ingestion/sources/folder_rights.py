@@ -106,7 +106,9 @@ class FolderRights:
             if not isinstance(values.get(name, False), bool):
                 raise ValueError(f"{name} must be true or false.")
         for name in LISTS:
-            _check_names(name, values.get(name, []))
+            names = values.get(name, [])
+            if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
+                raise ValueError(f"{name} must be a list of names.")
         category = values.get("category", self._category)
         if not isinstance(category, str):
             raise ValueError("category must be a text.")
@@ -123,11 +125,6 @@ class FolderRights:
             group_ids=_ids(Group.objects.all(), "name", groups, "group"),
         )
         return Rights(audience, category_name(category))
-
-
-def _check_names(name: str, value: Any) -> None:
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise ValueError(f"{name} must be a list of names.")
 
 
 def _ids(rows: Any, field: str, names: list[str], kind: str) -> frozenset[int]:

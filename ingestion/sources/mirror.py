@@ -117,7 +117,11 @@ def compare(source: Source) -> Differences:
         except UploadRefused as refusal:
             result.problems.append((found.path, refusal.message))
     # Files in unreadable folders do not count as deleted.
-    result.gone = [row for row in known.values() if not any(_within(row.path, each) for each in unseen)]
+    result.gone = [
+        row
+        for row in known.values()
+        if not any(each in (".", row.path) or row.path.startswith(f"{each}/") for each in unseen)
+    ]
     return result
 
 
@@ -247,7 +251,3 @@ def _stamp(row: SourceFile, found: TreeFile, sha256: str) -> None:
 def _digest(root: Path, path: str) -> str:
     with open_below(root, path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _within(path: str, folder: str) -> bool:
-    return folder in (".", path) or path.startswith(f"{folder}/")

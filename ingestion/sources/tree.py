@@ -2,7 +2,6 @@
 
 import os
 import stat
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
@@ -48,9 +47,20 @@ def folder_above(path: str) -> str:
 def scan_tree(root: Path) -> Tree:
     """Everything below the root, ordered by path."""
     tree = Tree()
-    for folder, entries in _walk(root, tree):
-        for entry in entries:
-            _note(tree, root, Path(folder, entry))
+
+    def unreadable(error: OSError) -> None:
+        tree.problems.append((_below(root, Path(error.filename)), f"It cannot be opened: {error.strerror}."))
+
+    for folder, folders, names in os.walk(root, onerror=unreadable):
+        tree.links += sum(Path(folder, name).is_symlink() for name in folders)
+        # Not deeper than the limit of paths: a tree may be deeper than one can descend.
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not (name.startswith(".") or _too_long(tree, _below(root, Path(folder, name))))
+        )
+        for name in sorted(names):
+            _note(tree, root, Path(folder, name))
     return tree
 
 
@@ -67,21 +77,6 @@ def open_below(root: Path, path: str) -> BufferedReader:
         os.close(descriptor)
         raise
     return os.fdopen(descriptor, "rb")
-
-
-def _walk(root: Path, tree: Tree) -> Iterator[tuple[str, list[str]]]:
-    def unreadable(error: OSError) -> None:
-        tree.problems.append((_below(root, Path(error.filename)), f"It cannot be opened: {error.strerror}."))
-
-    for folder, folders, names in os.walk(root, onerror=unreadable):
-        tree.links += sum(Path(folder, name).is_symlink() for name in folders)
-        # Not deeper than the limit of paths: a tree may be deeper than one can descend.
-        folders[:] = sorted(
-            name
-            for name in folders
-            if not (name.startswith(".") or _too_long(tree, _below(root, Path(folder, name))))
-        )
-        yield folder, sorted(names)
 
 
 def _too_long(tree: Tree, relative: str) -> bool:

@@ -85,7 +85,11 @@ class BertEmbedder:
             layer = f"encoder.layer.{number}"
             attended = self._linear(self._attended(hidden, unseen, layer), f"{layer}.attention.output.dense")
             hidden = self._normalized(hidden + attended, f"{layer}.attention.output.LayerNorm")
-            wide = _activated(self._linear(hidden, f"{layer}.intermediate.dense"), self._shape.activation)
+            wide = self._linear(hidden, f"{layer}.intermediate.dense")
+            if self._shape.activation == "relu":
+                wide = np.maximum(wide, 0)
+            else:
+                wide = wide * np.float32(0.5) * (1 + _erf(wide / np.float32(math.sqrt(2))))
             hidden = self._normalized(
                 hidden + self._linear(wide, f"{layer}.output.dense"), f"{layer}.output.LayerNorm"
             )
@@ -157,25 +161,15 @@ def _read_weights(path: Path) -> dict[str, Numbers]:
             if name == "__metadata__" or told["dtype"] not in KINDS:
                 continue
             start = HEADER + length + int(told["data_offsets"][0])
-            mapped = np.memmap(path, KINDS[told["dtype"]], "r", start, tuple(told["shape"]))
-            weights[name.removeprefix("bert.")] = _single(mapped, told["dtype"])
+            mapped: NDArray[Any] = np.memmap(path, KINDS[told["dtype"]], "r", start, tuple(told["shape"]))
+            if told["dtype"] == "BF16":  # the upper half of single precision
+                values: Numbers = (mapped.astype(np.uint32) << 16).view(np.float32)
+            else:
+                values = np.asarray(mapped, dtype=np.float32)
+            weights[name.removeprefix("bert.")] = values
     except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
         raise FolderError(f"{path.name} cannot be read: {error}") from error
     return weights
-
-
-def _single(values: NDArray[Any], kind: str) -> Numbers:
-    """Convert to single precision; bfloat16 is its upper half."""
-    if kind == "BF16":
-        return (values.astype(np.uint32) << 16).view(np.float32)
-    return np.asarray(values, dtype=np.float32)
-
-
-def _activated(values: Numbers, kind: str) -> Numbers:
-    if kind == "relu":
-        return np.maximum(values, 0)
-    result: Numbers = values * np.float32(0.5) * (1 + _erf(values / np.float32(math.sqrt(2))))
-    return result
 
 
 def _erf(values: Numbers) -> Numbers:

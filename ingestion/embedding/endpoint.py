@@ -72,13 +72,24 @@ class EndpointEmbedder:
         return vectors
 
     def _asked(self, texts: list[str], seconds: float) -> Vectors:
+        """One row for each text, in order."""
         if self._is_gone:
             raise EmbeddingError(GONE, temporary=True)
         body: dict[str, Any] = {"model": self.name, "input": texts, "encoding_format": "float"}
         if self._shortened:
             body["dimensions"] = self.dimensions
         data = asyncio.run_coroutine_threadsafe(self._sent(body, seconds), _loop()).result()
-        return _read(data)
+        try:
+            items = sorted(json.loads(data)["data"], key=lambda item: item["index"])
+            if [item["index"] for item in items] != list(range(len(items))):
+                raise EmbeddingError(INVALID_RESPONSE, temporary=True)
+            with np.errstate(over="ignore"):  # too large values become infinite, which is checked
+                vectors = np.asarray([item["embedding"] for item in items], dtype=np.float32)
+        except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
+            raise EmbeddingError(INVALID_RESPONSE, temporary=True) from None
+        if vectors.ndim != 2:
+            raise EmbeddingError(INVALID_RESPONSE, temporary=True)
+        return vectors
 
     async def _sent(self, body: dict[str, Any], seconds: float) -> bytes:
         """The response body. Errors do not contain the server's message: some servers repeat the key in
@@ -92,33 +103,18 @@ class EndpointEmbedder:
         except (TimeoutError, openai.APITimeoutError):
             raise EmbeddingError(SLOW, temporary=True) from None
         except openai.APIStatusError as error:
-            raise _refusal(error) from None
+            status = error.status_code
+            if status in BUSY or status >= 500:
+                raise EmbeddingError(
+                    f"{SILENT[:-1]} ({status}).", temporary=True, retry_after=retry_after_of(error)
+                ) from None
+            raise EmbeddingError(
+                f"The embedding service refuses the request ({status}).", temporary=False
+            ) from None
         except openai.APIConnectionError:
             raise EmbeddingError(SILENT, temporary=True) from None
         except (httpx2.InvalidURL, ValueError):
             raise EmbeddingError(INVALID_RESPONSE, temporary=True) from None
-
-
-def _read(data: bytes) -> Vectors:
-    """One row for each text, in order."""
-    try:
-        items = sorted(json.loads(data)["data"], key=lambda item: item["index"])
-        if [item["index"] for item in items] != list(range(len(items))):
-            raise EmbeddingError(INVALID_RESPONSE, temporary=True)
-        with np.errstate(over="ignore"):  # too large values become infinite, which is checked
-            vectors = np.asarray([item["embedding"] for item in items], dtype=np.float32)
-    except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
-        raise EmbeddingError(INVALID_RESPONSE, temporary=True) from None
-    if vectors.ndim != 2:
-        raise EmbeddingError(INVALID_RESPONSE, temporary=True)
-    return vectors
-
-
-def _refusal(error: openai.APIStatusError) -> EmbeddingError:
-    status = error.status_code
-    if status in BUSY or status >= 500:
-        return EmbeddingError(f"{SILENT[:-1]} ({status}).", temporary=True, retry_after=retry_after_of(error))
-    return EmbeddingError(f"The embedding service refuses the request ({status}).", temporary=False)
 
 
 @functools.cache

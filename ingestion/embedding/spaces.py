@@ -22,9 +22,19 @@ INDEXED_DIMENSIONS = 4_000  # limit of an index on halfvec; larger vectors are s
 def active_space() -> EmbeddingSpace:
     """The active space, created and indexed on first use."""
     space = next(iter(instances(EmbeddingSpace, ACTIVE)), None)
-    if space and ((space.name, space.dimensions) == configured() or is_used(space)):
+    name, dimensions = configured()
+    if space and ((space.name, space.dimensions) == (name, dimensions) or is_used(space)):
         return space
-    return _activate_configured()
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [SPACE_LOCK])
+        current = EmbeddingSpace.objects.filter(active=True).first()
+        if current and is_used(current):  # meanwhile
+            return current
+        space, _ = EmbeddingSpace.objects.get_or_create(name=name, dimensions=dimensions)
+        activate(space)
+        if definition := index_definition(space):
+            cursor.execute(f"CREATE INDEX IF NOT EXISTS {definition}")
+    return space
 
 
 def is_used(space: EmbeddingSpace) -> bool:
@@ -77,17 +87,3 @@ def index_definition(space: EmbeddingSpace) -> str:
         f" USING hnsw ((vector::halfvec({space.dimensions:d})) halfvec_cosine_ops)"
         f" WITH (m = 16, ef_construction = 200) WHERE space_id = {space.pk:d}"
     )
-
-
-def _activate_configured() -> EmbeddingSpace:
-    name, dimensions = configured()
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [SPACE_LOCK])
-        current = EmbeddingSpace.objects.filter(active=True).first()
-        if current and is_used(current):  # meanwhile
-            return current
-        space, _ = EmbeddingSpace.objects.get_or_create(name=name, dimensions=dimensions)
-        activate(space)
-        if definition := index_definition(space):
-            cursor.execute(f"CREATE INDEX IF NOT EXISTS {definition}")
-    return space

@@ -186,7 +186,13 @@ class AccessPage:
             if form.is_valid():
                 person: User = form.cleaned_data["person"]
                 context["person"] = person
-                context["explained"] = _explained(request.user, person, form.cleaned_data["document"])
+                explained = context["explained"] = []
+                for document in form.cleaned_data["document"]:
+                    subject = f"{document.name} ({document.public_id})"
+                    record_before(
+                        AuditEntry.Action.EXPLAIN_ACCESS, actor=request.user, person=person, subject=subject
+                    )
+                    explained.append(Explained(document, explain(person, document)))
                 if question := form.cleaned_data["question"]:
                     context["searched"] = _searched(
                         request.user, person, question, form.cleaned_data["reason"]
@@ -197,15 +203,6 @@ class AccessPage:
             form = AccessForm(request.user, initial=asked)
         context |= {**self.admin_site.each_context(request), "form": form, "media": form.media}
         return TemplateResponse(request, "admin/ingestion/document/access.html", context)
-
-
-def _explained(actor: User, person: User, documents: list[Document]) -> list[Explained]:
-    explained = []
-    for document in documents:
-        subject = f"{document.name} ({document.public_id})"
-        record_before(AuditEntry.Action.EXPLAIN_ACCESS, actor=actor, person=person, subject=subject)
-        explained.append(Explained(document, explain(person, document)))
-    return explained
 
 
 def _searched(actor: User, person: User, question: str, reason: str) -> SearchedAs:

@@ -157,16 +157,15 @@ def _access_reasons(user: User, document: Document) -> list[AccessReason]:
     entries = document.access_list.entries.filter(pk__in=AccessEntry.including(user.pk)).select_related(
         "group"
     )
-    grounds = {_reason(entry, document) for entry in entries}
+    grounds = set()
+    for entry in entries:
+        if entry.group:
+            grounds.add(AccessReason("group", entry.group.name))
+        elif entry.user_id:
+            grounds.add(AccessReason("owner" if document.owner_id == entry.user_id else "person"))
+        else:
+            grounds.add(AccessReason("guests" if entry.guests else "everyone"))
     return sorted(grounds, key=lambda ground: (KINDS.index(ground.kind), ground.group))
-
-
-def _reason(entry: AccessEntry, document: Document) -> AccessReason:
-    if entry.group:
-        return AccessReason("group", entry.group.name)
-    if entry.user_id:
-        return AccessReason("owner" if document.owner_id == entry.user_id else "person")
-    return AccessReason("guests" if entry.guests else "everyone")
 
 
 def _why_not(user: User, document: Document) -> list[str]:
@@ -176,7 +175,7 @@ def _why_not(user: User, document: Document) -> list[str]:
     people = sorted(entry.user.get_username() for entry in entries if entry.user)
     groups = sorted(entry.group.name for entry in entries if entry.group)
     reasons = []
-    if any(_is_for_everyone(entry) for entry in entries):
+    if any(entry.user_id is None and entry.group_id is None for entry in entries):
         words = gettext("Everyone who signs in may read it, and {person} is a guest.")
         reasons.append(words.format(person=name))
     if groups:
@@ -208,10 +207,6 @@ def _notes(user: User, document: Document, readable: bool) -> Iterable[str]:
     if user.is_staff and any(user.has_perm(f"ingestion.{what}_document") for what in ("view", "change")):
         words = gettext("{person} may look at it in the administration, whoever may read it.")
         yield words.format(person=user.get_username())
-
-
-def _is_for_everyone(entry: AccessEntry) -> bool:
-    return entry.user_id is None and entry.group_id is None
 
 
 def _listed(names: list[str]) -> str:

@@ -38,8 +38,17 @@ def access_list_for(audience: Audience, owner_id: int | None) -> AccessList:
 
     Safe against concurrent creation of the same list. Users and groups must exist.
     """
-    entries = _entries(audience, owner_id)
-    digest = _digest(entries)
+    users = set(audience.user_ids) | ({owner_id} if owner_id else set())
+    everyone = audience.everyone or audience.guests
+    entries: list[Entry] = [(None, None, audience.guests)] if everyone else []
+    entries += [(user, None, False) for user in sorted(users)]
+    entries += [(None, group, False) for group in sorted(audience.group_ids)]
+
+    names = [
+        f"u{user}" if user else f"g{group}" if group else ("guests" if guests else "everyone")
+        for user, group, guests in entries
+    ]
+    digest = hashlib.sha256(",".join(names).encode()).hexdigest()
     if found := AccessList.objects.filter(digest=digest).first():
         return found
     with transaction.atomic(), connection.cursor() as cursor:
@@ -117,23 +126,6 @@ def count_people(audience: Audience) -> int:
     if not (audience.everyone or audience.guests):
         people = people.filter(Q(pk__in=audience.user_ids) | Q(groups__in=audience.group_ids)).distinct()
     return people.count()
-
-
-def _entries(audience: Audience, owner_id: int | None) -> list[Entry]:
-    users = set(audience.user_ids) | ({owner_id} if owner_id else set())
-    everyone = audience.everyone or audience.guests
-    entries: list[Entry] = [(None, None, audience.guests)] if everyone else []
-    entries += [(user, None, False) for user in sorted(users)]
-    entries += [(None, group, False) for group in sorted(audience.group_ids)]
-    return entries
-
-
-def _digest(entries: list[Entry]) -> str:
-    everyone = {False: "everyone", True: "guests"}
-    names = (
-        f"u{user}" if user else f"g{group}" if group else everyone[guests] for user, group, guests in entries
-    )
-    return hashlib.sha256(",".join(names).encode()).hexdigest()
 
 
 NAMES_SHOWN = 3

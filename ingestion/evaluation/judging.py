@@ -94,7 +94,11 @@ def resolver_for(principal: Principal, name: str) -> Resolver:
 
     def resolved(citation: str) -> CitationTarget | str:
         source, _, anchor = citation.partition("#")
-        document = resolve(principal, source) or _by_stem(principal, source)
+        document = resolve(principal, source)
+        if document is None:
+            readable = _named(source).visible_to(principal)
+            found = [each for each in readable[:10] if PurePath(each.name).stem == source]
+            document = found[0] if len(found) == 1 else None
         if document:
             return CitationTarget(document.pk, cleaned_label(anchor))
         named = _named(source.rpartition("/")[2])
@@ -109,12 +113,6 @@ def _named(name: str) -> DocumentQuerySet:
     """All documents with that file name, with or without its extension."""
     name = name.replace("\0", "")
     return Document.objects.filter(Q(name=name) | Q(name__startswith=f"{name}."))
-
-
-def _by_stem(principal: Principal, stem: str) -> Document | None:
-    readable = _named(stem).visible_to(principal)
-    found = [document for document in readable[:10] if PurePath(document.name).stem == stem]
-    return found[0] if len(found) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,18 @@ def _read_file(path: Path) -> Questions:
         text = row.get("question")
         if not isinstance(text, str) or not text.strip():
             raise Malformed(f"{path}, {place}: “question” must be a text.")
-        truth = _truth(row.get("truth"), f"{path}, {place}")
+        value = row.get("truth")
+        if value is None:
+            citations = []
+        elif isinstance(value, str):
+            citations = CITATION.findall(value)
+        elif isinstance(value, list) and all(isinstance(item, str) for item in value):
+            citations = [match for item in value for match in CITATION.findall(item) or [item]]
+        else:
+            raise Malformed(
+                f"{path}, {place}: “truth” must be a text with citations in brackets, or a list of them."
+            )
+        truth = {citation.strip(): 1.0 for citation in citations if citation.strip()}
         if truth:
             found.asked.append(Question(place, text, truth))
         else:
@@ -108,25 +119,11 @@ def _read_file(path: Path) -> Questions:
     return found
 
 
-def _truth(value: Any, place: str) -> dict[str, float]:
-    if value is None:
-        return {}
-    if isinstance(value, str):
-        citations = CITATION.findall(value)
-    elif isinstance(value, list) and all(isinstance(item, str) for item in value):
-        citations = [found for item in value for found in CITATION.findall(item) or [item]]
-    else:
-        raise Malformed(f"{place}: “truth” must be a text with citations in brackets, or a list of them.")
-    return {citation.strip(): 1.0 for citation in citations if citation.strip()}
-
-
 def _read_folder(folder: Path) -> Questions:
     """queries.jsonl, qrels/test.tsv (else all of qrels/*.tsv) and, if present, corpus.jsonl."""
+    queries, corpus = folder / "queries.jsonl", folder / "corpus.jsonl"
     texts = {
-        _text(row, "_id", folder / "queries.jsonl", place): _text(
-            row, "text", folder / "queries.jsonl", place
-        )
-        for place, row in _rows(folder / "queries.jsonl")
+        _text(row, "_id", queries, place): _text(row, "text", queries, place) for place, row in _rows(queries)
     }
     truths: dict[str, dict[str, float]] = {}
     for query, document, grade in _judgements(folder, texts):
@@ -136,8 +133,16 @@ def _read_folder(folder: Path) -> Questions:
             truths.setdefault(query, {})
     found = Questions([Question(f"query {key}", texts[key], truth) for key, truth in truths.items() if truth])
     found.without_truth = len(truths) - len(found.asked)
-    if (folder / "corpus.jsonl").exists():
-        found.corpus = _corpus(folder / "corpus.jsonl")
+    if corpus.exists():
+        found.corpus = Corpus(
+            {
+                _text(row, "_id", corpus, place): (
+                    str(row.get("title") or ""),
+                    _text(row, "text", corpus, place),
+                )
+                for place, row in _rows(corpus)
+            }
+        )
     return found
 
 
@@ -151,26 +156,16 @@ def _judgements(folder: Path, known: dict[str, str]) -> Iterator[tuple[str, str,
             for number, row in enumerate(csv.reader(file, delimiter="\t"), 1):
                 if not row or (number == 1 and row[-1] == "score"):
                     continue
-                yield _judgement(row, known, f"{path}, line {number}")
-
-
-def _judgement(row: list[str], known: dict[str, str], place: str) -> tuple[str, str, float]:
-    try:
-        query, document, grade = row[0], row[-2], float(row[-1])
-    except (IndexError, ValueError):
-        raise Malformed(f"{place}: a line has a query, a document and a number, parted by tabs.") from None
-    if query not in known:
-        raise Malformed(f"{place}: queries.jsonl has no query “{query}”.")
-    return query, document, grade
-
-
-def _corpus(path: Path) -> Corpus:
-    return Corpus(
-        {
-            _text(row, "_id", path, place): (str(row.get("title") or ""), _text(row, "text", path, place))
-            for place, row in _rows(path)
-        }
-    )
+                place = f"{path}, line {number}"
+                try:
+                    query, document, grade = row[0], row[-2], float(row[-1])
+                except (IndexError, ValueError):
+                    raise Malformed(
+                        f"{place}: a line has a query, a document and a number, parted by tabs."
+                    ) from None
+                if query not in known:
+                    raise Malformed(f"{place}: queries.jsonl has no query “{query}”.")
+                yield query, document, grade
 
 
 def _text(row: dict[str, Any], name: str, path: Path, place: str) -> str:

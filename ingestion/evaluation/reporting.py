@@ -133,7 +133,11 @@ def as_lines(report: Report, details: bool = False) -> Iterator[str]:
     if report.baseline:
         yield from _table(YARDSTICK, intervals(table(report.baseline)))
         yield from _table(f"{report.settings} less {YARDSTICK}", report.lead(), sign="+")
-    yield from _refusal_lines(report)
+    yield f"Nothing found, or unsure, among {_count(report.passages, 'passage')}:"
+    yield f"  these questions: {_refusal(report.own())}"
+    if report.off_topic:
+        yield f"  questions about other things: {_refusal(report.off_topic)}"
+    yield ""
     if report.other_settings:
         yield from _table(str(report.other_settings), report.other_figures())
         yield from _table(f"{report.settings} less {report.other_settings}", report.differences(), sign="+")
@@ -143,14 +147,6 @@ def as_lines(report: Report, details: bool = False) -> Iterator[str]:
     yield f"In brackets: 95 % intervals, of {SAMPLES:,} draws of the questions."
     if details:
         yield from _details(report)
-
-
-def _refusal_lines(report: Report) -> Iterator[str]:
-    yield f"Nothing found, or unsure, among {_count(report.passages, 'passage')}:"
-    yield f"  these questions: {_refusal(report.own())}"
-    if report.off_topic:
-        yield f"  questions about other things: {_refusal(report.off_topic)}"
-    yield ""
 
 
 def _refusal(counts: Refusals) -> str:

@@ -71,7 +71,11 @@ def write_csv(user: User) -> str:
     writer.writerow(COLUMNS)
     words = HouseWord.objects.managed_by(user.pk, is_superuser=user.is_superuser)
     for word in words.prefetch_related("groups"):
-        groups = _joined(sorted(group.name for group in word.groups.all()))
+        # Names of groups in one cell, quoted like CSV cells if they contain a separator.
+        cell = io.StringIO()
+        names = sorted(group.name for group in word.groups.all())
+        csv.writer(cell, delimiter=BETWEEN_GROUPS, lineterminator="").writerow(names)
+        groups = cell.getvalue()
         if word.restricted and not groups:
             # hidden since its groups were deleted: without a group it would be imported for everyone
             continue
@@ -164,7 +168,12 @@ def _lines(user: User, text: str) -> Iterator[Line]:
             if said and line == 1:
                 pass
             elif not header:
-                header = _header(cells, line)
+                header = [cell.lower() for cell in cells]
+                while header and not header[-1]:
+                    header.pop()
+                if "word" not in header or len(set(header)) < len(header) or not set(header) <= set(COLUMNS):
+                    words = gettext("it names the columns, “word” and any of: %(others)s.")
+                    raise BadFile(_at(line, words % {"others": ", ".join(COLUMNS[1:])}))
             elif any(cells):
                 if len(cells) > len(header) and any(cells[len(header) :]):
                     words = gettext("it has %(count)s columns and not %(wanted)s.")
@@ -173,16 +182,6 @@ def _lines(user: User, text: str) -> Iterator[Line]:
             line = reader.line_num + 1
     except csv.Error as error:
         raise BadFile(_at(line, f"{error}.")) from None
-
-
-def _header(cells: list[str], line: int) -> list[str]:
-    names = [cell.lower() for cell in cells]
-    while names and not names[-1]:
-        names.pop()
-    if "word" not in names or len(set(names)) < len(names) or not set(names) <= set(COLUMNS):
-        words = gettext("it names the columns, “word” and any of: %(others)s.")
-        raise BadFile(_at(line, words % {"others": ", ".join(COLUMNS[1:])}))
-    return names
 
 
 def _line(cells: dict[str, str], number: int, groups: "dict[str, int]") -> Line:
@@ -198,7 +197,9 @@ def _line(cells: dict[str, str], number: int, groups: "dict[str, int]") -> Line:
         word.full_clean()
     except ValidationError as error:
         raise BadFile(_at(number, " ".join(error.messages))) from None
-    named = _separated(cells.get("groups", ""))
+    cell = io.StringIO(cells.get("groups", ""), newline="")
+    rows = csv.reader(cell, delimiter=BETWEEN_GROUPS, skipinitialspace=True)
+    named = [name for row in rows for each in row if (name := each.strip())]
     if unknown := [name for name in named if name not in groups]:
         words = gettext("you are in no group of the name “%(name)s”.")
         raise BadFile(_at(number, words % {"name": unknown[0][:100]}))
@@ -207,15 +208,3 @@ def _line(cells: dict[str, str], number: int, groups: "dict[str, int]") -> Line:
 
 def _at(line: int, words: str) -> str:
     return gettext("Line %(line)s: %(words)s") % {"line": line, "words": words}
-
-
-def _joined(names: list[str]) -> str:
-    """Names of groups in one cell, quoted like CSV cells if they contain a separator."""
-    written = io.StringIO()
-    csv.writer(written, delimiter=BETWEEN_GROUPS, lineterminator="").writerow(names)
-    return written.getvalue()
-
-
-def _separated(cell: str) -> list[str]:
-    rows = csv.reader(io.StringIO(cell, newline=""), delimiter=BETWEEN_GROUPS, skipinitialspace=True)
-    return [name for row in rows for each in row if (name := each.strip())]

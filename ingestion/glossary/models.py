@@ -24,12 +24,9 @@ class HouseWordQuerySet(models.QuerySet["HouseWord"]):
         if is_superuser:
             return self.all()
         through = HouseWord.groups.through.objects
+        own = through.filter(group__user=user_id).values("houseword")
         others = through.exclude(group__user=user_id).values("houseword")
-        return self.filter(Q(restricted=False) | Q(pk__in=_of_groups(user_id))).exclude(pk__in=others)
-
-
-def _of_groups(user_id: int) -> models.QuerySet[models.Model]:
-    return HouseWord.groups.through.objects.filter(group__user=user_id).values("houseword")  # type: ignore[return-value]
+        return self.filter(Q(restricted=False) | Q(pk__in=own)).exclude(pk__in=others)
 
 
 class HouseWord(models.Model):

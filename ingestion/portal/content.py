@@ -234,16 +234,17 @@ def file_response(request: Request, document: Document) -> HttpResponseBase:
         raise Http404 from None
     except files.StorageFault as error:
         raise StorageAway from error
-    return _file_response(request, document, file, etag)
 
-
-def _file_response(request: Request, document: Document, file: "File[bytes]", etag: str) -> HttpResponseBase:
-    """The file or the part of it that was asked for; closing the response closes the file."""
+    # The file or the part of it that was asked for; closing the response closes the file.
     size = document.size
     wanted = _range(request, etag, size)
     start, end = wanted or (0, size - 1)
     length = max(0, end - start + 1)
-    response = StreamingHttpResponse(_body(request, file, start, length), content_type=_media_type(document))
+    file.seek(start)
+    body: Iterator[bytes] | AsyncIterator[bytes] = _pieces(file, length)
+    if isinstance(request._request, ASGIRequest):  # would buffer the whole file of a plain iterator
+        body = _pieces_async(file, length)
+    response = StreamingHttpResponse(body, content_type=_media_type(document))
     response._resource_closers.append(file.close)  # type: ignore[attr-defined]
     response.headers["Content-Length"] = str(length)
     response.headers["Accept-Ranges"] = "bytes"
@@ -300,16 +301,6 @@ def _range(request: Request, etag: str, size: int) -> tuple[int, int] | None:
     else:
         return None
     return (start, end) if start <= end else (size, size - 1)
-
-
-def _body(
-    request: Request, file: "File[bytes]", start: int, length: int
-) -> Iterator[bytes] | AsyncIterator[bytes]:
-    """The bytes in pieces, as an async iterator under ASGI, which would otherwise buffer the whole file."""
-    file.seek(start)
-    if isinstance(request._request, ASGIRequest):
-        return _pieces_async(file, length)
-    return _pieces(file, length)
 
 
 def _pieces(file: "File[bytes]", length: int) -> Iterator[bytes]:

@@ -18,7 +18,6 @@ from ingestion.fair_queue import (
     count_waiting_before,
 )
 from ingestion.models import (
-    AccessEntry,
     Document,
 )
 from ingestion.parsing.formats import ARCHIVE, CONTAINERS
@@ -203,7 +202,7 @@ def readers(document: Document, principal: Principal, groups_of_reader: Collecti
         words = ngettext("%(number)s other group", "%(number)s other groups", unnamed)
         parts.append(words % {"number": unnamed})
     if others and is_owner:
-        parts += _shortened([_name(entry) for entry in others])
+        parts += _shortened([entry.user.display_name() if entry.user else "" for entry in others])
     elif others:
         words = ngettext("%(number)s other person", "%(number)s other people", len(others))
         parts.append(words % {"number": len(others)})
@@ -213,10 +212,6 @@ def readers(document: Document, principal: Principal, groups_of_reader: Collecti
 def _shortened(names: list[str]) -> list[str]:
     more = len(names) - NAMES_SHOWN
     return names if more <= 0 else [*names[:NAMES_SHOWN], gettext("%(number)s more") % {"number": more}]
-
-
-def _name(entry: AccessEntry) -> str:
-    return entry.user.display_name() if entry.user is not None else ""
 
 
 def changed(moment: datetime) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, cast, get_args
@@ -227,10 +227,20 @@ def page_of(found: DocumentQuerySet, words: str, after: str, size: int) -> Liste
         moment, last = EPOCH + timedelta(microseconds=int(match[1])), UUID(match[2])
         found = found.filter(Q(created_at__lt=moment) | Q(created_at=moment, public_id__lt=last))
     rows = list(found.order_by("-created_at", "-public_id")[: size + 1])
-    return Listed(rows[:size], _cursor(rows[size - 1]) if len(rows) > size else "")
-
-
-def _cursor(document: Document) -> str:
+    if len(rows) <= size:
+        return Listed(rows, "")
     # Time and public id instead of the primary key, which would reveal the number of documents.
-    microseconds = (document.created_at - EPOCH) // timedelta(microseconds=1)
-    return f"{microseconds}-{document.public_id.hex}"
+    last_row = rows[size - 1]
+    microseconds = (last_row.created_at - EPOCH) // timedelta(microseconds=1)
+    return Listed(rows[:size], f"{microseconds}-{last_row.public_id.hex}")
+
+
+def ids_in(texts: Iterable[str]) -> list[UUID]:
+    """The public ids in values that a page sent; others are ignored."""
+    found = []
+    for text in texts:
+        try:
+            found.append(UUID(text))
+        except ValueError:
+            continue
+    return found

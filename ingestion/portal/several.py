@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from uuid import UUID
 
 from django import forms
 from django.contrib import messages
@@ -75,13 +74,7 @@ def _chosen(request: HttpRequest) -> list[Document]:
     if "failed" in request.POST:
         failed = readable.owned_by(principal).filter(status=Document.Status.FAILED, version=0, part_of=None)
         return list(failed[:MAX_FAILED])
-    ids = []
-    for text in request.POST.getlist("document")[:MOST]:
-        try:
-            ids.append(UUID(text))
-        except ValueError:
-            continue
-    return list(readable.filter(public_id__in=ids))
+    return list(readable.filter(public_id__in=listing.ids_in(request.POST.getlist("document")[:MOST])))
 
 
 def _page(

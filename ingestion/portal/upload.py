@@ -173,10 +173,6 @@ def _words(added: list[Upserted]) -> str:
     replaced = [words for words in map(_replaced, added) if words]
     if len(added) == 1 and replaced:
         return f"{replaced[0]}."
-    return " ".join([_counts(added), *(f"{words}." for words in replaced[:MAX_NAMED])])
-
-
-def _counts(added: list[Upserted]) -> str:
     counts: Counter[str] = Counter(put.outcome for put in added)
     words = {
         "added": ngettext("%(number)s file added", "%(number)s files added", counts["added"]),
@@ -189,9 +185,8 @@ def _counts(added: list[Upserted]) -> str:
         "unchanged": gettext("%(number)s unchanged"),
     }
     named = [words[first], *(short[outcome] for outcome in others)]
-    return (
-        ", ".join(text % {"number": counts[o]} for text, o in zip(named, [first, *others], strict=True)) + "."
-    )
+    counted = [text % {"number": counts[o]} for text, o in zip(named, [first, *others], strict=True)]
+    return " ".join([f"{', '.join(counted)}.", *(f"{text}." for text in replaced[:MAX_NAMED])])
 
 
 def _to_replace(request: HttpRequest, principal: Principal) -> Document | None:

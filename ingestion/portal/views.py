@@ -1,7 +1,7 @@
 """Pages that show documents: the list, one document, and the progress of reading."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -17,7 +17,6 @@ from django.views.decorators.http import require_safe
 from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.guests import guests_welcome
 from chatsite.accounts.models import User
-from chatsite.accounts.principal import Principal
 from ingestion import quota, versions
 from ingestion.access.explain import why_readable
 from ingestion.comparing import Paragraph, compare
@@ -166,6 +165,10 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
     principal = session_principal(request)
     readable = listing.with_readers(Document.objects.visible_to(principal))
     found = get_object_or_404(readable.with_public_id(public_id))
+    inside: list[Row] = []  # the first files of an archive or a message
+    if found.media_type in CONTAINERS:
+        parts = listing.with_readers(listing.listed_for(principal)).filter(part_of=found)
+        inside = rows(list(parts.order_by("part_path")[:PARTS_SHOWN]), principal)
     context: dict[str, Any] = {
         "document": found,
         "row": rows([found], principal)[0],
@@ -175,7 +178,7 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
         "may_replace": found.owner_id == principal.user_id
         and found.origin is not None
         and not found.part_of_id,
-        "inside": _inside(principal, found),
+        "inside": inside,
         "everything_inside": listing.ListingQuery(folder="/".join(filter(None, [found.folder, found.name]))),
         "open_url": content_address(found.public_id, found.name),
         "paged": found.media_type in PAGED,
@@ -224,14 +227,6 @@ def _number(query: QueryDict, name: str) -> int:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else 0
 
 
-def _inside(principal: Principal, found: Document) -> list[Row]:
-    """The first files of an archive or a message."""
-    if found.media_type not in CONTAINERS:
-        return []
-    inside = listing.with_readers(listing.listed_for(principal)).filter(part_of=found)
-    return rows(list(inside.order_by("part_path")[:PARTS_SHOWN]), principal)
-
-
 def _passages(found: Document, query: QueryDict) -> dict[str, Any]:
     """Some passages from position `from` on, and the positions of the previous and next page.
 
@@ -272,7 +267,7 @@ def _passages(found: Document, query: QueryDict) -> dict[str, Any]:
 @require_safe
 def status(request: HttpRequest) -> JsonResponse:
     """The state of the documents with these ids, as far as the caller may read them."""
-    wanted = _identifiers(request.GET.getlist("id")[:MAX_STATUSES])
+    wanted = listing.ids_in(request.GET.getlist("id")[:MAX_STATUSES])
     readable = list(Document.objects.visible_to(session_principal(request)).filter(public_id__in=wanted))
     before, parts = places(readable), parts_of(readable)
     return JsonResponse(
@@ -282,13 +277,3 @@ def status(request: HttpRequest) -> JsonResponse:
             ]
         }
     )
-
-
-def _identifiers(texts: Iterable[str]) -> list[UUID]:
-    found = []
-    for text in texts:
-        try:
-            found.append(UUID(text))
-        except ValueError:
-            continue
-    return found

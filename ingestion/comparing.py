@@ -86,7 +86,15 @@ def matches(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int]
         ranges += [
             (left[0] + 1, right[0], left[1] + 1, right[1], depth + 1) for left, right in pairwise(edges)
         ]
-    return list(_runs(sorted(pairs)))
+    pairs.sort()
+    runs = []
+    start = 0
+    for index in range(1, len(pairs) + 1):
+        if index < len(pairs) and pairs[index] == (pairs[index - 1][0] + 1, pairs[index - 1][1] + 1):
+            continue
+        runs.append((*pairs[start], index - start))
+        start = index
+    return runs
 
 
 def _anchors(old: Sequence[str], new: Sequence[str], here: range, there: range) -> list[tuple[int, int]]:
@@ -109,15 +117,6 @@ def _anchors(old: Sequence[str], new: Sequence[str], here: range, there: range) 
         chosen.append(found[index])
         index = before[index]
     return chosen[::-1]
-
-
-def _runs(pairs: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
-    start = 0
-    for index in range(1, len(pairs) + 1):
-        if index < len(pairs) and pairs[index] == (pairs[index - 1][0] + 1, pairs[index - 1][1] + 1):
-            continue
-        yield (*pairs[start], index - start)
-        start = index
 
 
 def _replaced(old: Sequence[str], new: Sequence[str]) -> list[Paragraph]:

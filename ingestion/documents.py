@@ -194,7 +194,13 @@ def _insert(document: Document, external_id: str) -> bool:
     """Insert the document and queue its reading; False if another transaction has inserted it meanwhile."""
     try:
         with transaction.atomic():
-            _release_names(document, external_id)
+            # Earlier versions left the identity with a document that was handed over to another owner.
+            if external_id:
+                ids = ExternalId.objects.filter(owner=document.owner, external_id=external_id)
+                ids.exclude(document__owner=document.owner).delete()
+            if document.origin is not None:
+                identity = {"origin": document.origin, "folder": document.folder, "name": document.name}
+                Document.objects.filter(**identity).exclude(owner=document.owner).update(origin=None)
             document.queue_position = next_position(document)
             document.save(force_insert=True)
             if external_id and document.owner:
@@ -204,19 +210,6 @@ def _insert(document: Document, external_id: str) -> bool:
         document.pk = None
         return False
     return True
-
-
-def _release_names(document: Document, external_id: str) -> None:
-    """Take the identity of `document` from documents that other people own by now.
-
-    Earlier versions left it with a document that was handed over.
-    """
-    if external_id:
-        ids = ExternalId.objects.filter(owner=document.owner, external_id=external_id)
-        ids.exclude(document__owner=document.owner).delete()
-    if document.origin is not None:
-        identity = {"origin": document.origin, "folder": document.folder, "name": document.name}
-        Document.objects.filter(**identity).exclude(owner=document.owner).update(origin=None)
 
 
 def origin_of(owner: User | None) -> str:
@@ -306,8 +299,13 @@ def read_document(
         document = _to_read(document_id, stored)
         if document is None:
             return
+        audience = None
+        if replacement and "access_list_id" in replacement:
+            audience = reading.NewAudience(
+                int(replacement["access_list_id"]), int(replacement["audience_version"])
+            )
         try:
-            reading.read(document, stored, _new_audience(replacement), interruption)
+            reading.read(document, stored, audience, interruption)
         except Interrupted:
             raise Yielded(_put_back(document)) from None
         except (Unreadable, EmbeddingError) as error:
@@ -321,14 +319,11 @@ def read_document(
             _delay(document_id, DELAYED)
             raise TemporaryFailure(BROKEN) from error
         except Exception as error:
-            if not (isinstance(error, IntegrityError) and _is_gone(document_id)):
+            # Passages cannot be stored for a document that was deleted while it was read.
+            documents = Document.objects.filter(pk=document_id)
+            if not isinstance(error, IntegrityError) or documents.exists():
                 logger.exception("Reading a document failed.", extra={"document": document_id})
             _fail(document_id, BROKEN, stored)
-
-
-def _is_gone(document_id: int) -> bool:
-    """Whether the document was deleted while it was read, so that its passages cannot be stored."""
-    return not Document.objects.filter(pk=document_id).exists()
 
 
 def remove_jobs(document: Document, replacement: dict[str, str | int] | None) -> None:
@@ -353,12 +348,6 @@ def stored_file(replacement: dict[str, str | int] | None) -> files.Stored | None
     if replacement is None:
         return None
     return files.Stored(str(replacement["name"]), int(replacement["size"]), str(replacement["sha256"]))
-
-
-def _new_audience(replacement: dict[str, str | int] | None) -> reading.NewAudience | None:
-    if replacement is None or "access_list_id" not in replacement:
-        return None
-    return reading.NewAudience(int(replacement["access_list_id"]), int(replacement["audience_version"]))
 
 
 def _to_read(document_id: int, stored: files.Stored | None) -> Document | None:

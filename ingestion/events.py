@@ -1,6 +1,6 @@
 """Webhook events of documents, for people who may read them at the time of delivery."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -24,7 +24,19 @@ READERS = """
 
 def announce(event: webhooks.Event, document: Document, *lists: int) -> None:
     """Notify everyone on the document's access list, or on one of `lists`; call it in the transaction."""
-    webhooks.announce(event, _readers(document, lists or (document.access_list_id,)))
+
+    def readers(candidates: Collection[int]) -> Mapping[int, webhooks.Data]:
+        with connection.cursor() as cursor:
+            cursor.execute(READERS, [list(candidates), list(lists or (document.access_list_id,))])
+            found = [owner for (owner,) in cursor.fetchall()]
+        ids = ExternalId.objects.filter(document=document, owner__in=found)
+        names = dict(ids.values_list("owner", "external_id"))
+        return {
+            owner: {"document_id": str(document.public_id), "external_id": names.get(owner, "")}
+            for owner in found
+        }
+
+    webhooks.announce(event, readers)
 
 
 def announce_access(document: Document, *lists: int) -> None:
@@ -32,27 +44,6 @@ def announce_access(document: Document, *lists: int) -> None:
     if webhooks.has_listeners(Event.ACCESS_CHANGED):
         for each in Document.objects.filter(pk=document.pk).with_parts():
             announce(Event.ACCESS_CHANGED, each, *lists)
-
-
-def _readers(
-    document: Document, lists: Collection[int]
-) -> Callable[[Collection[int]], Mapping[int, webhooks.Data]]:
-    def readers(candidates: Collection[int]) -> Mapping[int, webhooks.Data]:
-        with connection.cursor() as cursor:
-            cursor.execute(READERS, [list(candidates), list(lists)])
-            found = [owner for (owner,) in cursor.fetchall()]
-        names = _external_ids(document, found)
-        return {
-            owner: {"document_id": str(document.public_id), "external_id": names.get(owner, "")}
-            for owner in found
-        }
-
-    return readers
-
-
-def _external_ids(document: Document, owners: Collection[int]) -> dict[int, str]:
-    rows = ExternalId.objects.filter(document=document, owner__in=owners)
-    return dict(rows.values_list("owner", "external_id"))
 
 
 def _document_now(owner_id: int, delivery: WebhookDelivery) -> webhooks.Data | None:

@@ -88,27 +88,19 @@ def _questions(title: str, language: str, heading: str, content: str) -> Iterato
     if subject.endswith(("?", "？")):
         yield subject
     elif asking := _ASKING.match(subject):
-        yield from _as_question(asking)
-    elif subject and len(content) >= MIN_CHARACTERS and language in ABOUT and _is_about(subject, content):
-        yield ABOUT[language].format(subject)
-
-
-def _as_question(heading: re.Match[str]) -> Iterator[str]:
-    """“How to book” as “How do I book?”, “how much leave you have” as “How much leave do I have?”."""
-    thing, verb, rest = heading["thing"], heading["verb"] or "", heading["rest"]
-    if not verb:
-        return
-    auxiliary, verb = (verb, "") if verb in _MODALS else ("do", verb)
-    words = " ".join(f"{thing} {auxiliary} I {verb} {rest}".split())
-    words = re.sub(r"\b(you|your)\b", lambda match: {"you": "me", "your": "my"}[match[0]], words)
-    yield f"{words[:1].upper()}{words[1:]}?"
-
-
-def _is_about(subject: str, content: str) -> bool:
-    """Whether the text also has the subject: a heading may be a running title."""
-    words = {word[:4] for word in re.findall(r"\w{4,}", subject.casefold())}
-    text = content.casefold()
-    return 3 * sum(word in text for word in words) >= max(1, len(words))
+        # “How to book” as “How do I book?”, “how much leave you have” as “How much leave do I have?”.
+        thing, verb, rest = asking["thing"], asking["verb"], asking["rest"]
+        if verb:
+            auxiliary, verb = (verb, "") if verb in _MODALS else ("do", verb)
+            asked = " ".join(f"{thing} {auxiliary} I {verb} {rest}".split())
+            asked = re.sub(r"\b(you|your)\b", lambda match: {"you": "me", "your": "my"}[match[0]], asked)
+            yield f"{asked[:1].upper()}{asked[1:]}?"
+    elif subject and len(content) >= MIN_CHARACTERS and language in ABOUT:
+        # The text must have the subject too: a heading may be a running title.
+        words = {word[:4] for word in re.findall(r"\w{4,}", subject.casefold())}
+        text = content.casefold()
+        if 3 * sum(word in text for word in words) >= max(1, len(words)):
+            yield ABOUT[language].format(subject)
 
 
 def subject_of(heading: str, title: str = "") -> str:

@@ -127,23 +127,18 @@ async def yield_to_others() -> None:
             if time.monotonic() - active.started < fair_queue.YIELD_SECONDS:
                 continue
             try:
-                must = await _must_yield(job_id)
+                row = await app.connector.execute_query_one_async(
+                    fair_queue.MUST_YIELD,
+                    job=job_id,
+                    task=fair_queue.TASK,
+                    seconds=fair_queue.YIELD_SECONDS,
+                    inspected=fair_queue.MAX_INSPECTED,
+                )
             except ConnectorException:
                 logger.warning("Who waits for a worker could not be looked up", exc_info=True)
                 continue
-            if must:
+            if row["yields"]:
                 active.interruption.request()
-
-
-async def _must_yield(job_id: int) -> bool:
-    row = await app.connector.execute_query_one_async(
-        fair_queue.MUST_YIELD,
-        job=job_id,
-        task=fair_queue.TASK,
-        seconds=fair_queue.YIELD_SECONDS,
-        inspected=fair_queue.MAX_INSPECTED,
-    )
-    return bool(row["yields"])
 
 
 async def requeue_active_jobs() -> None:

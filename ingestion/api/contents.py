@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chatsite.accounts.api_keys import Scope
-from ingestion.models import Document, Passage
+from ingestion.models import Passage
 from ingestion.parsing.formats import PAGED
 from ingestion.portal.content import file_response
 
@@ -137,7 +137,17 @@ class VersionsView(OneDocumentView):
             # Others may not have been allowed to read the former ones.
             versions = [version for version in versions if version["current"]]
         if document.version and not any(version["current"] for version in versions):
-            versions.insert(0, _current(document))  # read before versions were kept
+            # The document was read before versions were kept.
+            current = {
+                "version": document.version,
+                "sha256": document.sha256,
+                "size": document.size,
+                "page_count": document.page_count,
+                "passage_count": document.passage_count,
+                "read_at": None,
+                "current": True,
+            }
+            versions.insert(0, current)
         return Response(self.get_serializer(versions, many=True).data)
 
 
@@ -158,15 +168,3 @@ class FileView(OneDocumentView):
     )
     def get(self, request: Request, document_id: str) -> HttpResponseBase:
         return file_response(request, self.found(document_id))
-
-
-def _current(document: Document) -> dict[str, Any]:
-    return {
-        "version": document.version,
-        "sha256": document.sha256,
-        "size": document.size,
-        "page_count": document.page_count,
-        "passage_count": document.passage_count,
-        "read_at": None,
-        "current": True,
-    }

@@ -10,7 +10,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -139,21 +139,19 @@ def _kept(document: Document, part: str, make: Callable[[Path], bytes]) -> bytes
 def names_older_than(age: timedelta) -> list[str]:
     """Names of all files that have been in the storage for at least this long."""
     before = timezone.now() - age
+    found = []
     with _answering():
-        return [name for name, moment in _everything() if moment < before]
-
-
-def _everything() -> Iterator[tuple[str, datetime]]:
-    """Each file with its modification time, and each folder of images by the name of its file."""
-    for group in _listed(FOLDER)[0]:
-        folder = f"{FOLDER}/{group}"
-        folders, names = _listed(folder)
-        for name in names:
-            yield f"{folder}/{name}", default_storage.get_modified_time(f"{folder}/{name}")
-        for inner in folders:
-            for image in _listed(f"{folder}/{inner}")[1][:1]:
-                moment = default_storage.get_modified_time(f"{folder}/{inner}/{image}")
-                yield f"{folder}/{inner.removesuffix(IMAGES)}", moment
+        for group in _listed(FOLDER)[0]:
+            folder = f"{FOLDER}/{group}"
+            folders, names = _listed(folder)
+            for name in names:
+                if default_storage.get_modified_time(f"{folder}/{name}") < before:
+                    found.append(f"{folder}/{name}")
+            for inner in folders:  # images, in a folder that is named after their file
+                for image in _listed(f"{folder}/{inner}")[1][:1]:
+                    if default_storage.get_modified_time(f"{folder}/{inner}/{image}") < before:
+                        found.append(f"{folder}/{inner.removesuffix(IMAGES)}")
+    return found
 
 
 def _remove_images(name: str) -> None:

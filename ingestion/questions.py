@@ -95,12 +95,15 @@ def _questions(title: str, language: str, heading: str, content: str) -> Iterato
             asked = " ".join(f"{thing} {auxiliary} I {verb} {rest}".split())
             asked = re.sub(r"\b(you|your)\b", lambda match: {"you": "me", "your": "my"}[match[0]], asked)
             yield f"{asked[:1].upper()}{asked[1:]}?"
-    elif subject and len(content) >= MIN_CHARACTERS and language in ABOUT:
-        # The text must have the subject too: a heading may be a running title.
-        words = {word[:4] for word in re.findall(r"\w{4,}", subject.casefold())}
-        text = content.casefold()
-        if 3 * sum(word in text for word in words) >= max(1, len(words)):
-            yield ABOUT[language].format(subject)
+    elif subject and len(content) >= MIN_CHARACTERS and language in ABOUT and _is_about(subject, content):
+        yield ABOUT[language].format(subject)
+
+
+def _is_about(subject: str, content: str) -> bool:
+    """Whether the text also has the subject: a heading may be a running title."""
+    words = {word[:4] for word in re.findall(r"\w{4,}", subject.casefold())}
+    text = content.casefold()
+    return 3 * sum(word in text for word in words) >= max(1, len(words))
 
 
 def subject_of(heading: str, title: str = "") -> str:

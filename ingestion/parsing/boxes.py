@@ -23,7 +23,8 @@ def boxes_of(page: Mapping[str, Any], content: str, spans: Iterable[Sequence[int
     Only letters and digits are compared: a passage has lost the hyphens and line ends of its page, and a
     table row contains the names of its columns.
     """
-    letters, places = _letters(page["text"])
+    text = page["text"]
+    letters, places = _letters(text)
     whole, whole_places = _letters(content)
     start = letters.find(whole) if whole else -1
     found: list[Box] = []
@@ -34,18 +35,16 @@ def boxes_of(page: Mapping[str, Any], content: str, spans: Iterable[Sequence[int
         else:
             ranges = _found(letters, content[first:last])
         for begin, end in ranges:
-            left, right = _with_signs(page["text"], places[begin], places[end - 1] + 1)
-            found += _lines(page["boxes"][left:right], page["text"], left)
+            left, right = places[begin], places[end - 1] + 1
+            # With adjacent brackets, quotes and full stops.
+            while left > 0 and text[left - 1] in OPENING:
+                left -= 1
+            while right < len(text) and not (
+                text[right].isspace() or text[right].isalnum() or text[right] in OPENING
+            ):
+                right += 1
+            found += _lines(page["boxes"][left:right], text, left)
     return found
-
-
-def _with_signs(text: str, start: int, end: int) -> tuple[int, int]:
-    """The range extended by adjacent brackets, quotes and full stops."""
-    while start > 0 and text[start - 1] in OPENING:
-        start -= 1
-    while end < len(text) and not (text[end].isspace() or text[end].isalnum() or text[end] in OPENING):
-        end += 1
-    return start, end
 
 
 def _letters(text: str) -> tuple[str, list[int]]:

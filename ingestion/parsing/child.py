@@ -26,9 +26,7 @@ from .language import language_of
 from .sections import (
     TITLE_CHARACTERS,
     TOO_MUCH_MEMORY,
-    Contents,
     Limits,
-    Section,
     Unreadable,
     one_line,
 )
@@ -74,7 +72,18 @@ def read(
         raise Unreadable(NO_TEXT)
     for section in sections:
         send({"section": [section.anchor, section.page, section.heading, section.text]})
-    send({"done": {"title": _title(contents), "language": _language(sections), "pages": contents.pages}})
+
+    title = one_line(contents.title, TITLE_CHARACTERS)
+    if title.lower().startswith(JUNK_TITLES) or Path(title).suffix.lower() in FORMATS:
+        title = ""  # not the author's: a program has filled in the field
+    sample: list[str] = []
+    size = 0
+    for section in sections:
+        sample.append(section.text)
+        size += len(section.text)
+        if size > LANGUAGE_SAMPLE:
+            break
+    send({"done": {"title": title, "language": language_of(" ".join(sample)), "pages": contents.pages}})
 
 
 def load(arguments: list[str]) -> None:
@@ -98,24 +107,6 @@ class _Progress:
     def scans(self) -> None:
         """Report that images are read from now on, which may take longer."""
         self._send({"scans": True})
-
-
-def _title(contents: Contents) -> str:
-    """The title set by the author; empty if a program filled in the field."""
-    title = one_line(contents.title, TITLE_CHARACTERS)
-    junk = title.lower().startswith(JUNK_TITLES) or Path(title).suffix.lower() in FORMATS
-    return "" if junk else title
-
-
-def _language(sections: list[Section]) -> str:
-    sample: list[str] = []
-    size = 0
-    for section in sections:
-        sample.append(section.text)
-        size += len(section.text)
-        if size > LANGUAGE_SAMPLE:
-            break
-    return language_of(" ".join(sample))
 
 
 def main(arguments: list[str], output: BinaryIO) -> None:

@@ -1,10 +1,8 @@
 """E-books: the chapters of an EPUB in their order, by heading."""
 
 import posixpath
-import zipfile
 from pathlib import Path
 from urllib.parse import unquote
-from xml.etree import ElementTree
 
 from .encodings import decode
 from .formats import PASSWORD
@@ -27,35 +25,29 @@ CHAPTERS = frozenset({"application/xhtml+xml", "text/html"})
 def read(path: Path, limits: Limits) -> Contents:
     """The chapters of a book in reading order. Raises Unreadable."""
     with open_package(path) as archive:
-        return _read(archive, limits)
-
-
-def _read(archive: zipfile.ZipFile, limits: Limits) -> Contents:
-    names = set(archive.namelist())
-    if "META-INF/encryption.xml" in names and _is_locked(xml_part(archive, "META-INF/encryption.xml")):
-        raise Unreadable(PASSWORD)
-    root = next(xml_part(archive, "META-INF/container.xml").iter(f"{CONTAINER}rootfile"), None)
-    main = root.get("full-path", "") if root is not None else ""
-    package = xml_part(archive, main)
-    folder = posixpath.dirname(main)
-    items = {item.get("id", ""): item for item in package.iter(f"{OPF}item")}
-    outline = Outline(limits)
-    for reference in package.iter(f"{OPF}itemref"):
-        item = items.get(reference.get("idref", ""))
-        if (
-            item is None
-            or item.get("media-type") not in CHAPTERS
-            or "nav" in item.get("properties", "").split()
-        ):
-            continue
-        name = posixpath.normpath(posixpath.join(folder, unquote(item.get("href", "")))).lstrip("/")
-        if name in names:
-            chapter(decode(archive.read(name)), outline)
-    contents = outline.close()
-    contents.title = package.findtext(f".//{DC}title") or outline.first_heading
-    return contents
-
-
-def _is_locked(root: ElementTree.Element) -> bool:
-    methods = (method.get("Algorithm", "") for data in root.iter(ENCRYPTED) for method in data)
-    return any(method and method not in FONTS for method in methods)
+        names = set(archive.namelist())
+        if "META-INF/encryption.xml" in names:
+            encrypted = xml_part(archive, "META-INF/encryption.xml").iter(ENCRYPTED)
+            methods = (method.get("Algorithm", "") for data in encrypted for method in data)
+            if any(method and method not in FONTS for method in methods):
+                raise Unreadable(PASSWORD)
+        root = next(xml_part(archive, "META-INF/container.xml").iter(f"{CONTAINER}rootfile"), None)
+        main = root.get("full-path", "") if root is not None else ""
+        package = xml_part(archive, main)
+        folder = posixpath.dirname(main)
+        items = {item.get("id", ""): item for item in package.iter(f"{OPF}item")}
+        outline = Outline(limits)
+        for reference in package.iter(f"{OPF}itemref"):
+            item = items.get(reference.get("idref", ""))
+            if (
+                item is None
+                or item.get("media-type") not in CHAPTERS
+                or "nav" in item.get("properties", "").split()
+            ):
+                continue
+            name = posixpath.normpath(posixpath.join(folder, unquote(item.get("href", "")))).lstrip("/")
+            if name in names:
+                chapter(decode(archive.read(name)), outline)
+        contents = outline.close()
+        contents.title = package.findtext(f".//{DC}title") or outline.first_heading
+        return contents

@@ -109,6 +109,7 @@ MAIN_PARTS = {"word": "word/", "slides": "ppt/", "sheets": "xl/"}
 OPEN_FAMILIES = frozenset(["odt", "ods", "odp"])
 IMAGE = "an image"
 SIGNATURES = {
+    b"%PDF-": "a PDF",
     b"PK\x03\x04": "a ZIP archive or an Office file",
     OLE: "an old Office file",
     b"\x89PNG": IMAGE,
@@ -135,7 +136,7 @@ def check(path: Path, expected: Format, limits: Limits) -> None:
         head = file.read(HEAD_BYTES)
     if not head:
         raise Unreadable("The file is empty.")
-    actual = _kind(head)
+    actual = next((words for start, words in SIGNATURES.items() if head.startswith(start)), "")
     if expected.family == "pdf":
         if b"%PDF-" not in head[:1_024]:
             raise _mislabelled(expected, actual)
@@ -154,12 +155,6 @@ def check(path: Path, expected: Format, limits: Limits) -> None:
             raise _mislabelled(expected, actual)
     elif actual or _binary(head):
         raise _mislabelled(expected, actual)
-
-
-def _kind(head: bytes) -> str:
-    if head.startswith(b"%PDF-"):
-        return "a PDF"
-    return next((words for start, words in SIGNATURES.items() if head.startswith(start)), "")
 
 
 def _binary(head: bytes) -> bool:
@@ -189,7 +184,7 @@ def _check_office(path: Path, head: bytes, expected: Format, actual: str, limits
 def _check_package(path: Path, head: bytes, expected: Format, actual: str, limits: Limits) -> None:
     """OpenDocument files and books name their type in their first member; other archives do not."""
     names = _checked_names(path, head, expected, actual, limits)
-    if expected == ARCHIVE:  # its files are looked at one by one
+    if expected == ARCHIVE:
         return
     kind = b""
     if "mimetype" in names:
@@ -210,14 +205,7 @@ def _checked_names(path: Path, head: bytes, expected: Format, actual: str, limit
             members = archive.infolist()
     except (zipfile.BadZipFile, ValueError, NotImplementedError, EOFError) as error:
         raise Unreadable(DAMAGED) from error
-    _check_sizes(members, path.stat().st_size, limits)
-    if expected != ARCHIVE:
-        _check_members(members)
-    return {member.filename for member in members}
-
-
-def _check_sizes(members: list[zipfile.ZipInfo], packed: int, limits: Limits) -> None:
-    unpacked = sum(member.file_size for member in members)
+    packed, unpacked = path.stat().st_size, sum(member.file_size for member in members)
     if len(members) > MEMBERS:
         raise Unreadable(f"The file holds {len(members):,} parts; at most {MEMBERS:,} are allowed.{UNOPENED}")
     if unpacked > limits.unpacked_bytes:
@@ -226,12 +214,10 @@ def _check_sizes(members: list[zipfile.ZipInfo], packed: int, limits: Limits) ->
     if unpacked > RATIO_FROM_BYTES and unpacked > packed * RATIO:
         times = unpacked // max(packed, 1)
         raise Unreadable(f"The file unpacks to {times:,} times its size; {RATIO} times is allowed.{UNOPENED}")
-
-
-def _check_members(members: list[zipfile.ZipInfo]) -> None:
-    for member in members:
+    for member in members if expected != ARCHIVE else ():  # files of an archive are looked at one by one
         if member.flag_bits & ENCRYPTED_FLAG:
             raise Unreadable(PASSWORD)
         parts = member.orig_filename.replace("\\", "/").split("/")
         if ".." in parts or parts[0] == "" or ":" in parts[0] or "\x00" in member.orig_filename:
             raise Unreadable("The file contains names that lead out of it, so it was not opened.")
+    return {member.filename for member in members}

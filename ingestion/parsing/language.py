@@ -1,7 +1,6 @@
 """Detects the language of a text, as the name of one of PostgreSQL's text search configurations."""
 
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -109,14 +108,9 @@ def detect_language(text: str, min_words: int = MIN_WORDS) -> str:
 @cache
 def _languages_by_word() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for language, words in _lists():
-        for word in set(words.split()):
-            found.setdefault(word, []).append(language)
-    return found
-
-
-def _lists() -> Iterator[tuple[str, str]]:
     for line in WORDS.read_text("utf-8").splitlines():
         language, colon, words = line.partition(": ")
         if colon and not line.startswith("#"):
-            yield language, words
+            for word in set(words.split()):
+                found.setdefault(word, []).append(language)
+    return found

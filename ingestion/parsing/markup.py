@@ -25,21 +25,15 @@ Environment = dict[str, Any]  # link targets, which blocks define and paragraphs
 
 
 def read(path: Path, limits: Limits) -> Contents:
+    """Headings, paragraphs and tables of a Markdown text, without markup."""
     text = decode(path.read_bytes())
     title = ""
     if front := FRONT_MATTER.match(text):
         text = text[front.end() :]
         found = FRONT_TITLE.search(front[1])
         title = found[1].strip().strip("\"'").strip() if found else ""
+
     outline = Outline(limits)
-    _collect(text, outline)
-    contents = outline.close()
-    contents.title = title or outline.first_heading
-    return contents
-
-
-def _collect(text: str, outline: Outline) -> None:
-    """Headings, paragraphs and tables of a Markdown text, without markup."""
     environment: Environment = {}
     tokens = BLOCKS.parse(text.replace("\x00", ""), environment)
     prefix = ""
@@ -62,6 +56,9 @@ def _collect(text: str, outline: Outline) -> None:
             outline.paragraph(token.content)
         elif token.type == "html_block":
             outline.paragraph(TAG.sub(" ", token.content))
+    contents = outline.close()
+    contents.title = title or outline.first_heading
+    return contents
 
 
 def _table(tokens: Sequence[Token], start: int, environment: Environment) -> tuple[list[list[str]], int]:
@@ -80,7 +77,20 @@ def _table(tokens: Sequence[Token], start: int, environment: Environment) -> tup
 
 def _plain(content: str, environment: Environment) -> str:
     """The text of a paragraph, without markup of emphasis, links and code."""
-    return "".join(_words(part, environment) for part in _parts(content))
+    words = []
+    for part in _parts(content):
+        if not MARK.search(part):
+            words.append(part.replace("\n", " "))
+            continue
+        if len(part) > DENSE_CHARACTERS and len(MARK.findall(part)) > len(part) * DENSE:
+            words.append(MARK.sub("", part))
+            continue
+        for child in INLINES.parseInline(part, environment)[0].children or []:
+            if child.type in ("text", "code_inline", "image"):
+                words.append(child.content)
+            elif child.type in ("softbreak", "hardbreak", "html_inline"):
+                words.append(" ")
+    return "".join(words)
 
 
 def _parts(content: str) -> Iterator[str]:
@@ -93,17 +103,3 @@ def _parts(content: str) -> Iterator[str]:
         yield content[start:end]
         start = end
     yield content[start:]
-
-
-def _words(content: str, environment: Environment) -> str:
-    if not MARK.search(content):
-        return content.replace("\n", " ")
-    if len(content) > DENSE_CHARACTERS and len(MARK.findall(content)) > len(content) * DENSE:
-        return MARK.sub("", content)
-    words = []
-    for child in INLINES.parseInline(content, environment)[0].children or []:
-        if child.type in ("text", "code_inline", "image"):
-            words.append(child.content)
-        elif child.type in ("softbreak", "hardbreak", "html_inline"):
-            words.append(" ")
-    return "".join(words)

@@ -8,7 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -78,10 +78,16 @@ def recognise(image: Image.Image, languages: str) -> str:
     Rotated pages are turned upright, and faint ones get full contrast. Raises Unreadable if it takes too
     long.
     """
-    picture = ImageOps.autocontrast(_on_white(image))
+    if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
+        letters = image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", letters.size, "white"), letters)
+    picture = ImageOps.autocontrast(image.convert("L"))
     best = _recognised(picture, languages)
     if best.confidence < SURE and min(picture.size) >= MIN_ROTATED:
-        for turn in _turns(picture, all_ways=bool(best.text)):
+        # Counter-clockwise rotations in degrees: the one that tesseract sees, else all.
+        seen = ORIENTATION.search(_output(picture, "--psm", "0", "-l", "osd"))
+        turns = [int(seen[1])] if seen else list(TURNS) if best.text else []
+        for turn in turns:
             turned = _recognised(picture.transpose(TURNS[turn]), languages)
             best = max(
                 best,
@@ -91,26 +97,25 @@ def recognise(image: Image.Image, languages: str) -> str:
     return best.text if best.confidence >= UNREADABLE else ""
 
 
-def _on_white(image: Image.Image) -> Image.Image:
-    """The picture in greyscale on a white background."""
-    if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
-        letters = image.convert("RGBA")
-        image = Image.alpha_composite(Image.new("RGBA", letters.size, "white"), letters)
-    return image.convert("L")
-
-
-def _turns(picture: Image.Image, all_ways: bool) -> Sequence[int]:
-    """Counter-clockwise rotations in degrees to try: tesseract's own result, else all."""
-    seen = ORIENTATION.search(_output(picture, "--psm", "0", "-l", "osd"))
-    return [int(seen[1])] if seen else list(TURNS) if all_ways else []
-
-
 def _recognised(picture: Image.Image, languages: str) -> Recognised:
     table = _output(picture, "-l", usable(languages), "--dpi", str(DOTS_PER_INCH), "tsv")
     words = list(_words(table.decode("utf-8", "replace")))
     letters = sum(len(word.text) for word in words)
     confidence = sum(word.confidence * len(word.text) for word in words) / letters if letters else 0
-    return Recognised("\n\n".join(_paragraphs(words)), confidence)
+
+    # Words hyphenated at line ends are joined.
+    paragraphs: list[str] = []
+    text, place, line = "", ("", ""), ""
+    for word in words:
+        if word.paragraph != place and text:
+            paragraphs.append(text)
+            text = ""
+        broken = text.endswith("-") and line != word.line and word.text[0].islower()
+        text = text[:-1] + word.text if broken else f"{text} {word.text}".strip()
+        place, line = word.paragraph, word.line
+    if text:
+        paragraphs.append(text)
+    return Recognised("\n\n".join(paragraphs), confidence)
 
 
 def _output(picture: Image.Image, *arguments: str) -> bytes:
@@ -146,20 +151,6 @@ def _words(table: str) -> Iterator[_Word]:
             yield _Word(text, confidence, (row["block_num"], row["par_num"]), row["line_num"])
 
 
-def _paragraphs(words: Iterable[_Word]) -> Iterator[str]:
-    """The words in paragraphs; words hyphenated at line ends are joined."""
-    text, place, line = "", ("", ""), ""
-    for word in words:
-        if word.paragraph != place and text:
-            yield text
-            text = ""
-        broken = text.endswith("-") and line != word.line and word.text[0].islower()
-        text = text[:-1] + word.text if broken else f"{text} {word.text}".strip()
-        place, line = word.paragraph, word.line
-    if text:
-        yield text
-
-
 PIXELS = 100_000_000
 WHAT = "The file is an image"
 
@@ -168,25 +159,21 @@ def read(path: Path, limits: Limits, progress: Progress) -> Contents:
     """One section for each picture in the file; a TIFF may contain several."""
     try:
         with Image.open(path) as image:
-            return _read(image, limits, progress)
+            count = getattr(image, "n_frames", 1)
+            if count > limits.pages:
+                raise Unreadable(f"The file has {count:,} pages; at most {limits.pages:,} are read.")
+            if reason := why_not(limits.ocr_languages, WHAT):
+                raise Unreadable(reason)
+            contents = Contents(limits, pages=count)
+            progress.scans()
+            for number, frame in enumerate(ImageSequence.Iterator(image), 1):
+                if frame.width * frame.height > PIXELS:
+                    raise Image.DecompressionBombError
+                text = recognise(ImageOps.exif_transpose(frame), limits.ocr_languages)
+                contents.add(f"page={number}" if count > 1 else "", number, "", text)
+                progress(number, count)
+            return contents
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
         raise Unreadable(DAMAGED) from error
     except Image.DecompressionBombError as error:
         raise Unreadable(f"The image is larger than {PIXELS // 1_000_000} million pixels.") from error
-
-
-def _read(image: Image.Image, limits: Limits, progress: Progress) -> Contents:
-    count = getattr(image, "n_frames", 1)
-    if count > limits.pages:
-        raise Unreadable(f"The file has {count:,} pages; at most {limits.pages:,} are read.")
-    if reason := why_not(limits.ocr_languages, WHAT):
-        raise Unreadable(reason)
-    contents = Contents(limits, pages=count)
-    progress.scans()
-    for number, frame in enumerate(ImageSequence.Iterator(image), 1):
-        if frame.width * frame.height > PIXELS:
-            raise Image.DecompressionBombError
-        text = recognise(ImageOps.exif_transpose(frame), limits.ocr_languages)
-        contents.add(f"page={number}" if count > 1 else "", number, "", text)
-        progress(number, count)
-    return contents

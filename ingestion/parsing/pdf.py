@@ -29,6 +29,7 @@ SCAN_LETTERS = 20  # a page with fewer letters that is mostly a picture is a sca
 SCAN_SHARE = 0.3  # of the page
 DRAWN_SHAPES = 20  # a page with more shapes than this has letters drawn as shapes
 MAX_BOOKMARKS = 10_000
+IMAGES = [pdfium.FPDF_PAGEOBJ_IMAGE]
 DEPTH = 3  # of pictures nested in forms
 NOTHING_READ = "No text was found on the scanned pages, or it is too faint or blurred to be read."
 WHAT = "The pages are scanned images"
@@ -111,22 +112,16 @@ def _page(document: pypdfium2.PdfDocument, number: int) -> tuple[list[Line], boo
         lines = lines_of(page)
         letters = sum(character.isalnum() for line in lines for character in line.text)
         is_scan = letters < SCAN_LETTERS and _pictured(page, wordless=not letters)
-        if is_scan:
-            _check_pixels(page)
+        pixels = 0  # of pictures, which take long to render
+        for picture in page.get_objects(filter=IMAGES, max_depth=DEPTH) if is_scan else ():
+            columns, rows = picture.get_px_size()
+            pixels += columns * rows
+            if pixels > ocr.PIXELS:
+                raise Image.DecompressionBombError
         page.close()
     except pypdfium2.PdfiumError:
         return [], False  # one broken page does not make the others unreadable
     return lines, is_scan
-
-
-def _check_pixels(page: pypdfium2.PdfPage) -> None:
-    """Raise DecompressionBombError for pictures that would take very long to render."""
-    pixels = 0
-    for picture in page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=DEPTH):
-        columns, rows = picture.get_px_size()
-        pixels += columns * rows
-        if pixels > ocr.PIXELS:
-            raise Image.DecompressionBombError
 
 
 def _pictured(page: pypdfium2.PdfPage, wordless: bool) -> bool:

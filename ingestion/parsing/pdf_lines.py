@@ -13,7 +13,7 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from .outline import is_title
-from .pdf_tables import ROWS, Rule, Table, Word, tables
+from .pdf_tables import ROWS, Rule, Word, tables
 from .sections import (
     HEADING_CHARACTERS,
     Section,
@@ -66,9 +66,21 @@ def lines_of(page: pypdfium2.PdfPage) -> list[Line]:
             return [line for _, line in lines]
         words = list(itertools.islice(_words(textpage, text, lines), MOST_WORDS + 1))
         found = tables(words, rules) if len(words) <= MOST_WORDS else []
-        return list(_with_tables(lines, found))
     finally:
         textpage.close()
+
+    table_of = {number: table for table in found for number in table.lines}
+    told: set[int] = set()
+    with_tables: list[Line] = []
+    for number, (_, line) in enumerate(lines):
+        table = table_of.get(number)
+        if table is None:
+            with_tables.append(line)
+        elif id(table) not in told:
+            told.add(id(table))
+            rows = table_lines(table.rows, table.named)
+            with_tables += [Line(row, line.size, whole=True) for row in rows]
+    return with_tables
 
 
 def _lines(textpage: pypdfium2.PdfTextPage, text: str) -> Iterator[tuple[int, Line]]:
@@ -82,7 +94,12 @@ def _lines(textpage: pypdfium2.PdfTextPage, text: str) -> Iterator[tuple[int, Li
             first = _character(textpage, start + len(raw) - len(raw.lstrip()))
             last = _character(textpage, start + len(raw.rstrip()) - 1)
             bold = _bold(textpage, first) and _bold(textpage, last)
-            yield start, Line(line, round(_size(textpage, first), 1), bold)
+            # The rendered size: many programs set size 1 and scale the text.
+            size = float(pdfium.FPDFText_GetFontSize(textpage.raw, first))
+            matrix = pdfium.FS_MATRIX()
+            if pdfium.FPDFText_GetMatrix(textpage.raw, first, matrix):
+                size *= math.hypot(matrix.c, matrix.d)
+            yield start, Line(line, round(size, 1), bold)
 
 
 def _character(textpage: pypdfium2.PdfTextPage, place: int) -> int:
@@ -90,15 +107,6 @@ def _character(textpage: pypdfium2.PdfTextPage, place: int) -> int:
     meaning."""
     index = int(pdfium.FPDFText_GetCharIndexFromTextIndex(textpage.raw, place))
     return index if index >= 0 else place
-
-
-def _size(textpage: pypdfium2.PdfTextPage, index: int) -> float:
-    """The rendered size of a character: many programs set size 1 and scale the text."""
-    size = float(pdfium.FPDFText_GetFontSize(textpage.raw, index))
-    matrix = pdfium.FS_MATRIX()
-    if pdfium.FPDFText_GetMatrix(textpage.raw, index, matrix):
-        size *= math.hypot(matrix.c, matrix.d)
-    return size
 
 
 def _gap(textpage: pypdfium2.PdfTextPage, lines: list[tuple[int, Line]]) -> Iterator[bool]:
@@ -155,19 +163,6 @@ def _rules(page: pypdfium2.PdfPage) -> list[Rule]:
     return found
 
 
-def _with_tables(lines: list[tuple[int, Line]], found: list[Table]) -> Iterator[Line]:
-    """The lines, with those of a table replaced by its rows."""
-    table_of = {number: table for table in found for number in table.lines}
-    told: set[int] = set()
-    for number, (_, line) in enumerate(lines):
-        table = table_of.get(number)
-        if table is None:
-            yield line
-        elif id(table) not in told:
-            told.add(id(table))
-            yield from (Line(row, line.size, whole=True) for row in table_lines(table.rows, table.named))
-
-
 EDGE_LINES = 2  # at the top and bottom, which may be running titles and page numbers
 EDGE_SHARE = 0.6  # of the pages on which a line must appear to be boilerplate
 HEADING_SCALE = 1.12  # of the size of the surrounding text
@@ -217,7 +212,9 @@ def sections_of(pages: list[list[Line]], bookmarks: Bookmarks | None = None) -> 
     for number, page in enumerate(pages, 1):
         lines = _with_bookmarks(page, (bookmarks or {}).get(number, ()))
         pending: list[Line] = []
-        full = max(SHORT_LINE, _widest(lines) * FULL_LINE)
+        widths = sorted(len(line.text) for line in lines if not line.whole)
+        usual = widths[int(len(widths) * 0.9)] if widths else 0
+        full = max(SHORT_LINE, usual * FULL_LINE)
         for is_heading, run in _runs(lines, _headings(lines, body, full, some_bold)):
             if is_heading:
                 path = [line for line in path if _outranks(line, run[0])]
@@ -312,12 +309,6 @@ def _runs(lines: list[Line], headings: list[bool]) -> Iterator[tuple[bool, list[
         run_heading = heading
     if run:
         yield run_heading, run
-
-
-def _widest(lines: list[Line]) -> int:
-    """The usual width of a full line, in characters."""
-    widths = sorted(len(line.text) for line in lines if not line.whole)
-    return widths[int(len(widths) * 0.9)] if widths else 0
 
 
 def _paragraphs(lines: list[Line], full: float) -> str:

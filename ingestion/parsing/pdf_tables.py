@@ -74,13 +74,14 @@ def tables(words: Sequence[Word], rules: Iterable[Rule]) -> list[Table]:
     found = [table for group in _groups(rules) for table in _ruled(words, group, em)]
     taken = {line for table in found for line in table.lines}
     rest = [word for word in words if word.line not in taken]
-    return [table for table in (*found, *_aligned(rest, em)) if _certain(table, words)]
 
-
-def _certain(table: Table, words: Sequence[Word]) -> bool:
-    """Whether the table has every word of its lines."""
-    size = sum(len(cell.replace(" ", "")) for row in table.rows for cell in row)
-    return size == sum(len(word.text) for word in words if word.line in table.lines)
+    # Only tables that have every word of their lines are certain.
+    certain = []
+    for table in (*found, *_aligned(rest, em)):
+        size = sum(len(cell.replace(" ", "")) for row in table.rows for cell in row)
+        if size == sum(len(word.text) for word in words if word.line in table.lines):
+            certain.append(table)
+    return certain
 
 
 def _groups(rules: Iterable[Rule]) -> Iterator[list[Rule]]:
@@ -152,7 +153,7 @@ class _Run:
         left = min(self._left, *(word.left for word in band))
         right = max(self._right, *(word.right for word in band))
         free = _free(band, self._gutter)
-        both = _common(self._free, free, self._gutter) if self.bands else free
+        both = self._common(free) if self.bands else free
         if any(left < start and end < right for start, end in both):
             self.bands.append(band)
             self._free, self._left, self._right = both, left, right
@@ -166,8 +167,32 @@ class _Run:
         if _from_the_right(word for band in self.bands for word in band):
             rows = [row[::-1] for row in rows]
         if len(full) >= (2 if self._ruled else ROWS) and (self._ruled or _like_cells(rows)):
-            named = self._ruled or _named(self.bands, rows)
+            named = self._ruled or self._is_named(rows)
             yield Table(rows, named, frozenset(word.line for band in self.bands for word in band))
+
+    def _common(self, other: list[Span]) -> list[Span]:
+        """The white space that a row has in common with those before it, from left to right."""
+        both = []
+        place = next_place = 0
+        while place < len(self._free) and next_place < len(other):
+            first, second = self._free[place], other[next_place]
+            start, end = max(first[0], second[0]), min(first[1], second[1])
+            if end - start >= self._gutter:
+                both.append((start, end))
+            if first[1] < second[1]:
+                place += 1
+            else:
+                next_place += 1
+        return both
+
+    def _is_named(self, rows: list[list[str]]) -> bool:
+        """Whether the first row names the columns: bold above plain cells, or words above numbers."""
+        if all(word.bold for word in self.bands[0]):
+            return not all(word.bold for band in self.bands[1:] for word in band)
+        return any(
+            head and not any(map(str.isdigit, head)) and all(is_number(cell) for cell in column if cell)
+            for head, *column in zip(*rows, strict=True)
+        )
 
 
 def _cells(band: list[Word], gutters: list[Span]) -> list[str]:
@@ -207,21 +232,6 @@ def _free(band: Sequence[Word], least: float) -> list[Span]:
     return [*spans, (end, math.inf)]
 
 
-def _common(first: list[Span], second: list[Span], least: float) -> list[Span]:
-    """The white space common to both, from left to right."""
-    both = []
-    place = other = 0
-    while place < len(first) and other < len(second):
-        start, end = max(first[place][0], second[other][0]), min(first[place][1], second[other][1])
-        if end - start >= least:
-            both.append((start, end))
-        if first[place][1] < second[other][1]:
-            place += 1
-        else:
-            other += 1
-    return both
-
-
 def _like_cells(rows: list[list[str]]) -> bool:
     """Whether these are cells, and not newspaper columns or a bulleted list."""
     columns = [[cell for cell in column if cell] for column in zip(*rows, strict=True)]
@@ -230,14 +240,4 @@ def _like_cells(rows: list[list[str]]) -> bool:
     long = sum(median(map(len, column)) > CELL_CHARACTERS for column in columns)
     return long <= (len(columns) > 2 or median(map(len, columns[0])) <= CELL_CHARACTERS / 2) and any(
         len(cell) > MARKERS for cell in columns[0]
-    )
-
-
-def _named(run: list[list[Word]], rows: list[list[str]]) -> bool:
-    """Whether the first row names the columns: bold above plain cells, or words above numbers."""
-    if all(word.bold for word in run[0]):
-        return not all(word.bold for band in run[1:] for word in band)
-    return any(
-        head and not any(map(str.isdigit, head)) and all(is_number(cell) for cell in column if cell)
-        for head, *column in zip(*rows, strict=True)
     )

@@ -3,7 +3,6 @@
 import csv
 import itertools
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 from .encodings import decode, encoding_of_file
@@ -70,19 +69,16 @@ def _delimiter(path: Path, encoding: str) -> tuple[str, int]:
 
 def _fit(sample: list[str], delimiter: str) -> float:
     """How well the lines split into rows of equal length; 0 if not at all."""
-    widths = Counter(_widths(sample, delimiter))
-    if not widths:
-        return 0
-    width, rows = max(widths.items(), key=lambda item: (item[0] > 1, item[1], item[0]))
-    return rows / widths.total() + width / 1_000 if width > 1 else 0
-
-
-def _widths(sample: list[str], delimiter: str) -> Iterator[int]:
+    widths: Counter[int] = Counter()
     rows = csv.reader(sample, delimiter=delimiter)
     while True:
         try:
             row = next(rows)
         except (StopIteration, csv.Error):
-            return
+            break
         if row:
-            yield len(row)
+            widths[len(row)] += 1
+    if not widths:
+        return 0
+    width, count = max(widths.items(), key=lambda item: (item[0] > 1, item[1], item[0]))
+    return count / widths.total() + width / 1_000 if width > 1 else 0

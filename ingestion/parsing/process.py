@@ -195,17 +195,14 @@ def _child(command: str, path: Path, seconds: float, arguments: Sequence[str]) -
         try:
             yield child
         except Unreadable:
-            if found := _death(child):
-                raise found from None
-            raise
-
-
-def _death(child: Child) -> Unreadable | None:
-    """Why the child did not finish; None if it ended by itself."""
-    child.output.close()  # a child that still writes gets a broken pipe instead of blocking for ever
-    status = child.wait()
-    if child.expired or -status == signal.SIGXCPU:
-        return TooSlow(TOO_SLOW.format(seconds=child.seconds))
-    if -status in (signal.SIGABRT, signal.SIGKILL):  # out of memory, detected by a library or by the kernel
-        return Unreadable(TOO_MUCH_MEMORY.format(megabytes=settings.READING_MEMORY_BYTES / 1_000_000))
-    return None
+            child.output.close()  # a child that still writes gets a broken pipe instead of blocking for ever
+            status = child.wait()
+            if child.expired or -status == signal.SIGXCPU:
+                raise TooSlow(TOO_SLOW.format(seconds=child.seconds)) from None
+            if -status in (
+                signal.SIGABRT,
+                signal.SIGKILL,
+            ):  # out of memory, detected by a library or the kernel
+                megabytes = settings.READING_MEMORY_BYTES / 1_000_000
+                raise Unreadable(TOO_MUCH_MEMORY.format(megabytes=megabytes)) from None
+            raise  # the child ended by itself

@@ -110,16 +110,14 @@ class _Collector:
 
 
 def _numbered(values: Iterable[Any]) -> Iterator[tuple[str, str, Any]]:
+    """Each value with its number, and its name if it has one."""
     for number, value in enumerate(values, 1):
-        yield str(number), _name(value), value
-
-
-def _name(record: Any) -> str:
-    if not isinstance(record, dict):
-        return ""
-    fields = {str(key).lower(): value for key, value in record.items()}
-    found = (str(fields[name]) for name in NAMES if isinstance(fields.get(name), str | int))
-    return one_line(next(found, ""), NAME_CHARACTERS)
+        name = ""
+        if isinstance(value, dict):
+            fields = {str(key).lower(): item for key, item in value.items()}
+            names = (str(fields[each]) for each in NAMES if isinstance(fields.get(each), str | int))
+            name = one_line(next(names, ""), NAME_CHARACTERS)
+        yield str(number), name, value
 
 
 def _part(value: Any, name: str, rest: list[str], groups: list[tuple[str, Any]], depth: int) -> None:

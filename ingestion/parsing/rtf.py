@@ -148,7 +148,10 @@ class _Reader:
     def _property(self, word: bytes, number: int | None) -> None:
         state = self._state
         if word == b"ansicpg":
-            state.encoding = _codec(number)
+            try:
+                state.encoding = codecs.lookup(f"cp{number}").name
+            except LookupError:
+                state.encoding = "cp1252"
         elif word == b"f" and not self._fonts_at and number is not None:
             state.encoding = self._encodings.get(number, self._stack[0].encoding if self._stack else "cp1252")
         elif word == b"uc":
@@ -232,13 +235,6 @@ class _Reader:
         if self._rows:
             self.outline.table(self._rows)
         self._rows = []
-
-
-def _codec(number: int | None) -> str:
-    try:
-        return codecs.lookup(f"cp{number}").name
-    except LookupError:
-        return "cp1252"
 
 
 def _levels(data: bytes) -> dict[int, int]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
-from .packages import open_package, xml_part
+from .packages import open_package, optional_xml_part, xml_part
 from .sections import Contents, Limits, Unreadable, clean, one_line
 from .tables import CELL_CHARACTERS, table_text
 
@@ -21,30 +21,25 @@ BOILERPLATE = frozenset({"dt", "ftr", "sldNum", "hdr", "sldImg"})
 
 def read(path: Path, limits: Limits) -> Contents:
     with open_package(path) as archive:
-        return _read(archive, limits)
-
-
-def _read(archive: zipfile.ZipFile, limits: Limits) -> Contents:
-    shown = [
-        element.get(f"{R}id", "") for element in xml_part(archive, MAIN).iterfind(f"{P}sldIdLst/{P}sldId")
-    ]
-    if len(shown) > limits.pages:
-        raise Unreadable(f"The file has {len(shown):,} slides; at most {limits.pages:,} are read.")
-    targets = _relations(archive, MAIN)
-    contents = Contents(limits, _title(archive), len(shown))
-    for number, identifier in enumerate(shown, 1):
-        part = targets[identifier][1]
-        heading, blocks = _slide(xml_part(archive, part).iter())
-        notes = [
-            target for kind, target in _relations(archive, part).values() if kind.endswith("/notesSlide")
-        ]
-        for note in notes:
-            said = "\n".join(_slide(xml_part(archive, note).iter())[1])
-            if said:
-                blocks.append("Notes:" + ("\n" if "\n" in said else " ") + said)
-        text = "\n\n".join([heading, *blocks] if heading else blocks)
-        contents.title = contents.title or heading
-        contents.add(f"slide={number}", number, heading, text)
+        slides = xml_part(archive, MAIN).iterfind(f"{P}sldIdLst/{P}sldId")
+        shown = [element.get(f"{R}id", "") for element in slides]
+        if len(shown) > limits.pages:
+            raise Unreadable(f"The file has {len(shown):,} slides; at most {limits.pages:,} are read.")
+        targets = _relations(archive, MAIN)
+        title = optional_xml_part(archive, "docProps/core.xml").findtext(f"{DC}title") or ""
+        contents = Contents(limits, title, len(shown))
+        for number, identifier in enumerate(shown, 1):
+            part = targets[identifier][1]
+            heading, blocks = _slide(xml_part(archive, part).iter())
+            for kind, target in _relations(archive, part).values():
+                if not kind.endswith("/notesSlide"):
+                    continue
+                said = "\n".join(_slide(xml_part(archive, target).iter())[1])
+                if said:
+                    blocks.append("Notes:" + ("\n" if "\n" in said else " ") + said)
+            text = "\n\n".join([heading, *blocks] if heading else blocks)
+            contents.title = contents.title or heading
+            contents.add(f"slide={number}", number, heading, text)
     return contents
 
 
@@ -62,12 +57,6 @@ def _relations(archive: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]
         for element in xml_part(archive, rels)
         if element.get("TargetMode") != "External"
     }
-
-
-def _title(archive: zipfile.ZipFile) -> str:
-    if "docProps/core.xml" not in archive.namelist():
-        return ""
-    return xml_part(archive, "docProps/core.xml").findtext(f"{DC}title") or ""
 
 
 def _slide(elements: Iterator[ElementTree.Element]) -> tuple[str, list[str]]:

@@ -94,7 +94,7 @@ def numbered_lines(
         if names is None and sum(map(bool, cells)) > 1:
             ahead += itertools.islice(filled, HEADER_AHEAD - len(ahead))
             deeper = _header_rows([cells, *(row for _, row in ahead)])
-            if names := _names(_header([cells, *(row for _, row in ahead[: deeper - 1])])):
+            if names := _column_names([cells, *(row for _, row in ahead[: deeper - 1])]):
                 del ahead[: deeper - 1]
                 only_names = " ".join(filter(None, names))
                 continue
@@ -172,8 +172,11 @@ def _header_rows(rows: Sequence[Sequence[str]]) -> int:
     return count
 
 
-def _header(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The names of the columns, each after the names of its groups."""
+def _column_names(rows: Sequence[Sequence[str]]) -> Sequence[str]:
+    """The names of the columns, each after the names of its groups.
+
+    Empty if the header is a row of values, or a name and its value.
+    """
     width = max(map(len, rows))
     names = _padded(rows[0], width)
     for row in rows[1:]:
@@ -184,26 +187,23 @@ def _header(rows: Sequence[Sequence[str]]) -> list[str]:
                 group = above if below and below != above else ""
             if below and below != above:
                 names[column] = f"{above or group} {below}".strip()
-    return names
+    values = [name for name in names if name and is_number(name) and not PERIOD.fullmatch(name)]
+    pair = len(names) == 2 and names[0].endswith(":")
+    if values or pair or all(PERIOD.fullmatch(name) for name in names if name):
+        return []
+    return [name[:NAME_CHARACTERS].rstrip(" :") for name in names]
 
 
 def _padded(cells: Sequence[str], width: int) -> list[str]:
     return [*cells, *[""] * (width - len(cells))]
 
 
-def _names(cells: Sequence[str]) -> Sequence[str]:
-    """The row as column names; empty if it is a row of values, or a name and its value."""
-    values = [cell for cell in cells if cell and is_number(cell) and not PERIOD.fullmatch(cell)]
-    pair = len(cells) == 2 and cells[0].endswith(":")
-    if values or pair or all(PERIOD.fullmatch(cell) for cell in cells if cell):
-        return []
-    return [cell[:NAME_CHARACTERS].rstrip(" :") for cell in cells]
-
-
 def row_lines(names: Sequence[str], cells: Sequence[str]) -> Iterator[str]:
     """A row as "Column: value; …", in several lines if it is long, each with its first value."""
     pairs = [
-        _pair(names[index] if index < len(names) else "", cell) for index, cell in enumerate(cells) if cell
+        f"{names[index]}: {cell}" if index < len(names) and names[index] else cell
+        for index, cell in enumerate(cells)
+        if cell
     ]
     if len(pairs) == 2 and pairs[0].endswith(":"):  # a form: a label and what was filled in
         pairs = [" ".join(pairs)]
@@ -220,7 +220,3 @@ def row_lines(names: Sequence[str], cells: Sequence[str]) -> Iterator[str]:
 
 def is_number(text: str) -> bool:
     return not any(character.isalpha() for character in text)
-
-
-def _pair(name: str, cell: str) -> str:
-    return f"{name}: {cell}" if name else cell

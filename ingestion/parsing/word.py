@@ -11,7 +11,7 @@ from .formats import DAMAGED
 from .outline import Outline, is_title
 from .packages import open_package, optional_xml_part
 from .sections import Contents, Limits, Unreadable, one_line
-from .tables import CELL_CHARACTERS
+from .tables import CELL_CHARACTERS, MOST_SPAN
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 NumberedAs = tuple[str, int]  # the list's id, and the level in it
@@ -123,7 +123,12 @@ SIGNS = {f"{W}tab": " ", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-
 def read(path: Path, limits: Limits) -> Contents:
     with open_package(path) as archive:
         reader = _Reader(archive, limits)
-        reader.blocks(_body(archive, _main_part(archive)))
+        mains = (
+            relation.get("Target", "").lstrip("/")
+            for relation in optional_xml_part(archive, "_rels/.rels")
+            if relation.get("Type", "").endswith("/officeDocument")
+        )
+        reader.blocks(_body(archive, next(mains, "word/document.xml")))
         title = optional_xml_part(archive, "docProps/core.xml").findtext(f"{DC}title") or ""
     contents = reader.outline.close()
     contents.title = title or reader.outline.first_heading
@@ -181,11 +186,10 @@ def _bold(paragraph: ElementTree.Element, text: str) -> bool:
     runs = [
         run for run in paragraph.iter(f"{W}r") if any((part.text or "").strip() for part in run.iter(f"{W}t"))
     ]
-    return bool(runs) and is_title(text) and all(_is_on(run.find(f"{W}rPr/{W}b")) for run in runs)
-
-
-def _is_on(element: ElementTree.Element | None) -> bool:
-    return element is not None and element.get(f"{W}val", "true") not in ("0", "false")
+    if not runs or not is_title(text):
+        return False
+    marks = [run.find(f"{W}rPr/{W}b") for run in runs]
+    return all(mark is not None and mark.get(f"{W}val", "true") not in ("0", "false") for mark in marks)
 
 
 def _body(archive: zipfile.ZipFile, name: str) -> Iterator[ElementTree.Element]:
@@ -201,13 +205,6 @@ def _body(archive: zipfile.ZipFile, name: str) -> Iterator[ElementTree.Element]:
                 body.clear()
     if body is None:
         raise Unreadable(DAMAGED)
-
-
-def _main_part(archive: zipfile.ZipFile) -> str:
-    for relation in optional_xml_part(archive, "_rels/.rels"):
-        if relation.get("Type", "").endswith("/officeDocument"):
-            return relation.get("Target", "").lstrip("/")
-    return "word/document.xml"
 
 
 def _inside(element: ElementTree.Element) -> Iterator[ElementTree.Element]:
@@ -246,11 +243,8 @@ def _rows(table: ElementTree.Element) -> Iterator[list[str]]:
                 continued = merged is not None and merged.get(f"{W}val", "continue") == "continue"
                 text = one_line(_text(cell), CELL_CHARACTERS)
                 cells.append(above[len(cells)] if continued and len(cells) < len(above) else text)
-                cells += [""] * (_whole(cell.find(f"{W}tcPr/{W}gridSpan"), 1) - 1)
+                span = cell.find(f"{W}tcPr/{W}gridSpan")
+                columns = span.get(f"{W}val", "") if span is not None else ""
+                cells += [""] * (min(int(columns), MOST_SPAN) - 1 if columns.isdecimal() else 0)
         above = cells
         yield cells
-
-
-def _whole(element: ElementTree.Element | None, default: int) -> int:
-    value = element.get(f"{W}val", "") if element is not None else ""
-    return min(int(value), 100) if value.isdecimal() else default

@@ -22,11 +22,6 @@ def workspace() -> Iterator[str]:
         yield folder
 
 
-@cache
-def _sweep_once() -> None:
-    sweep()
-
-
 def sweep() -> None:
     """Remove the folders that nobody has locked: whoever made them is dead."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
@@ -35,6 +30,9 @@ def sweep() -> None:
             own = status.st_uid == os.geteuid()  # others may make folders here too
             if own and time.time() - status.st_mtime > YOUNG_SECONDS:
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+_sweep_once = cache(sweep)
 
 
 @contextlib.contextmanager

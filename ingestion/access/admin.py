@@ -194,22 +194,20 @@ class AccessPage:
                     )
                     explained.append(Explained(document, explain(person, document)))
                 if question := form.cleaned_data["question"]:
-                    context["searched"] = _searched(
-                        request.user, person, question, form.cleaned_data["reason"]
-                    )
+                    if person == request.user:
+                        record_before(
+                            AuditEntry.Action.SEARCH_AS, actor=person, person=person, subject=question
+                        )
+                    else:
+                        looks.begin_search(request.user, person, question, form.cleaned_data["reason"])
+                    principal = Principal(person.pk, "command")
+                    with reading_as(person.pk):
+                        context["searched"] = SearchedAs(
+                            search(principal, question, top=FOUND_SHOWN), count_readable(principal)
+                        )
         else:
             # A link can fill in the form, but only submitting it shows results.
             asked = {name: request.GET.get(name, "") for name in AccessForm.base_fields}
             form = AccessForm(request.user, initial=asked)
         context |= {**self.admin_site.each_context(request), "form": form, "media": form.media}
         return TemplateResponse(request, "admin/ingestion/document/access.html", context)
-
-
-def _searched(actor: User, person: User, question: str, reason: str) -> SearchedAs:
-    if person == actor:
-        record_before(AuditEntry.Action.SEARCH_AS, actor=actor, person=person, subject=question)
-    else:
-        looks.begin_search(actor, person, question, reason)
-    principal = Principal(person.pk, "command")
-    with reading_as(person.pk):
-        return SearchedAs(search(principal, question, top=FOUND_SHOWN), count_readable(principal))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from ingestion.embedding_folder import Architecture, FolderError, architecture, model_name
+from ingestion.embedding_folder import FolderError, architecture, model_name
 
 from .base import Vectors, unit
 
@@ -21,6 +21,16 @@ HEADER = 8  # bytes of a safetensors file with the length of its header
 MAX_HEADER = 10_000_000
 TOKENS_PER_BATCH = 2_048
 KINDS = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+LAYER_MODULES = (
+    "attention.self.query",
+    "attention.self.key",
+    "attention.self.value",
+    "attention.output.dense",
+    "attention.output.LayerNorm",
+    "intermediate.dense",
+    "output.dense",
+    "output.LayerNorm",
+)
 
 Numbers = NDArray[np.float32]
 
@@ -42,7 +52,12 @@ class BertEmbedder:
         self._tokenizer.enable_truncation(self._shape.max_tokens)
         self._tokenizer.no_padding()
         self._weights = _read_weights(path / "model.safetensors")
-        for name in _needed(self._shape):
+        layers = range(self._shape.layers)
+        modules = [f"encoder.layer.{number}.{module}" for number in layers for module in LAYER_MODULES]
+        needed = [f"embeddings.{kind}_embeddings.weight" for kind in ("word", "position", "token_type")]
+        for module in ("embeddings.LayerNorm", *modules):
+            needed += [f"{module}.weight", f"{module}.bias"]
+        for name in needed:
             if name not in self._weights:
                 raise FolderError(f"model.safetensors has no “{name}”.")
 
@@ -124,27 +139,6 @@ class BertEmbedder:
     @property
     def _vocabulary(self) -> int:
         return len(self._weights["embeddings.word_embeddings.weight"])
-
-
-def _needed(shape: Architecture) -> list[str]:
-    """The names of the required weights."""
-    names = [f"embeddings.{kind}_embeddings.weight" for kind in ("word", "position", "token_type")]
-    modules = ["embeddings.LayerNorm"]
-    for number in range(shape.layers):
-        modules += [
-            f"encoder.layer.{number}.{module}"
-            for module in (
-                "attention.self.query",
-                "attention.self.key",
-                "attention.self.value",
-                "attention.output.dense",
-                "attention.output.LayerNorm",
-                "intermediate.dense",
-                "output.dense",
-                "output.LayerNorm",
-            )
-        ]
-    return names + [f"{module}.{part}" for module in modules for part in ("weight", "bias")]
 
 
 def _read_weights(path: Path) -> dict[str, Numbers]:

@@ -108,8 +108,20 @@ def read_csv(user: User, content: bytes) -> ImportCounts:
 
 def _store(user: User, lines: list[Line]) -> ImportCounts:
     changed = 0
+    managed = HouseWord.objects.managed_by(user.pk, is_superuser=user.is_superuser)
     with transaction.atomic():
-        stored = _matched(user, lines)
+        # The existing entry for each line, if any: with the same groups, for entries with groups.
+        known: dict[tuple[str, str], list[HouseWord]] = defaultdict(list)
+        for word in managed.select_for_update().prefetch_related("groups"):
+            known[key_of(word)].append(word)
+        stored: dict[int, HouseWord] = {}
+        for same_groups in (True, False):
+            for line in lines:
+                words = [each for each in known[line.key] if not same_groups or _groups(each) == line.groups]
+                if words and line.number not in stored:
+                    stored[line.number] = words[0]
+                    known[line.key].remove(words[0])
+
         new = [line for line in lines if line.number not in stored]
         free = MAX_WORDS - HouseWord.objects.count()
         if len(new) > free:
@@ -128,22 +140,6 @@ def _store(user: User, lines: list[Line]) -> ImportCounts:
             word.save()
             word.groups.set(line.groups)
     return ImportCounts(len(new), changed)
-
-
-def _matched(user: User, lines: list[Line]) -> "dict[int, HouseWord]":
-    """The existing entry for each line, if any: with the same groups, for entries with groups."""
-    managed = HouseWord.objects.managed_by(user.pk, is_superuser=user.is_superuser)
-    known: dict[tuple[str, str], list[HouseWord]] = defaultdict(list)
-    for word in managed.select_for_update().prefetch_related("groups"):
-        known[key_of(word)].append(word)
-    found: dict[int, HouseWord] = {}
-    for same_groups in (True, False):
-        for line in lines:
-            words = [each for each in known[line.key] if not same_groups or _groups(each) == line.groups]
-            if words and line.number not in found:
-                found[line.number] = words[0]
-                known[line.key].remove(words[0])
-    return found
 
 
 def _groups(word: HouseWord) -> frozenset[int]:

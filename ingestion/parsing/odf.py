@@ -206,7 +206,21 @@ def _numbered_rows(table: ElementTree.Element) -> Iterator[tuple[int, list[str]]
         if row.get(f"{TABLE}visibility") in ("collapse", "filter"):
             number += repeated
             continue
-        cells, below = _cells(row, above)
+        cells: list[str] = []
+        # By column: the cells that span further rows, with the number of those rows.
+        below = {column: (left - 1, text) for column, (left, text) in above.items() if left > 1}
+        for cell in row:
+            if cell.tag not in (f"{TABLE}table-cell", f"{TABLE}covered-table-cell"):
+                continue
+            text = " ".join(_lines(cell)) if len(cells) < MOST_COLUMNS else ""
+            if cell.tag == f"{TABLE}covered-table-cell" and len(cells) in above:
+                text = above[len(cells)][1]
+            if (rows := _count(cell, "number-rows-spanned")) > 1 and text:
+                below[len(cells)] = rows - 1, text
+            times = min(_count(cell, "number-columns-repeated"), max(0, MOST_COLUMNS - len(cells)))
+            cells += [text] * (times if text else min(times, MOST_COLUMNS))
+        while cells and not cells[-1]:
+            cells.pop()
         for place in range(min(repeated, MAX_REPEATED) if any(cells) else 0):
             yield number + place, cells
         number += repeated
@@ -219,27 +233,6 @@ def _table_rows(table: ElementTree.Element) -> Iterator[ElementTree.Element]:
             yield child
         elif child.tag in (f"{TABLE}table-header-rows", f"{TABLE}table-rows", f"{TABLE}table-row-group"):
             yield from _table_rows(child)
-
-
-def _cells(
-    row: ElementTree.Element, above: dict[int, tuple[int, str]]
-) -> tuple[list[str], dict[int, tuple[int, str]]]:
-    """The texts of a row, and by column the cells that span further rows, with the number of those rows."""
-    cells: list[str] = []
-    below = {column: (left - 1, text) for column, (left, text) in above.items() if left > 1}
-    for cell in row:
-        if cell.tag not in (f"{TABLE}table-cell", f"{TABLE}covered-table-cell"):
-            continue
-        text = " ".join(_lines(cell)) if len(cells) < MOST_COLUMNS else ""
-        if cell.tag == f"{TABLE}covered-table-cell" and len(cells) in above:
-            text = above[len(cells)][1]
-        if (rows := _count(cell, "number-rows-spanned")) > 1 and text:
-            below[len(cells)] = rows - 1, text
-        repeated = min(_count(cell, "number-columns-repeated"), max(0, MOST_COLUMNS - len(cells)))
-        cells += [text] * (repeated if text else min(repeated, MOST_COLUMNS))
-    while cells and not cells[-1]:
-        cells.pop()
-    return cells, below
 
 
 def _count(element: ElementTree.Element, name: str) -> int:

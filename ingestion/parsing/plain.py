@@ -41,7 +41,12 @@ def read_text(path: Path, limits: Limits) -> Contents:
 def read_csv(path: Path, limits: Limits) -> Contents:
     """Rows with the names of their columns; an unclosed quotation mark counts as a normal character."""
     encoding = encoding_of_file(path)
-    delimiter, skipped = _delimiter(path, encoding)
+    with path.open(encoding=encoding, errors="replace", newline="") as file:
+        sample = file.read(SAMPLE_CHARACTERS).replace("\x00", "").splitlines(keepends=True)[:SAMPLE_LINES]
+    if sample and sample[0].lower().startswith(HINT) and len(sample[0].strip()) == len(HINT) + 1:
+        delimiter, skipped = sample[0][len(HINT)], 1
+    else:
+        delimiter, skipped = max(DELIMITERS, key=lambda each: _fit(sample, each)), 0
     for quoted, longest in ((True, CELL_CHARACTERS), (False, LONGEST_CELL)):
         csv.field_size_limit(longest)
         contents = Contents(limits)
@@ -56,15 +61,6 @@ def read_csv(path: Path, limits: Limits) -> Contents:
                 continue
         return contents
     raise Unreadable(f"The table cannot be read: a cell is longer than {LONGEST_CELL:,} characters.")
-
-
-def _delimiter(path: Path, encoding: str) -> tuple[str, int]:
-    """The delimiter, and the number of lines to skip that only declare it."""
-    with path.open(encoding=encoding, errors="replace", newline="") as file:
-        sample = file.read(SAMPLE_CHARACTERS).replace("\x00", "").splitlines(keepends=True)[:SAMPLE_LINES]
-    if sample and sample[0].lower().startswith(HINT) and len(sample[0].strip()) == len(HINT) + 1:
-        return sample[0][len(HINT)], 1
-    return max(DELIMITERS, key=lambda delimiter: _fit(sample, delimiter)), 0
 
 
 def _fit(sample: list[str], delimiter: str) -> float:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, cast, get_args
+from typing import Literal, cast, get_args
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -161,34 +161,28 @@ def page(principal: Principal, query: ListingQuery) -> Listed:
         return page_of(found, "", query.after, PAGE_SIZE)
     column, descending = SORTS[query.sort]
     found = found.annotate(shown_name=Lower(Case(When(title="", then="name"), default="title")))
-    if last := _place(query):
+    try:
+        sort, value, last = signing.loads(query.after, salt=SALT)
+        public_id = UUID(last)
+        if sort == "changed":
+            value = datetime.fromisoformat(value)
+    except (signing.BadSignature, ValueError, TypeError):
+        sort = ""  # the first page
+    if sort == query.sort:
         beyond = "lt" if descending else "gt"
-        value, public_id = last
         follows = Q(**{f"{column}__{beyond}": value}) | Q(
             **{column: value, f"public_id__{beyond}": public_id}
         )
         found = found.filter(follows)
     sign = "-" if descending else ""
     rows = list(found.order_by(f"{sign}{column}", f"{sign}public_id")[: PAGE_SIZE + 1])
-    more = len(rows) > PAGE_SIZE
-    return Listed(rows[:PAGE_SIZE], _signed_place(query, rows[PAGE_SIZE - 1]) if more else "")
-
-
-def _place(query: ListingQuery) -> tuple[Any, UUID] | None:
-    """The cursor's value and id of the last document of the previous page; None for the first page."""
-    try:
-        sort, value, last = signing.loads(query.after, salt=SALT)
-        if sort != query.sort:
-            return None
-        return (datetime.fromisoformat(value) if sort == "changed" else value), UUID(last)
-    except (signing.BadSignature, ValueError, TypeError):
-        return None
-
-
-def _signed_place(query: ListingQuery, document: Document) -> str:
-    value = getattr(document, SORTS[query.sort][0])
+    if len(rows) <= PAGE_SIZE:
+        return Listed(rows, "")
+    last_row = rows[PAGE_SIZE - 1]
+    value = getattr(last_row, column)
     kept = value.isoformat() if isinstance(value, datetime) else value
-    return signing.dumps([query.sort, kept, document.public_id.hex], salt=SALT)
+    cursor = signing.dumps([query.sort, kept, last_row.public_id.hex], salt=SALT)
+    return Listed(rows[:PAGE_SIZE], cursor)
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,22 +59,19 @@ def several(request: HttpRequest) -> HttpResponse:
     act = request.POST.get("act", "")
     step = {"delete": _delete, "rights": _rights, "place": _place}.get(act)
     may = may_delete if act == "delete" else may_change
-    chosen = [each for each in _chosen(request) if may(request, each)]
+    principal = session_principal(request)
+    readable = listing.with_readers(Document.objects.visible_to(principal)).order_by("name", "public_id")
+    if "failed" in request.POST:  # all of one's own that failed
+        failed = readable.owned_by(principal).filter(status=Document.Status.FAILED, version=0, part_of=None)
+        selected = failed[:MAX_FAILED]
+    else:
+        selected = readable.filter(public_id__in=listing.ids_in(request.POST.getlist("document")[:MOST]))
+    chosen = [each for each in selected if may(request, each)]
     whole = [each for each in chosen if not each.part_of_id]
     if step is None or not whole:
         messages.info(request, gettext(IS_PART) if step and chosen else gettext("Tick the documents first."))
         return redirect("ingestion:documents")
     return step(request, whole)
-
-
-def _chosen(request: HttpRequest) -> list[Document]:
-    """The readable ones among the selected documents, or all of one's own failed ones."""
-    principal = session_principal(request)
-    readable = listing.with_readers(Document.objects.visible_to(principal)).order_by("name", "public_id")
-    if "failed" in request.POST:
-        failed = readable.owned_by(principal).filter(status=Document.Status.FAILED, version=0, part_of=None)
-        return list(failed[:MAX_FAILED])
-    return list(readable.filter(public_id__in=listing.ids_in(request.POST.getlist("document")[:MOST])))
 
 
 def _page(

@@ -138,7 +138,14 @@ def follow(source: Source, differences: Differences) -> Iterator[Synced | None]:
         _stamp(each.known, each.found, each.known.sha256)
         yield None
     for difference in [*differences.changed, *differences.new]:
-        each = _prepare_change(source, difference)
+        each = difference
+        if each.known and _widened(source, each):
+            # Additional readers must not get the former contents, which are removed.
+            documents.delete_document(each.known.document)
+            each = replace(each, known=None)
+        elif each.known:
+            with transaction.atomic():
+                _move(source, each)  # fewer readers take effect at once, before the new contents are read
         try:
             with open_below(source.root, each.found.path) as file:
                 yield _take(source, each, File(file, each.found.name))
@@ -198,21 +205,6 @@ def _current_readers(document: Document) -> Audience:
 def _widened(source: Source, each: Difference) -> bool:
     assert each.known
     return widens(_current_readers(each.known.document), _readers(source, each.rights))
-
-
-def _prepare_change(source: Source, each: Difference) -> Difference:
-    """Apply the part of a change that does not depend on the new contents.
-
-    Fewer readers take effect at once. Additional readers must not get the former contents, which are removed.
-    """
-    if each.known is None:
-        return each
-    if _widened(source, each):
-        documents.delete_document(each.known.document)
-        return replace(each, known=None)
-    with transaction.atomic():
-        _move(source, each)
-    return each
 
 
 def _move(source: Source, each: Difference) -> None:

@@ -60,7 +60,23 @@ def scan_tree(root: Path) -> Tree:
             if not (name.startswith(".") or _too_long(tree, _below(root, Path(folder, name))))
         )
         for name in sorted(names):
-            _note(tree, root, Path(folder, name))
+            path = Path(folder, name)
+            relative = _below(root, path)
+            if name.startswith("."):
+                tree.hidden += name != RIGHTS_FILE
+                continue
+            try:
+                status = path.lstat()
+                relative.encode()
+            except OSError as error:
+                tree.problems.append((relative, f"It cannot be opened: {error.strerror}."))
+            except UnicodeEncodeError:
+                tree.problems.append((relative, "Its name is not UTF-8."))
+            else:
+                if stat.S_ISLNK(status.st_mode):
+                    tree.links += 1
+                elif not _too_long(tree, relative) and stat.S_ISREG(status.st_mode):
+                    tree.files.append(TreeFile(relative, status.st_size, status.st_mtime_ns))
     return tree
 
 
@@ -85,25 +101,6 @@ def _too_long(tree: Tree, relative: str) -> bool:
         return False
     tree.problems.append((relative, f"Its path is longer than {PATH_CHARACTERS} characters."))
     return True
-
-
-def _note(tree: Tree, root: Path, path: Path) -> None:
-    relative = _below(root, path)
-    if path.name.startswith("."):
-        tree.hidden += path.name != RIGHTS_FILE
-        return
-    try:
-        status = path.lstat()
-        relative.encode()
-    except OSError as error:
-        tree.problems.append((relative, f"It cannot be opened: {error.strerror}."))
-    except UnicodeEncodeError:
-        tree.problems.append((relative, "Its name is not UTF-8."))
-    else:
-        if stat.S_ISLNK(status.st_mode):
-            tree.links += 1
-        elif not _too_long(tree, relative) and stat.S_ISREG(status.st_mode):
-            tree.files.append(TreeFile(relative, status.st_size, status.st_mtime_ns))
 
 
 def _below(root: Path, path: Path) -> str:

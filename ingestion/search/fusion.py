@@ -36,6 +36,21 @@ class Candidate(NamedTuple):
             return self.vector_score
         return (self.vector_score + self.vector_mean) / 2
 
+    def met(self, mode: Mode, covered: bool) -> float:
+        """How much of the question it matches; `covered` if vectors count in its language."""
+        similarity = max(0.0, self.vector_score or 0.0)
+        if mode == "vectors":
+            return similarity
+        return self.coverage + similarity if mode == "hybrid" and covered else self.coverage
+
+    def found_by(self, mode: Mode, covered: bool) -> FoundBy:
+        if mode != "hybrid":
+            return "meaning" if mode == "vectors" else "words"
+        if self.text_score is None:
+            return "meaning"
+        alike = covered and (self.vector_score or 0.0) >= ALIKE
+        return "both" if alike else "words"
+
 
 @dataclass(frozen=True, slots=True)
 class Bound:
@@ -96,6 +111,12 @@ class VectorTrust:
     def covers(self, language: str) -> bool:
         return self.weight > 0 and (not self.languages or language in self.languages)
 
+    def bound(self, mode: Mode, language: str) -> Bound:
+        """The bound for what a passage in this language meets (`Candidate.met`)."""
+        if mode == "vectors":
+            return SIMILARITY
+        return COMBINED if mode == "hybrid" and self.covers(language) else self.words
+
 
 class Ranked(NamedTuple):
     """A candidate with its score from 0 to 1."""
@@ -137,9 +158,9 @@ def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust, readab
     """
     languages = {row.language for row in candidates}
     trusted = {language for language in languages if trust.covers(language)}
-    bounds = {language: _bound(mode, trust, covered=language in trusted) for language in languages}
+    bounds = {language: trust.bound(mode, language) for language in languages}
     least = {language: bound.for_answer(readable) for language, bound in bounds.items()}
-    met = [_met(row, mode, row.language in trusted) for row in candidates]
+    met = [row.met(mode, row.language in trusted) for row in candidates]
     fits = [value / least[row.language] for row, value in zip(candidates, met, strict=True)]
     most = {  # that a passage of each language meets
         language: max(value for row, value in zip(candidates, met, strict=True) if row.language == language)
@@ -164,11 +185,14 @@ def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust, readab
         likeness = row.likeness
         vector = 0.0 if likeness is None else _between(likeness, low, high)
         covered = row.language in trusted
-        weight = _vector_weight(mode, trust, covered=covered, has_text=best_text > 0)
-        if mode == "vectors":
-            vector = max(0.0, row.vector_score or 0.0)
+        if mode == "hybrid":
+            weight = (trust.weight if best_text > 0 else 1.0) if covered else 0.0
+        elif mode == "vectors":
+            weight, vector = 1.0, max(0.0, row.vector_score or 0.0)
+        else:
+            weight = 0.0
         score = (1 - weight) * text + weight * vector
-        ranked.append(Ranked(row, min(1.0, score), _found_by(row, mode, covered)))
+        ranked.append(Ranked(row, min(1.0, score), row.found_by(mode, covered)))
     best = max(bounds[language].fit(value, readable) for language, value in most.items())
     return Ranking(sorted(ranked, key=lambda item: (-item.score, item.candidate.passage_id)), best, opened)
 
@@ -202,29 +226,6 @@ def _spread(values: Sequence[float]) -> list[float]:
     return [_between(value, low, high) for value in values]
 
 
-def _met(row: Candidate, mode: Mode, covered: bool) -> float:
-    """How much of the question the passage matches."""
-    similarity = max(0.0, row.vector_score or 0.0)
-    if mode == "vectors":
-        return similarity
-    return row.coverage + similarity if mode == "hybrid" and covered else row.coverage
-
-
-def _bound(mode: Mode, trust: VectorTrust, *, covered: bool) -> Bound:
-    """The bound for this kind of value."""
-    if mode == "vectors":
-        return SIMILARITY
-    return COMBINED if mode == "hybrid" and covered else trust.words
-
-
-def _vector_weight(mode: Mode, trust: VectorTrust, *, covered: bool, has_text: bool) -> float:
-    if mode != "hybrid":
-        return 1.0 if mode == "vectors" else 0.0
-    if not covered:
-        return 0.0
-    return trust.weight if has_text else 1.0
-
-
 def _logarithm(readable: float) -> float:
     """Of the number in thousands."""
     return math.log(max(readable, MIN_READABLE) / 1_000)
@@ -232,12 +233,3 @@ def _logarithm(readable: float) -> float:
 
 def _between(value: float, low: float, high: float) -> float:
     return (value - low) / (high - low) if high > low else 1.0
-
-
-def _found_by(row: Candidate, mode: Mode, covered: bool) -> FoundBy:
-    if mode != "hybrid":
-        return "meaning" if mode == "vectors" else "words"
-    if row.text_score is None:
-        return "meaning"
-    alike = covered and (row.vector_score or 0.0) >= ALIKE
-    return "both" if alike else "words"

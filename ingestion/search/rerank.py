@@ -59,7 +59,10 @@ def rerank_scores(
     starts = np.cumsum([0, *(len(text) + WINDOW for text in cut)])[:-1]
     alike = _alike(asked, cut, everyday or {})
     best = np.maximum.reduceat(alike, starts, axis=1)
-    weights = _weights(best)
+    # Words of the question weigh more if fewer of the texts have them.
+    found = (best >= 0.999).sum(axis=1)
+    rarity = (len(texts) + OTHERS - found + 0.5) / (found + 0.5)
+    weights: Numbers = np.log(1 + rarity).astype(np.float32)
     lengths = np.array([max(1, len(text)) for text in cut])
     matched = weights @ best / weights.sum()
     words = matched * (lengths / lengths.mean()) ** -LENGTH
@@ -92,14 +95,6 @@ def _alike(
         if unit in places:
             table[row, places[unit]] = 1
     return table[:, numbers]
-
-
-def _weights(best: Numbers) -> Numbers:
-    """Weights of the question's words: higher for words in fewer of the texts."""
-    total = best.shape[1]
-    found = (best >= 0.999).sum(axis=1)
-    weights: Numbers = np.log(1 + (total + OTHERS - found + 0.5) / (found + 0.5)).astype(np.float32)
-    return weights
 
 
 def _neighbours(alike: Numbers, starts: NDArray[np.int64], weights: Numbers) -> Numbers:

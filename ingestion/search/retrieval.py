@@ -245,20 +245,19 @@ def resolve_name(principal: Principal, *spellings: str) -> NameResolution:
     readable = Document.objects.visible_to(principal)
     if len(cited) == 1 and (document := readable.filter(public_id__in=cited).first()):
         return NameResolution(document)
-    candidates = {row["id"] for name in names for row in _named_so(parameters, name)}
+    candidates: set[int] = set()
+    for name in names:
+        if bounds := identifier_range(name):
+            found = rows("resolve_prefix", parameters | {"lowest": bounds[0], "highest": bounds[1]})
+        else:
+            folder, slash, last = name.rpartition("/")
+            found = rows("resolve_name", parameters | {"name": last, "folder": folder if slash else None})
+        candidates |= {row["id"] for row in found}
     choices = tuple(readable.filter(Q(pk__in=candidates) | Q(public_id__in=cited)).order_by("-pk"))
     # The only remaining document is not it if another one was cited under that name.
     if len(choices) == 1 and not cited:
         return NameResolution(choices[0])
     return NameResolution(choices=choices[:MAX_CHOICES])
-
-
-def _named_so(parameters: dict[str, Any], sourcefile: str) -> Sequence[Mapping[str, Any]]:
-    bounds = identifier_range(sourcefile)
-    if bounds is not None:
-        return rows("resolve_prefix", parameters | {"lowest": bounds[0], "highest": bounds[1]})
-    folder, slash, name = sourcefile.rpartition("/")
-    return rows("resolve_name", parameters | {"name": name, "folder": folder if slash else None})
 
 
 def _trust(space: EmbeddingSpace, query: str) -> VectorTrust:
@@ -351,12 +350,6 @@ def _definitions_first(query: str, ranked: list[Ranked], loaded: Loaded) -> list
     return [*first, *(item for place, item in enumerate(ranked) if place not in defining)]
 
 
-def _load(principal: Principal, ranked: Sequence[Ranked]) -> Loaded:
-    ids = [item.candidate.passage_id for item in ranked]
-    loaded = rows("load_passages", {"user_id": principal.user_id, "passage_ids": ids})
-    return {row["passage_id"]: row for row in loaded}
-
-
 def _distinct(principal: Principal, ranked: Sequence[Ranked], loaded: Loaded, top: int) -> list[FoundPassage]:
     """The first `top` passages with different texts; loads those that are not `loaded`.
 
@@ -369,8 +362,12 @@ def _distinct(principal: Principal, ranked: Sequence[Ranked], loaded: Loaded, to
     looked_at = max(COMPARED, 2 * top)
     for start in range(0, len(ranked), looked_at):
         batch = ranked[start : start + looked_at]
-        missing = [item for item in batch if item.candidate.passage_id not in loaded]
-        known = {**loaded, **(_load(principal, missing) if missing else {})}
+        ids = [item.candidate.passage_id for item in batch]
+        missing = [passage_id for passage_id in ids if passage_id not in loaded]
+        known = loaded
+        if missing:
+            more = rows("load_passages", {"user_id": principal.user_id, "passage_ids": missing})
+            known = {**loaded, **{row["passage_id"]: row for row in more}}
         for item in batch:
             row = known.get(item.candidate.passage_id)  # missing if its document was replaced meanwhile
             words = plain_words(row["content"]) if row else ""
@@ -378,24 +375,21 @@ def _distinct(principal: Principal, ranked: Sequence[Ranked], loaded: Loaded, to
                 continue
             seen.add(words)
             place = (row["document_id"], row["anchor"])
+            passage = _passage(
+                row,
+                score=item.score,
+                text_score=item.candidate.text_score,
+                vector_score=item.candidate.vector_score,
+                found_by=item.found_by,
+            )
             # A text without pages and headings has no places.
-            (others if place in places and row["anchor"] else found).append(_found_passage(item, row))
+            (others if place in places and row["anchor"] else found).append(passage)
             places.add(place)
             if len(found) == top:
                 return found
         if len(found) + len(others) >= top:
             break
     return [*found, *others][:top]
-
-
-def _found_passage(item: Ranked, row: Mapping[str, Any]) -> FoundPassage:
-    return _passage(
-        row,
-        score=item.score,
-        text_score=item.candidate.text_score,
-        vector_score=item.candidate.vector_score,
-        found_by=item.found_by,
-    )
 
 
 def _passage(

@@ -69,9 +69,13 @@ def split_sentences(content: str) -> list[Span]:
         row = bool(_ROW.match(block))
         item = not row and bool(_ITEM.match(block))
         for first, last in [(start, end)] if heading else _sentences(content, start, end):
-            span = _trimmed(content, first, last)
-            if span is not None:
-                spans.append(Span(*span, heading, item, row, number))
+            marker = _MARKER.match(content, first, last)
+            begin, stop = marker.end() if marker else first, last
+            while stop > begin and (content[stop - 1].isspace() or content[stop - 1] == "|"):
+                stop -= 1
+            text = " ".join(content[begin:stop].split())
+            if text and not _RULE.match(text):
+                spans.append(Span(begin, stop, text, heading, item, row, number))
     return spans
 
 
@@ -99,21 +103,17 @@ def _sentences(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     for match in _END.finditer(content, start, end):
         if match[1] and match[1].islower():
             continue
-        before = content[max(first, match.start() - 12) : match.start() + 1]
-        if _ABBREVIATION.search(before) and not _ends_sentence(content, match.start()):
-            continue
+        dot = match.start()
+        if _ABBREVIATION.search(content[max(first, dot - 12) : dot + 1]):
+            # After a number it may end a sentence: "by 12." against "12. Item", which numbers an item.
+            word = re.split(r"\W", content[max(0, dot - 12) : dot])[-1]
+            line_start = content.rfind("\n", 0, dot) + 1
+            if not word.isdigit() or content[line_start:dot].strip() == word:
+                continue
         yield from _cut(content, first, match.end())
         first = match.end()
     if first < end:
         yield from _cut(content, first, end)
-
-
-def _ends_sentence(content: str, dot: int) -> bool:
-    """Whether a full stop after an apparent abbreviation ends a sentence: after a number it does."""
-    word = re.split(r"\W", content[max(0, dot - 12) : dot])[-1]
-    # "by 12." against "12. Item": at the start of a line it numbers an item.
-    line_start = content.rfind("\n", 0, dot) + 1
-    return word.isdigit() and content[line_start:dot].strip() != word
 
 
 def _cut(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -145,14 +145,3 @@ def _is_numbered_heading(line: str) -> bool:
     """Whether it is a section heading with a number of at least two levels: “4.2 Sick pay”."""
     text = line.strip()
     return len(text) <= _NUMBERED_LINE and bool(_NUMBERED.match(text)) and text[-1] not in ".,;:!?"
-
-
-def _trimmed(content: str, start: int, end: int) -> tuple[int, int, str] | None:
-    marker = _MARKER.match(content, start, end)
-    start = marker.end() if marker else start
-    while end > start and (content[end - 1].isspace() or content[end - 1] == "|"):
-        end -= 1
-    text = " ".join(content[start:end].split())
-    if not text or _RULE.match(text):
-        return None
-    return start, end, text

@@ -25,9 +25,9 @@ NOT_FOREIGN = {
     "ingestion.embedding.selection": {"_loaded"},
     "ingestion.storage.files": None,  # names of stored files, which the site itself gives
     "ingestion.management.commands.sync": None,
-    "ingestion.parsing.readers": {"load"},
+    "ingestion.parsing.readers.__init__": {"load"},
     "ingestion.parsing.forkserver": {"_environment"},
-    "ingestion.parsing.ocr": {"why_not", "usable"},
+    "ingestion.parsing.readers.ocr": {"why_not", "usable"},
     "chatsite.db.sql_files": {"statement"},
 }
 

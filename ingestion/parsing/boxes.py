@@ -18,7 +18,7 @@ OVERLAP = 0.5  # of a character's height: the least overlap of characters on one
 
 
 def boxes_of(page: Mapping[str, Any], content: str, spans: Iterable[Sequence[int]]) -> list[Box]:
-    """Boxes of the spans of `content`, in the units of `page` (see `pdf_boxes.characters`), line by line.
+    """Boxes of the spans of `content`, in the units of `page` (see `readers.pdf.characters`), line by line.
 
     Only letters and digits are compared: a passage has lost the hyphens and line ends of its page, and a
     table row contains the names of its columns.

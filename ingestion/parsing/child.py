@@ -125,7 +125,7 @@ def main(arguments: list[str], output: BinaryIO) -> None:
         if command == "render":
             output.write(readers.load("pdf").render(Path(path), int(rest[0])))
         elif command == "characters":
-            send(readers.load("pdf_boxes").characters(Path(path), int(rest[0])))
+            send(readers.load("pdf").characters(Path(path), int(rest[0])))
         else:
             ending, pages, characters, unpacked, languages, *with_parts = rest
             limits = Limits(int(pages), int(characters), int(unpacked), languages, bool(with_parts))

@@ -1,4 +1,4 @@
-"""ZIP archives, and the files in an archive or a message, which become documents of their own.
+"""The files in an archive or a message, which become documents of their own.
 
 The child process sends each one as a line `{"part": path}`, then lines `{"bytes": n}` that are followed by n
 bytes, and `{"end": reason}`; the reason is empty if the file is complete.
@@ -7,15 +7,14 @@ bytes, and `{"end": reason}`; the reason is empty if the file is complete.
 import json
 import lzma
 import re
-import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from .formats import DAMAGED, ENCRYPTED_FLAG, FORMATS, ending_of
-from .packages import DAMAGE, open_package
-from .sections import Contents, Limits, Parts, Progress, Unreadable, clean
+from .formats import DAMAGED, FORMATS, ending_of
+from .packages import DAMAGE
+from .sections import Limits, Unreadable, clean
 
 PATH_CHARACTERS = 1_000
 SHOWN_CHARACTERS = 150
@@ -28,13 +27,6 @@ NO_NAME = "it has no name"
 LONG_NAME = f"its name is longer than {PATH_CHARACTERS:,} characters"
 DRIVE = re.compile(r"[A-Za-z]:")
 MAX_FILES = 1_000
-# Files that programs add to a person's own files.
-BOILERPLATE_FOLDER = "__MACOSX/"
-BOILERPLATE = (".DS_Store", "Thumbs.db", "desktop.ini")
-UTF8_FLAG = 0x800
-ENCRYPTED = "it is password-protected"
-NONE_READ = "None of the {count} files in the archive could be read: {reasons}."
-REASONS = 3
 
 
 def part_path(name: str) -> str:
@@ -121,46 +113,3 @@ def receive(output: IO[bytes], target: Path, most: int) -> tuple[int, str]:
                 file.write(data)
                 left -= len(data)
     raise Unreadable(DAMAGED)
-
-
-def read_archive(path: Path, limits: Limits, progress: Progress, parts: Parts) -> Contents:
-    """Take the files out of an archive in the order of their paths; it has no text itself.
-
-    Raises Unreadable.
-    """
-    with open_package(path) as archive:
-        members = [
-            (name, member)
-            for member in archive.infolist()
-            if not member.is_dir()
-            and not (name := archive_name(member)).startswith(BOILERPLATE_FOLDER)
-            and name.rpartition("/")[2] not in BOILERPLATE
-        ]
-        if len(members) > MAX_FILES:
-            raise Unreadable(f"The archive holds {len(members):,} files; at most {MAX_FILES:,} are read.")
-        for number, (name, member) in enumerate(sorted(members, key=lambda each: each[0]), 1):
-            if member.flag_bits & ENCRYPTED_FLAG:
-                parts.leave_out(name, ENCRYPTED)
-            else:
-                parts.add(name, _chunks(archive, member))
-            progress(number, len(members))
-    if members and len(parts.left_out) == len(members):
-        reasons = "; ".join(parts.left_out[:REASONS])
-        raise Unreadable(NONE_READ.format(count=len(members), reasons=reasons))
-    return Contents(limits)
-
-
-def archive_name(member: zipfile.ZipInfo) -> str:
-    """The member's name. Without the flag for UTF-8 it should be cp437, but many programs write UTF-8."""
-    if member.flag_bits & UTF8_FLAG or member.filename != member.orig_filename:
-        return member.orig_filename if "\x00" in member.orig_filename else member.filename
-    try:
-        return member.orig_filename.encode("cp437").decode("utf-8")
-    except UnicodeError:
-        return member.orig_filename
-
-
-def _chunks(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[bytes]:
-    with archive.open(member) as file:
-        while data := file.read(CHUNK_BYTES):
-            yield data

@@ -7,9 +7,8 @@ from pathlib import Path
 from django.test import SimpleTestCase
 from PIL import Image, ImageChops
 
-from ingestion.parsing import pdf_boxes
 from ingestion.parsing.boxes import boxes_of
-from ingestion.parsing.pdf import render
+from ingestion.parsing.readers.pdf import characters, render
 from ingestion.tests.building import pdf
 
 BEFORE = "An ordinary line that nobody has cited, with some gravity."
@@ -41,7 +40,7 @@ class BoxTests(SimpleTestCase):
 
     def boxes(self, data, content, span):
         """In pixels of the image."""
-        page = pdf_boxes.characters(self.written(data), 1)
+        page = characters(self.written(data), 1)
         scale = self.image(data).width / page["width"]
         return [[side * scale for side in box] for box in boxes_of(page, content, [span])]
 

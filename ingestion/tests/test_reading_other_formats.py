@@ -14,10 +14,10 @@ from unittest import mock
 
 from django.test import SimpleTestCase
 
-from ingestion.parsing import legacy, process
+from ingestion.parsing import process
 from ingestion.parsing.containers import LEADS_OUT
 from ingestion.parsing.formats import DAMAGED, FORMATS, PASSWORD
-from ingestion.parsing.readers import READERS
+from ingestion.parsing.readers import READERS, legacy
 from ingestion.parsing.sections import Unreadable
 from ingestion.tests import building
 from ingestion.tests.test_reading_formats import reading

@@ -12,8 +12,9 @@ import pypdfium2
 from django.test import SimpleTestCase, override_settings
 from PIL import Image, ImageOps
 
-from ingestion.parsing import ocr, pdf, process
-from ingestion.parsing.pdf import NOTHING_READ
+from ingestion.parsing import process
+from ingestion.parsing.readers import ocr, pdf
+from ingestion.parsing.readers.pdf import NOTHING_READ
 from ingestion.parsing.sections import Limits, Unreadable
 from ingestion.tests import building
 

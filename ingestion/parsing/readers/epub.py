@@ -4,11 +4,12 @@ import posixpath
 from pathlib import Path
 from urllib.parse import unquote
 
-from .encodings import decode
-from .formats import PASSWORD
+from ingestion.parsing.encodings import decode
+from ingestion.parsing.formats import PASSWORD
+from ingestion.parsing.packages import open_package, xml_part
+from ingestion.parsing.sections import Contents, Limits, Unreadable
+
 from .outline import Outline
-from .packages import open_package, xml_part
-from .sections import Contents, Limits, Unreadable
 from .web import chapter
 
 CONTAINER = "{urn:oasis:names:tc:opendocument:xmlns:container}"

@@ -5,9 +5,10 @@ import itertools
 from collections import Counter
 from pathlib import Path
 
-from .encodings import decode, encoding_of_file
+from ingestion.parsing.encodings import decode, encoding_of_file
+from ingestion.parsing.sections import Contents, Limits, Unreadable
+
 from .outline import PLACE_CHARACTERS
-from .sections import Contents, Limits, Unreadable
 from .tables import CELL_CHARACTERS, add_rows
 
 SAMPLE_LINES = 50

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
-from .formats import DAMAGED
+from ingestion.parsing.formats import DAMAGED
+from ingestion.parsing.packages import open_package, optional_xml_part
+from ingestion.parsing.sections import Contents, Limits, Unreadable, one_line
+
 from .outline import Outline, is_title
-from .packages import open_package, optional_xml_part
-from .sections import Contents, Limits, Unreadable, one_line
 from .tables import CELL_CHARACTERS, MOST_SPAN
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
 
-from .formats import DAMAGED
-from .sections import (
+from ingestion.parsing.formats import DAMAGED
+from ingestion.parsing.sections import (
     Contents,
     Limits,
     Progress,

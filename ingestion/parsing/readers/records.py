@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from .encodings import decode
-from .sections import Contents, Limits, Unreadable, anchor, one_line
+from ingestion.parsing.encodings import decode
+from ingestion.parsing.sections import Contents, Limits, Unreadable, anchor, one_line
 
 DEEPEST = 60
 LINE_CHARACTERS = 200

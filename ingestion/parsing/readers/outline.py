@@ -4,7 +4,15 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from .sections import ANCHOR_CHARACTERS, HEADING_CHARACTERS, Contents, Limits, clean, one_line
+from ingestion.parsing.sections import (
+    ANCHOR_CHARACTERS,
+    HEADING_CHARACTERS,
+    Contents,
+    Limits,
+    clean,
+    one_line,
+)
+
 from .tables import table_text
 
 

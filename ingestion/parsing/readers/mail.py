@@ -14,10 +14,11 @@ from typing import Any
 
 import olefile
 
-from .encodings import decode
-from .formats import DAMAGED
+from ingestion.parsing.encodings import decode
+from ingestion.parsing.formats import DAMAGED
+from ingestion.parsing.sections import Contents, Limits, Parts, Unreadable, one_line
+
 from .outline import Outline
-from .sections import Contents, Limits, Parts, Unreadable, one_line
 from .web import chapter
 
 HEADER_CHARACTERS = 1_000

@@ -4,8 +4,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from .formats import FORMATS, check
-from .sections import Contents, Limits, Parts, Progress
+from ingestion.parsing.formats import FORMATS, check
+from ingestion.parsing.sections import Contents, Limits, Parts, Progress
 
 # Importing the libraries takes longer than reading most files.
 READERS = {
@@ -22,7 +22,7 @@ READERS = {
     "old": ("legacy", "read"),
     "mail": ("mail", "read_mime"),
     "outlook": ("mail", "read_outlook"),
-    "archive": ("containers", "read_archive"),
+    "archive": ("archive", "read"),
     "web": ("web", "read"),
     "markup": ("markup", "read"),
     "csv": ("plain", "read_csv"),

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
-from .packages import open_package, optional_xml_part, xml_part
-from .sections import Contents, Limits, Unreadable, clean, one_line
+from ingestion.parsing.packages import open_package, optional_xml_part, xml_part
+from ingestion.parsing.sections import Contents, Limits, Unreadable, clean, one_line
+
 from .tables import CELL_CHARACTERS, table_text
 
 A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"

@@ -12,14 +12,15 @@ from statistics import median
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-from .outline import is_title
-from .pdf_tables import ROWS, Rule, Word, tables
-from .sections import (
+from ingestion.parsing.sections import (
     HEADING_CHARACTERS,
     Section,
     clean,
     one_line,
 )
+
+from .outline import is_title
+from .pdf_tables import ROWS, Rule, Word, tables
 from .tables import table_lines
 
 FONT_NAME_BYTES = 200

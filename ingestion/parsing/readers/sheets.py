@@ -8,7 +8,8 @@ from typing import Any
 
 import openpyxl
 
-from .sections import Contents, Limits
+from ingestion.parsing.sections import Contents, Limits
+
 from .tables import add_rows
 
 QUOTED = re.compile(r'"([^"]*)"|\\(.)')

@@ -4,7 +4,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from .sections import Contents, anchor, one_line
+from ingestion.parsing.sections import Contents, anchor, one_line
 
 MOST_SPAN = 100
 MOST_COLUMNS = 1_000

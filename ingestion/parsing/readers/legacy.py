@@ -8,9 +8,10 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from ingestion.parsing.formats import FORMATS, check
+from ingestion.parsing.sections import Contents, Limits, Unreadable
+
 from . import sheets, slides, word
-from .formats import FORMATS, check
-from .sections import Contents, Limits, Unreadable
 
 PROGRAM = "soffice"
 SECONDS = 50

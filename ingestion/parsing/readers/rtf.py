@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ingestion.parsing.sections import Contents, Limits, Unreadable
+
 from .outline import Outline, is_title
-from .sections import Contents, Limits, Unreadable
 
 TOKEN = re.compile(
     rb"\\([A-Za-z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\([^A-Za-z])|([{}])|[\r\n]+|([^\\{}\r\n]+)"

@@ -8,9 +8,10 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from .encodings import decode
+from ingestion.parsing.encodings import decode
+from ingestion.parsing.sections import Contents, Limits, one_line
+
 from .outline import Outline
-from .sections import Contents, Limits, one_line
 from .tables import CELL_CHARACTERS
 
 FRONT_MATTER = re.compile(r"\A---\r?\n(.*?)\r?\n(?:---|\.\.\.)\r?\n", re.DOTALL)

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
-from .formats import DAMAGED, PASSWORD
+from ingestion.parsing.formats import DAMAGED, PASSWORD
+from ingestion.parsing.packages import open_package, optional_xml_part
+from ingestion.parsing.sections import Contents, Limits, Unreadable, one_line
+
 from .outline import Outline, is_title
-from .packages import open_package, optional_xml_part
-from .sections import Contents, Limits, Unreadable, one_line
 from .tables import CELL_CHARACTERS, MOST_COLUMNS, add_rows, table_text
 
 URN = "{{urn:oasis:names:tc:opendocument:xmlns:{}:1.0}}".format

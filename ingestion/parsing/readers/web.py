@@ -4,9 +4,10 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
-from .encodings import decode
+from ingestion.parsing.encodings import decode
+from ingestion.parsing.sections import Contents, Limits
+
 from .outline import Outline
-from .sections import Contents, Limits
 from .tables import Grid
 
 

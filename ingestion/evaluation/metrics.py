@@ -1,4 +1,4 @@
-"""Metrics of one ranking: recall, reciprocal rank and nDCG of its first places.
+"""Metrics of one ranking: recall, reciprocal rank and nDCG of its first places; and intervals of their means.
 
 A ranking has the results, best first, each with the key of the relevant item that it matches, or None.
 Relevant items have a grade above 0. A repeated key scores nothing but occupies its place.
@@ -6,10 +6,18 @@ Relevant items have a grade above 0. A repeated key scores nothing but occupies 
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 Ranking = Sequence[Hashable | None]
 Grades = Mapping[Any, float]
+
+SAMPLES = 2_000
+SEED = 20_260_101
+BOUNDS = (2.5, 97.5)  # percentiles
 
 
 def recall(ranking: Ranking, grades: Grades, depth: int) -> float:
@@ -35,6 +43,28 @@ def ndcg(ranking: Ranking, grades: Grades, depth: int = 10) -> float:
     best = sorted((grade for grade in grades.values() if grade > 0), reverse=True)[:depth]
     ideal = sum(grade / math.log2(place + 2) for place, grade in enumerate(best))
     return gain / ideal if ideal else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A mean and its 95 % interval over samples of as many questions."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def intervals(scores: NDArray[np.float64]) -> list[Interval]:
+    """The 95 % bootstrap interval, with a fixed seed, of each column of `scores`: one row for each question.
+
+    To compare two settings, pass the differences of each question: the samples are then paired.
+    """
+    random = np.random.default_rng(SEED)
+    count = len(scores)
+    means = np.stack([scores[random.integers(0, count, count)].mean(axis=0) for _ in range(SAMPLES)])
+    low, high = np.percentile(means, BOUNDS, axis=0)
+    columns = zip(scores.mean(axis=0), low, high, strict=True)
+    return [Interval(float(mean), float(least), float(most)) for mean, least, most in columns]
 
 
 def _wanted(grades: Grades) -> set[Hashable]:

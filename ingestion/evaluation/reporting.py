@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ingestion.evaluation.bm25 import NAME as YARDSTICK
-from ingestion.evaluation.intervals import SAMPLES, Interval, intervals
 from ingestion.evaluation.judging import (
     COLUMNS,
     DEPTHS,
@@ -17,6 +16,7 @@ from ingestion.evaluation.judging import (
     Settings,
     table,
 )
+from ingestion.evaluation.metrics import SAMPLES, Interval, intervals
 
 SHOWN_LABELS = 3
 SAME = 1e-9  # smaller differences count as equal

@@ -6,13 +6,12 @@ then replaces the former passages.
 
 import contextlib
 import errno
-import hashlib
 import logging
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import asdict
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from django.conf import settings
 from django.core.files import File
@@ -35,8 +34,6 @@ from ingestion.access.lists import (
     Audience,
     access_list_for,
     audience_of,
-    change_rights,
-    narrowed,
 )
 from ingestion.embedding import EmbeddingError
 from ingestion.parsing.formats import format_of
@@ -46,14 +43,12 @@ from ingestion.parsing.sections import Unreadable
 from . import quota
 from .deletion import delete_document, delete_documents
 from .details import Details, columns
+from .document_identity import Upload, Upserted, origin_of
 from .events import Event, announce, announce_access
 from .fair_queue import (
-    enqueue,
     job_arguments,
     job_priority,
-    last_queued_file,
     lock_name,
-    next_position,
     position_after_yielding,
     requeue,
 )
@@ -64,7 +59,7 @@ from .file_names import (
     folder_name,
 )
 from .indexing import reading
-from .models import Document, DocumentQuerySet, ExternalId
+from .models import Document, ExternalId
 from .storage import files
 
 __all__ = [
@@ -116,17 +111,8 @@ class Yielded(Exception):
         self.priority = priority
 
 
-@dataclass(frozen=True, slots=True)
-class Upserted:
-    """A document, the outcome, and the `replacement` for `read_document`."""
-
-    document: Document
-    outcome: Literal["added", "replaced", "unchanged"]
-    replacement: dict[str, str | int] | None = None
-
-
 def upsert(
-    upload: "File[bytes]",
+    file: "File[bytes]",
     name: str,
     *,
     owner: User | None,
@@ -161,63 +147,33 @@ def upsert(
         name=name,
         category=category_name(category),
         media_type=kind.media_type if kind else "application/octet-stream",
-        **(known_details := columns(details or {})),
+        **(given_details := columns(details or {})),
     )
+    upload = Upload(document, external_id, given_details)
     may_exist = may_replace and not mirrored
-    if may_exist and (unchanged := _unchanged(document, upload, external_id, known_details)):
+    if may_exist and (unchanged := upload.unchanged(file)):
         return unchanged
-    stored = _store(upload)
+    stored = _store(file)
     document.file, document.size, document.sha256 = stored.name, stored.size, stored.sha256
     with _removed_on_error(stored), reading_everything():
         for _ in range(UPSERT_ATTEMPTS):
             with transaction.atomic():
                 if within_quota and owner:
                     quota.lock(owner)
-                existing = _existing(document, external_id)
-                known = None if mirrored else existing.select_for_update(no_key=True).first()
+                known = None if mirrored else upload.existing().select_for_update(no_key=True).first()
                 if known and not may_replace:
                     raise Exists
-                if known and (kept := _keep(known, document, stored.sha256, known_details)):
+                if known and (kept := upload.keep(known, stored.sha256)):
                     # Another caller has sent the same file at the same time.
                     transaction.on_commit(partial(files.remove, stored.name), robust=True)
                     return kept
                 if within_quota and owner:
                     quota.claim(owner, stored.size, instead_of=known.size if known else None)
                 if known:
-                    return _replace(known, document, stored, known_details)
-                if _insert(document, external_id):
+                    return upload.replace(known, stored)
+                if upload.insert():
                     return Upserted(document, "added")
     raise RuntimeError("Other callers inserted and deleted the document at each attempt.")
-
-
-def _insert(document: Document, external_id: str) -> bool:
-    """Insert the document and queue its reading; False if another transaction has inserted it meanwhile."""
-    try:
-        with transaction.atomic():
-            # Earlier versions left the identity with a document that was handed over to another owner.
-            if external_id:
-                ids = ExternalId.objects.filter(owner=document.owner, external_id=external_id)
-                ids.exclude(document__owner=document.owner).delete()
-            if document.origin is not None:
-                identity = {"origin": document.origin, "folder": document.folder, "name": document.name}
-                Document.objects.filter(**identity).exclude(owner=document.owner).update(origin=None)
-            document.queue_position = next_position(document)
-            document.save(force_insert=True)
-            if external_id and document.owner:
-                ExternalId.objects.create(owner=document.owner, external_id=external_id, document=document)
-            enqueue(document)
-    except IntegrityError:
-        document.pk = None
-        return False
-    return True
-
-
-def origin_of(owner: User | None) -> str:
-    """Return the namespace in which folder and name identify an uploaded document.
-
-    It keeps the owner's id after the account is deleted, so that documents of two deleted accounts stay two.
-    """
-    return f"user:{owner.pk}" if owner else "shared"
 
 
 def replace_file(document: Document, upload: "File[bytes]") -> dict[str, str | int]:
@@ -379,94 +335,6 @@ def _store(upload: "File[bytes]") -> files.Stored:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         raise UploadRefused("storage_full", "There is no room for the file on the server.") from error
-
-
-def _existing(document: Document, external_id: str) -> DocumentQuerySet:
-    """The document that an upload replaces: of the same identity, and still of the same owner."""
-    mine = Document.objects.filter(owner=document.owner)
-    if external_id:
-        named = ExternalId.objects.filter(owner=document.owner, external_id=external_id)
-        return mine.filter(pk__in=named.values("document"))
-    return mine.filter(origin=document.origin, folder=document.folder, name=document.name)
-
-
-def _unchanged(
-    document: Document, upload: "File[bytes]", external_id: str, details: Mapping[str, Any]
-) -> Upserted | None:
-    """Apply the audience, place, category and details of `document` to the existing one with the same file.
-
-    None if there is no such document. A failed one is read again.
-    """
-    with reading_everything():  # the identity includes the owner, regardless of the access list
-        existing = _existing(document, external_id)
-        if not existing.exists():
-            return None
-        sha256 = sha256_of(upload)
-        with transaction.atomic():
-            known = existing.select_for_update(no_key=True).first()
-            return _keep(known, document, sha256, details) if known else None
-
-
-def _keep(known: Document, document: Document, sha256: str, details: Mapping[str, Any]) -> Upserted | None:
-    """The same for a document whose row is locked, if this is its file or the one queued for it."""
-    if known.media_type != document.media_type:
-        return None  # renamed: the format changes
-    pending = last_queued_file(known.pk)  # a queued file, after which another one must be queued
-    if pending is None:
-        if known.sha256 != sha256:
-            return None
-        same = known.access_list_id == document.access_list_id
-        if not same:
-            change_rights(document.owner, known, audience_of(document))
-    else:
-        same = pending.get("access_list_id", known.access_list_id) == document.access_list_id
-        if pending["sha256"] != sha256 or not same:
-            return None
-    changed = _move(known, document, details)
-    if known.status == Document.Status.FAILED or "given_title" in changed:
-        requeue(known, None)
-        return Upserted(known, "replaced")
-    return Upserted(known, "unchanged" if same and not changed & details.keys() else "replaced")
-
-
-def _replace(
-    known: Document, document: Document, stored: files.Stored, details: Mapping[str, Any]
-) -> Upserted:
-    """Queue the stored file as the next version of `known`, whose row is locked."""
-    replacement: dict[str, str | int] = asdict(stored)
-    # The earlier contents must not be shown to readers who may only see the new file: the swap adds them,
-    # unless the audience changes again before it.
-    change_rights(document.owner, known, narrowed(audience_of(known), audience_of(document)))
-    rows = Document.objects.filter(pk=known.pk)
-    rows.update(audience_version=F("audience_version") + 1)
-    if known.access_list_id != document.access_list_id:
-        version = rows.values_list("audience_version", flat=True).get()
-        replacement |= {"access_list_id": document.access_list_id, "audience_version": version}
-    _move(known, document, details)
-    requeue(known, replacement)
-    return Upserted(known, "replaced", replacement)
-
-
-def _move(known: Document, document: Document, details: Mapping[str, Any]) -> set[str]:
-    """Set the place and details of `document` on `known`, and its category if it has one; returns the changed
-    columns."""
-    wanted = {name: getattr(document, name) for name in ("folder", "name", "media_type")}
-    wanted |= {"category": document.category or known.category, **details}
-    changed = {name: value for name, value in wanted.items() if getattr(known, name) != value}
-    if changed:
-        for name, value in changed.items():
-            setattr(known, name, value)
-        Document.objects.filter(pk=known.pk).update(**changed)
-    return set(changed)
-
-
-def sha256_of(upload: "File[bytes]") -> str:
-    """The SHA-256 of a file, which is then rewound."""
-    digest = hashlib.sha256()
-    for chunk in upload.chunks():
-        digest.update(chunk)
-    upload.seek(0)
-    return digest.hexdigest()
 
 
 @contextlib.contextmanager

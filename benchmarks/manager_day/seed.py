@@ -30,7 +30,7 @@ from chat.overview.counting import count_ended_runs
 from chatsite.accounts.models import User
 from chatsite.db.threads import reading_everything
 from ingestion.access.lists import Audience, access_list_for
-from ingestion.documents import origin_of
+from ingestion.document_identity import origin_of
 from ingestion.indexing.passages import NewPassage
 from ingestion.indexing.replacing import prepare, write_passages
 from ingestion.models import AccessList, Document, Passage

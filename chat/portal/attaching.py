@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 from chat.requests import MAX_SCOPE_DOCUMENTS
 from chatsite.accounts.principal import Principal
 from history.models import Conversation, Project
-from ingestion.documents import sha256_of
+from ingestion.document_identity import sha256_of
 from ingestion.file_names import decode_sent_name
 from ingestion.models import Document
 from ingestion.portal.forms import ONLY_ME, UploadForm

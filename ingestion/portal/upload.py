@@ -29,10 +29,8 @@ from ingestion.access.lists import (
     audience_of,
     count_people,
 )
-from ingestion.documents import (
-    Upserted,
-    upsert,
-)
+from ingestion.document_identity import Upserted
+from ingestion.documents import upsert
 from ingestion.file_names import decode_sent_name
 from ingestion.models import Document
 from ingestion.parsing.formats import FORMATS

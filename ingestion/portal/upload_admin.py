@@ -17,7 +17,7 @@ from chatsite.accounts.audit import record
 from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.models import AuditEntry, User
 from ingestion.bulk.forms import groups_field, people_field
-from ingestion.documents import Upserted
+from ingestion.document_identity import Upserted
 from ingestion.models import Document
 from ingestion.parsing.formats import FORMATS
 

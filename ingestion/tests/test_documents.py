@@ -59,7 +59,7 @@ class PipelineTests(MediaMixin, TestCase):
         self.assertEqual((job.task_name, job.args["document_id"]), ("ingestion.read", document.pk))
 
     def test_no_file_and_no_document_stay_when_the_job_cannot_be_made(self):
-        with mock.patch.object(documents, "enqueue", side_effect=Fault), self.assertRaises(Fault):
+        with mock.patch("ingestion.document_identity.enqueue", side_effect=Fault), self.assertRaises(Fault):
             self.add()
         self.assertEqual((Document.objects.count(), self.files()), (0, []))
 

@@ -1,0 +1,147 @@
+"""Which document an upload is, and what becomes of that document."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from django.core.files import File
+from django.db import IntegrityError, transaction
+from django.db.models import F
+
+from chatsite.accounts.models import User
+from chatsite.db.threads import reading_everything
+from ingestion.access.lists import audience_of, change_rights, narrowed
+
+from .fair_queue import enqueue, last_queued_file, next_position, requeue
+from .models import Document, DocumentQuerySet, ExternalId
+from .storage import files
+
+
+@dataclass(frozen=True, slots=True)
+class Upserted:
+    """A document, the outcome, and the `replacement` for `read_document`."""
+
+    document: Document
+    outcome: Literal["added", "replaced", "unchanged"]
+    replacement: dict[str, str | int] | None = None
+
+
+def origin_of(owner: User | None) -> str:
+    """Return the namespace in which folder and name identify an uploaded document.
+
+    It keeps the owner's id after the account is deleted, so that documents of two deleted accounts stay two.
+    """
+    return f"user:{owner.pk}" if owner else "shared"
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file to store: the row that a new document would get, its external id, and the given details."""
+
+    document: Document
+    external_id: str
+    details: Mapping[str, Any]
+
+    def existing(self) -> DocumentQuerySet:
+        """The document that an upload replaces: of the same identity, and still of the same owner."""
+        mine = Document.objects.filter(owner=self.document.owner)
+        if self.external_id:
+            named = ExternalId.objects.filter(owner=self.document.owner, external_id=self.external_id)
+            return mine.filter(pk__in=named.values("document"))
+        return mine.filter(origin=self.document.origin, folder=self.document.folder, name=self.document.name)
+
+    def unchanged(self, file: "File[bytes]") -> Upserted | None:
+        """Apply audience, place, category and details to the existing document, if it has the same file.
+
+        None if it has another one, or there is no document. A failed one is read again.
+        """
+        with reading_everything():  # the identity includes the owner, regardless of the access list
+            existing = self.existing()
+            if not existing.exists():
+                return None
+            sha256 = sha256_of(file)
+            with transaction.atomic():
+                known = existing.select_for_update(no_key=True).first()
+                return self.keep(known, sha256) if known else None
+
+    def keep(self, known: Document, sha256: str) -> Upserted | None:
+        """The same for a document whose row is locked, if this is its file or the one queued for it."""
+        if known.media_type != self.document.media_type:
+            return None  # renamed: the format changes
+        pending = last_queued_file(known.pk)  # a queued file, after which another one must be queued
+        if pending is None:
+            if known.sha256 != sha256:
+                return None
+            same = known.access_list_id == self.document.access_list_id
+            if not same:
+                change_rights(self.document.owner, known, audience_of(self.document))
+        else:
+            same = pending.get("access_list_id", known.access_list_id) == self.document.access_list_id
+            if pending["sha256"] != sha256 or not same:
+                return None
+        changed = self._move(known)
+        if known.status == Document.Status.FAILED or "given_title" in changed:
+            requeue(known, None)
+            return Upserted(known, "replaced")
+        return Upserted(known, "unchanged" if same and not changed & self.details.keys() else "replaced")
+
+    def replace(self, known: Document, stored: files.Stored) -> Upserted:
+        """Queue the stored file as the next version of `known`, whose row is locked."""
+        replacement: dict[str, str | int] = asdict(stored)
+        # The earlier contents must not be shown to readers who may only see the new file: the swap adds them,
+        # unless the audience changes again before it.
+        wanted = audience_of(self.document)
+        change_rights(self.document.owner, known, narrowed(audience_of(known), wanted))
+        rows = Document.objects.filter(pk=known.pk)
+        rows.update(audience_version=F("audience_version") + 1)
+        if known.access_list_id != self.document.access_list_id:
+            version = rows.values_list("audience_version", flat=True).get()
+            replacement |= {"access_list_id": self.document.access_list_id, "audience_version": version}
+        self._move(known)
+        requeue(known, replacement)
+        return Upserted(known, "replaced", replacement)
+
+    def _move(self, known: Document) -> set[str]:
+        """Set place and details on `known`, and the category if there is one; returns the changed columns."""
+        wanted = {name: getattr(self.document, name) for name in ("folder", "name", "media_type")}
+        wanted |= {"category": self.document.category or known.category, **self.details}
+        changed = {name: value for name, value in wanted.items() if getattr(known, name) != value}
+        if changed:
+            for name, value in changed.items():
+                setattr(known, name, value)
+            Document.objects.filter(pk=known.pk).update(**changed)
+        return set(changed)
+
+    def insert(self) -> bool:
+        """Insert the document and queue its reading; False if another transaction was faster."""
+        document = self.document
+        try:
+            with transaction.atomic():
+                # Earlier versions left the identity with a document that was handed over to another owner.
+                if self.external_id:
+                    ids = ExternalId.objects.filter(owner=document.owner, external_id=self.external_id)
+                    ids.exclude(document__owner=document.owner).delete()
+                if document.origin is not None:
+                    identity = {"origin": document.origin, "folder": document.folder, "name": document.name}
+                    Document.objects.filter(**identity).exclude(owner=document.owner).update(origin=None)
+                document.queue_position = next_position(document)
+                document.save(force_insert=True)
+                if self.external_id and document.owner:
+                    ExternalId.objects.create(
+                        owner=document.owner, external_id=self.external_id, document=document
+                    )
+                enqueue(document)
+        except IntegrityError:
+            document.pk = None
+            return False
+        return True
+
+
+def sha256_of(upload: "File[bytes]") -> str:
+    """The SHA-256 of a file, which is then rewound."""
+    digest = hashlib.sha256()
+    for chunk in upload.chunks():
+        digest.update(chunk)
+    upload.seek(0)
+    return digest.hexdigest()

@@ -1,12 +1,10 @@
 """Text recognition by tesseract, if it is installed."""
 
 import csv
-import ctypes
 import io
 import os
 import re
 import shutil
-import signal
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from typing import NamedTuple
 
 from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
 
+from ingestion.parsing.child import exit_with_parent
 from ingestion.parsing.formats import DAMAGED
 from ingestion.parsing.sections import (
     Contents,
@@ -35,7 +34,6 @@ UNREADABLE = 60  # mean confidence below which, in every rotation, a page is noi
 TURNS = {90: Image.Transpose.ROTATE_90, 180: Image.Transpose.ROTATE_180, 270: Image.Transpose.ROTATE_270}
 ORIENTATION = re.compile(rb"^Orientation in degrees: (90|180|270)", re.MULTILINE)
 MIN_ROTATED = 200  # points of the shorter side: a smaller picture is not a page
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
 NOT_INSTALLED = "{what}, and text recognition (tesseract) is not installed on the server."
 SWITCHED_OFF = "{what}, and text recognition is switched off on the server."
 NO_LANGUAGE = "{what}, and text recognition on the server knows none of its languages ({languages})."
@@ -126,14 +124,10 @@ def _output(picture: Image.Image, *arguments: str) -> bytes:
         return subprocess.run(  # noqa: S603 - a fixed program; the picture goes through a pipe
             [PROGRAM, "stdin", "stdout", *arguments],
             input=data.getvalue(), capture_output=True, timeout=PAGE_SECONDS, check=False,
-            env=os.environ | {"OMP_THREAD_LIMIT": "1"}, preexec_fn=_exit_with_parent,
+            env=os.environ | {"OMP_THREAD_LIMIT": "1"}, preexec_fn=exit_with_parent,
         ).stdout  # fmt: skip
     except subprocess.TimeoutExpired as error:
         raise Unreadable(TOO_LONG.format(seconds=PAGE_SECONDS)) from error
-
-
-def _exit_with_parent() -> None:
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class _Word(NamedTuple):

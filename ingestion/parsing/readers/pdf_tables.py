@@ -162,7 +162,16 @@ class _Run:
 
     def table(self) -> Iterator[Table]:
         gutters = [span for span in self._free if self._left < span[0] and span[1] < self._right]
-        rows = [_cells(band, gutters) for band in self.bands]
+        rows = []
+        for band in self.bands:
+            # The texts between the gutters, in the reading direction of the script.
+            columns: list[list[str]] = [[] for _ in range(len(gutters) + 1)]
+            backwards = _from_the_right(band)
+            for line in _visual_lines(band):
+                for word in reversed(line) if backwards else line:
+                    column = sum(word.left >= (start + end) / 2 for start, end in gutters)
+                    columns[column].append(word.text)
+            rows.append([" ".join(texts) for texts in columns])
         full = [row for row in rows if sum(map(bool, row)) > 1]
         if _from_the_right(word for band in self.bands for word in band):
             rows = [row[::-1] for row in rows]
@@ -193,16 +202,6 @@ class _Run:
             head and not any(map(str.isdigit, head)) and all(is_number(cell) for cell in column if cell)
             for head, *column in zip(*rows, strict=True)
         )
-
-
-def _cells(band: list[Word], gutters: list[Span]) -> list[str]:
-    """The texts between the gutters, in the reading direction of the script."""
-    columns: list[list[Word]] = [[] for _ in range(len(gutters) + 1)]
-    backwards = _from_the_right(band)
-    for line in _visual_lines(band):
-        for word in reversed(line) if backwards else line:
-            columns[sum(word.left >= (start + end) / 2 for start, end in gutters)].append(word)
-    return [" ".join(word.text for word in column) for column in columns]
 
 
 def _from_the_right(words: Iterable[Word]) -> bool:

@@ -30,7 +30,10 @@ class Grid:
         """Start a cell; `fill` provides its text."""
         if not self.rows:
             self.row()
-        self._across, self._down = (_whole(attributes.get(name, "")) for name in ("colspan", "rowspan"))
+        spans = (attributes.get(name, "") for name in ("colspan", "rowspan"))
+        self._across, self._down = (
+            min(int(span), MOST_SPAN) if span.isdecimal() and int(span) else 1 for span in spans
+        )
         self._open = True
 
     def fill(self, text: str) -> None:
@@ -52,10 +55,6 @@ class Grid:
             if rows > 1:
                 self._below[len(row)] = (rows - 1, text)
             row.append(text)
-
-
-def _whole(value: str) -> int:
-    return min(int(value), MOST_SPAN) if value.isdecimal() and int(value) else 1
 
 
 ROW_CHARACTERS = 450  # a longer row becomes several lines, each naming the row again

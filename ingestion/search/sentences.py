@@ -157,6 +157,22 @@ class _Choice:
     has_list: bool  # whether it introduces a list or table
     cut: bool  # whether it is incomplete, or introduces something that the passage lacks
 
+    def share(self, wanted: Mapping[str, frozenset[str]], weights: Mapping[str, float]) -> float:
+        """The weighted share of the question in the sentence and, for less, around it."""
+        got = 0.0
+        for word, weight in weights.items():
+            places = (self.words, 1.0), (self.around, AROUND), (self.everywhere, IN_PASSAGE)
+            found = [part for words, part in places if word in words]
+            found += [SYNONYM * part for words, part in places if wanted[word] & words]
+            got += weight * max(found, default=0.0)
+        return got / (sum(weights.values()) or 1.0)
+
+    def kind(self, question: str) -> float:
+        """Whether it has what the question asks for, a number or a name; for less, the next sentence."""
+        if _has_kind(question, self.span.text):
+            return 1.0
+        return NEXT_KIND * _has_kind(question, self.following)
+
 
 def best_sentences(
     question: str,
@@ -255,10 +271,10 @@ def _judged(
         if not everything and known < MIN_SHARE * len(wanted):
             continue
         score = (
-            _share(choice, wanted, weights)
+            choice.share(wanted, weights)
             + PASSAGE * passages[choice.passage].score
             + LIKENESS * alike
-            + KIND * _kind(question, choice)
+            + KIND * choice.kind(question)
             + LISTS * (choice.has_list and bool(_SEVERAL.match(question)))
             + HEADED * _held(choice.headings, wanted, weights)
             + TOPIC * _is_topic(choice.topic, subject)
@@ -288,6 +304,8 @@ def _choices(index: int, passage: Quotable) -> list[_Choice]:
             continue
         if not span.text.endswith(_QUESTION_MARKS) and not _is_bare_item(spans, place):
             after = spans[place + 1] if place + 1 < len(spans) else None
+            introduces = span.text.endswith((":", "："))
+            starts_within = place == 0 and span.text[:1].islower() and not (span.is_item or span.is_row)
             choices.append(
                 _Choice(
                     index,
@@ -298,10 +316,8 @@ def _choices(index: int, passage: Quotable) -> list[_Choice]:
                     named | heading,
                     heading or topic,
                     following=after.text if after and after.block == span.block else "",
-                    has_list=after is not None
-                    and (after.is_item or after.is_row)
-                    and span.text.endswith((":", "：")),
-                    cut=_is_cut(spans, place),
+                    has_list=introduces and after is not None and (after.is_item or after.is_row),
+                    cut=starts_within or (introduces and after is None),
                 )
             )
         before = words
@@ -324,12 +340,6 @@ def _is_bare_item(spans: Sequence[Span], place: int) -> bool:
     while first and spans[first - 1].is_item:
         first -= 1
     return first == 0 or spans[first - 1].is_heading or not spans[first - 1].text.endswith((":", "："))
-
-
-def _is_cut(spans: Sequence[Span], place: int) -> bool:
-    span = spans[place]
-    starts_within = place == 0 and span.text[:1].islower() and not (span.is_item or span.is_row)
-    return starts_within or (place == len(spans) - 1 and span.text.endswith((":", "：")))
 
 
 def _stems(text: str) -> frozenset[str]:
@@ -367,17 +377,6 @@ def _weights(wanted: Mapping[str, frozenset[str]], choices: Sequence[_Choice]) -
         found = sum(word in choice.words or bool(others & choice.words) for choice in choices)
         weights[word] = math.log(1 + (total - found + 0.5) / (found + 0.5))
     return weights
-
-
-def _share(choice: _Choice, wanted: Mapping[str, frozenset[str]], weights: Mapping[str, float]) -> float:
-    """The weighted share of the question in the sentence and, for less, around it."""
-    got = 0.0
-    for word, weight in weights.items():
-        places = (choice.words, 1.0), (choice.around, AROUND), (choice.everywhere, IN_PASSAGE)
-        found = [part for words, part in places if word in words]
-        found += [SYNONYM * part for words, part in places if wanted[word] & words]
-        got += weight * max(found, default=0.0)
-    return got / (sum(weights.values()) or 1.0)
 
 
 def _likeness(question: str, choices: Sequence[_Choice]) -> Sequence[float]:
@@ -471,12 +470,6 @@ def _defines(thing: frozenset[str], text: str, headings: frozenset[str] = frozen
     if _POINTS.match(subject) and len(subject.split()) <= SUBJECT_WORDS:
         return thing <= _stems(subject) | headings
     return len(subject.split()) <= len(thing) + SUBJECT_WORDS and thing <= _stems(subject)
-
-
-def _kind(question: str, choice: _Choice) -> float:
-    if _has_kind(question, choice.span.text):
-        return 1.0
-    return NEXT_KIND * _has_kind(question, choice.following)
 
 
 def _has_kind(question: str, text: str) -> bool:

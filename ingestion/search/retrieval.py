@@ -333,21 +333,18 @@ def _reranked(
     scores = rerank_scores(words, joined, house.everyday)
     settled = settle(ranking, trust, scores.closest, length, readable)
     reranked = rerank(settled.passages, scores, length)
-    return replace(settled, passages=_definitions_first(query, reranked, loaded)), loaded
 
-
-def _definitions_first(query: str, ranked: list[Ranked], loaded: Loaded) -> list[Ranked]:
-    """For a question about a definition, move the two best passages with one to the top."""
+    # For a question about a definition, the two best passages with one move to the top.
     defining = [
         place
-        for place, item in enumerate(ranked[:COMPARED])
+        for place, item in enumerate(reranked[:COMPARED])
         if (row := loaded.get(item.candidate.passage_id)) and defines(query, row["heading"], row["content"])
     ][:DEFINING]
-    if not defining or defining[0] == 0:
-        return ranked
-    best = ranked[0].score
-    first = [ranked[place].scored(best) for place in defining]
-    return [*first, *(item for place, item in enumerate(ranked) if place not in defining)]
+    if defining and defining[0] != 0:
+        first = [reranked[place].scored(reranked[0].score) for place in defining]
+        others = [item for place, item in enumerate(reranked) if place not in defining]
+        reranked = [*first, *others]
+    return replace(settled, passages=reranked), loaded
 
 
 def _distinct(principal: Principal, ranked: Sequence[Ranked], loaded: Loaded, top: int) -> list[FoundPassage]:

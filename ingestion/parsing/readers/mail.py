@@ -1,5 +1,6 @@
 """E-mail messages: MIME (.eml) and Outlook (.msg). Their attachments become documents of their own."""
 
+import contextlib
 import email
 import email.policy
 import mimetypes
@@ -171,11 +172,21 @@ def _outlook(file: Any) -> Message:
     sender, address = _property(file, [], SENDER), _property(file, [], SENDER_ADDRESS)
     if address and address != sender:
         sender = f"{sender} <{address}>".strip()
+
+    sent = ""  # from the properties of fixed size
+    properties = _stream(file, ["__properties_version1.0"])
+    for start in range(PROPERTIES_AFTER, len(properties) - PROPERTY_BYTES + 1, PROPERTY_BYTES):
+        if int.from_bytes(properties[start : start + 4], "little") == SENT:
+            ticks = int.from_bytes(properties[start + 8 : start + 16], "little")
+            with contextlib.suppress(OverflowError):
+                sent = (EPOCH + timedelta(microseconds=ticks // 10)).isoformat(" ", "minutes")
+            break
+
     header = {
         "From": sender,
         "To": _property(file, [], TO),
         "Cc": _property(file, [], CC),
-        "Date": _sent(file),
+        "Date": sent,
         "Subject": _property(file, [], SUBJECT),
     }
     message = Message(header, text=_property(file, [], BODY))
@@ -201,19 +212,6 @@ def _property(file: Any, folder: list[str], number: str) -> str:
     for kind, encoding in TEXT_TYPES.items():
         if data := _stream(file, [*folder, f"__substg1.0_{number}{kind}"]):
             return data.decode(encoding, "replace").rstrip("\x00")
-    return ""
-
-
-def _sent(file: Any) -> str:
-    """The time of sending, from the properties of fixed size."""
-    data = _stream(file, ["__properties_version1.0"])
-    for start in range(PROPERTIES_AFTER, len(data) - PROPERTY_BYTES + 1, PROPERTY_BYTES):
-        if int.from_bytes(data[start : start + 4], "little") == SENT:
-            ticks = int.from_bytes(data[start + 8 : start + 16], "little")
-            try:
-                return (EPOCH + timedelta(microseconds=ticks // 10)).isoformat(" ", "minutes")
-            except OverflowError:
-                return ""
     return ""
 
 

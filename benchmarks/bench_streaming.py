@@ -83,9 +83,9 @@ def tell_cost(site: World, relay: int, port: int, tokens: int) -> None:
         now - before for now, before in zip(site.updates(LEASES), (updates, heap_only), strict=True)
     )
     theirs, _ = cost.measured(relay, site.questions(ANSWERS) | {"port": port})
-    wrong = site.wrong({outcome.run: outcome.number for outcome in outcomes}, tokens)
+    short, wrong = site.not_whole({outcome.run: outcome.number for outcome in outcomes}, tokens)
     site_token, relay_token = cost.per_token(ours, ANSWERS, tokens), cost.per_token(theirs, ANSWERS, tokens)
-    print(f"{ANSWERS} answers of {tokens} tokens, {len(wrong)} stored wrongly")
+    print(f"{ANSWERS} answers of {tokens} tokens, {len(short)} cut short, {len(wrong)} stored wrongly")
     print(f"CPU time of the site: {site_token:.0f} µs a token; of the relay: {relay_token:.0f} µs")
     print(f"ratio {ours / theirs:.2f} (target 0.5)")
     print(f"leases: {heap_only} of {updates} updates are heap-only (target 90 %)")
@@ -117,10 +117,15 @@ def tell_streams(
     ideal = load(**plain, spread=ramp, abort=0)
     outcomes = load(**site.questions(streams), spread=ramp, abort=0)
     failed = [outcome for outcome in outcomes if outcome.error or outcome.first < 0]
-    wrong = site.wrong({outcome.run: outcome.number for outcome in outcomes if outcome.run}, tokens)
+    short, wrong = site.not_whole(
+        {outcome.run: outcome.number for outcome in outcomes if outcome.run}, tokens
+    )
     late = p95([each.first for each in outcomes]) - p95([each.first for each in ideal])
     ratio = p95([each.total for each in outcomes]) / median(each.total for each in ideal)
-    print(f"{streams} streams, begun over {ramp:.0f} s: {len(failed)} failed, {len(wrong)} stored wrongly")
+    print(
+        f"{streams} streams, begun over {ramp:.0f} s: {len(failed)} failed,"
+        f" {len(short)} cut short and stored as such, {len(wrong)} stored wrongly"
+    )
     print(f"first token p95 {late * 1000:.0f} ms above the model's (target {target})")
     print(f"total time p95 {ratio:.3f} of the ideal {tokens * INTERVAL:.0f} s (target 1.05)", flush=True)
 

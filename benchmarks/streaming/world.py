@@ -104,11 +104,20 @@ class World:
             "headers": [{"Authorization": f"Bearer {self.keys[each % len(self.keys)]}"} for each in numbers],
         }
 
-    def wrong(self, runs: dict[str, int], tokens: int) -> list[str]:
-        """Of these runs, by the numbers of their questions: those whose stored text is not what was sent."""
+    def not_whole(self, runs: dict[str, int], tokens: int) -> tuple[list[str], list[str]]:
+        """Of these runs, with the numbers of their questions: those stored as cut short, with the beginning
+        of what was sent; and those stored otherwise than sent."""
         stored = {run: (state, text) for run, state, text in self.rows(ANSWERS)}
-        expected = {run: ("complete", "".join(pieces(number, tokens))) for run, number in runs.items()}
-        return [run for run, told in expected.items() if stored.get(run) != told]
+        short: list[str] = []
+        wrong: list[str] = []
+        for run, number in runs.items():
+            state, text = stored.get(run, ("missing", ""))
+            sent = "".join(pieces(number, tokens))
+            if state not in ("complete", "missing") and sent.startswith(text):
+                short.append(run)
+            elif (state, text) != ("complete", sent):
+                wrong.append(run)
+        return short, wrong
 
     def conversation(self, username: str) -> str:
         """One of that person's, made where there is none."""

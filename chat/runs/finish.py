@@ -42,6 +42,7 @@ SECOND_LOOK_SECONDS = 1.0
 UP_FOR = "SELECT pg_postmaster_start_time() < now() - make_interval(secs => %s)"
 
 _suspected: dict[tuple[UUID, datetime], float] = {}  # expired leases, and when this process first saw them
+executing: set[UUID] = set()  # runs of this process: alive, even where it was too busy to renew their leases
 
 
 def close_run(run_id: UUID, rest: Batch, every: Sequence[Event]) -> bool:
@@ -112,7 +113,7 @@ def close_expired(conversation: Conversation | None = None, run_id: UUID | None 
         expired = expired.filter(run__conversation=conversation)
     if run_id is not None:
         expired = expired.filter(pk=run_id)
-    leases = list(expired.values_list("pk", "until"))
+    leases = [lease for lease in expired.values_list("pk", "until") if lease[0] not in executing]
     if conversation is None and run_id is None:
         for renewed in set(_suspected).difference(leases):  # a copy: other threads add to it
             _suspected.pop(renewed, None)

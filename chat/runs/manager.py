@@ -68,7 +68,10 @@ class RunManager:
     def __init__(self) -> None:
         self.active: dict[UUID, ActiveRun] = {}
         self._writer: asyncio.Task[None] | None = None
-        self._writing = asyncio.Lock()
+        self._writing = asyncio.Lock()  # one at a time: the journal's flush, or the end of one run
+        self._closing = (
+            asyncio.Lock()
+        )  # of ends one waits for `_writing`: flushes must renew the leases in time
         self._checked_at = 0.0
         self._access_check: asyncio.Task[None] | None = None
         self._ticking: asyncio.TimerHandle | None = None
@@ -78,6 +81,7 @@ class RunManager:
         if not run.is_new or run.run_id in self.active:
             return
         active = self.active[run.run_id] = ActiveRun(run)
+        finish.executing.add(run.run_id)
         run_slots.take()
         active.publish(run.started(configured_model().name))
         # An empty context: the request's own would tie the task to a thread that ends with the request.
@@ -146,6 +150,7 @@ class RunManager:
     def _forget(self, active: ActiveRun) -> None:
         """Drop a run whose task is done; if its end could not be stored, it ends with its lease."""
         del self.active[active.run.run_id]
+        finish.executing.discard(active.run.run_id)
         run_slots.release()
 
     async def _run_engine(self, active: ActiveRun) -> Finished | Failed:
@@ -187,7 +192,7 @@ class RunManager:
         last: Sequence[TitleChanged | Finished | Failed]
         while True:
             try:
-                async with self._writing:
+                async with self._closing, self._writing:
                     rest = _batch(active, events[active.written :], last=True)
                     last = await in_database(finish.finish_run, active.run, rest, events, active.title)
                 break

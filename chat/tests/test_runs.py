@@ -226,6 +226,45 @@ class RunTests(TransactionTestCase):
             self.assertNotIn("carry over five days", str(stored))  # no passage text in the journal
             await collect(self.principal, accepted.run_id)
 
+    async def test_a_process_too_busy_to_renew_its_leases_does_not_close_its_own_answers(self):
+        with use_model(ScriptedModel(words=WORDS, pause=0.02)), override_settings(JOURNAL_FLUSH_SECONDS=60):
+            accepted = await in_database(ask, self.principal)
+            runs.start(accepted)
+            reader = asyncio.create_task(collect(self.principal, accepted.run_id))
+            await in_database(Lease.objects.update, until=timezone.now() - timedelta(seconds=1))
+            with patch.object(finish, "SECOND_LOOK_SECONDS", 0):
+                closed = [await in_database(runs.close_expired) for _ in range(3)]
+            self.assertEqual(closed, [0, 0, 0])
+            self.assertEqual((await reader)[-1][1], Finished("complete"))
+        self.assertEqual((await self.message(accepted)).content, "".join(WORDS))
+
+    async def test_answers_that_end_together_do_not_keep_the_journal_of_others_waiting(self):
+        manager, ended = run_manager(), []
+
+        async def ended_before_a_flush():
+            async with manager._writing:
+                return len(ended)
+
+        def finished(*args):
+            ended.append(args)
+            return finish_run(*args)
+
+        finish_run = finish.finish_run
+        with use_model(ScriptedModel(words=["Five."])), patch.object(finish, "finish_run", finished):
+            asked = [await in_database(ask, self.principal, f"Question {number}?") for number in range(9)]
+            await manager._writing.acquire()
+            for accepted in asked:
+                runs.start(accepted)
+            while not all(active.has_whole_text() for active in manager.active.values()):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            flush = asyncio.create_task(ended_before_a_flush())
+            await asyncio.sleep(0)
+            manager._writing.release()
+            self.assertLessEqual(await flush, 1)
+            for accepted in asked:
+                await collect(self.principal, accepted.run_id)
+        self.assertEqual(len(ended), 9)
+
     async def test_followups_search_with_their_context_in_order(self):
         model = ScriptedModel(words=["Five."])
         first, _ = await self.answered(model)

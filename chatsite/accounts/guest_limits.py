@@ -4,11 +4,11 @@ Each count is one row with the timestamps of the last minute, changed by one sta
 processes wait for its row. Refused and rolled back attempts do not count.
 """
 
-import ipaddress
-
 from django.conf import settings
 from django.db import connection, transaction
 from django.utils.crypto import salted_hmac
+
+from chatsite.http.address_limit import subscriber
 
 from .models import User
 
@@ -39,14 +39,8 @@ PURGE = """
 
 def address_digest(address: str) -> str:
     """What is stored of a guest's address: a keyed hash, of the network for IPv6."""
-    try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        network = address
-    else:
-        mapped = getattr(parsed, "ipv4_mapped", None) or parsed
-        network = str(ipaddress.ip_network((mapped, 64 if mapped.version == 6 else 32), strict=False))
-    return salted_hmac("chatsite.accounts.guest_limits", network, algorithm="sha256").hexdigest()
+    key = subscriber(address)
+    return salted_hmac("chatsite.accounts.guest_limits", key, algorithm="sha256").hexdigest()
 
 
 def count_guest(digest: str) -> float:

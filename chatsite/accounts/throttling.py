@@ -9,7 +9,6 @@ password is looked at, under locks: guesses sent at once are not more guesses.
 """
 
 import hashlib
-import ipaddress
 import secrets
 import unicodedata
 from collections.abc import Sequence
@@ -22,12 +21,13 @@ from django.db import connection, transaction
 from django.db.models import Count, Max
 from django.utils import timezone
 
+from chatsite.http.address_limit import subscriber
+
 from .models import SignInAttempt
 
 WINDOW = timedelta(minutes=15)
 DEVICE_AGE = timedelta(days=180)
 DEVICE_SALT = "chatsite.accounts.device"
-IPV6_PREFIX = 64  # a customer's usual network
 MAX_UNATTACKED = 50  # failures for one name from all addresses, after which it counts as attacked
 
 
@@ -67,7 +67,7 @@ class Attempt:
 
 def admit(username: str, address: str, device: str = "") -> Attempt:
     """Count one attempt. Raises TooManyAttempts, without counting it, if there were too many."""
-    network = _network(address)
+    network = subscriber(address)
     pair = _digest("device", _name(username), device) if device else _digest("pair", _name(username), network)
     everywhere, from_there = _digest("name", _name(username)), _digest("address", network)
     counted = [pair] if device else [pair, everywhere, from_there]
@@ -79,7 +79,11 @@ def admit(username: str, address: str, device: str = "") -> Attempt:
         found = _failures(counted, now)
         attacked = found.get(everywhere, (0, now))[0] >= MAX_UNATTACKED
         limits = {pair: ATTACKED_PAIR if attacked else PAIR, from_there: ADDRESS}
-        waits = {digest: _wait(limits[digest], *found[digest], now) for digest in found if digest in limits}
+        waits = {}
+        for digest, limit in limits.items():
+            failures, last = found.get(digest, (0, now))
+            if failures >= limit.free:
+                waits[digest] = max(0, ceil(limit.spacing - (now - last).total_seconds()))
         seconds = max(waits.values(), default=0)
         if seconds:
             refused = _digest("refused", from_there if waits.get(from_there) else pair)
@@ -122,27 +126,8 @@ def _failures(digests: Sequence[str], now: datetime) -> dict[str, tuple[int, dat
     return {digest: (count, last) for digest, count, last in grouped}
 
 
-def _wait(limit: Limit, failures: int, last: datetime, now: datetime) -> int:
-    if failures < limit.free:
-        return 0
-    return max(0, ceil(limit.spacing - (now - last).total_seconds()))
-
-
 def _name(username: str) -> str:
     return unicodedata.normalize("NFKC", username).casefold()
-
-
-def _network(address: str) -> str:
-    """The address, or the network for IPv6, in which one caller has very many addresses."""
-    try:
-        found = ipaddress.ip_address(address)
-    except ValueError:
-        return address
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped:
-            return str(found.ipv4_mapped)
-        return str(ipaddress.ip_network((found, IPV6_PREFIX), strict=False))
-    return address
 
 
 def _digest(*parts: str) -> str:

@@ -72,15 +72,15 @@ def instances(model: type[M], text: str, parameters: Mapping[str, Any] | None = 
     with connection.cursor() as cursor:
         cursor.execute(text, parameters)
         columns = [column.name for column in cursor.description or ()]
-        return [_instance(model, dict(zip(columns, row, strict=True))) for row in cursor.fetchall()]
-
-
-def _instance(model: type[M], row: dict[str, Any]) -> M:
-    names = [field.attname for field in model._meta.concrete_fields if field.attname in row]
-    made = model.from_db(connection.alias, names, [row.pop(name) for name in names])
-    for name, value in row.items():
-        setattr(made, name, value)
-    return made
+        rows = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+    found = []
+    for row in rows:
+        names = [field.attname for field in model._meta.concrete_fields if field.attname in row]
+        instance = model.from_db(connection.alias, names, [row.pop(name) for name in names])
+        for name, value in row.items():
+            setattr(instance, name, value)
+        found.append(instance)
+    return found
 
 
 class _Literals(dict[str, str]):

@@ -231,14 +231,6 @@ def _set_request(name: str, *, keep_budget: bool = True) -> None:
             current.request.budget = None
 
 
-def _reader_with_budget() -> _Reader:
-    """The current reader, with a budget; a request's reader already has one and is not copied."""
-    current = _reader.get()
-    if current is not None and current.budget is not None:
-        return current
-    return _Reader(reader_name(), current.request if current else None, Budget())
-
-
 @functools.cache
 def _threads() -> ThreadPoolExecutor:
     # Never more threads than the pool has connections: work queues here, in order, and not inside the pool.
@@ -304,8 +296,11 @@ async def in_database_within_budget(function: Callable[P, T], *args: P.args, **k
     """
     if breaker.is_open or (breaker.is_missing and _threads()._work_queue.qsize()):
         raise OperationalError("The database does not answer at the moment.")
-    reader, asked, view = _reader_with_budget(), time.monotonic(), current_view()
+    reader = _reader.get()
+    if reader is None or reader.budget is None:  # a request's reader has one, and is not copied
+        reader = _Reader(reader_name(), reader.request if reader else None, Budget())
     assert reader.budget is not None
+    asked, view = time.monotonic(), current_view()
     seconds = max(MIN_SECONDS, min(WAIT_SECONDS, reader.budget.left))
     if bulkheads.refuses(view):
         raise OperationalError(LOCKED)
@@ -338,21 +333,15 @@ def _semaphores(view: str) -> tuple[asyncio.Semaphore, ...]:
     return (semaphores[view], semaphores[ALL])
 
 
-def _localized(function: "functools.partial[T]") -> Callable[[], T]:
-    """The function for another thread, in this thread's language and time zone."""
+def _submit(
+    reader: _Reader | None, asked: float, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> "Future[T]":
     language, zone = translation.get_language(), timezone.get_current_timezone()
 
     def call() -> T:
         with translation.override(language), timezone.override(zone):
-            return function()
+            return function(*args, **kwargs)
 
     # its name, under which the metrics count the work of an answer
-    functools.update_wrapper(call, function.func)
-    return call
-
-
-def _submit(
-    reader: _Reader | None, asked: float, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
-) -> "Future[T]":
-    call = traces.carried(_localized(functools.partial(function, *args, **kwargs)))
-    return _threads().submit(_call, reader, asked, call)
+    functools.update_wrapper(call, function)
+    return _threads().submit(_call, reader, asked, traces.carried(call))

@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextvars import ContextVar
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any
 
 from django.conf import settings
@@ -29,7 +29,7 @@ SLOT_SECONDS = 2.0
 WAIT_SECONDS = 10.0  # for a slot; then 503
 RETRY_SECONDS = 5
 WAITED_KEY = "chatsite.waited"  # key in the ASGI scope: for how many seconds the request waited for a slot
-IPV6_PREFIX_BYTES = 8  # of an address: one subscriber usually has the whole /64
+IPV6_PREFIX = 64  # the network that one subscriber usually has
 
 
 _release_slot: ContextVar[Callable[[], object] | None] = ContextVar("release_slot", default=None)
@@ -49,6 +49,19 @@ class _Queue:
     def __init__(self) -> None:
         self.running = 0
         self.waiting: deque[asyncio.Future[None]] = deque()
+
+
+def subscriber(client: str) -> str:
+    """The address; for IPv6 the network in which one caller has very many addresses. Other text unchanged."""
+    try:
+        address = ip_address(client.partition("%")[0])
+    except ValueError:
+        return client
+    if isinstance(address, IPv6Address):
+        if address.ipv4_mapped is None:
+            return str(ip_network((address, IPV6_PREFIX), strict=False))
+        address = address.ipv4_mapped
+    return str(address)
 
 
 class AddressLimit:
@@ -73,10 +86,13 @@ class AddressLimit:
         if scope["type"] != "http" or not limit or not client:
             await self.application(scope, receive, send)
             return
-        key = (_subscriber(client[0]), scope["path"] in HEALTH_PATHS)
+        key = (subscriber(client[0]), scope["path"] in HEALTH_PATHS)
         asked = time.monotonic()
         if not await self._acquire(key, limit):
-            await _refuse(scope, send)
+            headers = [(b"retry-after", b"%d" % RETRY_SECONDS), (b"connection", b"close")]
+            words = error_pages.WORDS[503]
+            for message in error_pages.messages(scope["path"], 503, words, headers):
+                await send(message)
             return
         scope[WAITED_KEY] = time.monotonic() - asked
         held = True
@@ -131,27 +147,3 @@ class AddressLimit:
         queue.running -= 1
         if not queue.running:
             del self._queues[key]
-
-
-def _subscriber(client: str) -> str:
-    """The address; of an IPv6 address its first half."""
-    try:
-        address = ip_address(client.partition("%")[0])
-    except ValueError:
-        return client
-    if isinstance(address, IPv6Address) and address.ipv4_mapped is None:
-        return address.packed[:IPV6_PREFIX_BYTES].hex()
-    return client
-
-
-async def _refuse(scope: Scope, send: Send) -> None:
-    body, media_type = error_pages.body(scope["path"], 503, error_pages.WORDS[503])
-    headers = [
-        (b"content-type", media_type.encode()),
-        (b"content-length", str(len(body)).encode()),
-        (b"retry-after", str(RETRY_SECONDS).encode()),
-        (b"x-content-type-options", b"nosniff"),
-        (b"connection", b"close"),
-    ]
-    await send({"type": "http.response.start", "status": 503, "headers": headers})
-    await send({"type": "http.response.body", "body": body})

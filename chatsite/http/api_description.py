@@ -97,7 +97,10 @@ class ResourceSchema(AutoSchema):
 @functools.cache
 def document() -> dict[str, Any]:
     """The complete description."""
-    parts = {name: _part(name) for name in ("chat", "openai", "runs", "components")}
+    parts = {
+        name: yaml.safe_load((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+        for name in ("chat", "openai", "runs", "components")
+    }
     generated = SchemaGenerator().get_schema(public=True)  # type: ignore[no-untyped-call]
     resources = {path.removesuffix("/"): item for path, item in generated["paths"].items()}
     schemas = parts["components"]["schemas"] | generated["components"]["schemas"]
@@ -110,12 +113,6 @@ def document() -> dict[str, Any]:
         "paths": parts["chat"] | parts["openai"] | parts["runs"] | resources,
         "components": parts["components"] | {"schemas": schemas},
     }
-
-
-def _part(name: str) -> dict[str, Any]:
-    with (FOLDER / f"{name}.yaml").open(encoding="utf-8") as file:
-        read: dict[str, Any] = yaml.safe_load(file)
-    return read
 
 
 @require_safe

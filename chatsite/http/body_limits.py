@@ -314,21 +314,17 @@ def session_key(scope: Mapping[str, Any]) -> str:
 async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, words: str) -> None:
     """Send the refusal, then keep reading for a moment: some clients read the response only after sending
     all."""
-    body, media_type = error_pages.body(scope["path"], status, words)
+    identifier = identifier_from((header(scope, b"x-request-id") or b"").decode("latin-1"))
     headers = [
-        (b"content-type", media_type.encode()),
-        (b"content-length", str(len(body)).encode()),
-        (
-            b"x-request-id",
-            identifier_from((header(scope, b"x-request-id") or b"").decode("latin-1")).encode(),
-        ),
+        (b"x-request-id", identifier.encode()),
         (b"content-security-policy", PORTAL_POLICY.encode()),
-        (b"x-content-type-options", b"nosniff"),
         (b"connection", b"close"),
-        *([(b"retry-after", b"%d" % RETRY_AFTER[status])] if status in RETRY_AFTER else []),
     ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body, "more_body": True})
+    if status in RETRY_AFTER:
+        headers.append((b"retry-after", b"%d" % RETRY_AFTER[status]))
+    start, body = error_pages.messages(scope["path"], status, words, headers)
+    await send(start)
+    await send({**body, "more_body": True})
     try:
         async with asyncio.timeout(DRAIN_SECONDS):
             while (message := await receive())["type"] == "http.request" and message.get("more_body"):

@@ -15,11 +15,7 @@ def unquote(value: str | None) -> str | None:
     """Remove the quotes around a cookie's value and resolve its `\\"` and `\\054`."""
     if value is None or len(value) < 2 or value[0] != '"' or value[-1] != '"':
         return value
-    return _ESCAPED.sub(lambda found: _character(found.group(1)), value[1:-1])
-
-
-def _character(escaped: str) -> str:
-    return chr(int(escaped, 8)) if len(escaped) > 1 else escaped
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 8)) if len(found[1]) > 1 else found[1], value[1:-1])
 
 
 def use_linear_unquote() -> None:

@@ -3,7 +3,7 @@
 import errno
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.core.exceptions import TooManyFilesSent
@@ -106,6 +106,21 @@ def body(path: str, status: int, words: str) -> tuple[bytes, str]:
     if _is_below(path, "/api"):
         return json.dumps(problem_details.body(status, words)).encode(), problem_details.MEDIA_TYPE
     return json.dumps({"error": words}).encode(), "application/json"
+
+
+def messages(
+    path: str, status: int, words: str, headers: Sequence[tuple[bytes, bytes]] = ()
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The ASGI messages of the error for programs: the start and the body."""
+    content, media_type = body(path, status, words)
+    described = [
+        (b"content-type", media_type.encode()),
+        (b"content-length", str(len(content)).encode()),
+        (b"x-content-type-options", b"nosniff"),
+        *headers,
+    ]
+    start = {"type": "http.response.start", "status": status, "headers": described}
+    return start, {"type": "http.response.body", "body": content}
 
 
 def _is_below(path: str, start: str) -> bool:

@@ -123,14 +123,9 @@ def _closed(response: httpx2.Response) -> asyncio.Future[None] | None:
         return None
     closed: asyncio.Future[None] | None = connection.protocol.closed
     if closed is not None:
-        closed.add_done_callback(_retrieve)
+        # The exception is retrieved, so that asyncio does not log it as never retrieved.
+        closed.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     return closed
-
-
-def _retrieve(closed: asyncio.Future[None]) -> None:
-    """Retrieve the exception, so that asyncio does not log it as never retrieved."""
-    if not closed.cancelled():
-        closed.exception()
 
 
 async def _status_error(response: httpx2.Response) -> openai.APIStatusError:

@@ -51,7 +51,12 @@ class OwnSession:
         try:
             with time_budget(budget):
                 known = await in_database_within_budget(_known, session_key(scope))
-            activate_browsers(_request(scope))
+            # A request with those headers of the handshake that determine language and time zone.
+            handshake = HttpRequest()
+            language = header(scope, b"accept-language") or b""
+            handshake.META["HTTP_ACCEPT_LANGUAGE"] = language.decode("latin-1")
+            handshake.COOKIES = parse_cookie((header(scope, b"cookie") or b"").decode("latin-1"))
+            activate_browsers(handshake)
             activate_persons(known["user"])
             if record := scope.get(RECORD):
                 record.user = known["user"].pk
@@ -63,14 +68,6 @@ class OwnSession:
             headers = [(b"retry-after", b"%d" % SECONDS[503])]
             await send({"type": "websocket.http.response.start", "status": 503, "headers": headers})
             await send({"type": "websocket.http.response.body", "body": b""})
-
-
-def _request(scope: Message) -> HttpRequest:
-    """A request with those headers of the handshake that determine language and time zone."""
-    request = HttpRequest()
-    request.META["HTTP_ACCEPT_LANGUAGE"] = (header(scope, b"accept-language") or b"").decode("latin-1")
-    request.COOKIES = parse_cookie((header(scope, b"cookie") or b"").decode("latin-1"))
-    return request
 
 
 def _known(key: str) -> dict[str, Any]:

@@ -8,7 +8,6 @@ as unknown, and the next statement sets it again, in the same message. With the 
 sessions keep no state, and each transaction sets its reader (chatsite.db.backend.pooling).
 """
 
-import functools
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -133,13 +132,6 @@ def _check(session: Session) -> None:
         breaker.record_success()
 
 
-def _within_budget(pool: ConnectionPool[Any], timeout: float | None = None) -> Any:
-    """`getconn` of the pool, within the reader's time budget."""
-    if timeout is None and not default_reader():
-        timeout = connection_seconds()
-    return ConnectionPool.getconn(pool, timeout=timeout)
-
-
 class DatabaseWrapper(base.DatabaseWrapper):
     """Django's PostgreSQL wrapper with readers, time budgets and bulkheads."""
 
@@ -175,8 +167,15 @@ class DatabaseWrapper(base.DatabaseWrapper):
         long as most statements. A session that died within that moment fails its user."""
         pool = super().pool
         if pool is not None and pool.connection_class is not Session:
+
+            def within_budget(timeout: float | None = None) -> Any:
+                """`getconn` of the pool, within the reader's time budget."""
+                if timeout is None and not default_reader():
+                    timeout = connection_seconds()
+                return ConnectionPool.getconn(pool, timeout=timeout)
+
             pool._check = pool._check and _check
-            pool.getconn = functools.partial(_within_budget, pool)
+            pool.getconn = within_budget
             pool.connection_class = Session  # last, because another thread may already use the pool
         return pool
 

@@ -35,21 +35,21 @@ def report_missed() -> None:
     Without that thread, only requests would probe the database, one per second: of those that arrive together
     after its return, all but one would be refused.
     """
+
+    def watch_for_return() -> None:
+        try:
+            while breaker.is_missing:
+                with suppress(psycopg.Error):
+                    psycopg.connect(**libpq_parameters() | {"connect_timeout": CONNECT_SECONDS}).close()
+                    breaker.record_connection()
+                    return
+                time.sleep(RETURN_SECONDS)
+        finally:
+            _watched.release()
+
     breaker.record_timeout()
     if breaker.is_missing and not default_reader() and _watched.acquire(blocking=False):
-        threading.Thread(target=_watch_for_return, name="database-return", daemon=True).start()
-
-
-def _watch_for_return() -> None:
-    try:
-        while breaker.is_missing:
-            with suppress(psycopg.Error):
-                psycopg.connect(**libpq_parameters() | {"connect_timeout": CONNECT_SECONDS}).close()
-                breaker.record_connection()
-                return
-            time.sleep(RETURN_SECONDS)
-    finally:
-        _watched.release()
+        threading.Thread(target=watch_for_return, name="database-return", daemon=True).start()
 
 
 class Session(psycopg.Connection[Any]):

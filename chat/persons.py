@@ -32,7 +32,7 @@ from chat.models import (
 )  # fmt: skip
 from chat.runs import notifications
 from chatsite.accounts import looks
-from chatsite.accounts.audit import NamedPerson, erasing, named, record, record_before
+from chatsite.accounts.audit import NamedPerson, chain, named, record, record_before
 from chatsite.accounts.models import ApiKey, AuditEntry, ExternalIdentity, Look, User
 from chatsite.accounts.principal import Principal
 from chatsite.accounts.sessions import end_sessions
@@ -308,7 +308,7 @@ def _delete_rows(person: User) -> None:
         _forget_in_admin_log(model, rows.values_list("pk", flat=True))
     Look.objects.filter(reader=person).update(reason="")
     _forget_in_admin_log(User, [person.pk])
-    erasing.forget(person.pk)
+    chain.forget(person.pk)
     BulkChange.objects.filter(reason=STOPPED_BY.format(person.get_username())).update(reason="")
     _unsign(person)
     person.delete()

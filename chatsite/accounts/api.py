@@ -10,7 +10,6 @@ from rest_framework.response import Response
 
 from .api_keys import Scope, scopes_for
 from .models import ApiKey, User
-from .principal import Principal
 from .resource_views import ResourceView
 
 
@@ -52,6 +51,9 @@ class WhoAmIView(ResourceView):
         principal = self.principal
         user = User.objects.get(pk=principal.user_id)
         key = ApiKey.objects.get(pk=principal.credential) if principal.method == "api_key" else None
+        expires_at = key.expires_at if key else None
+        if principal.method == "token":
+            expires_at = datetime.fromtimestamp(int(principal.credential), UTC)
         caller = {
             "username": "" if user.is_guest else user.username,
             "name": user.display_name(),
@@ -60,10 +62,6 @@ class WhoAmIView(ResourceView):
             "on_behalf_of": key is not None and key.user_id != user.pk,
             "scopes": [scope for scope in scopes_for(user.is_staff) if principal.has_scope(scope)],
             "groups": list(user.groups.order_by("name").values_list("name", flat=True)),
-            "expires_at": key.expires_at if key else _token_end(principal),
+            "expires_at": expires_at,
         }
         return Response(self.get_serializer(caller).data)
-
-
-def _token_end(principal: Principal) -> datetime | None:
-    return datetime.fromtimestamp(int(principal.credential), UTC) if principal.method == "token" else None

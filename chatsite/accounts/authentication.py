@@ -112,19 +112,6 @@ def caller(secret: str, resource: str = "", address: str = "") -> tuple[User, Pr
     source = provider()
     if source and looks_like_token(secret):
         return _by_token(secret, source, resource)
-    return _by_key(secret, address)
-
-
-def caller_id(secret: str, address: str = "") -> str:
-    """The id of the account of a key or token, or an empty string."""
-    try:
-        found = caller(secret, address=address)
-    except ProviderAway:
-        return ""
-    return str(found[0].pk) if found else ""
-
-
-def _by_key(secret: str, address: str) -> tuple[User, Principal] | None:
     now = timezone.now()
     parameters = {
         "digest": hash_key(secret),
@@ -136,6 +123,15 @@ def _by_key(secret: str, address: str) -> tuple[User, Principal] | None:
         key: Any = user  # with the columns of its key
         return user, Principal(user.pk, "api_key", str(key.key_id), frozenset(key.key_scopes))
     return None
+
+
+def caller_id(secret: str, address: str = "") -> str:
+    """The id of the account of a key or token, or an empty string."""
+    try:
+        found = caller(secret, address=address)
+    except ProviderAway:
+        return ""
+    return str(found[0].pk) if found else ""
 
 
 def _on_behalf(known: tuple[User, Principal], name: str, request: Request) -> tuple[User, Principal]:

@@ -97,19 +97,16 @@ class OwnPasswordForm(PasswordChangeForm):
     revoke_keys = forms.BooleanField(required=False)
 
 
-def _in_words(days: int) -> str:
-    if days == 365:
-        return gettext("1 year")
-    return ngettext("%(days)d day", "%(days)d days", days) % {"days": days}
-
-
 def _offer_days(field: forms.Field) -> None:
     """The choices for a new key's lifetime, with the site's default selected."""
     assert isinstance(field, forms.ChoiceField)
-    offered = sorted({*KEY_DAYS, settings.API_KEY_DAYS} - {0})
-    field.choices = [(days, _in_words(days)) for days in offered]
+    choices = []
+    for days in sorted({*KEY_DAYS, settings.API_KEY_DAYS} - {0}):
+        label = ngettext("%(days)d day", "%(days)d days", days) % {"days": days}
+        choices.append((days, gettext("1 year") if days == 365 else label))
     if not settings.API_KEY_DAYS:
-        field.choices = [*field.choices, (0, gettext("No expiry"))]
+        choices.append((0, gettext("No expiry")))
+    field.choices = choices
     field.initial = settings.API_KEY_DAYS
 
 

@@ -43,24 +43,18 @@ class ReaderMiddleware(AsyncMiddleware):
         request.user = SimpleLazyObject(lambda: _reader(request, get_user(request)))  # type: ignore[assignment]
         request.auser = find  # type: ignore[assignment]
         response = await self.get_response(request)
-        _keep_out_of_caches(request, response)
+        # Every page contains the titles of the person's conversations, and responses of the API depend on the
+        # key or cookie. A view may have decided on caching itself.
+        if getattr(request, "session_in_use", False) or presents_key(request):
+            response.headers.setdefault("Cache-Control", "private, no-store")
+        if is_for_programs(request.path) and "public" not in response.headers.get("Cache-Control", ""):
+            patch_vary_headers(response, [*KEY_HEADERS, "Cookie"])
         return response
 
     async def process_view(
         self, request: HttpRequest, view: Callable[..., Any], args: Any, kwargs: Any
     ) -> None:
         request_is_for(request.resolver_match.route if request.resolver_match else "")
-
-
-def _keep_out_of_caches(request: HttpRequest, response: HttpResponseBase) -> None:
-    """Forbid caching of private responses, unless the view has decided on caching.
-
-    Every page contains the titles of the person's conversations. API responses depend on the key or cookie.
-    """
-    if getattr(request, "session_in_use", False) or presents_key(request):
-        response.headers.setdefault("Cache-Control", "private, no-store")
-    if is_for_programs(request.path) and "public" not in response.headers.get("Cache-Control", ""):
-        patch_vary_headers(response, [*KEY_HEADERS, "Cookie"])
 
 
 def _reader(request: HttpRequest, user: UserT) -> UserT:

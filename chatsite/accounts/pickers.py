@@ -5,7 +5,6 @@ from typing import Any
 
 from django import forms
 from django.contrib.admin.widgets import AutocompleteSelect, AutocompleteSelectMultiple
-from django.db.models import Model
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -36,7 +35,11 @@ class SeveralPicker(_UsableChoices, AutocompleteSelectMultiple):
         chosen = [str(each) for each in value or ()]
         if len(chosen) <= MAX_CHOSEN:
             return super().render(name, value, attrs, renderer)
-        lines = sorted(map(_named, self._rows.filter(pk__in=[each for each in chosen if each.isdecimal()])))
+        lines = []
+        for row in self._rows.filter(pk__in=[each for each in chosen if each.isdecimal()]):
+            full = row.get_full_name() if isinstance(row, User) else ""
+            lines.append(f"{full} ({row})" if full else str(row))  # as in suggestions
+        lines.sort()
         lines += [each.removesuffix(UNKNOWN) for each in chosen if not each.isdecimal()]
         kept = {key: each for key, each in (attrs or {}).items() if key in {"id", "aria-describedby"}}
         area = forms.Textarea({**kept, "rows": 12, "cols": 60, "title": gettext("One name a line")})
@@ -83,9 +86,3 @@ class AutocompleteAdmin:
         if db_field.name in self.get_autocomplete_fields(request):  # type: ignore[attr-defined]
             kwargs.setdefault("widget", SeveralPicker(db_field, self.admin_site))  # type: ignore[attr-defined]
         return super().formfield_for_manytomany(db_field, request, **kwargs)  # type: ignore[misc]
-
-
-def _named(row: Model) -> str:
-    """The label of a row in suggestions."""
-    full = row.get_full_name() if isinstance(row, User) else ""
-    return f"{full} ({row})" if full else str(row)

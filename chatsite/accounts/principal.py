@@ -82,7 +82,8 @@ def valid_among(principals: Collection[Principal]) -> set[Principal]:
 def _signed_in(principals: Collection[Principal], passwords: Mapping[int, str]) -> set[Principal]:
     """The people with an open session that began with their current password.
 
-    A session's content is decoded once for each password: its user and hash never change under one key.
+    A session proves its user by Django's own rule. Its content is decoded once for each password: its user
+    and hash never change under one key.
     """
     by_session = {
         principal.credential: principal
@@ -96,18 +97,14 @@ def _signed_in(principals: Collection[Principal], passwords: Mapping[int, str]) 
     proofs = {key: (key, by_session[key].user_id, passwords[by_session[key].user_id]) for key in opened}
     unproven = [key for key, proof in proofs.items() if proof not in _proven]
     for session in stored.filter(pk__in=unproven) if unproven else ():
-        if _signed_in_with(session, *proofs[session.pk][1:]):
+        content = session.get_decoded()
+        _, user_id, password = proofs[session.pk]
+        user = User(pk=user_id, password=password)
+        hashes = [user.get_session_auth_hash(), *user.get_session_auth_fallback_hash()]
+        hash_at_sign_in = str(content.get(HASH_SESSION_KEY, ""))
+        matches = any(constant_time_compare(hash_at_sign_in, good) for good in hashes)
+        if matches and content.get(SESSION_KEY) == str(user_id):
             if len(_proven) >= MAX_PROVEN:
                 _proven.clear()
             _proven.add(proofs[session.pk])
     return {by_session[key] for key, proof in proofs.items() if proof in _proven}
-
-
-def _signed_in_with(session: Session, user_id: int, password: str) -> bool:
-    """Whether the session belongs to that user with that (hashed) password, by Django's own rule."""
-    content = session.get_decoded()
-    user = User(pk=user_id, password=password)
-    hashes = [user.get_session_auth_hash(), *user.get_session_auth_fallback_hash()]
-    hash_at_sign_in = str(content.get(HASH_SESSION_KEY, ""))
-    matches = any(constant_time_compare(hash_at_sign_in, good) for good in hashes)
-    return matches and content.get(SESSION_KEY) == str(user_id)

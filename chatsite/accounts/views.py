@@ -181,20 +181,15 @@ def sessions(request: HttpRequest) -> HttpResponse:
         return render(request, "accounts/sessions.html", shown)
     chosen = request.POST.get("device", "")
     if chosen:
-        device = get_object_or_404(mine.exclude(session=principal.credential), pk=_number(chosen))
+        if not (chosen.isascii() and chosen.isdecimal() and len(chosen) < MAX_DIGITS):
+            raise Http404
+        device = get_object_or_404(mine.exclude(session=principal.credential), pk=int(chosen))
         device.session.delete()
         messages.success(request, gettext("The device was signed out."))
     else:
         end_sessions(principal.user_id, keep=principal.credential)
         messages.success(request, gettext("Your other devices were signed out."))
     return redirect("accounts:sessions")
-
-
-def _number(text: str) -> int:
-    """The id in the form. Raises Http404."""
-    if not (text.isascii() and text.isdecimal() and len(text) < MAX_DIGITS):
-        raise Http404
-    return int(text)
 
 
 @login_required

@@ -45,10 +45,18 @@ def record(
     them as NamedPerson: text is never searched for names, because people choose names and titles.
     """
     text, places = _text_and_places(subject)
+    if actor:
+        actor_name = actor.get_username()
+    else:
+        try:
+            operator = getpass.getuser()
+        except (OSError, KeyError):
+            operator = "an account without a name"
+        actor_name = f"command of {operator}"
     AuditEntry.objects.create(
         action=action,
         actor_id=actor.pk if actor else None,
-        actor=actor.get_username() if actor else f"command of {_operator()}",
+        actor=actor_name,
         person_id=person.pk if person else None,
         person=person.get_username() if person else "",
         subject=text,
@@ -124,10 +132,3 @@ def record_before(
     """The same, committed when this returns: for what is shown afterwards, whatever then fails."""
     with transaction.atomic(durable=True):
         record(action, actor=actor, person=person, subject=subject)
-
-
-def _operator() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return "an account without a name"

@@ -1,4 +1,4 @@
-"""The chain of hashes over the audit log: sealing new entries, verifying all, and removing old ones.
+"""The chain of hashes over the audit log: sealing, verifying, removing old entries, erasing names.
 
 Entries are written by many processes at once and wait for nobody. A job of the worker seals those that are
 committed, in the order in which it finds them: each seal holds the hash of the one before. What was changed,
@@ -21,6 +21,7 @@ from chatsite.accounts.models import AuditEntry, AuditSeal
 from . import record
 
 AT_ONCE = 2_000  # entries
+ERASED_AT_ONCE = 1_000  # entries
 LATE = 10_000  # newer entries that may be sealed before one that was long in being committed
 BEGINNING = "0" * 64  # the hash before the first
 LOCK = 0x6175_6469  # of the advisory lock that all who change seals hold
@@ -46,28 +47,28 @@ def lock() -> None:
 def seal_new() -> int:
     """Seal every entry that has no seal; how many there were."""
     sealed = 0
-    while some := _seal_some():
-        sealed += some
-    return sealed
-
-
-@transaction.atomic
-def _seal_some() -> int:
-    lock()
-    last = AuditSeal.objects.order_by("-position").first()
-    position, before = (last.position, last.hash) if last else (0, BEGINNING)
-    seals = []
-    found = _unsealed()
-    if long_ago := AuditSeal.objects.filter(position=position - LATE).first():
-        found = found.filter(pk__gt=long_ago.entry)  # so that a job costs the same however long the log is
-    for entry in found[:AT_ONCE]:
-        position += 1
-        salt = secrets.token_hex(16)
-        words = words_of(entry, salt)
-        before = hash_of(before, position, entry, words)
-        seals.append(AuditSeal(position=position, entry=entry.pk, salt=salt, words=words, hash=before))
-    AuditSeal.objects.bulk_create(seals)
-    return len(seals)
+    while True:
+        with transaction.atomic():
+            lock()
+            last = AuditSeal.objects.order_by("-position").first()
+            position, before = (last.position, last.hash) if last else (0, BEGINNING)
+            seals = []
+            found = _unsealed()
+            if long_ago := AuditSeal.objects.filter(position=position - LATE).first():
+                # A job costs the same however long the log is.
+                found = found.filter(pk__gt=long_ago.entry)
+            for entry in found[:AT_ONCE]:
+                position += 1
+                salt = secrets.token_hex(16)
+                words = words_of(entry, salt)
+                before = hash_of(before, position, entry, words)
+                seals.append(
+                    AuditSeal(position=position, entry=entry.pk, salt=salt, words=words, hash=before)
+                )
+            AuditSeal.objects.bulk_create(seals)
+        if not seals:
+            return sealed
+        sealed += len(seals)
 
 
 def _unsealed() -> models.QuerySet[AuditEntry]:
@@ -174,3 +175,41 @@ def trim(days: int) -> int:
         words = f"{removed} entries older than {days} days, up to position {last.position}: {last.hash}"
         record(AuditEntry.Action.LOG_TRIMMED, actor=None, subject=words)
     return removed
+
+
+@transaction.atomic
+def forget(person_id: int) -> None:
+    """Replace the person's name by their number where an entry says that it is theirs.
+
+    Entries by or about the person also lose their subject. Of the subjects of others only the places of
+    their name change; a text that merely contains the same words stays.
+    """
+    lock()
+    own = models.Q(actor_id=person_id) | models.Q(person_id=person_id)
+    named = models.Q(named__contains=[{"person": person_id}])
+    found = list(AuditEntry.objects.filter(own | named).order_by("pk"))
+    number = f"person {person_id}"
+    for entry in found:
+        if entry.actor_id == person_id:
+            entry.actor = number
+        if entry.person_id == person_id:
+            entry.person = number
+        if person_id in (entry.actor_id, entry.person_id):
+            entry.subject, entry.named = "", []
+            continue
+        places = []
+        shift = 0  # of the places behind a name that got longer or shorter
+        for place in entry.named:
+            start, end = place["start"] + shift, place["end"] + shift
+            if place["person"] == person_id:
+                entry.subject = entry.subject[:start] + number + entry.subject[end:]
+                shift += len(number) - (end - start)
+            else:
+                places.append(place | {"start": start, "end": end})
+        entry.named = places
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('chatsite.erasing', 'on', true)")
+        columns = ["actor", "person", "subject", "named"]
+        AuditEntry.objects.bulk_update(found, columns, batch_size=ERASED_AT_ONCE)
+        AuditSeal.objects.filter(entry__in=[entry.pk for entry in found]).update(salt="")
+        cursor.execute("SELECT set_config('chatsite.erasing', '', true)")

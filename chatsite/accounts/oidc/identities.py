@@ -158,11 +158,8 @@ def _follow_groups(identity: ExternalIdentity, claims: Claims) -> None:
         )
         for act, groups in (("Left", gone), ("Joined", new)):
             if groups:
-                record_by_provider(identity.user, f"{act} {_names(groups)} by a token")
-
-
-def _names(groups: set[int]) -> str:
-    return ", ".join(Group.objects.filter(pk__in=groups).order_by("name").values_list("name", flat=True))
+                names = Group.objects.filter(pk__in=groups).order_by("name").values_list("name", flat=True)
+                record_by_provider(identity.user, f"{act} {', '.join(names)} by a token")
 
 
 def _managed(identity: ExternalIdentity) -> set[int]:

@@ -164,7 +164,19 @@ class Provider:
 
     def _read_keys(self) -> list[Key]:
         listed = json_of(_good(request("GET", self._keys_url or self.endpoint("jwks_uri")))).get("keys")
-        keys = [key for item in listed if (key := _key(item))] if isinstance(listed, list) else []
+        keys = []
+        for item in listed if isinstance(listed, list) else []:
+            if not isinstance(item, dict) or item.get("use", "sig") != "sig":
+                continue
+            kind, name, algorithm = (item.get(member, "") for member in ("kty", "kid", "alg"))
+            if (
+                kind not in {"RSA", "EC", "OKP"}
+                or not isinstance(name, str)
+                or not isinstance(algorithm, str)
+            ):
+                continue
+            public = {member: value for member, value in item.items() if member not in {"d", "p", "q", "k"}}
+            keys.append(Key(name, algorithm, kind, public))
         if not keys:
             raise ProviderUnavailable("The provider has no key that can be used.")
         return keys
@@ -178,17 +190,6 @@ def _good(response: httpx2.Response) -> httpx2.Response:
     if response.status_code != httpx2.codes.OK:
         raise ProviderUnavailable(f"The provider answered with {response.status_code}.")
     return response
-
-
-def _key(item: Any) -> Key | None:
-    """A key for signatures; None for any other value."""
-    if not isinstance(item, dict) or item.get("use", "sig") != "sig":
-        return None
-    kind, name, algorithm = (item.get(member, "") for member in ("kty", "kid", "alg"))
-    if kind not in {"RSA", "EC", "OKP"} or not isinstance(name, str) or not isinstance(algorithm, str):
-        return None
-    public = {member: value for member, value in item.items() if member not in {"d", "p", "q", "k"}}
-    return Key(name, algorithm, kind, public)
 
 
 _providers: dict[tuple[str, str, str], Provider] = {}

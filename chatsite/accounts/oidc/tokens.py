@@ -135,7 +135,14 @@ def _checked(claims: dict[str, Any], nonce: str | None, resource: str) -> Claims
         raise InvalidToken("It was issued to another client.")
     if nonce is not None and claims.get("nonce") != nonce:
         raise InvalidToken("It does not belong to this sign-in.")
-    subjects = {name: claims[name] for name in SUBJECT_CLAIMS if _names_somebody(claims.get(name))}
+    subjects = {
+        name: subject
+        for name in SUBJECT_CLAIMS
+        if isinstance(subject := claims.get(name), str)
+        and subject.strip()
+        and len(subject) <= 255
+        and _is_storable(subject)
+    }
     if "sub" not in subjects or settings.OIDC_SUBJECT_CLAIM not in subjects:
         raise InvalidToken(f"It names nobody by {settings.OIDC_SUBJECT_CLAIM}.")
     return Claims(
@@ -148,12 +155,6 @@ def _checked(claims: dict[str, Any], nonce: str | None, resource: str) -> Claims
         username=_text(claims, "preferred_username"),
         first_name=_text(claims, "given_name") or _text(claims, "name"),
         last_name=_text(claims, "family_name") if _text(claims, "given_name") else "",
-    )
-
-
-def _names_somebody(subject: object) -> bool:
-    return (
-        isinstance(subject, str) and bool(subject.strip()) and len(subject) <= 255 and _is_storable(subject)
     )
 
 

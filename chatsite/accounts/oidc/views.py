@@ -30,8 +30,11 @@ PASSWORD_BACKEND = "django.contrib.auth.backends.ModelBackend"  # whose get_user
 def start(request: HttpRequest) -> HttpResponse:
     """Sends the browser to the provider."""
     source = _provider()
+    wanted = request.GET.get("next", "")
+    own = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
+    destination = wanted if own else settings.LOGIN_REDIRECT_URL
     try:
-        address = signing_in.begin(source, request.session, _callback(request), _destination(request))
+        address = signing_in.begin(source, request.session, _callback(request), destination)
     except ProviderUnavailable as error:
         return _unavailable(request, error)
     return redirect(address)
@@ -75,12 +78,6 @@ def _provider() -> Provider:
 
 def _callback(request: HttpRequest) -> str:
     return request.build_absolute_uri(reverse("accounts:provider-callback"))
-
-
-def _destination(request: HttpRequest) -> str:
-    wanted = request.GET.get("next", "")
-    own = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
-    return wanted if own else settings.LOGIN_REDIRECT_URL
 
 
 def _unavailable(request: HttpRequest, error: ProviderUnavailable) -> HttpResponse:

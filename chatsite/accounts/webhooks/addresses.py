@@ -47,7 +47,13 @@ def check_url(url: str) -> None:
 
 def check_address(address: Address, *, encrypted: bool) -> None:
     """Refuse addresses of our own network, and unencrypted public ones. Raises Forbidden."""
-    meant = _embedded(address)
+    meant = address
+    if isinstance(address, IPv6Address):  # which may have an IPv4 address embedded
+        if address in NAT64:
+            meant = IPv4Address(int(address) & 0xFFFFFFFF)
+        else:
+            teredo = address.teredo[1] if address.teredo else None
+            meant = address.ipv4_mapped or address.sixtofour or teredo or address
     if any(meant in network for network in settings.WEBHOOK_NETWORKS if meant.version == network.version):
         return
     site_local = isinstance(meant, IPv6Address) and meant.is_site_local
@@ -92,13 +98,3 @@ async def _look_up(host: str, port: int) -> list[str]:
 
     threading.Thread(target=look_up, daemon=True, name="webhook-name").start()
     return await found
-
-
-def _embedded(address: Address) -> Address:
-    """The IPv4 address embedded in an IPv6 address, else the address itself."""
-    if isinstance(address, IPv4Address):
-        return address
-    if address in NAT64:
-        return IPv4Address(int(address) & 0xFFFFFFFF)
-    teredo = address.teredo[1] if address.teredo else None
-    return address.ipv4_mapped or address.sixtofour or teredo or address

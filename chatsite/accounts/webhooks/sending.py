@@ -215,7 +215,14 @@ def store(attempt: Attempt, result: Result) -> None:
     else:
         logger.warning("A webhook was not delivered: %s", result.detail, extra={"webhook": str(endpoint.pk)})
         _put_off(delivery, result.detail)
-        _judge(endpoint, result)
+        endpoint.failing_since = endpoint.failing_since or now
+        if result.status is None:  # no response: pause it
+            endpoint.paused_until = now + min(MAX_PAUSE, max(MIN_PAUSE, now - endpoint.failing_since))
+        if result.status == HTTPStatus.GONE:
+            endpoint.active, endpoint.reason = False, "It answered 410: it wants no more events."
+        elif now - endpoint.failing_since >= OFF_AFTER:
+            endpoint.active = False
+            endpoint.reason = f"Nothing was delivered for {OFF_AFTER.days} days. Last: {result.detail}"[:200]
     delivery.save()
     endpoint.save(update_fields=["failing_since", "paused_until", "active", "reason"])
 
@@ -230,19 +237,6 @@ def _put_off(delivery: WebhookDelivery, detail: str) -> None:
     else:
         wait = RETRY_DELAYS[delivery.attempts - 1] * random.uniform(1, 1 + JITTER)  # noqa: S311 (no secret)
         delivery.next_at = now + wait
-
-
-def _judge(endpoint: WebhookEndpoint, result: Result) -> None:
-    """Pause an endpoint that does not respond; disable one that returns 410 or has failed for days."""
-    now = timezone.now()
-    endpoint.failing_since = endpoint.failing_since or now
-    if result.status is None:
-        endpoint.paused_until = now + min(MAX_PAUSE, max(MIN_PAUSE, now - endpoint.failing_since))
-    if result.status == HTTPStatus.GONE:
-        endpoint.active, endpoint.reason = False, "It answered 410: it wants no more events."
-    elif now - endpoint.failing_since >= OFF_AFTER:
-        endpoint.active = False
-        endpoint.reason = f"Nothing was delivered for {OFF_AFTER.days} days. Last: {result.detail}"[:200]
 
 
 def _give_up(delivery: WebhookDelivery, detail: str) -> None:

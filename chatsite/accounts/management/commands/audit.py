@@ -59,19 +59,15 @@ class Command(BaseCommand):
             )
         self.stdout.write(f"{verdict.checked} entries are as they were written.")
         if verdict.anonymized:
-            numbers = ", ".join(_ranges(verdict.anonymized))
+            ranges = []  # numbers that follow each other are one: “4”, “7–9”
+            for _, group in groupby(enumerate(sorted(verdict.anonymized)), lambda item: item[1] - item[0]):
+                first, *others = [number for _, number in group]
+                ranges.append(f"{first}–{others[-1]}" if others else str(first))
             self.stdout.write(
                 f"Of {len(verdict.anonymized)} the names went with persons who were erased, and can no longer"
-                f" be compared: {numbers}."
+                f" be compared: {', '.join(ranges)}."
             )
         self.stdout.write(f"Newest hash, to be noted elsewhere: {verdict.newest}")
-
-
-def _ranges(numbers: list[int]) -> Iterator[str]:
-    """The numbers in order, and those that follow each other as one: “4”, “7–9”."""
-    for _, group in groupby(enumerate(sorted(numbers)), lambda item: item[1] - item[0]):
-        first, *others = [number for _, number in group]
-        yield f"{first}–{others[-1]}" if others else str(first)
 
 
 def _day(text: str) -> datetime:

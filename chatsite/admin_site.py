@@ -163,13 +163,10 @@ class SiteAdmin(admin.AdminSite):
                 context = {**self.each_context(request), "title": title}
                 return render(request, "admin/unknown_filter.html", context, status=400)
             except UNUSABLE as error:
-                if not _has_typed_values(request):
+                # Values that no form validated: a query string, or an action's selection.
+                is_typed = request.GET if request.method != "POST" else ACTION_CHECKBOX_NAME in request.POST
+                if not is_typed:
                     raise
                 raise BadRequest("A URL parameter or a selected value is malformed") from error
 
         return super().admin_view(cast(View, for_staff), cacheable)
-
-
-def _has_typed_values(request: HttpRequest) -> bool:
-    """Whether the request carries values that no form validated: a query string, or an action's selection."""
-    return bool(request.GET) if request.method != "POST" else ACTION_CHECKBOX_NAME in request.POST

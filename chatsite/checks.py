@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from django.apps import AppConfig
 from django.conf import settings
-from django.core.checks import Error, Warning
+from django.core.checks import Error, Warning, run_checks
 from django.db import connections
 
 from chatsite import environment, traces
@@ -42,6 +42,11 @@ class Tags:
     chatsite = "chatsite"
 
 
+def serious_problems() -> list[str]:
+    """The problems because of which the site does not start, in words."""
+    return [message.msg for message in run_checks(tags=[Tags.chatsite]) if message.is_serious()]
+
+
 def check_model_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
     """A language model and an embedding model need all of their settings."""
     endpoint = bool(settings.OPENAI_API_KEY or settings.OPENAI_BASE_URL)
@@ -53,8 +58,14 @@ def check_model_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any)
         problems.append(
             ("E002", "CHAT_MODEL is set, but neither OPENAI_API_KEY nor OPENAI_BASE_URL: set one of them.")
         )
-    if settings.EMBEDDING_MODEL_DIR:
-        problems += _folder_problems()
+    if settings.EMBEDDING_MODEL_DIR and settings.EMBEDDING_MODEL:
+        problems.append(("E008", "EMBEDDING_MODEL_DIR and EMBEDDING_MODEL are both set: leave one out."))
+    elif settings.EMBEDDING_MODEL_DIR:
+        try:  # without loading its weights
+            model_name(settings.EMBEDDING_MODEL_DIR)
+            architecture(settings.EMBEDDING_MODEL_DIR)
+        except FolderError as error:
+            problems.append(("E009", f"EMBEDDING_MODEL_DIR, {settings.EMBEDDING_MODEL_DIR}: {error}"))
     if settings.EMBEDDING_MODEL and not endpoint:
         problems.append(
             (
@@ -76,18 +87,6 @@ def check_model_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any)
     if settings.RERANK_BASE_URL and not _is_web_address(settings.RERANK_BASE_URL):
         problems.append(("E007", "RERANK_BASE_URL must be an address that starts with http:// or https://."))
     return [Error(message, id=f"chatsite.{number}") for number, message in problems]
-
-
-def _folder_problems() -> list[tuple[str, str]]:
-    """Problems of EMBEDDING_MODEL_DIR, without loading its weights."""
-    if settings.EMBEDDING_MODEL:
-        return [("E008", "EMBEDDING_MODEL_DIR and EMBEDDING_MODEL are both set: leave one out.")]
-    try:
-        model_name(settings.EMBEDDING_MODEL_DIR)
-        architecture(settings.EMBEDDING_MODEL_DIR)
-    except FolderError as error:
-        return [("E009", f"EMBEDDING_MODEL_DIR, {settings.EMBEDDING_MODEL_DIR}: {error}")]
-    return []
 
 
 def check_identity_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
@@ -220,21 +219,18 @@ def check_telemetry(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> l
 def check_audit(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
     """The destination of the audit log."""
     problems = []
-    if settings.AUDIT_SYSLOG and not _is_syslog(settings.AUDIT_SYSLOG):
+    try:
+        syslog = urlsplit(settings.AUDIT_SYSLOG)
+        is_syslog = syslog.scheme in {"tcp", "udp"} and bool(syslog.hostname) and syslog.port != 0
+    except ValueError:  # an invalid port
+        is_syslog = False
+    if settings.AUDIT_SYSLOG and not is_syslog:
         problems.append(
             "CHATSITE_AUDIT_SYSLOG must be an address like tcp://log.example.org:514, or udp://…."
         )
     if settings.AUDIT_WEBHOOK and not is_safe(settings.AUDIT_WEBHOOK):
         problems.append("CHATSITE_AUDIT_WEBHOOK must be an address that begins with https://.")
     return [Error(message, id="chatsite.E053") for message in problems]
-
-
-def _is_syslog(address: str) -> bool:
-    try:
-        parts = urlsplit(address)
-        return parts.scheme in {"tcp", "udp"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # an invalid port
-        return False
 
 
 def check_names(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
@@ -244,7 +240,11 @@ def check_names(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[
     own = [name for name in known if name.startswith(PREFIX)]
     problems = []
     for name in sorted(os.environ):
-        if not name.startswith(PREFIX) or name in known or _is_service_link(name, os.environ[name]):
+        if not name.startswith(PREFIX) or name in known:
+            continue
+        # Kubernetes sets variables in every container for a service whose name begins with “chatsite”.
+        is_link = name.endswith("_PORT") and os.environ[name].startswith(("tcp://", "udp://", "sctp://"))
+        if is_link or SERVICE_LINK.fullmatch(name):
             continue
         plain = name.removeprefix(PREFIX)
         near = get_close_matches(plain, [one.removeprefix(PREFIX) for one in own], n=1)
@@ -254,19 +254,15 @@ def check_names(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[
     return [Error(message, id="chatsite.E051") for message in problems]
 
 
-def _is_service_link(name: str, value: str) -> bool:
-    """A variable that Kubernetes sets in every container for a service whose name begins with “chatsite”."""
-    if SERVICE_LINK.fullmatch(name):
-        return True
-    return name.endswith("_PORT") and value.startswith(("tcp://", "udp://", "sctp://"))
-
-
 def _better_host(entry: str) -> str:
     """The correct value; empty for a name that can match a request."""
     if entry == "*" or HOST.fullmatch(entry.lower()):
         return ""
     if "://" in entry:
-        found = _parts(entry)
+        try:
+            found = urlsplit(entry).hostname or ""
+        except ValueError:
+            found = ""
         return f"[{found}]" if ":" in found else found or EXAMPLE_HOST
     if entry.startswith("*."):
         return entry[1:]
@@ -298,14 +294,6 @@ def _better_proxy(entry: str) -> str:
         except ValueError:
             return "an address such as 10.0.0.5 or a network such as 10.0.0.0/24"
     return ""
-
-
-def _parts(address: str) -> str:
-    """The host name of a URL, or empty."""
-    try:
-        return urlsplit(address).hostname or ""
-    except ValueError:
-        return ""
 
 
 def _is_redis_address(value: str) -> bool:

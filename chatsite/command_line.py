@@ -27,7 +27,8 @@ INSTALLED_DATA = "chatsite-data"  # in the folder in which a command of the inst
 def main() -> None:
     """Run the command in `sys.argv`."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
-    if _is_installed() and not os.environ.get(DATA, "").strip():
+    is_installed = not (Path(__file__).parents[1] / "manage.py").exists()
+    if is_installed and not os.environ.get(DATA, "").strip():
         os.environ[DATA] = str(Path.cwd() / INSTALLED_DATA)  # its child processes are to use the same
     read_everything_by_default()
     try:
@@ -41,7 +42,3 @@ def main() -> None:
         sys.exit(0 if sys.argv[1:2] in (["up"], ["work"]) else INTERRUPTED)
     finally:
         interrupt.disarm()
-
-
-def _is_installed() -> bool:
-    return not (Path(__file__).parents[1] / "manage.py").exists()

@@ -66,8 +66,23 @@ def create_demo() -> None:
     if User.objects.exists() or exposed_by():
         return
     with transaction.atomic():
-        accounts = _create_accounts()
-        _add_samples(accounts)
+        group, _ = Group.objects.get_or_create(name=GROUP)
+        passwords = {
+            username: f"{secrets.choice(WORDS)}-{secrets.choice(WORDS)}-{secrets.randbelow(9000) + 1000}"
+            for username in DESCRIPTIONS
+        }
+        accounts = {
+            "employee": User.objects.create_user("employee", password=passwords["employee"]),
+            "hr": User.objects.create_user("hr", password=passwords["hr"]),
+            "admin": User.objects.create_superuser("admin", password=passwords["admin"]),
+        }
+        accounts["hr"].groups.add(group)
+        kept = {
+            name: {"password": passwords[name], "hash": account.password}
+            for name, account in accounts.items()
+        }
+        embedded_postgres.write_secret(_file(), json.dumps(kept, indent=1))
+        _add_samples(accounts, group)
 
 
 def exposed_by() -> str:
@@ -118,36 +133,24 @@ def demo_accounts() -> list[DemoAccount]:
 
 
 def _unchanged_accounts() -> list[DemoAccount]:
-    kept = _kept()
-    if not kept:
+    try:
+        kept: dict[str, dict[str, str]] = json.loads(_file().read_text())
+    except (OSError, ValueError):
         return []
     found = User.objects.filter(username__in=kept, is_active=True).values_list("username", "password")
     current = dict(found)
     return [
         DemoAccount(username, kept[username]["password"], description)
         for username, description in DESCRIPTIONS.items()
-        if username in current and _unchanged(kept[username], current[username])
+        if username in current
+        and (
+            kept[username]["hash"] == current[username]
+            or _matches(kept[username]["password"], current[username])
+        )
     ]
 
 
-def _create_accounts() -> dict[str, User]:
-    group, _ = Group.objects.get_or_create(name=GROUP)
-    passwords = {username: _readable_password() for username in DESCRIPTIONS}
-    accounts = {
-        "employee": User.objects.create_user("employee", password=passwords["employee"]),
-        "hr": User.objects.create_user("hr", password=passwords["hr"]),
-        "admin": User.objects.create_superuser("admin", password=passwords["admin"]),
-    }
-    accounts["hr"].groups.add(group)
-    kept = {
-        name: {"password": passwords[name], "hash": account.password} for name, account in accounts.items()
-    }
-    embedded_postgres.write_secret(_file(), json.dumps(kept, indent=1))
-    return accounts
-
-
-def _add_samples(accounts: dict[str, User]) -> None:
-    group = Group.objects.get(name=GROUP)
+def _add_samples(accounts: dict[str, User], group: Group) -> None:
     # Whoever adds a document may read it, so the administrator adds only public ones.
     folders = {
         "everyone": (accounts["admin"], Audience(everyone=True)),
@@ -165,22 +168,6 @@ def _add_samples(accounts: dict[str, User]) -> None:
 
 def _file() -> Path:
     return Path(settings.DATA_DIR) / "demo_accounts.json"
-
-
-def _kept() -> dict[str, dict[str, str]]:
-    try:
-        kept: dict[str, dict[str, str]] = json.loads(_file().read_text())
-    except (OSError, ValueError):
-        return {}
-    return kept
-
-
-def _readable_password() -> str:
-    return f"{secrets.choice(WORDS)}-{secrets.choice(WORDS)}-{secrets.randbelow(9000) + 1000}"
-
-
-def _unchanged(kept: dict[str, str], current: str) -> bool:
-    return kept["hash"] == current or _matches(kept["password"], current)
 
 
 @functools.lru_cache(maxsize=16)

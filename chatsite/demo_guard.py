@@ -37,7 +37,12 @@ class DemoGuard:
         self._open = False
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        if _is_local(scope) or not await self._passwords_are_known():
+        headers = {
+            name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
+        }
+        client, _ = scope.get("client") or ("", 0)
+        is_here = is_local(client, headers.get("host", ""), headers)
+        if is_here or not await self._passwords_are_known():
             await self.application(scope, receive, send)
         elif scope["type"] == "websocket":
             await receive()
@@ -54,12 +59,6 @@ class DemoGuard:
                 return self._open  # without the database nobody can sign in
             self._looked_at = time.monotonic()
         return self._open
-
-
-def _is_local(scope: Message) -> bool:
-    headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-    client = scope.get("client") or ("", 0)
-    return is_local(client[0], headers.get("host", ""), headers)
 
 
 async def _refuse(scope: Message, send: Send) -> None:

@@ -4,7 +4,6 @@ Most fields have no name but that of the attribute, so it is translated here, on
 keep the English names: they compare what the models were given.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 from django.apps import apps
@@ -262,7 +261,10 @@ def translate_names() -> None:
     for name, (one, several) in OTHERS.items():
         options = apps.get_model("procrastinate", name)._meta
         options.verbose_name, options.verbose_name_plural = one, several
-    for model in _models():
+    models = [
+        model for app in APPS for model in apps.get_app_config(app).get_models(include_auto_created=True)
+    ]
+    for model in models:
         options = model._meta
         with override("en"):
             name = str(options.verbose_name)
@@ -278,8 +280,3 @@ def translate_names() -> None:
 def fields(model: type[Model]) -> list[Any]:
     """The model's own fields, without reverse relations."""
     return [*model._meta.fields, *model._meta.many_to_many]
-
-
-def _models() -> Iterable[type[Model]]:
-    for app in APPS:
-        yield from apps.get_app_config(app).get_models(include_auto_created=True)

@@ -28,22 +28,16 @@ def take(host: str, port: int) -> socket.socket:
     listener = socket.socket(family, kind, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        _forget_who_never_reads(listener)
+        # The kernel drops connections whose other end reads nothing for this long, with their buffers. The
+        # server could not do so: closing a connection waits until its buffer is sent.
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
+            milliseconds = int(settings.READER_SECONDS * 1000)
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)
         listener.bind(address)
     except OSError as error:
         listener.close()
         raise StartRefused(_reason(error, host, port)) from None
     return listener
-
-
-def _forget_who_never_reads(listener: socket.socket) -> None:
-    """Let the kernel drop connections whose other end reads nothing for this long, with their buffers.
-
-    The server could not drop them itself: closing a connection waits until its buffer is sent. Linux only.
-    """
-    if hasattr(socket, "TCP_USER_TIMEOUT"):
-        milliseconds = int(settings.READER_SECONDS * 1000)
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)
 
 
 def _reason(error: OSError, host: str, port: int) -> str:

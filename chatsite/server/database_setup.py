@@ -46,7 +46,23 @@ def start_lock(parameters: Mapping[str, Any]) -> Iterator[None]:
     session = connect(parameters)
     with session:
         check_sessions()
-        _check(session)
+        row = session.execute(
+            "SELECT coalesce(installed_version, default_version), installed_version IS NOT NULL"
+            " FROM pg_available_extensions WHERE name = 'vector'"
+        ).fetchone()
+        vector, is_installed = row or (None, False)
+        if problem := complaint(session.info.server_version, vector):
+            raise StartRefused(problem)
+        if not is_installed:
+            try:
+                session.execute("CREATE EXTENSION IF NOT EXISTS vector")
+            except psycopg.errors.UniqueViolation:
+                pass  # another start created it at the same time
+            except psycopg.Error:
+                raise StartRefused(
+                    "pgvector is not enabled in this database, and its role may not enable it:"
+                    " have an administrator run CREATE EXTENSION vector there."
+                ) from None
         session.execute("SELECT pg_advisory_lock(%s)", [LOCK])
         yield
 
@@ -75,24 +91,3 @@ def complaint(server_version: int, vector_version: str | None) -> str | None:
     if tuple(int(part) for part in vector_version.split(".")[:2]) < MIN_PGVECTOR:
         return f"pgvector 0.8 or newer is needed; the database has {vector_version}."
     return None
-
-
-def _check(session: psycopg.Connection[tuple[Any, ...]]) -> None:
-    row = session.execute(
-        "SELECT coalesce(installed_version, default_version), installed_version IS NOT NULL"
-        " FROM pg_available_extensions WHERE name = 'vector'"
-    ).fetchone()
-    version, installed = row or (None, False)
-    if problem := complaint(session.info.server_version, version):
-        raise StartRefused(problem)
-    if installed:
-        return
-    try:
-        session.execute("CREATE EXTENSION IF NOT EXISTS vector")
-    except psycopg.errors.UniqueViolation:
-        return  # another start created it at the same time
-    except psycopg.Error:
-        raise StartRefused(
-            "pgvector is not enabled in this database, and its role may not enable it:"
-            " have an administrator run CREATE EXTENSION vector there."
-        ) from None

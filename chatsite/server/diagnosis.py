@@ -5,7 +5,7 @@ import os
 import resource
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -13,7 +13,6 @@ from typing import Any
 
 import httpx2
 from django.conf import settings
-from django.core import checks
 from django.core.files.storage import default_storage
 from django.db import Error as DatabaseError
 from django.db import connection
@@ -21,7 +20,7 @@ from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.translation import gettext
 
-from chatsite.checks import Tags
+from chatsite.checks import serious_problems
 from chatsite.db.availability import first_line
 from chatsite.db.backend.role import unlocked_role
 from chatsite.db.migration_state import unapplied_migrations
@@ -76,7 +75,16 @@ def findings(*, ask_model: bool = True) -> Iterator[Finding]:
     yield from _of_folders()
     if ask_model:
         yield from _of_model()
-    yield from _of_backups()
+    made = last_backup()
+    if made is None:
+        yield note(gettext("No backup was made here with manage.py backup."))
+    elif timezone.now() - made > OLD_BACKUP:
+        yield wrong(
+            gettext("The last backup is of %(day)s: make one, and let a timer do it.")
+            % {"day": f"{made:%Y-%m-%d}"}
+        )
+    else:
+        yield ok(gettext("The last backup is of %(moment)s.") % {"moment": f"{made:%Y-%m-%d %H:%M} UTC"})
     try:
         yield from _of_database()
     except DatabaseError as error:
@@ -87,8 +95,8 @@ def findings(*, ask_model: bool = True) -> Iterator[Finding]:
 
 
 def _of_settings() -> Iterator[Finding]:
-    problems = [message for message in checks.run_checks(tags=[Tags.chatsite]) if message.is_serious()]
-    yield from (wrong(problem.msg) for problem in problems)
+    problems = serious_problems()
+    yield from map(wrong, problems)
     if not problems:
         yield ok(gettext("Settings: none contradicts another."))
     if settings.DEBUG:
@@ -148,6 +156,10 @@ def _of_model() -> Iterator[Finding]:
             % {"error": type(error).__name__}
         )
         return
+    try:
+        known = [str(each["id"]) for each in answer.json()["data"]]
+    except (ValueError, LookupError, TypeError):  # its list has another form
+        known = []
     if answer.status_code in {401, 403}:
         yield wrong(
             gettext("The model's server refuses the key (%(status)s): see OPENAI_API_KEY.")
@@ -158,34 +170,13 @@ def _of_model() -> Iterator[Finding]:
             gettext("The model's server answers with %(status)s: it is out of order.")
             % {"status": answer.status_code}
         )
-    elif answer.status_code == 200 and settings.CHAT_MODEL not in (known := _models(answer)) and known:
+    elif answer.status_code == 200 and known and settings.CHAT_MODEL not in known:
         yield wrong(
             gettext("The model's server has no model %(model)s: it names %(others)s.")
             % {"model": settings.CHAT_MODEL, "others": ", ".join(known[:5])}
         )
     else:
         yield ok(gettext("The model's server answers, for %(model)s.") % {"model": settings.CHAT_MODEL})
-
-
-def _models(answer: httpx2.Response) -> list[str]:
-    """The names in its list; empty if the response has another form."""
-    try:
-        return [str(each["id"]) for each in answer.json()["data"]]
-    except (ValueError, LookupError, TypeError):
-        return []
-
-
-def _of_backups() -> Iterator[Finding]:
-    made = last_backup()
-    if made is None:
-        yield note(gettext("No backup was made here with manage.py backup."))
-    elif timezone.now() - made > OLD_BACKUP:
-        yield wrong(
-            gettext("The last backup is of %(day)s: make one, and let a timer do it.")
-            % {"day": f"{made:%Y-%m-%d}"}
-        )
-    else:
-        yield ok(gettext("The last backup is of %(moment)s.") % {"moment": f"{made:%Y-%m-%d %H:%M} UTC"})
 
 
 def note_backup(made: datetime, place: object) -> None:
@@ -237,9 +228,13 @@ def _of_database() -> Iterator[Finding]:
         yield wrong(reason)
     if change := pending_change():
         yield note(change)
-    checks_: tuple[Callable[[], Iterator[Finding]], ...] = (_of_queue, _of_documents, _of_runs)
-    for check in checks_:
-        yield from check()
+    yield from _of_queue()
+    yield from _of_documents()
+    if expired := int(_asked(EXPIRED)):
+        yield wrong(
+            gettext("Answers of processes that have died, which nobody closes: %(count)s. Is the site up?")
+            % {"count": expired}
+        )
 
 
 def _of_queue() -> Iterator[Finding]:
@@ -275,14 +270,6 @@ def _of_documents() -> Iterator[Finding]:
         )
     else:
         yield ok(gettext("The files of the newest documents are there."))
-
-
-def _of_runs() -> Iterator[Finding]:
-    if expired := int(_asked(EXPIRED)):
-        yield wrong(
-            gettext("Answers of processes that have died, which nobody closes: %(count)s. Is the site up?")
-            % {"count": expired}
-        )
 
 
 def _asked(query: str) -> Any:

@@ -19,7 +19,9 @@ logger = logging.getLogger(__name__)
 DATABASE_SECONDS = 0.8  # so that there is a response within a second in any case
 RETRY_AFTER_SECONDS = 2
 
-_looks: WeakKeyDictionary[asyncio.AbstractEventLoop, "asyncio.Task[bool]"] = WeakKeyDictionary()
+_looks: WeakKeyDictionary[asyncio.AbstractEventLoop, "asyncio.Task[frozenset[tuple[str, str]]]"] = (
+    WeakKeyDictionary()
+)
 
 
 @csrf_exempt
@@ -35,34 +37,21 @@ async def healthz(request: HttpRequest) -> JsonResponse:
 @never_cache
 async def readyz(request: HttpRequest) -> JsonResponse:
     """The database responds and has every migration; otherwise 503."""
-    try:
-        migrated = await asyncio.wait_for(asyncio.shield(_look()), DATABASE_SECONDS)
-    except (DatabaseError, TimeoutError):
-        logger.warning("Not ready: the database does not answer.", extra={"status_code": 503})
-        return _unavailable("The database does not answer.")
-    if not migrated:
-        return _unavailable("The database is not migrated.")
-    return JsonResponse({"status": "ok"})
-
-
-def _look() -> "asyncio.Task[bool]":
-    """One check at a time, shared by all callers: a hanging database must not block a thread for each."""
+    # One check at a time, shared by all callers: a hanging database must not block a thread for each.
     loop = asyncio.get_running_loop()
     look = _looks.get(loop)
     if look is None or look.done():
-        look = _looks[loop] = loop.create_task(in_database_within_budget(_migrated))
-        look.add_done_callback(_looked)
-    return look
-
-
-def _looked(look: "asyncio.Task[bool]") -> None:
-    """Retrieve the error, which asyncio would log if all callers have gone."""
-    if not look.cancelled():
-        look.exception()
-
-
-def _migrated() -> bool:
-    return not unapplied_migrations()
+        look = _looks[loop] = loop.create_task(in_database_within_budget(unapplied_migrations))
+        # The error is retrieved: asyncio would log it if all callers have gone.
+        look.add_done_callback(lambda done: done.cancelled() or done.exception())
+    try:
+        missing = await asyncio.wait_for(asyncio.shield(look), DATABASE_SECONDS)
+    except (DatabaseError, TimeoutError):
+        logger.warning("Not ready: the database does not answer.", extra={"status_code": 503})
+        return _unavailable("The database does not answer.")
+    if missing:
+        return _unavailable("The database is not migrated.")
+    return JsonResponse({"status": "ok"})
 
 
 def _unavailable(reason: str) -> JsonResponse:

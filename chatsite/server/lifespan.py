@@ -26,39 +26,33 @@ async def lifespan(
     Its state has `end`, for a server that announces its shutdown: answers may still be written for so many
     seconds; unfinished ones are then stored as interrupted, and their readers receive that end.
     """
+
+    async def end(seconds: float) -> None:
+        connection_limiter.shutdown()
+        await runs.shutdown(seconds)
+
     with watched(settings.LOOP_WATCHDOG_SECONDS):
-        await _live(scope, receive, send)
-
-
-async def _live(
-    scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
-) -> None:
-    housekeeping: list[asyncio.Task[None]] = []
-    recorder = metrics_page.start("web")
-    traces.start("web")
-    scope.get("state", {})["end"] = _end
-    while True:
-        message = await receive()
-        if message["type"] == "lifespan.startup":
-            housekeeping = [
-                asyncio.create_task(runs.housekeeping()),
-                asyncio.create_task(runs.listening()),
-                asyncio.create_task(guests.housekeeping()),
-                asyncio.create_task(site_texts.follow()),
-            ]
-            await send({"type": "lifespan.startup.complete"})
-        elif message["type"] == "lifespan.shutdown":
-            await runs.shutdown()
-            await close_all()
-            for task in housekeeping:
-                task.cancel()
-            if recorder:
-                recorder.stop()
-            traces.stop()
-            await send({"type": "lifespan.shutdown.complete"})
-            return
-
-
-async def _end(seconds: float) -> None:
-    connection_limiter.shutdown()
-    await runs.shutdown(seconds)
+        housekeeping: list[asyncio.Task[None]] = []
+        recorder = metrics_page.start("web")
+        traces.start("web")
+        scope.get("state", {})["end"] = end
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                housekeeping = [
+                    asyncio.create_task(runs.housekeeping()),
+                    asyncio.create_task(runs.listening()),
+                    asyncio.create_task(guests.housekeeping()),
+                    asyncio.create_task(site_texts.follow()),
+                ]
+                await send({"type": "lifespan.startup.complete"})
+            elif message["type"] == "lifespan.shutdown":
+                await runs.shutdown()
+                await close_all()
+                for task in housekeeping:
+                    task.cancel()
+                if recorder:
+                    recorder.stop()
+                traces.stop()
+                await send({"type": "lifespan.shutdown.complete"})
+                return

@@ -66,7 +66,13 @@ async def page(request: HttpRequest) -> HttpResponse:
     """The metrics of all processes of this machine, and those of the database."""
     if not may_read(request):
         raise Http404
-    counted, stored = await asyncio.gather(asyncio.to_thread(_counted), _stored())
+
+    def count() -> metrics.Snapshot:
+        for recorder in metrics.recorders:
+            recorder.write()
+        return metrics.gathered(folder())
+
+    counted, stored = await asyncio.gather(asyncio.to_thread(count), _stored())
     return HttpResponse(metrics.exposition({**counted, **stored}), content_type=metrics.CONTENT_TYPE)
 
 
@@ -82,12 +88,6 @@ def may_read(request: HttpRequest) -> bool:
     except ValueError:
         return False
     return any(address in ip_network(entry) for entry in settings.METRICS_ADDRESSES)
-
-
-def _counted() -> metrics.Snapshot:
-    for recorder in metrics.recorders:
-        recorder.write()
-    return metrics.gathered(folder())
 
 
 async def _stored() -> metrics.Snapshot:

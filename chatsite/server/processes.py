@@ -1,18 +1,22 @@
 """The processes of a running site: started together, restarted after a crash, stopped together."""
 
+import contextlib
+import http.client
 import os
 import select
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from django.conf import settings
 
+from chatsite.server.embedded_postgres import Cluster
+
 from .interrupt import interrupt
+from .refusal import StartRefused
 
 # Python threads take turns: a heap for each of them would only fragment memory.
 ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}
@@ -20,11 +24,13 @@ STOP_SECONDS = 4  # in addition to the grace period of running answers
 STEADY_SECONDS = 30  # a process that lived this long failed by chance and is restarted at once
 LONGEST_DELAY = 30.0
 TEND_SECONDS = 1.0
+READY_SECONDS = 60
+POLL_SECONDS = 0.05
 
 
 def report(line: str) -> None:
     """Write a line to the log, if possible: the site continues if the log's disk is full."""
-    with suppress(OSError):
+    with contextlib.suppress(OSError):
         sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
 
@@ -132,7 +138,8 @@ class Children:
             check()
             for child, status in self.wait(min(self._next_start(), TEND_SECONDS)):
                 child.plan_restart()
-                report(f"The {child.title} {_describe(status)}; it starts again.")
+                end = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
+                report(f"The {child.title} {end}; it starts again.")
             now = time.monotonic()
             for child in self.children:
                 if child.process is None and child.start_again_at <= now:
@@ -168,5 +175,47 @@ class Children:
         return max(0.0, min(waiting) - time.monotonic()) if waiting else 3600.0
 
 
-def _describe(status: int) -> str:
-    return f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
+def wait_until_ready(children: Children, host: str, port: int) -> None:
+    """Return when `/readyz` succeeds. Raises StartRefused if a process dies or the time is over."""
+    deadline = time.monotonic() + READY_SECONDS
+    while time.monotonic() < deadline:
+        for child, status in children.wait(POLL_SECONDS):
+            raise StartRefused(f"The {child.title} did not start; it ended with status {status}.")
+        status = 0
+        with (
+            contextlib.closing(http.client.HTTPConnection(host, port, timeout=5)) as connection,
+            contextlib.suppress(OSError, http.client.HTTPException),
+        ):
+            connection.request("GET", "/readyz", headers={"Host": _allowed_host()})
+            status = connection.getresponse().status
+        if status == http.client.OK:
+            return
+        if status == http.client.BAD_REQUEST:
+            raise StartRefused(
+                f"The site refuses its own name {_allowed_host()}: see CHATSITE_ALLOWED_HOSTS."
+            )
+    raise StartRefused(f"The site does not answer after {READY_SECONDS} seconds.")
+
+
+def _allowed_host() -> str:
+    """A host name that ALLOWED_HOSTS accepts."""
+    names = [name.lstrip(".") for name in settings.ALLOWED_HOSTS if name != "*"]
+    return names[0] if names else "localhost"
+
+
+class DatabaseSupervisor:
+    """Restarts the embedded server after it has died; without a cluster it does nothing."""
+
+    def __init__(self, cluster: Cluster | None) -> None:
+        self._cluster = cluster
+        self._seen_dead = False
+
+    def check(self) -> None:
+        """Restart the server if it is missing at two checks in a row: once may be a deliberate restart."""
+        if self._cluster is None or self._cluster.alive():
+            self._seen_dead = False
+        elif not self._seen_dead:
+            self._seen_dead = True
+        elif self._cluster.restart():
+            self._seen_dead = False
+            report("The database server ended; it was started again.")

@@ -29,20 +29,27 @@ def status(request: HttpRequest, context: dict[str, object]) -> TemplateResponse
     if not (isinstance(request.user, User) and request.user.is_superuser):
         raise PermissionDenied
     found = [*findings(ask_model=False)]
+    files = gettext("in a bucket") if settings.STORAGE == "S3" else gettext("in a folder")
+    rows = [
+        (gettext("Version"), product_version()),
+        (gettext("Language model"), settings.CHAT_MODEL or gettext("none: answers are quotations")),
+        (gettext("Files"), files),
+        *_of_database(),
+        *_of_processes(),
+    ]
+    # Servers that this process calls, with the state of their circuit breakers.
+    for labels, (is_open,) in metrics.BREAKERS_OPEN.read():
+        state = gettext("left alone after failures") if is_open else gettext("in use")
+        name = SERVERS.get(labels[0], labels[0])
+        rows.append((gettext("Connection: %(name)s") % {"name": name}, state))
     context = {
         **context,
         "title": gettext("Status"),
         "wrong": [finding.words for finding in found if finding.level == "wrong"],
         "others": [finding.words for finding in found if finding.level != "wrong"],
-        "rows": [*_of_software(), *_of_database(), *_of_processes(), *_of_servers()],
+        "rows": rows,
     }
     return TemplateResponse(request, "admin/status.html", context)
-
-
-def _of_software() -> Iterator[Row]:
-    yield gettext("Version"), product_version()
-    yield gettext("Language model"), settings.CHAT_MODEL or gettext("none: answers are quotations")
-    yield gettext("Files"), gettext("in a bucket") if settings.STORAGE == "S3" else gettext("in a folder")
 
 
 def _of_database() -> Iterator[Row]:
@@ -74,11 +81,3 @@ def _of_processes() -> Iterator[Row]:
             gettext("Processes of this machine: %(kind)s") % {"kind": kind},
             words % {"count": f"{count:.0f}", "megabytes": f"{megabytes:.0f}"},
         )
-
-
-def _of_servers() -> Iterator[Row]:
-    """Servers that this process calls, with the state of their circuit breakers."""
-    for labels, (is_open,) in metrics.BREAKERS_OPEN.read():
-        state = gettext("left alone after failures") if is_open else gettext("in use")
-        name = SERVERS.get(labels[0], labels[0])
-        yield gettext("Connection: %(name)s") % {"name": name}, state

@@ -10,7 +10,7 @@ import resource
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -362,7 +362,11 @@ class Server(uvicorn.Server):
     async def _stop_accepting(self, sockets: Sequence[socket.socket]) -> None:
         """Accept the waiting connections before closing the listeners: the kernel would reset them."""
         loop = asyncio.get_running_loop()
-        waiting = [caller for listener in sockets for caller in _waiting(listener)]
+        waiting = []  # connections that the kernel has established but nobody has accepted
+        for listening in sockets:
+            with suppress(OSError):
+                while True:
+                    waiting.append(listening.accept()[0])
         for listener in self.servers:
             listener.close()
         for caller in waiting:
@@ -385,16 +389,10 @@ class Server(uvicorn.Server):
         deadline = time.monotonic() + LAST_REQUEST_SECONDS
         while any(map(_is_idle, self.server_state.connections)) and time.monotonic() < deadline:
             for connection in list(self.server_state.connections):
-                if _is_asking(connection):
+                cycle = getattr(connection, "cycle", None)
+                if cycle is not None and not cycle.response_started:
                     connection.shutdown()
             await asyncio.sleep(0.01)
-
-
-def _waiting(listener: socket.socket) -> Iterator[socket.socket]:
-    """Connections that the kernel has established but nobody has accepted."""
-    with suppress(OSError):
-        while True:
-            yield listener.accept()[0]
 
 
 def _is_http(connection: object) -> bool:
@@ -405,9 +403,3 @@ def _is_idle(connection: object) -> bool:
     """Whether an HTTP connection has no unanswered request."""
     cycle = getattr(connection, "cycle", None)
     return _is_http(connection) and (cycle is None or cycle.response_complete)
-
-
-def _is_asking(connection: object) -> bool:
-    """Whether an HTTP connection waits for the beginning of a response."""
-    cycle = getattr(connection, "cycle", None)
-    return cycle is not None and not cycle.response_started

@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import sys
-from typing import NoReturn
 
 import django
 
@@ -89,18 +88,14 @@ async def work() -> None:
                 worker.cancel()  # finishes its current jobs and takes no others
             _, unfinished = await asyncio.wait(workers, timeout=GRACE_SECONDS)
             if unfinished:
-                await _leave()
+                # A document is being read: PostgreSQL rolls back, and another worker takes the job.
+                try:
+                    await asyncio.wait_for(requeue_active_jobs(), GRACE_SECONDS)
+                finally:
+                    os._exit(0)
             for worker in workers:
                 with contextlib.suppress(asyncio.CancelledError):
                     await worker
-
-
-async def _leave() -> NoReturn:
-    """Exit while a document is being read: PostgreSQL rolls back, and another worker takes the job."""
-    try:
-        await asyncio.wait_for(requeue_active_jobs(), GRACE_SECONDS)
-    finally:
-        os._exit(0)
 
 
 if __name__ == "__main__":

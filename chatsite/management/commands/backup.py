@@ -17,7 +17,6 @@ from django.utils import timezone
 from chatsite.db.migration_state import demand_migrations
 from chatsite.server.backup import archive, database
 from chatsite.server.backup.bucket import BucketObject
-from chatsite.server.backup.passphrase import read_passphrase
 from chatsite.server.diagnosis import note_backup
 from chatsite.server.product_version import product_version
 
@@ -47,7 +46,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         place = archive.place(options["file"])
-        passphrase = read_passphrase(options["passphrase_file"])
+        passphrase = archive.read_passphrase(options["passphrase_file"])
         if isinstance(place, BucketObject) and not passphrase:
             raise CommandError("A backup leaves this machine only encrypted: say --passphrase-file.")
         demand_migrations()
@@ -59,7 +58,11 @@ class Command(BaseCommand):
             with database.connect() as session, archive.written(place, passphrase) as target:
                 summary, lost = _write(session, target)
         except OSError as error:
-            raise CommandError(_why(error, place)) from None
+            is_full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+            reason = "the disk is full" if is_full else error.strerror or str(error)
+            raise CommandError(
+                f"The backup could not be written to {place}: {reason}. Nothing is left of it."
+            ) from None
         note_backup(timezone.now(), place)
         encrypted = ", encrypted" if passphrase else ""
         self.stdout.write(f"{place}: {summary}, {target.size / 1e6:.1f} MB{encrypted}.")
@@ -106,10 +109,3 @@ def _write_files(target: archive.Archive, files: Mapping[str, tuple[int, str]]) 
         if found != digest:
             lost.append(name)
     return lost
-
-
-def _why(error: OSError, place: Path | BucketObject) -> str:
-    reason = (
-        "the disk is full" if error.errno in {errno.ENOSPC, errno.EDQUOT} else error.strerror or str(error)
-    )
-    return f"The backup could not be written to {place}: {reason}. Nothing is left of it."

@@ -37,21 +37,17 @@ class Command(BaseCommand):
 def shown(name: str, value: str) -> str:
     """The value without secrets."""
     if name in DATABASES:
-        return _shown_database(value)
+        try:
+            parts = conninfo_to_dict(value)
+        except ProgrammingError:
+            return f"{HIDDEN} (it cannot be read)"
+        hidden = {part: HIDDEN for part in parts if SECRET.search(part.upper())}
+        return make_conninfo("", **{**parts, **hidden})
     if SECRET.search(name):
         return HIDDEN
     if "://" not in value:
         return value
     return ",".join(_shown_address(address) for address in value.split(","))
-
-
-def _shown_database(value: str) -> str:
-    try:
-        parts = conninfo_to_dict(value)
-    except ProgrammingError:
-        return f"{HIDDEN} (it cannot be read)"
-    hidden = {name: HIDDEN for name in parts if SECRET.search(name.upper())}
-    return make_conninfo("", **{**parts, **hidden})
 
 
 def _shown_address(address: str) -> str:

@@ -16,7 +16,6 @@ from chatsite import environment
 from chatsite.db.migration_state import known_migrations
 from chatsite.server.backup import archive, database
 from chatsite.server.backup.archive import BadBackup, Source
-from chatsite.server.backup.passphrase import read_passphrase
 from chatsite.server.embedded_postgres import write_secret
 from chatsite.server.product_version import product_version
 
@@ -40,11 +39,16 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         source = archive.place(options["file"])
         try:
-            passphrase = _passphrase(source, options["passphrase_file"])
+            passphrase = ""
+            if archive.is_encrypted(source):
+                if options["passphrase_file"] is None:
+                    raise BadBackup("The backup is encrypted: say --passphrase-file.")
+                passphrase = archive.read_passphrase(options["passphrase_file"])
             head = archive.checked(source, passphrase)
             _demand_known(head)
             if options["verify"]:
-                _rehearse(source, passphrase, head)
+                with database.connect() as session, database.throwaway(session) as name:
+                    database.restore(_parts(source, passphrase), _tables(head), name)
             else:
                 _restore(source, passphrase, head)
         except BadBackup as error:
@@ -53,17 +57,15 @@ class Command(BaseCommand):
             raise CommandError("The backup is damaged: it does not say what it holds.") from None
         except OSError as error:
             raise CommandError(f"The backup could not be restored: {error}. Nothing was changed.") from None
-        self.stdout.write(_summary(head, rehearsed=options["verify"]))
+        tables = head["tables"].values()
+        rows = sum(table["rows"] for table in tables)
+        done = "The backup is whole, and was restored on trial" if options["verify"] else "Restored"
+        self.stdout.write(
+            f"{done}: {len(tables)} tables with {rows} rows, each as it was at {head['made_at']}"
+            f" (version {head['version']}); {len(head['files'])} files."
+        )
         for line in () if options["verify"] else _advice(source, passphrase, head):
             self.stdout.write(line)
-
-
-def _passphrase(source: Source, given: Path | None) -> str:
-    if not archive.is_encrypted(source):
-        return ""
-    if given is None:
-        raise BadBackup("The backup is encrypted: say --passphrase-file.")
-    return read_passphrase(given)
 
 
 def _demand_known(head: Mapping[str, Any]) -> None:
@@ -76,11 +78,6 @@ def _demand_known(head: Mapping[str, Any]) -> None:
             f"The backup was made by version {head['version']}, which is newer than this one,"
             f" {product_version()}: restore it with that version. Nothing was changed."
         )
-
-
-def _rehearse(source: Source, passphrase: str, head: Mapping[str, Any]) -> None:
-    with database.connect() as session, database.throwaway(session) as name:
-        database.restore(_parts(source, passphrase), _tables(head), name)
 
 
 def _restore(source: Source, passphrase: str, head: Mapping[str, Any]) -> None:
@@ -144,16 +141,6 @@ def _secret(source: Source, passphrase: str) -> str:
 
 def _tables(head: Mapping[str, Any]) -> dict[str, database.Table]:
     return {name: database.Table(**known) for name, known in head["tables"].items()}
-
-
-def _summary(head: Mapping[str, Any], *, rehearsed: bool) -> str:
-    tables = head["tables"].values()
-    rows = sum(table["rows"] for table in tables)
-    done = "The backup is whole, and was restored on trial" if rehearsed else "Restored"
-    return (
-        f"{done}: {len(tables)} tables with {rows} rows, each as it was at {head['made_at']}"
-        f" (version {head['version']}); {len(head['files'])} files."
-    )
 
 
 def _advice(source: Source, passphrase: str, head: Mapping[str, Any]) -> Iterator[str]:

@@ -15,7 +15,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.core import checks
 from django.core.management.base import BaseCommand
 from django.db import connections
 
@@ -24,7 +23,7 @@ from chat.persons import erase_returned
 from chatsite import environment
 from chatsite.accounts.models import User
 from chatsite.accounts.oidc.identities import drop_unmapped_memberships
-from chatsite.checks import Tags, check_database_role
+from chatsite.checks import check_database_role, serious_problems
 from chatsite.demo import create_demo, demo_accounts, exposed_by, refusal
 from chatsite.management.commands.work import processes, workers
 from chatsite.server import (
@@ -33,13 +32,13 @@ from chatsite.server import (
     embedded_postgres,
     static_files,
 )
-from chatsite.server.database_supervisor import DatabaseSupervisor
 from chatsite.server.fallback_server import FallbackServer
 from chatsite.server.processes import (
     Child,
     Children,
+    DatabaseSupervisor,
+    wait_until_ready,
 )
-from chatsite.server.readiness import wait_until_ready
 from chatsite.server.refusal import StartRefused
 from ingestion.embedding import pending_change
 
@@ -63,7 +62,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         children = Children()
         try:
-            _check_settings()
+            if problems := serious_problems():
+                raise StartRefused("\n".join(problems))
             _check_folder("data directory", settings.DATA_DIR, 0o711)
             if settings.STORAGE == "FILESYSTEM":
                 _check_folder("folder for files (CHATSITE_MEDIA_ROOT)", Path(settings.MEDIA_ROOT), 0o700)
@@ -71,14 +71,26 @@ class Command(BaseCommand):
             static_files.collect()
             fallback = FallbackServer(listener, lambda: ceil(children.seconds_to_start()) + START_SECONDS)
             gate, opener = os.pipe()
-            children.add(_web_servers(options["web_workers"], listener.fileno(), gate))
+            arguments = ["--socket", str(listener.fileno()), "--gate", str(gate)]
+            inherited = [listener.fileno(), gate]
+            children.add(
+                [
+                    Child("web server", "chatsite.server.web", arguments, inherited, serves=True)
+                    for _ in range(options["web_workers"])
+                ]
+            )
             # The socket is closed first, so that a proxy uses another machine while answers finish here.
             with (
                 _data_directory_lock(),
-                _database() as database,
+                (
+                    embedded_postgres.running(settings.DATA_DIR)
+                    if settings.EMBEDDED_DATABASE
+                    else contextlib.nullcontext()
+                ) as cluster,
                 contextlib.closing(children),
                 contextlib.closing(listener),
             ):
+                database = DatabaseSupervisor(cluster)
                 _prepare()
                 os.close(opener)  # the web servers have loaded meanwhile and serve from now on
                 wait_until_ready(children, *address.reachable(listener))
@@ -134,15 +146,6 @@ def _data_directory_lock() -> Iterator[None]:
         yield
 
 
-@contextlib.contextmanager
-def _database() -> Iterator[DatabaseSupervisor]:
-    if settings.EMBEDDED_DATABASE:
-        with embedded_postgres.running(settings.DATA_DIR) as cluster:
-            yield DatabaseSupervisor(cluster)
-    else:
-        yield DatabaseSupervisor(None)
-
-
 def _prepare() -> None:
     """Steps that only one start at a time may do."""
     with database_setup.start_lock(database_setup.parameters()):
@@ -162,20 +165,6 @@ def _prepare() -> None:
             logger.warning(line)
         if reason := refusal():
             raise StartRefused(reason)
-
-
-def _web_servers(number: int, listener: int, gate: int) -> list[Child]:
-    arguments = ["--socket", str(listener), "--gate", str(gate)]
-    return [
-        Child("web server", "chatsite.server.web", arguments, [listener, gate], serves=True)
-        for _ in range(number)
-    ]
-
-
-def _check_settings() -> None:
-    problems = [message for message in checks.run_checks(tags=[Tags.chatsite]) if message.is_serious()]
-    if problems:
-        raise StartRefused("\n".join(problem.msg for problem in problems))
 
 
 def _redis_answers() -> bool:

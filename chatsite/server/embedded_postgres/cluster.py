@@ -61,7 +61,15 @@ class Cluster:
         self.sockets = paths.socket_directory(data)
         self.log = data / "postgres.log"
         self._binaries = _binaries()
-        self._account = _server_account()
+        self._account: pwd.struct_passwd | None = None  # whose the server is, where we are root
+        if os.geteuid() == 0:
+            try:
+                self._account = pwd.getpwnam(paths.SERVER_ACCOUNT)
+            except KeyError:
+                raise EmbeddedDatabaseError(
+                    f"PostgreSQL does not run as root, and there is no account “{paths.SERVER_ACCOUNT}” to"
+                    " run it: start the site as another user, or set DATABASE_URL."
+                ) from None
         self._membership: IO[bytes] | None = None
 
     def start(self) -> None:
@@ -149,7 +157,14 @@ class Cluster:
         if not mode & 0o001:
             self.data.chmod(mode | 0o001)  # to enter, not to list: x without r
         for folder in (*reversed(self.data.parents), *reversed(self._binaries.parents)):
-            if not _may_enter(account, folder):
+            status = folder.stat()
+            if status.st_uid == account.pw_uid:
+                permission = 0o100
+            elif status.st_gid == account.pw_gid:
+                permission = 0o010
+            else:
+                permission = 0o001
+            if not status.st_mode & permission:
                 raise EmbeddedDatabaseError(
                     f"PostgreSQL runs as “{account.pw_name}”, which may not enter {folder}: start the site as"
                     " another user than root, move it to where everybody may enter, or set DATABASE_URL."
@@ -290,27 +305,6 @@ def _password_on_descriptor(password: str) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
-
-
-def _may_enter(account: pwd.struct_passwd, folder: Path) -> bool:
-    status = folder.stat()
-    if status.st_uid == account.pw_uid:
-        return bool(status.st_mode & 0o100)
-    if status.st_gid == account.pw_gid:
-        return bool(status.st_mode & 0o010)
-    return bool(status.st_mode & 0o001)
-
-
-def _server_account() -> pwd.struct_passwd | None:
-    if os.geteuid() != 0:
-        return None
-    try:
-        return pwd.getpwnam(paths.SERVER_ACCOUNT)
-    except KeyError:
-        raise EmbeddedDatabaseError(
-            f"PostgreSQL does not run as root, and there is no account “{paths.SERVER_ACCOUNT}” to run it: "
-            "start the site as another user, or set DATABASE_URL."
-        ) from None
 
 
 def _buffers(directory: Path) -> int:

@@ -20,7 +20,6 @@ from django.utils.html import format_html
 from django.utils.text import Truncator, capfirst
 from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 
-from . import webhooks
 from .admin_filters import TypedGroupFilter
 from .audit import record, record_before
 from .audited_admin import AuditedChanges, permissions_of, rights_of
@@ -31,24 +30,21 @@ from .models import (
     ExternalIdentity,
     GroupMapping,
     User,
-    WebhookDelivery,
-    WebhookEndpoint,
 )
 from .oidc.identities import drop_unmapped_memberships, unlink
 from .pickers import AutocompleteAdmin
 from .privileges import grantable_groups, grantable_permissions, may_administer, may_administer_group
 from .read_only_admin import OwnFilters, ReadOnly
 from .sessions import end_sessions
+from .webhooks import admin as _webhooks  # noqa: F401 (registers its page)
 
 SUPERUSERS_ONLY = ("is_superuser", "legal_hold")
-DELIVERIES_SHOWN = 50
 ACTS = {
     "add": gettext_lazy("add"),
     "change": gettext_lazy("change"),
     "delete": gettext_lazy("delete"),
     "view": gettext_lazy("view"),
 }
-SWITCHED_OFF = "It was switched off by an administrator."
 SUBJECT_SHOWN = 400  # characters of the subject in a list: a document with its readers before and after
 
 admin.site.index_title = gettext_lazy("Content, people and keys")
@@ -436,75 +432,3 @@ class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
 def in_english(words: str) -> str:
     """The audit log is in English, whatever the language of the page."""
     return format_html('<span lang="en">{}</span>', words)
-
-
-class DeliveryInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]
-    """The newest deliveries of a webhook."""
-
-    model = WebhookDelivery
-    fields = ("created_at", "event", "state", "attempts", "status_code", "detail", "next_at")
-    readonly_fields = (*fields,)
-    extra = 0
-    can_delete = False
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return request.user.has_perm("accounts.view_webhookendpoint")
-
-    def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
-        formset = super().get_formset(request, obj, **kwargs)
-        newest = WebhookDelivery.objects.filter(endpoint=obj).values("pk")[:DELIVERIES_SHOWN]
-
-        class Newest(formset):  # type: ignore[misc, valid-type]
-            def get_queryset(self) -> QuerySet[WebhookDelivery]:
-                return WebhookDelivery.objects.filter(pk__in=list(newest.values_list("pk", flat=True)))
-
-        return Newest
-
-
-@admin.register(WebhookEndpoint)
-class WebhookAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
-    """Webhooks and their deliveries. Owners configure them by the API; staff can disable them or send
-    again."""
-
-    list_display = ["name", "owner", "host_name", "active", "failing_since", "created_at"]
-    list_filter = ["active"]
-    list_select_related = ["owner"]
-    search_fields = ["name", "owner__username"]
-    fields = (
-        "name",
-        "owner",
-        "host_name",
-        "events",
-        "active",
-        "reason",
-        "failing_since",
-        "paused_until",
-        "created_at",
-    )
-    readonly_fields = (*fields,)
-    inlines = [DeliveryInline]
-    actions = ["switch_off", "send_again"]
-
-    @admin.display(description=gettext_lazy("host"))
-    def host_name(self, endpoint: WebhookEndpoint) -> str:
-        return endpoint.host
-
-    def has_switch_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("accounts.change_webhookendpoint")
-
-    @admin.action(description=gettext_lazy("Switch off"), permissions=["switch"])
-    def switch_off(self, request: HttpRequest, queryset: QuerySet[WebhookEndpoint]) -> None:
-        actor = request.user if isinstance(request.user, User) else None
-        with transaction.atomic():
-            for endpoint in queryset.select_related("owner").filter(active=True):
-                endpoint.active, endpoint.reason = False, SWITCHED_OFF
-                endpoint.save(update_fields=["active", "reason"])
-                subject = f"Switched off webhook {endpoint.pk}"
-                record(AuditEntry.Action.WEBHOOK_CHANGED, actor=actor, person=endpoint.owner, subject=subject)
-
-    @admin.action(description=gettext_lazy("Send again what was given up"), permissions=["switch"])
-    def send_again(self, request: HttpRequest, queryset: QuerySet[WebhookEndpoint]) -> None:
-        given_up = WebhookDelivery.objects.filter(
-            endpoint__in=queryset, endpoint__active=True, state=WebhookDelivery.State.FAILED
-        )
-        messages.success(request, gettext("Sent again: %(count)s.") % {"count": webhooks.replay(given_up)})

@@ -133,7 +133,7 @@ def schema_files() -> Iterator[Path]:
     imported = re.compile(rf"^(?:from|import) ((?:{'|'.join(PACKAGES)})\.[\w.]+)", re.MULTILINE)
     modules = set()
     for package in PACKAGES:
-        for pattern in ("models.py", "*.sql"):
+        for pattern in ("models.py", "models/*.py", "*.sql"):
             yield from (BASE / package).rglob(pattern)
         for path in (BASE / package).rglob("migrations/*.py"):
             yield path

@@ -1,0 +1,80 @@
+"""Identities at the sign-in provider, and the groups that its tokens give."""
+
+from django.contrib.auth.models import Group
+from django.db import models
+from django.utils.translation import gettext_lazy
+
+from .people import User
+
+
+class ExternalIdentity(models.Model):
+    """A person's identity at the sign-in provider; never an e-mail address, which can be reassigned."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="identities")
+    issuer = models.CharField(max_length=500)
+    subject = models.CharField(max_length=255, help_text=gettext_lazy("The value of that claim."))
+    claim = models.CharField(
+        max_length=3,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=gettext_lazy(
+            "`sub` or `oid`; empty for an account that was linked before this was stored."
+        ),
+    )
+    newest_token_at = models.BigIntegerField(
+        default=0,
+        db_default=0,
+        editable=False,
+        help_text=gettext_lazy("`iat` of the newest token, in seconds: older ones change no memberships."),
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = gettext_lazy("external identities")
+        constraints = [models.UniqueConstraint(name="identity_unique", fields=["issuer", "claim", "subject"])]
+
+    def __str__(self) -> str:
+        return f"{self.subject} ({self.issuer})"
+
+
+class FormerIdentity(models.Model):
+    """The time of the newest token of a deleted identity, kept by a trigger: older tokens are refused.
+
+    Contains no text of the person: `digest` is the MD5 of issuer, line feed and subject.
+    """
+
+    digest = models.UUIDField(primary_key=True)
+    newest_token_at = models.BigIntegerField(help_text="`iat`, in seconds.")
+
+    def __str__(self) -> str:
+        return f"{self.digest}"
+
+
+class ManagedMembership(models.Model):
+    """A membership given by a token and removed by a later one; manual memberships have no row."""
+
+    identity = models.ForeignKey(ExternalIdentity, on_delete=models.CASCADE, related_name="memberships")
+    group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(name="membership_unique", fields=["identity", "group"])]
+
+    def __str__(self) -> str:
+        return f"{self.identity}: {self.group}"
+
+
+class GroupMapping(models.Model):
+    """A group of the provider and the group here that it maps to."""
+
+    issuer = models.CharField(max_length=500, help_text=gettext_lazy("As in OIDC_ISSUER."))
+    value = models.CharField(
+        max_length=255, help_text=gettext_lazy("One value of the claim that lists groups.")
+    )
+    group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(name="mapping_unique", fields=["issuer", "value", "group"])]
+
+    def __str__(self) -> str:
+        return f"{self.value} → {self.group}"

@@ -82,7 +82,20 @@ def create_demo() -> None:
             for name, account in accounts.items()
         }
         embedded_postgres.write_secret(_file(), json.dumps(kept, indent=1))
-        _add_samples(accounts, group)
+
+        # Whoever adds a document may read it, so the administrator adds only public ones.
+        folders = {
+            "everyone": (accounts["admin"], Audience(everyone=True)),
+            "hr": (accounts["hr"], Audience(group_ids=frozenset({group.pk}))),
+            "employee": (accounts["employee"], Audience()),
+        }
+        questions = json.loads((SAMPLES / "starters.json").read_text())
+        for folder, (owner, audience) in folders.items():
+            for path in sorted((SAMPLES / folder).iterdir()):
+                with path.open("rb") as file:
+                    added = upsert(File(file, name=path.name), path.name, owner=owner, audience=audience)
+                # Before the worker reads it, while nobody else uses the document.
+                Document.objects.filter(pk=added.document.pk).update(questions=questions.get(path.name, []))
 
 
 def exposed_by() -> str:
@@ -148,22 +161,6 @@ def _unchanged_accounts() -> list[DemoAccount]:
             or _matches(kept[username]["password"], current[username])
         )
     ]
-
-
-def _add_samples(accounts: dict[str, User], group: Group) -> None:
-    # Whoever adds a document may read it, so the administrator adds only public ones.
-    folders = {
-        "everyone": (accounts["admin"], Audience(everyone=True)),
-        "hr": (accounts["hr"], Audience(group_ids=frozenset({group.pk}))),
-        "employee": (accounts["employee"], Audience()),
-    }
-    questions = json.loads((SAMPLES / "starters.json").read_text())
-    for folder, (owner, audience) in folders.items():
-        for path in sorted((SAMPLES / folder).iterdir()):
-            with path.open("rb") as file:
-                added = upsert(File(file, name=path.name), path.name, owner=owner, audience=audience)
-            # Before the worker reads it, while nobody else uses the document.
-            Document.objects.filter(pk=added.document.pk).update(questions=questions.get(path.name, []))
 
 
 def _file() -> Path:

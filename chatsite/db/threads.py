@@ -304,10 +304,16 @@ async def in_database_within_budget(function: Callable[P, T], *args: P.args, **k
     seconds = max(MIN_SECONDS, min(WAIT_SECONDS, reader.budget.left))
     if bulkheads.refuses(view):
         raise OperationalError(LOCKED)
+    # Two threads are reserved for running answers, and half of them for other views.
+    semaphores = _semaphores_of()
+    if view not in semaphores:
+        semaphores[view] = asyncio.Semaphore(max(1, settings.DATABASE_THREADS // 2))
+    if ALL not in semaphores:
+        semaphores[ALL] = asyncio.Semaphore(max(1, settings.DATABASE_THREADS - 2))
     with ExitStack() as places:
         try:
             async with asyncio.timeout(seconds):
-                for lane in _semaphores(view):
+                for lane in (semaphores[view], semaphores[ALL]):
                     await lane.acquire()
                     places.callback(lane.release)
         except TimeoutError:
@@ -320,17 +326,6 @@ async def in_database_within_budget(function: Callable[P, T], *args: P.args, **k
     if not result.done() and started.cancel():
         raise OperationalError(BUSY)
     return await result
-
-
-def _semaphores(view: str) -> tuple[asyncio.Semaphore, ...]:
-    """Semaphores to acquire before a thread: they reserve two threads for running answers and half for other
-    views."""
-    semaphores = _semaphores_of()
-    if view not in semaphores:
-        semaphores[view] = asyncio.Semaphore(max(1, settings.DATABASE_THREADS // 2))
-    if ALL not in semaphores:
-        semaphores[ALL] = asyncio.Semaphore(max(1, settings.DATABASE_THREADS - 2))
-    return (semaphores[view], semaphores[ALL])
 
 
 def _submit(

@@ -37,14 +37,18 @@ class Cors:
             return
         origin = _header(scope, b"origin")
         allowed = origin.decode("latin-1") in settings.CORS_ORIGINS
-        headers: Headers = [(b"vary", b"Origin")]
+        headers: Headers = []
         if allowed:
             headers += [
                 (b"access-control-allow-origin", origin),
                 (b"access-control-allow-credentials", b"true"),
             ]
         if allowed and scope["method"] == "OPTIONS" and _header(scope, b"access-control-request-method"):
-            headers += [(b"access-control-allow-methods", METHODS), (b"access-control-max-age", MAX_AGE)]
+            headers += [
+                (b"vary", b"Origin"),
+                (b"access-control-allow-methods", METHODS),
+                (b"access-control-max-age", MAX_AGE),
+            ]
             # Any header is allowed: the API decides which it reads, and none of them is a secret.
             wanted = _header(scope, b"access-control-request-headers").strip()
             if NAMES.fullmatch(wanted):
@@ -57,7 +61,12 @@ class Cors:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": _merged(message.get("headers", ()), headers)}
+                # One `Vary`, that of the response with Origin added.
+                present = message.get("headers", ())
+                vary = [bytes(value) for name, value in present if name.lower() == b"vary"]
+                others = [(name, value) for name, value in present if name.lower() != b"vary"]
+                merged = [*others, (b"vary", b", ".join([*vary, b"Origin"])), *headers]
+                message = {**message, "headers": merged}
             await send(message)
 
         await self.application(scope, receive, send_with_headers)
@@ -65,10 +74,3 @@ class Cors:
 
 def _header(scope: Scope, wanted: bytes) -> bytes:
     return next((bytes(value) for name, value in scope["headers"] if name.lower() == wanted), b"")
-
-
-def _merged(present: Any, more: Headers) -> Headers:
-    """The headers with one `Vary` that includes Origin."""
-    vary = [bytes(value) for name, value in present if name.lower() == b"vary"]
-    others = [(name, value) for name, value in present if name.lower() != b"vary"]
-    return [*others, (b"vary", b", ".join([*vary, b"Origin"])), *(row for row in more if row[0] != b"vary")]

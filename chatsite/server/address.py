@@ -36,18 +36,16 @@ def take(host: str, port: int) -> socket.socket:
         listener.bind(address)
     except OSError as error:
         listener.close()
-        raise StartRefused(_reason(error, host, port)) from None
+        if error.errno == errno.EADDRINUSE:
+            reason = f"Port {port} on {host} is taken: stop the program that uses it, or set PORT to another."
+        elif error.errno == errno.EACCES:
+            reason = f"Port {port} is reserved for the system: set PORT to a number above 1023."
+        elif error.errno == errno.EADDRNOTAVAIL:
+            reason = f"HOST {host} is not an address of this machine."
+        else:
+            reason = f"The site cannot listen on {host}, port {port}: {error.strerror}."
+        raise StartRefused(reason) from None
     return listener
-
-
-def _reason(error: OSError, host: str, port: int) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return f"Port {port} on {host} is taken: stop the program that uses it, or set PORT to another."
-    if error.errno == errno.EACCES:
-        return f"Port {port} is reserved for the system: set PORT to a number above 1023."
-    if error.errno == errno.EADDRNOTAVAIL:
-        return f"HOST {host} is not an address of this machine."
-    return f"The site cannot listen on {host}, port {port}: {error.strerror}."
 
 
 def reachable(listener: socket.socket) -> tuple[str, int]:

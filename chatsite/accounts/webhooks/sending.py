@@ -161,7 +161,7 @@ async def send(attempt: Attempt) -> Result:
                     extensions={"sni_hostname": host},
                 ) as response,
             ):
-                return _in_words(response.status_code)
+                status = response.status_code
     except Forbidden as error:
         return Result(None, str(error))
     except TimeoutError:
@@ -177,9 +177,6 @@ async def send(attempt: Attempt) -> Result:
     except Exception as error:
         logger.exception("A webhook met an error that was not foreseen")
         return Result(None, f"The attempt failed ({type(error).__name__}).")
-
-
-def _in_words(status: int) -> Result:
     if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
         return Result(status, "")
     if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:

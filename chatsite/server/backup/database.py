@@ -325,22 +325,20 @@ def _program(name: Program, server_version: int) -> str:
         installed += Path(location).glob(f"pginstall*/bin/{name}")
     if known := shutil.which(name):
         installed.append(Path(known))
-    found = sorted((version, str(path)) for path in installed if (version := _version(path)) >= major)
+    found = []
+    for path in installed:
+        try:
+            said = subprocess.run([str(path), "--version"], capture_output=True, check=True, text=True)  # noqa: S603
+        except (OSError, subprocess.CalledProcessError):
+            continue
+        number = re.search(r"\) (\d+)", said.stdout)
+        if number and int(number[1]) >= major:
+            found.append((int(number[1]), str(path)))
     if not found:
         raise CommandError(
             f"{name} of PostgreSQL {major} or newer is needed: install the package postgresql-client-{major}."
         )
-    return found[0][1]
-
-
-def _version(program: Path) -> int:
-    """The major version; 0 if unknown."""
-    try:
-        said = subprocess.run([str(program), "--version"], capture_output=True, check=True, text=True)  # noqa: S603
-    except (OSError, subprocess.CalledProcessError):
-        return 0
-    number = re.search(r"\) (\d+)", said.stdout)
-    return int(number[1]) if number else 0
+    return min(found)[1]
 
 
 def _sum(name: str, columns: Iterable[str]) -> sql.Composed:

@@ -30,22 +30,22 @@ def announce_end(owner_id: int, closings: Mapping[UUID, Closing]) -> None:
         return {owner_id: {name: str(value) for name, value in ids.items()} | {"state": last.state.value}}
 
     webhooks.announce(Event.ANSWER_COMPLETED, asker)
-    if reason := _in_vain(last):
-        listed = Message.objects.filter(pk=last_id, conversation__listed=True)
 
-        def managers(candidates: Collection[int]) -> Mapping[int, webhooks.Data]:
-            staff = User.objects.filter(pk__in=candidates) if listed.exists() else User.objects.none()
-            return {each.pk: {"reason": reason} for each in staff if each.may_as_staff(MAY_SEE_UNANSWERED)}
+    # Why the question is in the list of unanswered ones; see unanswered.sql.
+    uncited = last.state == Message.State.COMPLETE and last.content and not last.citations
+    if last.content == NOTHING_FITS:
+        reason = "refused"
+    elif uncited or last.content.startswith(UNSURE):
+        reason = "unsure"
+    else:
+        return
+    listed = Message.objects.filter(pk=last_id, conversation__listed=True)
 
-        webhooks.announce(Event.QUESTION_UNANSWERED, managers)
+    def managers(candidates: Collection[int]) -> Mapping[int, webhooks.Data]:
+        staff = User.objects.filter(pk__in=candidates) if listed.exists() else User.objects.none()
+        return {each.pk: {"reason": reason} for each in staff if each.may_as_staff(MAY_SEE_UNANSWERED)}
 
-
-def _in_vain(answer: Closing) -> str:
-    """Why the question is in the list of unanswered ones, or empty; see unanswered.sql."""
-    if answer.content == NOTHING_FITS:
-        return "refused"
-    uncited = answer.state == Message.State.COMPLETE and answer.content and not answer.citations
-    return "unsure" if uncited or answer.content.startswith(UNSURE) else ""
+    webhooks.announce(Event.QUESTION_UNANSWERED, managers)
 
 
 def _unanswered_now(owner_id: int, delivery: WebhookDelivery) -> webhooks.Data | None:

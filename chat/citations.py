@@ -11,18 +11,13 @@ from collections.abc import Iterable
 MAX_CITATION_LENGTH = 400  # characters; a longer bracket is not a citation
 # Anchored at the start of a run of spaces, so that a text of many spaces takes linear time.
 _BRACKET = re.compile(r"(?<![ \t])(?P<space>[ \t]*)\[(?P<inner>[^\[\]\n]{1,400})\](?!\()")
-_FILE_ENDING = re.compile(r"[A-Za-z0-9]{1,8}")
+_FILE_NAME = re.compile(r".*[^/\\]\.[A-Za-z0-9]{1,8}", re.DOTALL)
 _ANCHORS = ("#page=", "#slide=", "#sheet=")
 
 
 def _looks_like_citation(text: str) -> bool:
     names = (text, text.partition("#")[0])
-    return any(_is_file_name(name) for name in names) or any(anchor in text for anchor in _ANCHORS)
-
-
-def _is_file_name(text: str) -> bool:
-    stem, dot, ending = text.rpartition(".")
-    return bool(dot) and stem[-1:] not in ("", "/", "\\") and bool(_FILE_ENDING.fullmatch(ending))
+    return any(_FILE_NAME.fullmatch(name) for name in names) or any(anchor in text for anchor in _ANCHORS)
 
 
 class Labels:

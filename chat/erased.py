@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -46,16 +45,17 @@ def note(erased: Erased) -> None:
 
 def returned() -> list[tuple[Erased, User]]:
     """People who are both on the list and in the database, after an older backup was restored."""
-    return [(erased, person) for erased in _listed() if (person := erased.person())]
-
-
-def _listed() -> Iterator[Erased]:
     try:
         lines = Path(settings.ERASED_LIST).read_text().splitlines()
     except FileNotFoundError:
-        return
+        return []
+    found: list[tuple[Erased, User]] = []
     for line in lines:
         try:
-            yield Erased(**json.loads(line))
+            erased = Erased(**json.loads(line))
         except (ValueError, TypeError):  # a line truncated by a crash
             logger.warning("A line of %s cannot be read.", settings.ERASED_LIST)
+            continue
+        if person := erased.person():
+            found.append((erased, person))
+    return found

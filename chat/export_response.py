@@ -1,6 +1,5 @@
 """Sends a person's data as one zip file without holding it in memory."""
 
-import shutil
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -40,24 +39,19 @@ def export_response(
     try:
         if actor.pk != person.pk:
             looks.begin_export(actor, person, reason)
-        return _zip(request, person, actor, name)
+        with tempfile.TemporaryDirectory(
+            dir=settings.FILE_UPLOAD_TEMP_DIR, ignore_cleanup_errors=True
+        ) as folder:
+            path = Path(folder) / "export.zip"
+            export(person, path, actor=actor)
+            file = path.open("rb")
+        # The file has no name any more: the system frees it when it has been sent.
+        response = FileResponse(file, as_attachment=True, filename=name)
+        if isinstance(request, ASGIRequest):
+            response.streaming_content = _pieces(file)  # Django would load the whole file
+        return response
     finally:
         cache.delete(f"export:{actor.pk}")
-
-
-def _zip(request: HttpRequest, person: User, actor: User, name: str) -> HttpResponseBase:
-    """The unnamed temporary file that is sent."""
-    folder = Path(tempfile.mkdtemp(dir=settings.FILE_UPLOAD_TEMP_DIR))
-    try:
-        path = folder / "export.zip"
-        export(person, path, actor=actor)
-        file = path.open("rb")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    response = FileResponse(file, as_attachment=True, filename=name)
-    if isinstance(request, ASGIRequest):
-        response.streaming_content = _pieces(file)  # Django would load the whole file
-    return response
 
 
 async def _pieces(file: BinaryIO) -> AsyncIterator[bytes]:

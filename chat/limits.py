@@ -77,24 +77,22 @@ def with_one_more(limit: int | None, used: int) -> Allowance | None:
     if limit is None:
         return None
     if used >= limit:
-        raise _refusal(_allowance(limit, used))
+        words = ngettext(
+            "You have sent today’s message. More can be sent from 00:00 (%(zone)s).",
+            "You have sent all %(number)s messages of today. More can be sent from 00:00 (%(zone)s).",
+            limit,
+        )
+        words %= {
+            "number": number_format(limit, force_grouping=True),
+            "zone": timezone.get_default_timezone_name(),
+        }
+        raise Refused("quota_exceeded", _allowance(limit, used).seconds, words if limit else "")
     return _allowance(limit, used + 1)
 
 
 def _allowance(limit: int, used: int) -> Allowance:
     zone = timezone.get_default_timezone()
     return Allowance(limit, max(0, limit - used), datetime.combine(today() + DAY, time(), tzinfo=zone))
-
-
-def _refusal(allowance: Allowance) -> Refused:
-    zone = timezone.get_default_timezone_name()
-    words = ngettext(
-        "You have sent today’s message. More can be sent from 00:00 (%(zone)s).",
-        "You have sent all %(number)s messages of today. More can be sent from 00:00 (%(zone)s).",
-        allowance.messages,
-    )
-    words %= {"number": number_format(allowance.messages, force_grouping=True), "zone": zone}
-    return Refused("quota_exceeded", allowance.seconds, words if allowance.messages else "")
 
 
 RETRIES = 10

@@ -122,10 +122,12 @@ def erase(
     anything is deleted, also if `actor` may not give `documents_to` the right to read them.
     """
     had = count_data(person)
-    _check(person, had, documents_to, delete_documents)
-    if actor and documents_to:
-        _check_rights(actor, person, documents_to)
-    _close_account(person)
+    _check(person, had, actor, documents_to, delete_documents)
+    # Nobody can ask in this name any more, and no answer is left running.
+    User.objects.filter(pk=person.pk).update(is_active=False)
+    end_sessions(person.pk)
+    ApiKey.objects.owned_by_user(person.pk).revoke()
+    _stop_answers(person, gettext("The account is switched off."))
     with reading_everything():
         if documents_to:
             for document in _read_by_others(person):
@@ -191,7 +193,9 @@ def erase_returned() -> list[str]:
     return said
 
 
-def _check(person: User, had: DataCounts, documents_to: User | None, delete_documents: bool) -> None:
+def _check(
+    person: User, had: DataCounts, actor: User | None, documents_to: User | None, delete_documents: bool
+) -> None:
     if person.legal_hold:
         raise ErasureRefused(
             gettext("This account is under a legal hold and stays as it is: %(hold)s")
@@ -214,12 +218,9 @@ def _check(person: User, had: DataCounts, documents_to: User | None, delete_docu
                 "questions": had.proof_questions,
             }
         )
-
-
-def _check_rights(actor: User, person: User, documents_to: User) -> None:
-    """Refuse to give somebody documents that neither they can read nor the actor may hand over as such."""
-    if actor.has_perm("ingestion.change_document"):
+    if actor is None or documents_to is None or actor.has_perm("ingestion.change_document"):
         return
+    # Others get no documents that neither they can read nor the actor may hand over as such.
     with reading_everything():
         readable = AccessEntry.lists_of(documents_to.pk)
         closed = _read_by_others(person).exclude(access_list__in=readable).count()
@@ -234,14 +235,6 @@ def _check_rights(actor: User, person: User, documents_to: User) -> None:
             )
             % {"name": documents_to.display_name(), "count": closed}
         )
-
-
-def _close_account(person: User) -> None:
-    """Disable the account and wait until the person's answers have ended."""
-    User.objects.filter(pk=person.pk).update(is_active=False)
-    end_sessions(person.pk)
-    ApiKey.objects.owned_by_user(person.pk).revoke()
-    _stop_answers(person, gettext("The account is switched off."))
 
 
 def _stop_answers(person: User, done: str = "") -> None:

@@ -143,7 +143,8 @@ class ProofQuestionAdmin(
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Not beyond the limit of a run."""
-        return super().has_add_permission(request) and not _is_full()
+        is_full = ProofQuestion.objects.count() >= running.MAX_QUESTIONS
+        return super().has_add_permission(request) and not is_full
 
     def save_model(self, request: HttpRequest, obj: ProofQuestion, form: Any, change: bool) -> None:
         if not change:
@@ -416,10 +417,6 @@ def _lines(user: User, results: list[ProofResult], before: list[ProofResult] | N
 def _points(*shares: float) -> list[str]:
     """Percentage points with their sign."""
     return [f"{100 * share:+.1f}".replace("-", "−") for share in shares]
-
-
-def _is_full() -> bool:
-    return ProofQuestion.objects.count() >= running.MAX_QUESTIONS
 
 
 def _user(request: HttpRequest) -> User:

@@ -48,8 +48,14 @@ def apply(*, dry_run: bool = False) -> Due:
                 message__conversation__owner__in=people, updated_at__lt=_before(days)
             )
             feedback += said.count() if dry_run else said.delete()[0]
+        # Only uploads that nobody but their owner can read. Synchronised folders and programs manage their
+        # own files, and would add them again.
+        others = AccessEntry.objects.filter(access_list=OuterRef("access_list")).exclude(
+            user=OuterRef("owner")
+        )
+        unshared = Document.objects.filter(~Exists(others), source_file=None, external_ids=None)
         for days, people in _people("files"):
-            found = list(_unshared().filter(owner__in=people, changed_at__lt=_before(days)))
+            found = list(unshared.filter(owner__in=people, changed_at__lt=_before(days)))
             files += len(found)
             if not dry_run:
                 delete_documents(found)
@@ -73,15 +79,6 @@ def _people(kind: str) -> Iterator[tuple[int, QuerySet[User]]]:
     others = Retention.objects.filter(group=None).values_list(kind, flat=True).first()
     if others is not None:
         yield others, free.exclude(groups__in=list(rules))
-
-
-def _unshared() -> QuerySet[Document]:
-    """Uploads that only their owner can read.
-
-    Synchronised folders and programs manage their own files, and would add them again.
-    """
-    others = AccessEntry.objects.filter(access_list=OuterRef("access_list")).exclude(user=OuterRef("owner"))
-    return Document.objects.filter(~Exists(others), source_file=None, external_ids=None)
 
 
 def _before(days: int) -> datetime:

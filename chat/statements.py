@@ -158,14 +158,12 @@ def marks_by_rank(statements: Iterable[Statement]) -> dict[int, list[tuple[int, 
     for proof in (proof for each in statements for proof in each.proofs):
         if proof.marks:
             found.setdefault(proof.rank, set()).update(proof.marks)
-    return {rank: _merged(sorted(marks)) for rank, marks in found.items()}
-
-
-def _merged(marks: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    merged: list[tuple[int, int]] = []
-    for start, end in marks:
-        if merged and start <= merged[-1][1]:
-            merged[-1] = merged[-1][0], max(end, merged[-1][1])
-        else:
-            merged.append((start, end))
-    return merged
+    by_rank: dict[int, list[tuple[int, int]]] = {}
+    for rank, marks in found.items():
+        merged = by_rank[rank] = []
+        for start, end in sorted(marks):
+            if merged and start <= merged[-1][1]:
+                merged[-1] = merged[-1][0], max(end, merged[-1][1])
+            else:
+                merged.append((start, end))
+    return by_rank

@@ -6,7 +6,7 @@ answers cited.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -157,7 +157,10 @@ class Unanswered:
 def unanswered(principal: Principal) -> Unanswered:
     """Unanswered questions as far as `principal` may see them."""
     asked, since = _asked(principal)
-    groups = grouped(_without_dismissed(asked))
+    dismissed = dict(DismissedQuestion.objects.values_list("digest", "dismissed_at"))
+    if dismissed:
+        asked = [each for each in asked if (until := dismissed.get(each.digest)) is None or each.at > until]
+    groups = grouped(asked)
     shown = sorted(
         (group for group in groups if group.is_shown),
         key=lambda group: (group.times, group.last),
@@ -299,11 +302,3 @@ def _asked(principal: Principal) -> tuple[list[Asked], datetime | None]:
                 )
             )
     return asked, found_at[-1] if len(found_at) >= MAX_ASKED else None
-
-
-def _without_dismissed(asked: Iterable[Asked]) -> Iterator[Asked]:
-    until = dict(DismissedQuestion.objects.values_list("digest", "dismissed_at"))
-    for each in asked:
-        dismissed_at = until.get(each.digest) if until else None
-        if dismissed_at is None or each.at > dismissed_at:
-            yield each

@@ -67,11 +67,13 @@ class _Reader:
         closed_sources = self.closed_sources.get(message.pk, ())
         if _is_of_unknown_origin(message, first=first):
             self.doubtful = self.unknown = True
-        if _rests_on_closed(message, open_sources):
+        # Sources that the answer was given, or cites, may be closed to the reader, or deleted.
+        used = {*message.citations, *message.labels}
+        readable = {source.label for source in open_sources}
+        known = readable | {source.label for source in closed_sources}
+        if len(open_sources) < len(message.labels) or not readable >= used:
             self.doubtful = True
-            known = {source.label for source in (*open_sources, *closed_sources)}
-            count = len(open_sources) + len(closed_sources)
-            if count < len(message.labels) or not known.issuperset([*message.citations, *message.labels]):
+            if len(open_sources) + len(closed_sources) < len(message.labels) or not known >= used:
                 self.unknown = True
         for source in closed_sources:
             self.closed_words |= _words(source.content, source.title, source.heading, source.label)
@@ -96,6 +98,58 @@ class _Reader:
             words -= _words(source.content, source.title, source.heading, source.label)
         return not (words if self.unknown else words & self.closed_words)
 
+    def show(self, message: Message) -> SharedMessage:
+        """The message as this reader may see it; call it for each message, in order."""
+        if message.role == Message.Role.USER:
+            closed = _normal(message.content) in self.offered | self.closed_questions
+            if not closed:
+                self.shown_words |= _words(message.content)
+            return SharedMessage(_bare(message, "" if closed else message.content), closed=closed)
+        sources = self.sources.get(message.pk, ())
+        self.add_answer(message, first=not self.doubtful)
+        if message.state in Message.UNFINISHED:
+            return SharedMessage(_bare(message, ""), closed=True)
+        if not self.may_get(message):
+            self.doubtful = self.unknown = True  # later answers may repeat its words, which are in no source
+            self.offered |= {_normal(each) for each in message.followups if isinstance(each, str)}
+            bare = _bare(message, "")
+            bare.verified, bare.citations, bare.labels = None, [], []
+            return SharedMessage(bare, closed=True)
+        if not self.doubtful:
+            whole = _bare(message, message.content)
+            whole.verification = message.verification
+            return SharedMessage(whole, sources)
+        self.offered |= {_normal(each) for each in message.followups if isinstance(each, str)}
+        return self._partly(message, sources)
+
+    def _partly(self, message: Message, sources: Sequence[Source]) -> SharedMessage:
+        """The statements of an answer that are supported by these sources only."""
+        open_labels = {source.label for source in sources}
+        closed = {*message.citations, *message.labels} - open_labels
+        text = without(message.content, closed)
+        statements = verify(text, sources)
+        kept = [
+            statement
+            for statement in statements
+            if statement.verdict in FOUND
+            and self.is_open(without(text[statement.start : statement.end], open_labels), sources)
+        ]
+        shortened = joined(text, kept)
+        shown = _bare(message, shortened)
+        shown.verification = to_rows(verify(shortened, sources))
+        numbers = {label: number for number, label in enumerate(message.citations, start=1)}
+        shown.citations = [
+            label if label in open_labels else CLOSED.format(numbers[label]) for label in message.citations
+        ]
+        shown.labels = [source.label for source in sources]
+        shown.verified = None  # nobody vouched for a part of it
+        left_out = len(statements) - len(kept)
+        if not left_out and LEFT_OUT in shortened:
+            left_out = 1  # a heading, or code
+        return SharedMessage(
+            shown, sources if kept else (), left_out=left_out, closed=bool(text.strip()) and not kept
+        )
+
 
 def shared_messages(principal: Principal, share: Share) -> list[SharedMessage]:
     """The messages that a share shows, in order, as `principal` may see them now."""
@@ -104,11 +158,17 @@ def shared_messages(principal: Principal, share: Share) -> list[SharedMessage]:
     messages = list(rows.defer("search").order_by("position"))
     questions = [row.content for row in messages if row.role == Message.Role.USER]
     open_sources = _readable(principal, messages)
-    closed_sources = _others(messages, open_sources)
+    with reading_everything():
+        # The remaining sources, used only for comparison and never shown.
+        known = [source.pk for sources in open_sources.values() for source in sources]
+        others = Source.objects.filter(message__in=[row.pk for row in messages]).exclude(pk__in=known)
+        closed_sources: dict[UUID, list[Source]] = {}
+        for source in others:
+            closed_sources.setdefault(source.message_id, []).append(source)
     groups = User.groups.through.objects.filter(user=principal.user_id).values_list("group", flat=True)
     closed_questions = _closed_questions(principal, questions)
     reader = _Reader(open_sources, closed_sources, closed_questions, frozenset(groups))
-    shown = [_shown(message, reader) for message in messages]
+    shown = [reader.show(message) for message in messages]
     if share.answer_id is None:
         return shown
     place = next(place for place, row in enumerate(messages) if row.pk == share.answer_id)
@@ -125,36 +185,6 @@ def shared_title(share: Share, shown: Sequence[SharedMessage]) -> str:
     return "" if is_of_another else share.conversation.title
 
 
-def _shown(message: Message, reader: _Reader) -> SharedMessage:
-    if message.role == Message.Role.USER:
-        closed = _normal(message.content) in reader.offered | reader.closed_questions
-        if not closed:
-            reader.shown_words |= _words(message.content)
-        return SharedMessage(_bare(message, "" if closed else message.content), closed=closed)
-    sources = reader.sources.get(message.pk, ())
-    reader.add_answer(message, first=not reader.doubtful)
-    if message.state in Message.UNFINISHED:
-        return SharedMessage(_bare(message, ""), closed=True)
-    if not reader.may_get(message):
-        reader.doubtful = reader.unknown = True  # later answers may repeat its words, which are in no source
-        reader.offered |= {_normal(each) for each in message.followups if isinstance(each, str)}
-        bare = _bare(message, "")
-        bare.verified, bare.citations, bare.labels = None, [], []
-        return SharedMessage(bare, closed=True)
-    if not reader.doubtful:
-        whole = _bare(message, message.content)
-        whole.verification = message.verification
-        return SharedMessage(whole, sources)
-    reader.offered |= {_normal(each) for each in message.followups if isinstance(each, str)}
-    return _partly(message, sources, reader)
-
-
-def _rests_on_closed(message: Message, readable: Sequence[Source]) -> bool:
-    """Whether a source that the answer was given, or cites, is closed to the reader or deleted."""
-    labels = {source.label for source in readable}
-    return len(readable) < len(message.labels) or not labels.issuperset([*message.citations, *message.labels])
-
-
 def _is_of_unknown_origin(message: Message, *, first: bool) -> bool:
     """Whether a program imported the text, or earlier messages that it may repeat."""
     if message.imported or (message.client_id is not None and message.run_id is None):
@@ -164,35 +194,6 @@ def _is_of_unknown_origin(message: Message, *, first: bool) -> bool:
         for thought in message.thoughts
         if isinstance(thought, dict) and isinstance(thought.get("description"), list)
         for item in thought["description"]
-    )
-
-
-def _partly(message: Message, sources: Sequence[Source], reader: _Reader) -> SharedMessage:
-    """The statements of an answer that are supported by these sources only."""
-    open_labels = {source.label for source in sources}
-    closed = {*message.citations, *message.labels} - open_labels
-    text = without(message.content, closed)
-    statements = verify(text, sources)
-    kept = [
-        statement
-        for statement in statements
-        if statement.verdict in FOUND
-        and reader.is_open(without(text[statement.start : statement.end], open_labels), sources)
-    ]
-    shortened = joined(text, kept)
-    shown = _bare(message, shortened)
-    shown.verification = to_rows(verify(shortened, sources))
-    numbers = {label: number for number, label in enumerate(message.citations, start=1)}
-    shown.citations = [
-        label if label in open_labels else CLOSED.format(numbers[label]) for label in message.citations
-    ]
-    shown.labels = [source.label for source in sources]
-    shown.verified = None  # nobody vouched for a part of it
-    left_out = len(statements) - len(kept)
-    if not left_out and LEFT_OUT in shortened:
-        left_out = 1  # a heading, or code
-    return SharedMessage(
-        shown, sources if kept else (), left_out=left_out, closed=bool(text.strip()) and not kept
     )
 
 
@@ -269,19 +270,6 @@ def _readable(principal: Principal, messages: Sequence[Message]) -> dict[UUID, l
         ):
             row.title = str(row.document)
             found.setdefault(row.message_id, []).append(row)
-    return found
-
-
-def _others(
-    messages: Sequence[Message], readable: Mapping[UUID, Sequence[Source]]
-) -> dict[UUID, list[Source]]:
-    """By answer, the remaining sources, used only for comparison and never shown."""
-    known = {source.pk for sources in readable.values() for source in sources}
-    with reading_everything():
-        rows = list(Source.objects.filter(message__in=[row.pk for row in messages]).exclude(pk__in=known))
-    found: dict[UUID, list[Source]] = {}
-    for row in rows:
-        found.setdefault(row.message_id, []).append(row)
     return found
 
 

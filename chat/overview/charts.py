@@ -44,7 +44,11 @@ class Chart:
 
 def stacked(columns: Sequence[tuple[str, Sequence[int]]]) -> Chart:
     """One column of bars for each (name, numbers), lowest first; zeros are omitted."""
-    step = _step(max((sum(numbers) for _, numbers in columns), default=0))
+    # The lines of the scale are 1, 2 or 5 times a power of ten apart.
+    highest = max((sum(numbers) for _, numbers in columns), default=0)
+    wanted = max(1, ceil(highest / LINES))
+    power: int = 10 ** floor(log10(wanted))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= wanted)
     floor_y = HEIGHT - FOOT
     unit = (floor_y - TOP) / (LINES * step)
     pitch = (WIDTH - LEFT) / max(1, len(columns))
@@ -71,10 +75,3 @@ def stacked(columns: Sequence[tuple[str, Sequence[int]]]) -> Chart:
         for line in range(LINES + 1)
     ]
     return Chart(bars, scale, names)
-
-
-def _step(highest: int) -> int:
-    """The distance between lines of the scale: 1, 2 or 5 times a power of ten."""
-    wanted = max(1, ceil(highest / LINES))
-    power: int = 10 ** floor(log10(wanted))
-    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= wanted)

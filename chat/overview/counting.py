@@ -110,7 +110,12 @@ def _groups_of(people: Collection[int]) -> dict[int, list[int]]:
 def _add(counts: dict[tuple[date, int | None], Counts]) -> None:
     days = {day for day, _ in counts}
     known = {(row.day, row.group_id): row for row in DayFigures.objects.filter(day__in=days)}
-    people = _people(days)
+    # How many people asked on each of these days, in total and by group.
+    asked = Asker.objects.filter(day__in=days).order_by()
+    everyone = asked.values_list("day").annotate(people=Count("pk"))
+    members = asked.filter(person__groups__isnull=False).values_list("day", "person__groups")
+    people: dict[tuple[date, int | None], int] = {(day, None): count for day, count in everyone}
+    people |= {(day, group): count for day, group, count in members.annotate(people=Count("pk"))}
     for (day, group), more in counts.items():
         row = known.get((day, group)) or DayFigures(day=day, group_id=group)
         for name, number in more.numbers.items():
@@ -119,13 +124,3 @@ def _add(counts: dict[tuple[date, int | None], Counts]) -> None:
         # Never decreases: accounts may have been erased since.
         row.people = max(row.people, people.get((day, group), 0))
         row.save()
-
-
-def _people(days: Collection[date]) -> dict[tuple[date, int | None], int]:
-    """How many people asked on each of these days, in total and by group."""
-    asked = Asker.objects.filter(day__in=days).order_by()
-    everyone = asked.values_list("day").annotate(people=Count("pk"))
-    members = asked.filter(person__groups__isnull=False).values_list("day", "person__groups")
-    found: dict[tuple[date, int | None], int] = {(day, None): people for day, people in everyone}
-    found |= {(day, group): people for day, group, people in members.annotate(people=Count("pk"))}
-    return found

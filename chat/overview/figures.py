@@ -249,7 +249,8 @@ def days_of(scope: Scope) -> list[Day]:
         elif scope.group and row.people < MIN_PEOPLE:
             found.append(Day(day, 0, None))
         else:
-            found.append(Day(day, row.people, _totals(row)))
+            sums = {name: getattr(row, name) for name in NUMBERS}
+            found.append(Day(day, row.people, Totals(**sums, first_words=row.first_words)))
     return found
 
 
@@ -273,10 +274,6 @@ def _listed(found: Rows, kind: str) -> DocumentList:
     return DocumentList(
         [row for row in of_kind if row["readable"]], of_kind[0]["in_all"], of_kind[0]["closed"]
     )
-
-
-def _totals(row: DayFigures) -> Totals:
-    return Totals(**{name: getattr(row, name) for name in NUMBERS}, first_words=row.first_words)
 
 
 def _in_period(scope: Scope) -> QuerySet[DayFigures]:

@@ -61,11 +61,19 @@ def ask(principal: Principal, question: ProofQuestion) -> ProofResult:
     """Ask with the rights of `principal`; the row is not stored."""
     reply = reply_to(principal, question.text)
     said = verify(reply.text, reply.sources) if reply.text else ()
+    rank = 0  # if its document was deleted, no result is right until a new one is chosen
+    if question.document_id is not None and not question.wants_nothing:
+        wanted = CitationTarget(question.document_id, cleaned_label(question.place))
+        places = [
+            Place(passage.document_id, passage.label.partition("#")[2]) for passage in reply.passages[:FIRST]
+        ]
+        keys = ranking(places, {wanted})
+        rank = next((place for place, key in enumerate(keys, start=1) if key is not None), 0)
     return ProofResult(
         wants_nothing=question.wants_nothing,
         wanted=question.document_id,
         outcome=reply.outcome,
-        rank=0 if question.wants_nothing else _rank(reply, question),
+        rank=rank,
         found=list(dict.fromkeys(passage.document_id for passage in reply.passages)),
         statements=len(said),
         supported=sum(statement.verdict in SAID for statement in said),
@@ -89,15 +97,3 @@ def reply_to(principal: Principal, question: str) -> Reply:
         return Reply(Outcome.NOTHING, "", found.passages)
     outcome = Outcome.ANSWERED if quoted.is_sure else Outcome.UNSURE
     return Reply(outcome, "\n\n".join(quoted.texts), found.passages)
-
-
-def _rank(reply: Reply, question: ProofQuestion) -> int:
-    """The rank, from 1, of the expected document; 0 if it was not found."""
-    if question.document_id is None:
-        return 0  # deleted: no result is right until a new document is chosen
-    wanted = CitationTarget(question.document_id, cleaned_label(question.place))
-    places = [
-        Place(passage.document_id, passage.label.partition("#")[2]) for passage in reply.passages[:FIRST]
-    ]
-    keys = ranking(places, {wanted})
-    return next((place for place, key in enumerate(keys, start=1) if key is not None), 0)

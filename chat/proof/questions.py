@@ -89,8 +89,15 @@ def read_csv(user: User, content: bytes) -> int:
 def proposals(user: User) -> list[Proposal]:
     """New questions from verified answers, and from answers marked as good whose askers agreed."""
     known = set(ProofQuestion.objects.managed_by(user.pk).values_list("text", "document"))
+    answers = VerifiedAnswer.objects.managed_by(user.pk).filter(active=True)
+    verified = [
+        Proposal(f"v{question.pk}", question.text, cited.document, Origin.VERIFIED)
+        for answer in answers.prefetch_related("questions", "citations__document")
+        for cited in answer.citations.all()[:1]
+        for question in answer.questions.all()
+    ]
     found: list[Proposal] = []
-    for proposal in (*_of_verified(user), *_of_feedback(user)):
+    for proposal in (*verified, *_of_feedback(user)):
         if (proposal.text, proposal.document.pk) not in known:
             known.add((proposal.text, proposal.document.pk))
             found.append(proposal)
@@ -113,7 +120,11 @@ def add(user: User, chosen: Sequence[Proposal]) -> list[ProofQuestion]:
 
 
 def _questions(user: User, text: str) -> Iterator[ProofQuestion]:
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=_delimiter(text))
+    # Only a header tells the separator: questions may contain semicolons.
+    first = text.partition("\n")[0].replace('"', "").strip().lower()
+    headers = {each.join(COLUMNS[:count]): each for each in ",;\t" for count in (2, 3)}
+    delimiter = headers.get(first, ",")
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     resolve = resolver_for(Principal(user.pk, "session"), user.get_username())
     line = 1
     count = 0
@@ -130,13 +141,6 @@ def _questions(user: User, text: str) -> Iterator[ProofQuestion]:
             line = reader.line_num + 1
     except csv.Error as error:
         raise BadFile(_at(line, f"{error}.")) from None
-
-
-def _delimiter(text: str) -> str:
-    """The separator of the header, if there is one; questions may contain semicolons."""
-    first = text.partition("\n")[0].replace('"', "").strip().lower()
-    headers = {each.join(COLUMNS[:count]): each for each in ",;\t" for count in (2, 3)}
-    return headers.get(first, ",")
 
 
 def _question(user: User, cells: list[str], line: int, resolve: Resolver) -> ProofQuestion:
@@ -196,15 +200,6 @@ def _by_public_id(user: User, name: str) -> int | None:
         return None
     readable = Document.objects.visible_to(Principal(user.pk, "session"))
     return readable.with_public_id(public_id).values_list("pk", flat=True).first()
-
-
-def _of_verified(user: User) -> Iterator[Proposal]:
-    answers = VerifiedAnswer.objects.managed_by(user.pk).filter(active=True)
-    for answer in answers.prefetch_related("questions", "citations__document"):
-        cited = next(iter(answer.citations.all()), None)
-        if cited:
-            for question in answer.questions.all():
-                yield Proposal(f"v{question.pk}", question.text, cited.document, Origin.VERIFIED)
 
 
 def _of_feedback(user: User) -> Iterator[Proposal]:

@@ -229,7 +229,7 @@ class VerifiedAdminTests(TestCase):
             with (
                 self.subTest(limits),
                 patch("chat.verified_admin.record_before"),
-                patch.multiple("chat.verified_admin", **limits),
+                patch.multiple("chat.verified_answers", **limits),
             ):
                 page = self.client.get(f"{LIST}{answer.pk}/try/")
             self.assertContains(page, f"<strong>{count}</strong>")

@@ -12,7 +12,7 @@ from chat.llm import use_model
 from chat.llm.base import NOTHING_FITS
 from chat.llm.scripted import ScriptedModel
 from chat.models import VerifiedAnswer
-from chat.verified_admin import digest_of, passage_with
+from chat.verified_answers import digest_of, passage_with
 from chatsite.accounts.models import ApiKey
 from chatsite.accounts.principal import Principal
 from history import exporting

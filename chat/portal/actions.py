@@ -270,7 +270,10 @@ def _where_from(request: HttpRequest) -> str:
 @for_caller
 def several(request: HttpRequest, principal: Principal) -> HttpResponse:
     """Archive, restore, move or delete the selected conversations; the last two ask for confirmation."""
-    ticked = [identifier for text in request.POST.getlist("conversation") if (identifier := _uuid(text))]
+    ticked: list[UUID] = []
+    for text in request.POST.getlist("conversation"):
+        with suppress(ValueError):
+            ticked.append(UUID(text))
     owned = Conversation.objects.owned_by(principal).select_related("project")
     rows = list(owned.filter(pk__in=ticked[:MAX_SEVERAL]))
     projects.hide_closed(principal, rows)
@@ -323,13 +326,6 @@ def _or_404() -> Iterator[None]:
         yield
     except Conversation.DoesNotExist:
         raise Http404 from None
-
-
-def _uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
 
 
 def _opinion(request: HttpRequest, answer: Message, rating: str) -> feedbacks.Opinion:

@@ -86,9 +86,10 @@ def code_block(language: str, code: str, *, coloured: bool = True) -> str:
 
 
 def _coloured(language: str, code: str) -> str:
-    lexer = _lexer(language)
-    if lexer is None:
+    known = _known().get(language)
+    if known is None:
         return html.escape(code)
+    lexer = known(stripnl=False, ensurenl=False)
     pieces: list[tuple[str, str]] = []
     until = time.thread_time() + LONGEST_SECONDS
     for token, text in lexer.get_tokens(code):
@@ -109,8 +110,3 @@ def _known() -> dict[str, type[Lexer]]:
         except ClassNotFound:  # the language exists only in another version of the library
             continue
     return found
-
-
-def _lexer(language: str) -> Lexer | None:
-    known = _known().get(language)
-    return known(stripnl=False, ensurenl=False) if known else None

@@ -78,18 +78,13 @@ def note_for(message: Message) -> Note | None:
             text = gettext("The question or the answer was blocked by the content filter.")
             return Note("danger", "error", text, "", reference)
         case Message.State.FAILED:
-            return Note("danger", "error", _failure(message), gettext("Try again"), reference)
+            text = gettext("The answer could not be written.")
+            if message.error_code not in ("", "internal"):
+                text = gettext(words(message.error_code))
+            return Note("danger", "error", f"{text} {SAVED}", gettext("Try again"), reference)
         case Message.State.COMPLETE if message.finish_reason == "length":
             return Note("plain", "warn", gettext("The answer reached its length limit."))
     return None
-
-
-def _failure(message: Message) -> str:
-    if message.error_code in ("", "internal"):
-        text = gettext("The answer could not be written.")
-    else:
-        text = gettext(words(message.error_code))
-    return f"{text} {SAVED}"
 
 
 STEP_LENGTH = 200
@@ -304,7 +299,13 @@ class Answer:
 
     @property
     def steps(self) -> list[str]:
-        return [step for thought in self.message.thoughts if (step := _step(thought))]
+        """The steps that have a short description, as text."""
+        steps = []
+        for thought in self.message.thoughts:
+            description = thought.get("description")
+            if isinstance(description, str) and 0 < len(description) <= STEP_LENGTH:
+                steps.append(f"{thought.get('title', '')}: {description}")
+        return steps
 
     @cached_property
     def explained(self) -> Sequence[Meaning]:
@@ -375,13 +376,6 @@ class Turn:
     def long(self) -> bool:
         """Whether the question is truncated, with “Show all”."""
         return self.question.content.count("\n") >= 12 or len(self.question.content) > 1_200
-
-
-def _step(thought: Mapping[str, Any]) -> str:
-    description = thought.get("description")
-    if not isinstance(description, str) or not description or len(description) > STEP_LENGTH:
-        return ""
-    return f"{thought.get('title', '')}: {description}"
 
 
 def scope_of(answer: Message) -> str:

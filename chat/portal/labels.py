@@ -174,20 +174,20 @@ def step(thought: Mapping[str, Any], gone: Collection[str] = ()) -> Step:
     description = thought.get("description")
     values = description if isinstance(description, list) else [description] if description else []
     props = (thought.get("props") or {}).items()
-    facts = [_fact(name, value) for name, value in props]
+    items = []
+    for value in values:
+        text = spoken(value)
+        for label in gone:
+            text = text.replace(f"[{label}]", f"[{gettext(GONE)}]")
+        items.append(text)
+    # “kind of search: words and meaning”; a property without words of its own keeps its name.
+    facts = []
+    for name, value in props:
+        told = gettext(FACTS[name]) if name in FACTS else name.replace("_", " ")
+        words = YES_NO.get(str(value)) or VALUES.get((name, str(value)))
+        facts.append(f"{told}: {gettext(words) if words else value}")
     title = str(thought.get("title", ""))
-    return Step(
-        gettext(STEPS[title]) if title in STEPS else title,
-        [_without(spoken(value), gone) for value in values],
-        facts,
-    )
-
-
-def _fact(name: str, value: Any) -> str:
-    """A property as “kind of search: words and meaning”; one without words of its own as it is named."""
-    told = gettext(FACTS[name]) if name in FACTS else name.replace("_", " ")
-    words = YES_NO.get(str(value)) or VALUES.get((name, str(value)))
-    return f"{told}: {gettext(words) if words else value}"
+    return Step(gettext(STEPS[title]) if title in STEPS else title, items, facts)
 
 
 def spoken(value: Any) -> str:
@@ -201,9 +201,3 @@ def spoken(value: Any) -> str:
         return f"{message['role']}:\n{message['content']}"
     except (ValueError, SyntaxError, KeyError, TypeError, MemoryError, RecursionError):
         return value
-
-
-def _without(text: str, gone: Collection[str]) -> str:
-    for label in gone:
-        text = text.replace(f"[{label}]", f"[{gettext(GONE)}]")
-    return text

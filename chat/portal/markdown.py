@@ -8,42 +8,28 @@ an image is enough to carry words of a document out of the house.
 import functools
 import html
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
 import nh3
 from django.utils.translation import get_language, gettext
-from markdown_it import MarkdownIt
-from markdown_it.renderer import RendererHTML
-from markdown_it.rules_core import StateCore
-from markdown_it.rules_inline import StateInline
-from markdown_it.token import Token
-from markdown_it.utils import EnvType, OptionsDict
 
 from chat.llm.base import NOTHING_FITS
 from chat.llm.quoting import NOTHING_MORE, UNSURE
 
-from .code_blocks import code_block
-from .maths import formula
-from .open_block import close_last_inline, close_pairs, closed
+from .markdown_rules import BRACKETS, TASK, parser
+from .open_block import closed
 
-LINK = re.compile(r"(?:https?|mailto):", re.IGNORECASE)
 LONGEST_BLOCK = 30_000  # characters; a hostile one of this length takes half a second, in a thread
 # Stored as they are here, by which answers without a source are counted; shown in the reader's language.
 NOTICES = frozenset({NOTHING_FITS, NOTHING_MORE, UNSURE})
 LATEST_BLOCKS = 256  # that are kept
 FENCE_END = re.compile(r"\n[ \t]{0,20}[`~]{1,20}$")
 DEEPEST = 18  # level of a block inside others: what lies deeper the parser leaves out
-LAST_WORD = re.compile(r"(\S{1,30}+)([ \t\n]*+)$")
-CLOSING = re.compile(r"^[.,;:!?)\]’”»…]+")
-BRACKETS = re.compile(r"\[([^\[\]\n]+)\](?!\()")
 # Of the kind of punctuation, so that emphasis beside them begins and ends as it does without them.
 MARK_START, MARK_END = "\u2058", "\u2059"
 PIECE = re.compile(r'<(?:[^<>"]++|"[^"]*+")*+>|[\u2058\u2059]|[^<\u2058\u2059]++|<')
-FOOTNOTE = re.compile(r"\[\^([\w-]{1,40})\](:[ \t]*+)?")
-TASK = re.compile(r"\[([ xX])\][ \t]+")
 LINE = re.compile(r"[^\n]+")
 # What makes a line a quotation, a row, a list item, a heading, a task.
 LINE_PREFIX = re.compile(
@@ -134,233 +120,17 @@ class Citations:
         )
 
 
-def _cite(state: StateInline, silent: bool) -> bool:
-    """Inline rule: `[label]` of a source of this answer."""
-    match = BRACKETS.match(state.src, state.pos, state.posMax)
-    chip = state.env["chips"].get(match[1]) if match else None
-    if match is None or chip is None:
-        return False
-    if not silent:
-        state.push("cite", "", 0).meta = {"html": chip}
-    state.pos = match.end()
-    return True
-
-
-def _footnote(state: StateInline, silent: bool) -> bool:
-    """Inline rule: `[^1]` leads to the note that begins with `[^1]:`."""
-    match = FOOTNOTE.match(state.src, state.pos, state.posMax)
-    if match is None:
-        return False
-    begins_line = state.pos == 0 or state.src[state.pos - 1] == "\n"
-    is_note = bool(match[2]) and begins_line
-    if not silent:
-        if is_note and state.pos:
-            state.push("hardbreak", "br", 0)
-        name = html.escape(match[1])
-        place = f"fn-{state.env['position']}-{name}"
-        mark = f'<span class="note-mark" id="{place}">{name}</span> '
-        link = f'<sup><a href="#{place}">{name}</a></sup>'
-        state.push("html", "", 0).meta = {"html": mark if is_note else link}
-    state.pos = match.end() if is_note else match.end(1) + 1
-    return True
-
-
-def _finish(state: StateCore) -> None:
-    """Core rule: what is changed when all tokens are known."""
-    cites = (child for token in state.tokens for child in token.children or () if child.type == "cite")
-    for number, cite in enumerate(cites, start=state.env["first"]):
-        # A chip belongs to its statement: it differs from others that lead to the same source.
-        cite.meta["html"] = cite.meta["html"].replace('" data-source', f'&amp;s={number}" data-source', 1)
-    for place, token in enumerate(state.tokens):
-        if token.children:
-            if any(child.type == "cite" for child in token.children):
-                token.children = _joined(token.children)
-            if any(child.type == "link_close" for child in token.children):
-                token.children = list(_with_hosts(token.children))
-            if place > 1 and state.tokens[place - 2].type == "list_item_open":
-                _mark_task(token.children)
-        if token.type in ("heading_open", "heading_close"):
-            token.tag = f"h{min(max(int(token.tag[1]) + 1, 3), 5)}"
-        if token.type in ("th_open", "td_open"):
-            align = str(token.attrs.pop("style", "")).rpartition(":")[2]
-            if align in ("right", "center"):
-                token.attrs["class"] = "to-end" if align == "right" else "to-middle"
-
-
-def _with_hosts(children: Sequence[Token]) -> Iterator[Token]:
-    """Behind each link the host that it leads to, unless its text is its address."""
-    opened: list[tuple[Token, str]] = []
-    text = ""
-    for token in children:
-        yield token
-        if token.type == "link_open":
-            token.attrs.pop("title", None)
-            opened.append((token, text))
-        elif token.type == "link_close" and opened:
-            link, before = opened.pop()
-            address = str(link.attrs["href"])
-            if text[len(before) :] not in (address, address.removeprefix("mailto:")):
-                yield Token(
-                    "html",
-                    "",
-                    0,
-                    meta={"html": f' <span class="host">({html.escape(_host(address))})</span>'},
-                )
-        elif token.type == "text":
-            text += token.content
-
-
-def _host(address: str) -> str:
-    """Of an address that LINK lets through, in the letters of its encoded form."""
-    try:
-        parts = urlsplit(address)
-        return parts.path if parts.scheme == "mailto" else parts.hostname or address
-    except ValueError:
-        return address
-
-
-def _mark_task(children: list[Token]) -> None:
-    first = children[0]
-    match = TASK.match(first.content) if first.type == "text" else None
-    if match:
-        done = match[1] != " "
-        first.content = first.content[match.end() :]
-        name = gettext("Done") if done else gettext("To do")
-        box = f'<span class="task{" done" if done else ""}" role="img" aria-label="{name}"></span> '
-        children.insert(0, Token("html", "", 0, meta={"html": box}))
-
-
-def _joined(children: Sequence[Token]) -> list[Token]:
-    result: list[Token] = []
-    index = 0
-    while index < len(children):
-        if children[index].type != "cite":
-            result.append(children[index])
-            index += 1
-            continue
-        chips = []
-        while index < len(children) and (children[index].type == "cite" or _between(children, index)):
-            chips.append(children[index])
-            index += 1
-        before = _take_word(result)
-        after = _take_punctuation(children[index]) if index < len(children) else ""
-        inner = "".join(chip.meta["html"] for chip in chips if chip.type == "cite")
-        result.append(
-            Token("cite", "", 0, meta={"html": f'<span class="nowrap">{before}{inner}{after}</span>'})
-        )
-    return result
-
-
-def _between(children: Sequence[Token], index: int) -> bool:
-    """White space between two chips."""
-    follows = index + 1 < len(children) and children[index + 1].type == "cite"
-    return children[index].type == "text" and not children[index].content.strip() and follows
-
-
-def _take_word(result: list[Token]) -> str:
-    """Cut the last word, with the space after it, off the text before a chip; as HTML."""
-    while result and result[-1].type == "text" and not result[-1].content:
-        result.pop()
-    if not result or result[-1].type != "text":
-        return ""
-    text = result[-1].content
-    match = LAST_WORD.search(text)
-    if match is None:
-        result[-1].content = text.rstrip() + "\u00a0" if text[-1].isspace() else text
-        return ""
-    result[-1].content = text[: match.start()]
-    return html.escape(match[1]) + (" " if match[2] else "")
-
-
-def _take_punctuation(token: Token) -> str:
-    match = CLOSING.match(token.content) if token.type == "text" else None
-    if match is None:
-        return ""
-    token.content = token.content[match.end() :]
-    return html.escape(match[0])
-
-
-def _render_html(_: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, ___: EnvType) -> str:
-    return str(tokens[index].meta["html"])
-
-
-def _render_image(
-    renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
-) -> str:
-    return html.escape(renderer.renderInlineAsText(tokens[index].children or [], options, env))
-
-
-def _render_table(_: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, ___: EnvType) -> str:
-    """Wide tables scroll in a region of their own, which the keyboard reaches."""
-    head: list[str] = []
-    for token, content in zip(tokens[index:], tokens[index + 1 :], strict=False):
-        if token.type == "thead_close":
-            break
-        if token.type == "th_open":
-            head.append(content.content.strip())
-    label = html.escape((gettext("Table: %(head)s") % {"head": ", ".join(filter(None, head))})[:120])
-    return (
-        '<div class="block"><div class="block-head"><span>'
-        + gettext("Table")
-        + '</span><button class="button quiet" type="button" data-copies="table" hidden>'
-        + gettext("Copy as CSV")
-        + "</button></div>"
-        f'<div class="table" tabindex="0" role="region" aria-label="{label}"><table>\n'
-    )
-
-
-def _render_table_close(*_: Any) -> str:
-    return "</table></div></div>\n"
-
-
-def _render_fence(_: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, env: EnvType) -> str:
-    token = tokens[index]
-    return code_block(token.info, token.content, coloured=not env.get("open"))
-
-
-def _render_th(_: RendererHTML, tokens: Sequence[Token], index: int, *__: Any) -> str:
-    align = tokens[index].attrs.get("class", "")
-    return f'<th scope="col" class="{align}">' if align else '<th scope="col">'
-
-
-@functools.cache
-def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
-    # Definitions would let one block change another's brackets; indented code is nearly always a mistake.
-    parser.disable(["reference", "code", "html_block", "html_inline"])
-    parser.validateLink = lambda url: bool(LINK.match(url.strip()))  # type: ignore[method-assign]
-    parser.inline.ruler.before("escape", "formula", formula)
-    parser.inline.ruler.before("link", "footnote", _footnote)
-    parser.inline.ruler.before("link", "cite", _cite)
-    parser.inline.ruler2.after("balance_pairs", "close_pairs", close_pairs)
-    parser.core.ruler.before("inline", "close_last_inline", close_last_inline)
-    parser.core.ruler.push("finish", _finish)
-    for name, rule in {
-        "cite": _render_html,
-        "formula": _render_html,
-        "html": _render_html,
-        "image": _render_image,
-        "table_open": _render_table,
-        "table_close": _render_table_close,
-        "th_open": _render_th,
-        "fence": _render_fence,
-    }.items():
-        parser.add_render_rule(name, rule)
-    return parser
-
-
-def _attribute(_: str, name: str, value: str) -> str | None:
-    if (name == "class" and value not in CLASSES) or (name == "id" and not value.startswith("fn-")):
-        return None
-    return value
-
-
 @functools.cache
 def _cleaner() -> nh3.Cleaner:
+    def kept(_tag: str, name: str, value: str) -> str | None:
+        if (name == "class" and value not in CLASSES) or (name == "id" and not value.startswith("fn-")):
+            return None
+        return value
+
     return nh3.Cleaner(
         tags=set(TAGS),
         attributes=ATTRIBUTES,
-        attribute_filter=_attribute,
+        attribute_filter=kept,
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer nofollow",
     )
@@ -410,12 +180,11 @@ def _rendered(
 ) -> str:
     """Those of one answer are wanted by all of its readers, at about the same time."""
     env: dict[str, Any] = {"chips": dict(chips), "position": position, "first": first, "open": is_open}
-    parser = _parser()
-    tokens = parser.parse(text.translate(DIRECTIONS), env)
+    tokens = parser().parse(text.translate(DIRECTIONS), env)
     if any(token.level >= DEEPEST for token in tokens):
         rendered = _as_it_is(text)
     else:
-        rendered = _cleaner().clean(parser.renderer.render(tokens, parser.options, env)).strip()
+        rendered = _cleaner().clean(parser().renderer.render(tokens, parser().options, env)).strip()
     return _underlined(rendered) if MARK_START in text else rendered
 
 

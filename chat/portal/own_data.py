@@ -15,7 +15,7 @@ from chat.export_response import ExportRunning, export_response
 from chat.persons import ErasureRefused, count_data, delete_own
 from chatsite.accounts import looks
 from chatsite.accounts.authentication import session_principal
-from chatsite.accounts.models import Look, User
+from chatsite.accounts.models import User
 from chatsite.db.threads import request_may_wait
 
 MAX_LOOKS = 100
@@ -45,17 +45,16 @@ def own_data(request: HttpRequest) -> HttpResponseBase:
             else:
                 messages.success(request, gettext("It is deleted."))
                 return redirect("chat:own-data")
-    shown = {"had": count_data(person), "problem": problem, "looks": _looks_at(person)}
-    shown |= {"notice_days": settings.LOOK_NOTICE_DAYS}
-    return render(request, "chat/own_data.html", shown, status=422 if problem else 200)
-
-
-def _looks_at(person: User) -> list[Look]:
-    """Staff who read a conversation of theirs or exported everything; marks these as seen."""
+    # Staff who read a conversation of theirs, or exported everything; these are marked as seen.
     disclosed = looks.looks_to_disclose(person.pk)
-    shown = list(disclosed[:MAX_LOOKS])
+    shown = {
+        "had": count_data(person),
+        "problem": problem,
+        "looks": list(disclosed[:MAX_LOOKS]),
+        "notice_days": settings.LOOK_NOTICE_DAYS,
+    }
     disclosed.filter(seen_at=None).update(seen_at=timezone.now())
-    return shown
+    return render(request, "chat/own_data.html", shown, status=422 if problem else 200)
 
 
 @login_required

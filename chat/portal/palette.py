@@ -43,49 +43,38 @@ class Entry:
 @require_safe
 @for_caller
 def palette(request: HttpRequest, principal: Principal) -> HttpResponse:
+    """What matches the words; without words the latest conversations and all pages."""
     query = cleaned(request.GET.get("q", ""))
+    results, _ = conversations(principal, query, "")
+    asked = [
+        Entry("search", _whole(each.title), each.url, _whole(each.text) if each.text else "")
+        for each in results[:MAX_CONVERSATIONS]
+    ]
+    found_projects = projects.named(principal, query)[:MAX_PROJECTS] if query else []
+    named = [Entry("folder", each.name, reverse("chat:project", args=[each.pk])) for each in found_projects]
+    listing = documents.ListingQuery(words=query)
+    found_documents = documents.page(principal, listing).documents[:MAX_DOCUMENTS] if query else []
+    titled = [
+        Entry(
+            "doc", each.title or each.name, reverse("ingestion:document", args=[each.public_id]), each.folder
+        )
+        for each in found_documents
+    ]
+    words = query.casefold().split()
+    pages = [
+        Entry(icon, str(name), reverse(view))
+        for view, icon, name in PAGES
+        if all(word in str(name).casefold() for word in words)
+    ]
     groups = [
-        (gettext("Conversations"), _conversations(principal, query)),
-        (gettext("Projects"), _projects(principal, query)),
-        (gettext("Documents"), _documents(principal, query)),
-        (gettext("Pages"), _pages(query)),
+        (gettext("Conversations"), asked),
+        (gettext("Projects"), named),
+        (gettext("Documents"), titled),
+        (gettext("Pages"), pages),
     ]
     context = {"query": query, "groups": [(name, entries) for name, entries in groups if entries]}
     return render(request, "chat/palette.html", context)
 
 
-def _conversations(principal: Principal, query: str) -> list[Entry]:
-    results, _ = conversations(principal, query, "")
-    return [
-        Entry("search", _whole(each.title), each.url, _whole(each.text) if each.text else "")
-        for each in results[:MAX_CONVERSATIONS]
-    ]
-
-
 def _whole(excerpt: Excerpt) -> str:
     return f"{excerpt.before}{excerpt.hit}{excerpt.after}"
-
-
-def _projects(principal: Principal, query: str) -> list[Entry]:
-    if not query:
-        return []
-    found = projects.named(principal, query)[:MAX_PROJECTS]
-    return [Entry("folder", each.name, reverse("chat:project", args=[each.pk])) for each in found]
-
-
-def _documents(principal: Principal, query: str) -> list[Entry]:
-    if not query:
-        return []
-    found = documents.page(principal, documents.ListingQuery(words=query)).documents[:MAX_DOCUMENTS]
-    return [
-        Entry(
-            "doc", each.title or each.name, reverse("ingestion:document", args=[each.public_id]), each.folder
-        )
-        for each in found
-    ]
-
-
-def _pages(query: str) -> list[Entry]:
-    words = query.casefold().split()
-    pages = [Entry(icon, str(name), reverse(view)) for view, icon, name in PAGES]
-    return [page for page in pages if all(word in page.name.casefold() for word in words)]

@@ -4,7 +4,6 @@ It changes nothing: the typed question passes through it, and returns to the que
 scope.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -100,19 +99,14 @@ def project_scope(request: HttpRequest, principal: Principal, project_id: UUID) 
 def _chosen(request: HttpRequest) -> tuple[str, str]:
     """The chosen scope, if any, or an error message."""
     scope = request.POST.get("use", "")
-    if scope == DOCUMENT:
-        return _of_ticked(request.POST.getlist("document"))
-    return (scope if is_scope(scope) else ""), ""
-
-
-def _of_ticked(ticked: list[str]) -> tuple[str, str]:
-    """The scope of the selected documents, or an error message."""
-    once = list(dict.fromkeys(ticked))
-    if not once:
+    if scope != DOCUMENT:
+        return (scope if is_scope(scope) else ""), ""
+    ticked = list(dict.fromkeys(request.POST.getlist("document")))
+    if not ticked:
         return "", gettext("Tick the documents first.")
-    if len(once) > MAX_SCOPE_DOCUMENTS:
+    if len(ticked) > MAX_SCOPE_DOCUMENTS:
         return "", gettext("At most %(number)s documents can be chosen.") % {"number": MAX_SCOPE_DOCUMENTS}
-    return f"{DOCUMENT}:{','.join(once)}", ""
+    return f"{DOCUMENT}:{','.join(ticked)}", ""
 
 
 def _page(request: HttpRequest, principal: Principal, target: ScopeTarget, problem: str) -> HttpResponse:
@@ -120,10 +114,18 @@ def _page(request: HttpRequest, principal: Principal, target: ScopeTarget, probl
     words = cleaned(values.get("q", ""))
     chosen = scope_asked_for(values) or target.scope
     readable = Document.objects.visible_to(principal).searchable()
-    ticked = _documents_named(
-        readable, _ticked(values.getlist("document"), chosen, first="tick" not in values)
+    # The documents ticked in the form; at first those of the present scope.
+    kind, _, ids = chosen.partition(":")
+    is_first = kind == DOCUMENT and "tick" not in values
+    named = dict.fromkeys(ids.split(",") if is_first else values.getlist("document"))
+    wanted = [each for each in named if is_scope(f"{DOCUMENT}:{each}")]
+    ticked = sorted(
+        readable.filter(public_id__in=wanted[: 2 * MAX_SCOPE_DOCUMENTS]),
+        key=lambda each: wanted.index(str(each.public_id)),
     )
-    found = _matching(readable, words).exclude(pk__in=[each.pk for each in ticked])
+    found = readable.exclude(pk__in=[each.pk for each in ticked])
+    for word in words.split():
+        found = found.with_word(word)
     folders = _places(FOLDER, _with_parents(_counted(readable, "folder")), words)
     categories = _places(CATEGORY, _counted(readable, "category"), words)
     context: dict[str, Any] = {
@@ -141,24 +143,6 @@ def _page(request: HttpRequest, principal: Principal, target: ScopeTarget, probl
         "problem": problem,
     }
     return render(request, "chat/search_in.html", context, status=400 if problem else 200)
-
-
-def _ticked(posted: list[str], chosen: str, *, first: bool) -> list[str]:
-    """The documents selected in the form; at first those of the present scope."""
-    kind, _, ids = chosen.partition(":")
-    return ids.split(",") if first and kind == DOCUMENT else posted
-
-
-def _documents_named(readable: DocumentQuerySet, ids: Iterable[str]) -> list[Document]:
-    wanted = [each for each in dict.fromkeys(ids) if is_scope(f"{DOCUMENT}:{each}")]
-    found = readable.filter(public_id__in=wanted[: 2 * MAX_SCOPE_DOCUMENTS])
-    return sorted(found, key=lambda each: wanted.index(str(each.public_id)))
-
-
-def _matching(readable: DocumentQuerySet, words: str) -> DocumentQuerySet:
-    for word in words.split():
-        readable = readable.with_word(word)
-    return readable
 
 
 def _counted(readable: DocumentQuerySet, column: str) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """The pages of a share for its readers. Each request applies the reader's own rights."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property, wraps
 from typing import Any, Concatenate, ParamSpec
 
@@ -18,7 +18,7 @@ from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
 from history import recording, sharing
 from history.exporting import message_as_markdown, messages_as_markdown
-from history.models import Message, Share, Source
+from history.models import Message, Share
 from ingestion.glossary.lookup import Glossary
 
 from .conversation import Answer, Turn
@@ -73,7 +73,12 @@ class SharedPage:
             if shown.message.role == Message.Role.USER:
                 turns.append(Turn(shown.message))
             elif turns:
-                turns[-1].answers.append(_answer(shown, glossary))
+                answer = SharedAnswer(
+                    shown.message, shown.sources, shown.message.labels, shows_thoughts=False
+                )
+                answer.glossary = glossary  # the reader's, not the sharer's
+                answer.left_out, answer.closed = shown.left_out, shown.closed
+                turns[-1].answers.append(answer)
         return turns
 
     def panel(self, place: str, asked_for: tuple[str, str, str]) -> Panel:
@@ -162,15 +167,17 @@ def continue_conversation(request: HttpRequest, page: SharedPage) -> HttpRespons
     """Copy what the reader sees to a conversation of their own."""
     if request.method != "POST":
         return SeeOther(reverse("chat:shared", args=[page.token]))
-    copied = recording.copy_shared(page.principal, page.title, _left(page.messages))
+    turns: list[list[SharedMessage]] = []
+    for shown in page.messages:
+        if shown.message.role == Message.Role.USER:
+            turns.append([])
+        if turns and shown.message.state not in Message.UNFINISHED:
+            turns[-1].append(shown)
+    # Turns that are hidden from the reader cannot be continued.
+    open_turns = (turn for turn in turns if not all(each.closed for each in turn))
+    copies = [(_plain(each), each.sources) for turn in open_turns for each in turn]
+    copied = recording.copy_shared(page.principal, page.title, copies)
     return SeeOther(reverse("chat:conversation", args=[copied.pk]) + "#latest")
-
-
-def _answer(shown: SharedMessage, glossary: Glossary) -> SharedAnswer:
-    answer = SharedAnswer(shown.message, shown.sources, shown.message.labels, shows_thoughts=False)
-    answer.glossary = glossary  # the reader's, not the sharer's
-    answer.left_out, answer.closed = shown.left_out, shown.closed
-    return answer
 
 
 def _plain(shown: SharedMessage) -> Message:
@@ -181,15 +188,3 @@ def _plain(shown: SharedMessage) -> Message:
     if shown.closed:
         message.content = LEFT_OUT
     return message
-
-
-def _left(messages: Sequence[SharedMessage]) -> list[tuple[Message, Sequence[Source]]]:
-    """The turns that can be continued: not those hidden from the reader, nor unfinished answers."""
-    turns: list[list[SharedMessage]] = []
-    for shown in messages:
-        if shown.message.role == Message.Role.USER:
-            turns.append([])
-        if turns and shown.message.state not in Message.UNFINISHED:
-            turns[-1].append(shown)
-    seen = (turn for turn in turns if not all(each.closed for each in turn))
-    return [(_plain(each), each.sources) for turn in seen for each in turn]

@@ -34,12 +34,6 @@ P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, Principal, P], HttpResponse]
 
 
-def _until(days: int) -> str:
-    if not days:
-        return gettext("Until I revoke it")
-    return ngettext("%(days)d day", "%(days)d days", days) % {"days": days}
-
-
 class ShareForm(AudienceForm):
     """Who can open the link, until when, and what it shows."""
 
@@ -54,7 +48,12 @@ class ShareForm(AudienceForm):
         assert isinstance(answer, forms.ChoiceField)
         days = self.fields["days"]
         assert isinstance(days, forms.ChoiceField)
-        days.choices = [(number, _until(number)) for number in DAYS]
+        days.choices = [
+            (number, ngettext("%(days)d day", "%(days)d days", number) % {"days": number})
+            if number
+            else (number, gettext("Until I revoke it"))
+            for number in DAYS
+        ]
         who.choices = [(SOME, gettext("Some groups or people")), (EVERYONE, gettext("Everyone"))]
         who.error_messages["required"] = gettext("Choose who can open it.")
         answer.choices = [("", gettext("Everything up to now")), *answers]

@@ -438,8 +438,14 @@ def panel_of_answer(
     if match is None:
         return None
     by_rank, number = bool(match[2]), int(match[3])
-    source, found = _by_rank(answer, number) if by_rank else _by_number(answer, number)
-    if not found:
+    order = answer.citations.order
+    if by_rank:
+        source = next((each for each in answer.sources if each.rank == number), None)
+        if source is None:
+            return None
+    elif 1 <= number <= len(order):
+        source = answer.source_of(order[number - 1])  # None if it is closed, which the panel says
+    else:
         return None
     nth = _number(statement)
     proof = None if by_rank else _proof_of(answer, number, nth)
@@ -475,15 +481,3 @@ def _proof_of(answer: Answer, number: int, statement: int) -> Proof | None:
         return None
     proof = proofs[statement - 1]
     return proof if proof.label == answer.citations.order[number - 1] else None
-
-
-def _by_number(answer: Answer, number: int) -> tuple[Source | None, bool]:
-    order = answer.citations.order
-    if not 1 <= number <= len(order):
-        return None, False
-    return answer.source_of(order[number - 1]), True
-
-
-def _by_rank(answer: Answer, rank: int) -> tuple[Source | None, bool]:
-    source = next((source for source in answer.sources if source.rank == rank), None)
-    return source, source is not None

@@ -5,6 +5,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from django.core.cache import cache
 
@@ -62,24 +63,20 @@ def found_starts(principal: Principal) -> list[Start]:
     versions = ",".join(f"{document.pk}.{document.version}" for document in documents)
     key = f"starts:{principal.user_id}:{hashlib.sha256(versions.encode()).hexdigest()}"
     found: list[Start] | None = cache.get(key)
-    if found is None:
-        found = _answerable(principal, documents)
-        cache.set(key, found, KEPT_SECONDS)
-    return found
-
-
-def _answerable(principal: Principal, documents: list[Document]) -> list[Start]:
-    """One answerable question for each document that has one; different documents first."""
+    if found is not None:
+        return found
     model = configured_model()
-    found: dict[int, Start] = {}
-    for _, (document, question) in zip(range(TRIED), _in_turn(documents), strict=False):
-        if document.pk in found or any(start.question == question for start in found.values()):
+    answered: dict[int, Start] = {}  # one for each document
+    for document, question in islice(_in_turn(documents), TRIED):
+        if document.pk in answered or any(start.question == question for start in answered.values()):
             continue
         if is_answerable(principal, model, question, document_id=document.pk):
-            found[document.pk] = Start(question, document.category or document.folder)
-            if len(found) == STARTS:
+            answered[document.pk] = Start(question, document.category or document.folder)
+            if len(answered) == STARTS:
                 break
-    return list(found.values())
+    found = list(answered.values())
+    cache.set(key, found, KEPT_SECONDS)
+    return found
 
 
 def _in_turn(documents: list[Document]) -> Iterator[tuple[Document, str]]:

@@ -34,12 +34,9 @@ from ingestion.search.scopes import ALL, OWN, describe, named
 
 from . import search as searching
 from .conversation import (
-    Answer,
-    Turn,
     turns_of,
 )
 from .source_panel import (
-    Panel,
     panel_of,
 )
 from .starters import starts
@@ -97,11 +94,16 @@ def conversation_page(
 ) -> HttpResponse:
     """A conversation; `kept` has the text of a refused question and the reason."""
     turns = turns_of(principal, conversation)
+    running = [answer for turn in turns for answer in turn.answers if answer.running]
+    place = request.GET.get("source")
+    panel = panel_of(principal, conversation, place, *source_asked_for(request)) if place else None
+    if place and panel is None:
+        raise Http404
     context = {
         "conversation": conversation,
         "turns": turns,
-        "running": _running(turns),
-        "panel": _panel(request, principal, conversation),
+        "running": running[-1] if running else None,
+        "panel": panel,
         "rating_form": request.GET.get("rating", ""),
         "seen": turns[-1].last if turns else None,
         "shares": shares_of(principal, conversation),
@@ -244,21 +246,19 @@ def chosen_documents(principal: Principal, scope: str) -> list[Chosen]:
     """The readable documents that a scope names, if any."""
     documents = named(principal, scope)
     before, parts = places(documents), parts_of(documents)
-    return [
-        Chosen(
-            each,
-            state(each, before.get(each.queue_position), parts.get(each.pk)),
-            is_unfinished(each, parts.get(each.pk)),
-            _without(scope, str(each.public_id)),
-        )
-        for each in documents
-    ]
-
-
-def _without(scope: str, public_id: str) -> str:
     kind, _, ids = scope.partition(":")
-    left = ",".join(each for each in ids.split(",") if each != public_id)
-    return f"{kind}:{left}" if left else ALL
+    chosen = []
+    for each in documents:
+        others = ",".join(other for other in ids.split(",") if other != str(each.public_id))
+        chosen.append(
+            Chosen(
+                each,
+                state(each, before.get(each.queue_position), parts.get(each.pk)),
+                is_unfinished(each, parts.get(each.pk)),
+                without=f"{kind}:{others}" if others else ALL,
+            )
+        )
+    return chosen
 
 
 def typed(request: HttpRequest) -> str:
@@ -275,19 +275,3 @@ def composer(principal: Principal) -> dict[str, Any]:
         "text": "",
         "allowance": allowance_of(principal),
     }
-
-
-def _running(turns: list[Turn]) -> Answer | None:
-    """The running answer, if any."""
-    answers = [answer for turn in turns for answer in turn.answers if answer.running]
-    return answers[-1] if answers else None
-
-
-def _panel(request: HttpRequest, principal: Principal, conversation: Conversation) -> Panel | None:
-    place = request.GET.get("source")
-    if not place:
-        return None
-    panel = panel_of(principal, conversation, place, *source_asked_for(request))
-    if panel is None:
-        raise Http404
-    return panel

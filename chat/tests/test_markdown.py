@@ -8,7 +8,7 @@ from django.test import SimpleTestCase
 
 from chat.portal.code_blocks import LANGUAGES, _known, code_block
 from chat.portal.markdown import BlockRenderer, Chip, Citations, render, with_marks
-from chat.portal.maths import mathml
+from chat.portal.markdown_rules import mathml
 
 LABEL = "a.md#x"
 RICH = f"""# Leave

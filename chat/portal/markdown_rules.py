@@ -1,0 +1,284 @@
+"""The Markdown parser of answers: CommonMark with tables, citations, footnotes, tasks and TeX formulas.
+
+Links and images are judged while parsing. Formulas stand between \\( \\), \\[ \\], $ $ or $$ $$, and become
+MathML.
+"""
+
+import functools
+import html
+import re
+from collections.abc import Iterator, Sequence
+from urllib.parse import urlsplit
+
+from django.utils.translation import gettext
+from latex2mathml.converter import convert
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.rules_core import StateCore
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+from markdown_it.utils import EnvType, OptionsDict
+
+from .code_blocks import code_block
+from .open_block import close_last_inline, close_pairs
+
+LINK = re.compile(r"(?:https?|mailto):", re.IGNORECASE)
+LAST_WORD = re.compile(r"(\S{1,30}+)([ \t\n]*+)$")
+CLOSING = re.compile(r"^[.,;:!?)\]’”»…]+")
+BRACKETS = re.compile(r"\[([^\[\]\n]+)\](?!\()")
+FOOTNOTE = re.compile(r"\[\^([\w-]{1,40})\](:[ \t]*+)?")
+TASK = re.compile(r"\[([ xX])\][ \t]+")
+LONGEST_FORMULA = 2_000  # characters; longer or invalid formulas are shown as text
+LATEST_FORMULAS = 256  # that are kept
+FORMULA_PAIRS = (("$$", "$$"), ("\\[", "\\]"), ("\\(", "\\)"), ("$", "$"))
+
+
+@functools.cache
+def parser() -> MarkdownIt:
+    """The parser for `Renderer`; its environment has `chips`, `position`, `first` and `open`."""
+    found = MarkdownIt("commonmark", {"html": False, "linkify": False}, renderer_cls=Renderer)
+    found.enable(["table", "strikethrough"])
+    # Definitions would let one block change another's brackets; indented code is nearly always a mistake.
+    found.disable(["reference", "code", "html_block", "html_inline"])
+    found.validateLink = lambda url: bool(LINK.match(url.strip()))  # type: ignore[method-assign]
+    found.inline.ruler.before("escape", "formula", _formula)
+    found.inline.ruler.before("link", "footnote", _footnote)
+    found.inline.ruler.before("link", "cite", _cite)
+    found.inline.ruler2.after("balance_pairs", "close_pairs", close_pairs)
+    found.core.ruler.before("inline", "close_last_inline", close_last_inline)
+    found.core.ruler.push("finish", _finish)
+    return found
+
+
+class Renderer(RendererHTML):
+    """The elements that are rendered in another way than CommonMark's, by type of token."""
+
+    def html(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        return str(tokens[idx].meta["html"])
+
+    cite = html
+    formula = html
+
+    def image(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        return html.escape(self.renderInlineAsText(tokens[idx].children or [], options, env))
+
+    def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        return code_block(tokens[idx].info, tokens[idx].content, coloured=not env.get("open"))
+
+    def table_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        """Wide tables scroll in a region of their own, which the keyboard reaches."""
+        head: list[str] = []
+        for token, content in zip(tokens[idx:], tokens[idx + 1 :], strict=False):
+            if token.type == "thead_close":
+                break
+            if token.type == "th_open":
+                head.append(content.content.strip())
+        label = html.escape((gettext("Table: %(head)s") % {"head": ", ".join(filter(None, head))})[:120])
+        return (
+            '<div class="block"><div class="block-head"><span>'
+            + gettext("Table")
+            + '</span><button class="button quiet" type="button" data-copies="table" hidden>'
+            + gettext("Copy as CSV")
+            + "</button></div>"
+            f'<div class="table" tabindex="0" role="region" aria-label="{label}"><table>\n'
+        )
+
+    def table_close(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        return "</table></div></div>\n"
+
+    def th_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        align = tokens[idx].attrs.get("class", "")
+        return f'<th scope="col" class="{align}">' if align else '<th scope="col">'
+
+
+def _cite(state: StateInline, silent: bool) -> bool:
+    """Inline rule: `[label]` of a source of this answer."""
+    match = BRACKETS.match(state.src, state.pos, state.posMax)
+    chip = state.env["chips"].get(match[1]) if match else None
+    if match is None or chip is None:
+        return False
+    if not silent:
+        state.push("cite", "", 0).meta = {"html": chip}
+    state.pos = match.end()
+    return True
+
+
+def _footnote(state: StateInline, silent: bool) -> bool:
+    """Inline rule: `[^1]` leads to the note that begins with `[^1]:`."""
+    match = FOOTNOTE.match(state.src, state.pos, state.posMax)
+    if match is None:
+        return False
+    begins_line = state.pos == 0 or state.src[state.pos - 1] == "\n"
+    is_note = bool(match[2]) and begins_line
+    if not silent:
+        if is_note and state.pos:
+            state.push("hardbreak", "br", 0)
+        name = html.escape(match[1])
+        place = f"fn-{state.env['position']}-{name}"
+        mark = f'<span class="note-mark" id="{place}">{name}</span> '
+        link = f'<sup><a href="#{place}">{name}</a></sup>'
+        state.push("html", "", 0).meta = {"html": mark if is_note else link}
+    state.pos = match.end() if is_note else match.end(1) + 1
+    return True
+
+
+def _formula(state: StateInline, silent: bool) -> bool:
+    """Inline rule: a complete formula."""
+    src, start = state.src, state.pos
+    if src[start] not in "$\\":
+        return False
+    for opening, closing in FORMULA_PAIRS:
+        if not src.startswith(opening, start):
+            continue
+        first = start + len(opening)
+        end = _end_of_formula(state, first, closing)
+        tex = src[first:end] if end > first else ""
+        if not tex.strip():
+            continue
+        # A single dollar sign may also begin an amount of money.
+        is_money = src[first].isspace() or src[end - 1].isspace() or src[end + 1 : end + 2].isdigit()
+        if opening == "$" and (is_money or "\n\n" in tex):
+            continue
+        if not silent:
+            display = opening in ("$$", "\\[")
+            state.push("formula", "", 0).meta = {"html": mathml(tex.strip(), display=display)}
+        state.pos = end + len(closing)
+        return True
+    return False
+
+
+def _end_of_formula(state: StateInline, first: int, closing: str) -> int:
+    """The end of the formula; -1 if there is none, which is searched for once in each text."""
+    absent: set[str] = state.env.setdefault("unclosed", set())
+    key = f"{closing}{state.src}" if len(state.src) < LONGEST_FORMULA else closing
+    if key in absent:
+        return -1
+    end = state.src.find(closing, first, first + LONGEST_FORMULA)
+    if end < 0 and state.src.find(closing, first) < 0:
+        absent.add(key)
+    return end
+
+
+@functools.lru_cache(LATEST_FORMULAS)
+def mathml(tex: str, *, display: bool = False) -> str:
+    """A formula as MathML. The converter escapes nothing: callers must sanitize the result."""
+    if len(tex) > LONGEST_FORMULA:
+        return f"<code>{html.escape(tex)}</code>"
+    try:
+        # With a space after it, `<` opens no element; spaces mean nothing in a formula.
+        found = str(convert(tex.replace("<", "< "), display="block" if display else "inline"))
+    except Exception:  # incomplete or invalid: the library raises many kinds of exceptions
+        return f"<code>{html.escape(tex)}</code>"
+    return f'<span class="formula">{found}</span>' if display else found
+
+
+def _finish(state: StateCore) -> None:
+    """Core rule: what is changed when all tokens are known."""
+    cites = (child for token in state.tokens for child in token.children or () if child.type == "cite")
+    for number, cite in enumerate(cites, start=state.env["first"]):
+        # A chip belongs to its statement: it differs from others that lead to the same source.
+        cite.meta["html"] = cite.meta["html"].replace('" data-source', f'&amp;s={number}" data-source', 1)
+    for place, token in enumerate(state.tokens):
+        if token.children:
+            if any(child.type == "cite" for child in token.children):
+                token.children = _joined(token.children)
+            if any(child.type == "link_close" for child in token.children):
+                token.children = list(_with_hosts(token.children))
+            if place > 1 and state.tokens[place - 2].type == "list_item_open":
+                _mark_task(token.children)
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(max(int(token.tag[1]) + 1, 3), 5)}"
+        if token.type in ("th_open", "td_open"):
+            align = str(token.attrs.pop("style", "")).rpartition(":")[2]
+            if align in ("right", "center"):
+                token.attrs["class"] = "to-end" if align == "right" else "to-middle"
+
+
+def _with_hosts(children: Sequence[Token]) -> Iterator[Token]:
+    """Behind each link the host that it leads to, unless its text is its address."""
+    opened: list[tuple[Token, str]] = []
+    text = ""
+    for token in children:
+        yield token
+        if token.type == "link_open":
+            token.attrs.pop("title", None)
+            opened.append((token, text))
+        elif token.type == "link_close" and opened:
+            link, before = opened.pop()
+            address = str(link.attrs["href"])
+            if text[len(before) :] not in (address, address.removeprefix("mailto:")):
+                yield Token(
+                    "html",
+                    "",
+                    0,
+                    meta={"html": f' <span class="host">({html.escape(_host(address))})</span>'},
+                )
+        elif token.type == "text":
+            text += token.content
+
+
+def _host(address: str) -> str:
+    """Of an address that LINK lets through, in the letters of its encoded form."""
+    try:
+        parts = urlsplit(address)
+        return parts.path if parts.scheme == "mailto" else parts.hostname or address
+    except ValueError:
+        return address
+
+
+def _mark_task(children: list[Token]) -> None:
+    first = children[0]
+    match = TASK.match(first.content) if first.type == "text" else None
+    if match:
+        done = match[1] != " "
+        first.content = first.content[match.end() :]
+        name = gettext("Done") if done else gettext("To do")
+        box = f'<span class="task{" done" if done else ""}" role="img" aria-label="{name}"></span> '
+        children.insert(0, Token("html", "", 0, meta={"html": box}))
+
+
+def _joined(children: Sequence[Token]) -> list[Token]:
+    """The tokens with chips joined to the word before and the punctuation after them, in one line."""
+    result: list[Token] = []
+    index = 0
+    while index < len(children):
+        if children[index].type != "cite":
+            result.append(children[index])
+            index += 1
+            continue
+        chips = []
+        while index < len(children) and (children[index].type == "cite" or _between(children, index)):
+            chips.append(children[index])
+            index += 1
+        before = _take_word(result)
+        inner = "".join(chip.meta["html"] for chip in chips if chip.type == "cite")
+        following = children[index] if index < len(children) else None
+        after = ""
+        if following and following.type == "text" and (match := CLOSING.match(following.content)):
+            after = html.escape(match[0])
+            following.content = following.content[match.end() :]
+        result.append(
+            Token("cite", "", 0, meta={"html": f'<span class="nowrap">{before}{inner}{after}</span>'})
+        )
+    return result
+
+
+def _between(children: Sequence[Token], index: int) -> bool:
+    """White space between two chips."""
+    follows = index + 1 < len(children) and children[index + 1].type == "cite"
+    return children[index].type == "text" and not children[index].content.strip() and follows
+
+
+def _take_word(result: list[Token]) -> str:
+    """Cut the last word, with the space after it, off the text before a chip; as HTML."""
+    while result and result[-1].type == "text" and not result[-1].content:
+        result.pop()
+    if not result or result[-1].type != "text":
+        return ""
+    text = result[-1].content
+    match = LAST_WORD.search(text)
+    if match is None:
+        result[-1].content = text.rstrip() + "\u00a0" if text[-1].isspace() else text
+        return ""
+    result[-1].content = text[: match.start()]
+    return html.escape(match[1]) + (" " if match[2] else "")

@@ -32,17 +32,19 @@ from . import (
 )
 from .models import Conversation, Project
 from .pagination import ConversationPagination, SearchPagination
-from .serializers import (
+from .request_serializers import (
     NO_PROJECT,
     ConversationChangeSerializer,
-    ConversationRowSerializer,
     ExportQuerySerializer,
-    FoundConversationSerializer,
     ListQuerySerializer,
     ModeSerializer,
-    NewConversationRowSerializer,
     NewConversationSerializer,
     SavedMessagesSerializer,
+)
+from .response_serializers import (
+    ConversationRowSerializer,
+    FoundConversationSerializer,
+    NewConversationRowSerializer,
     StoredMessageSerializer,
 )
 

@@ -17,7 +17,7 @@ from .citation_text import (
 from .failures import failure_of
 from .models import Conversation, Message, Source
 from .recording import timestamp
-from .serializers import ConversationRowSerializer, StoredMessageSerializer, readable_text
+from .response_serializers import ConversationRowSerializer, StoredMessageSerializer, readable_text
 from .signatures import signed
 from .tally import is_by_model, tally
 
@@ -93,18 +93,19 @@ def _answer(message: Message, readable: Sequence[Source]) -> list[str]:
     failure = failure_of(message)
     if failure:
         parts.append(f"*{failure[1]}*")
-    parts.append("\n".join(f"{number}. {_name(titles[label])}" for label, number in numbers.items()))
+    listed = []
+    for label, number in numbers.items():
+        source = titles[label]
+        place = f"page {source.page}" if source.page else source.heading
+        name = f"{source.title}, {place}" if place and place != source.title else source.title
+        listed.append(f"{number}. {_line(name)}")
+    parts.append("\n".join(listed))
     statements = message.verification or ()
     counted = tally((row["verdict"] for row in statements), sum(map(is_by_model, statements)))
     # If a source was withdrawn, the line on citations would reveal too much and be wrong.
     if not set(message.citations) - titles.keys():
         parts.append(" · ".join(f"*{line}*" for line in (counted.summary, counted.rest) if line and order))
     return parts
-
-
-def _name(source: Source) -> str:
-    place = f"page {source.page}" if source.page else source.heading
-    return _line(f"{source.title}, {place}" if place and place != source.title else source.title)
 
 
 def _line(text: str) -> str:

@@ -90,7 +90,12 @@ def summaries(conversations: Sequence[Conversation]) -> list[Summary]:
         .annotate(number=Coalesce(Subquery(counted), 0), last=Subquery(newest))
         .values_list("pk", "number", "last")
     }
-    texts = _texts([last for _, last in figures.values() if last])
+    rows = Message.objects.filter(pk__in=[last for _, last in figures.values() if last])
+    beginnings = rows.order_by().annotate(beginning=Left("content", READ))
+    texts = {
+        pk: shortened(without(beginning, citations), EXCERPT)
+        for pk, beginning, citations in beginnings.values_list("pk", "beginning", "citations")
+    }
     return [
         Summary(row, number, texts.get(last, ""))
         for row in conversations
@@ -110,14 +115,6 @@ def place_of(cursor: str) -> Place:
     except signing.BadSignature:
         raise ValueError("This is no cursor.") from None
     return Place(datetime.fromisoformat(moment), UUID(identifier))
-
-
-def _texts(messages: Sequence[UUID]) -> dict[UUID, str]:
-    rows = Message.objects.filter(pk__in=messages).order_by().annotate(beginning=Left("content", READ))
-    return {
-        pk: shortened(without(beginning, citations), EXCERPT)
-        for pk, beginning, citations in rows.values_list("pk", "beginning", "citations")
-    }
 
 
 def shortened(text: str, length: int) -> str:

@@ -24,8 +24,8 @@ from .citation_text import without, without_links
 from .holds import demand_no_hold
 from .listing import shortened
 from .models import Conversation, Message, Source
+from .request_serializers import Incoming
 from .search_words import search_vector
-from .serializers import Incoming
 
 MAX_MESSAGES = 5_000  # messages of one conversation
 MAX_BYTES = 10_000_000  # of all texts of one conversation, and of the data that programs store with them
@@ -106,7 +106,10 @@ def merge(principal: Principal, conversation_id: UUID, incoming: Sequence[Incomi
     for row in added:
         row.search = search_vector(conversation.owner_id, without(row.content, row.citations))
     Message.objects.bulk_create(added)
-    _take_sources(answers)
+    sources = list(Source.objects.filter(message__in=answers))
+    for source in sources:
+        source.pk, source.message = None, answers[source.message_id]
+    Source.objects.bulk_create(sources)
     if changed or added:
         _date(conversation, [*stored, *added])
 
@@ -162,11 +165,16 @@ def _match(stored: Sequence[Message], incoming: Sequence[Incoming]) -> dict[str,
     known: dict[str, Message] = {}
     last = -1
     for item in incoming:
-        row = (
-            by_key.get(item.key)
-            or by_id.get(_uuid(item.key))
-            or _find_unnamed(stored[last + 1 :], item, named)
-        )
+        row = by_key.get(item.key) or by_id.get(_uuid(item.key))
+        if row is None:
+            unnamed = (
+                later
+                for later in stored[last + 1 :]
+                if later.chosen and not later.imported and later.client_id is None and later.pk not in named
+                if later.role == item.role and "content" not in later.get_deferred_fields()
+            )
+            text = without_links(item.content)
+            row = next((later for later in unnamed if without_links(later.content) == text), None)
         if row is not None:
             known[item.key] = row
             last = max(last, places[row.pk])
@@ -174,15 +182,6 @@ def _match(stored: Sequence[Message], incoming: Sequence[Incoming]) -> dict[str,
                 Message.objects.filter(pk=row.pk).update(client_id=item.key)
                 row.client_id = item.key
     return known
-
-
-def _find_unnamed(stored: Sequence[Message], item: Incoming, named: set[UUID]) -> Message | None:
-    for row in stored:
-        unnamed = row.chosen and not row.imported and row.client_id is None and row.pk not in named
-        unnamed = unnamed and "content" not in row.get_deferred_fields()
-        if unnamed and row.role == item.role and without_links(row.content) == without_links(item.content):
-            return row
-    return None
 
 
 def _replace(row: Message, item: Incoming) -> bool:
@@ -252,13 +251,6 @@ def _answers(principal: Principal, new: Sequence[Message]) -> dict[UUID, Message
             row.imported, row.content_type = False, ""
             taken[original.pk] = row
     return taken
-
-
-def _take_sources(answers: Mapping[UUID, Message]) -> None:
-    sources = list(Source.objects.filter(message__in=answers))
-    for source in sources:
-        source.pk, source.message = None, answers[source.message_id]
-    Source.objects.bulk_create(sources)
 
 
 def _date(conversation: Conversation, rows: Sequence[Message]) -> None:

@@ -87,7 +87,9 @@ def _read_through(
     principal: Principal, words: Sequence[str], number: int, below: Place | None
 ) -> tuple[list[Conversation], Place | None]:
     """Matches among the next `number` conversations, and where the rest begins."""
-    mine = Conversation.objects.owned_by(principal).annotate(titled=_titled(principal, words))
+    # Titles without indexed words are matched by a pattern.
+    titled = Coalesce(_read(principal, words), ExpressionWrapper(_in_title(words), BooleanField()))
+    mine = Conversation.objects.owned_by(principal).annotate(titled=titled)
     read, older = listing.page(mine, number, below)
     found = {row.pk for row in read if row.titled}  # type: ignore[attr-defined]
     said = Message.objects.chosen().filter(conversation__in=[row.pk for row in read if row.pk not in found])
@@ -100,11 +102,6 @@ def _are_few(principal: Principal, below: Place) -> bool:
     """Whether the rest is small enough to scan; the index would first collect the matches of everybody."""
     left = listing.older(Conversation.objects.owned_by(principal), below)
     return not left.order_by("-updated_at", "-id").values("pk")[SECOND_SCAN : SECOND_SCAN + 1]
-
-
-def _titled(principal: Principal, words: Sequence[str]) -> Coalesce:
-    """Whether a title has the words; titles without indexed words are matched by a pattern."""
-    return Coalesce(_read(principal, words), ExpressionWrapper(_in_title(words), BooleanField()))
 
 
 def _indexed(principal: Principal, words: Sequence[str]) -> ConversationQuerySet:
@@ -133,7 +130,10 @@ def _indexed(principal: Principal, words: Sequence[str]) -> ConversationQuerySet
 def _in_title(words: Sequence[str]) -> Q:
     titled = Q()
     for word in words:
-        titled &= Q(title__iregex=_pattern(word))
+        pattern = word  # it has no special characters
+        if not has_unspaced_script(word):
+            pattern = rf"\m{word}" if _is_beginning(word) else rf"\m{word}\M"
+        titled &= Q(title__iregex=pattern)
     return titled
 
 
@@ -199,13 +199,6 @@ def _matches(principal: Principal, words: Sequence[str], **form: str) -> Func:
 
 def _is_beginning(word: str) -> bool:
     return len(word) >= MIN_PREFIX and not has_unspaced_script(word)
-
-
-def _pattern(word: str) -> str:
-    """A regular expression for PostgreSQL; words contain no special characters."""
-    if has_unspaced_script(word):
-        return word
-    return rf"\m{word}" if _is_beginning(word) else rf"\m{word}\M"
 
 
 def _marks(text: str, query: str) -> list[tuple[int, int]]:

@@ -26,10 +26,6 @@ MAX_LISTED = 1_000  # newest
 SHARE_ID = OpenApiParameter("share_id", UUID, OpenApiParameter.PATH, description="The id of a share.")
 
 
-def _in_thirty_days() -> Any:
-    return timezone.now() + timedelta(days=sharing.DEFAULT_DAYS)
-
-
 class NewShareSerializer(NamedReadersSerializer):
     """What is shared, with whom, and until when."""
 
@@ -102,13 +98,14 @@ class SharesView(_View):
         asked.is_valid(raise_exception=True)
         values = asked.validated_data
         readers = audience_of_names(self.principal, values["groups"], values["people"])
+        in_thirty_days = timezone.now() + timedelta(days=sharing.DEFAULT_DAYS)
         try:
             share, token = sharing.create(
                 self.principal,
                 values["conversation_id"],
                 replace(readers, everyone=values["everyone"]),
                 answer_id=values["answer_id"],
-                expires_at=values["expires_at"] if "expires_at" in values else _in_thirty_days(),
+                expires_at=values.get("expires_at", in_thirty_days),
             )
         except (Conversation.DoesNotExist, Message.DoesNotExist):
             raise Http404 from None

@@ -21,7 +21,7 @@ from chatsite.db.threads import in_database
 from history import exporting, listing, merging, recording, search, sharing
 from history.branches import Branches, question_of
 from history.models import Conversation, Message
-from history.serializers import Incoming
+from history.request_serializers import Incoming
 from ingestion.access.lists import Audience
 from ingestion.tests.factories import command_principal, make_document, make_user
 

@@ -328,7 +328,7 @@ class ProofRunAdmin(OwnFilters, RowsOnly, AuditedChanges, admin.ModelAdmin):  # 
             may_cancel=self.has_add_permission(request),
             total=len(every),
             asked=len(asked),
-            summary=comparing.summary(asked),
+            summaries=(comparing.summary(asked),),
             lines=_lines(user, asked),
             others=earlier.select_related("group", "started_by")[:MAX_OTHERS],
         )

@@ -1,25 +1,21 @@
-"""All data of one person: export and erasure."""
+"""All data of one person: counted, deleted by themselves, or erased with the account."""
 
 import json
+import logging
 import os
 import time
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from shutil import copyfileobj
 from typing import Any
-from zipfile import ZIP_DEFLATED, ZipFile
 
+from django.conf import settings
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
-from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connection, models, transaction
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext, ngettext, override
 
 from chat.engine.verified import VERIFIED_STEP
-from chat.erased import Erased, note, returned
 from chat.models import (
     DismissedQuestion,
     JournalEntry,
@@ -31,25 +27,55 @@ from chat.models import (
     VerifiedAnswer,
 )  # fmt: skip
 from chat.runs import notifications
-from chatsite.accounts import looks
-from chatsite.accounts.audit import NamedPerson, chain, named, record, record_before
+from chatsite.accounts.audit import NamedPerson, chain, named, record
 from chatsite.accounts.models import ApiKey, AuditEntry, ExternalIdentity, Look, User
-from chatsite.accounts.principal import Principal
 from chatsite.accounts.sessions import end_sessions
 from chatsite.db.threads import reading_everything
-from history import exporting, projects
 from history.holds import ON_HOLD
 from history.models import Conversation, Feedback, Message, Project, Share, Source
 from history.signatures import signed
 from ingestion.bulk.changes import STOPPED_BY
 from ingestion.documents import delete_documents, transfer_ownership
-from ingestion.models import AccessEntry, BulkChange, BulkItem, Document, FormerVersion
-from ingestion.storage import files
+from ingestion.models import AccessEntry, BulkChange, BulkItem, Document
+
+logger = logging.getLogger(__name__)
 
 STOP_SECONDS = 30
 POLL_SECONDS = 0.2
 BATCH = 500  # messages
 FORMER = "a former colleague"  # name on verified answers of an erased person
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """A line of the list of erased accounts: numbers and times, no name.
+
+    It is outside the database, so that restoring an older backup erases them again.
+    """
+
+    number: int  # of the account
+    joined: str  # when the account was created, because a restored database assigns numbers again
+    documents_to: int | None  # the successor for documents that others read; None: they were deleted
+
+    def person(self) -> User | None:
+        """The account, if it exists again."""
+        found = User.objects.filter(pk=self.number).first()
+        return found if found and found.date_joined.isoformat() == self.joined else None
+
+    def note(self) -> None:
+        """Append it to the list durably. If that cannot be written, it is logged."""
+        path = Path(settings.ERASED_LIST)
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(json.dumps(asdict(self)).encode() + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            logger.error(
+                "%s could not be written (%s): an older backup would bring back who was erased.", path, error
+            )
 
 
 class ErasureRefused(Exception):
@@ -144,7 +170,7 @@ def erase(
             line = Erased(
                 person.pk, person.date_joined.isoformat(), documents_to.pk if documents_to else None
             )
-            transaction.on_commit(lambda: note(line))
+            transaction.on_commit(line.note)
             _delete_rows(locked)
             subject: list[str | NamedPerson] = [f"person {person.pk}: {had}"]
             if documents_to:
@@ -181,7 +207,7 @@ def delete_own(person: User, *, documents: bool) -> None:
 def erase_returned() -> list[str]:
     """Erase people again who returned with an older backup. Returns what was done, in words."""
     said = []
-    for erased, person in returned():
+    for erased, person in _returned():
         active = User.objects.filter(is_active=True)
         successor = active.filter(pk=erased.documents_to).first() if erased.documents_to else None
         try:
@@ -191,6 +217,24 @@ def erase_returned() -> list[str]:
         else:
             said.append(f"Person {erased.number}, whom a backup had brought back, is erased again.")
     return said
+
+
+def _returned() -> list[tuple[Erased, User]]:
+    """People who are both on the list and in the database, after an older backup was restored."""
+    try:
+        lines = Path(settings.ERASED_LIST).read_text().splitlines()
+    except FileNotFoundError:
+        return []
+    found: list[tuple[Erased, User]] = []
+    for line in lines:
+        try:
+            erased = Erased(**json.loads(line))
+        except (ValueError, TypeError):  # a line truncated by a crash
+            logger.warning("A line of %s cannot be read.", settings.ERASED_LIST)
+            continue
+        if person := erased.person():
+            found.append((erased, person))
+    return found
 
 
 def _check(
@@ -326,144 +370,3 @@ def _unsign(person: User) -> None:
             for each in message.thoughts
         ]
         Message.objects.filter(pk=message.pk).update(verified=verified, thoughts=thoughts)
-
-
-def export(person: User, path: Path, *, actor: User | None) -> None:
-    """Write all data of the person to a new zip file that only its owner may read.
-
-    The command's export has all audit entries about the person. An export by the person or by staff (`actor`)
-    has only entries of what they did themselves, because it may be handed to them: the site has its own rules
-    for disclosing acts of others. Staff give a reason first (`looks.begin_export`). Raises FileExistsError.
-    An incomplete file is removed.
-    """
-    about = Q(actor_id=person.pk)
-    if actor is None:
-        about |= Q(person_id=person.pk)
-    if actor is None or actor.pk == person.pk:
-        record_before(AuditEntry.Action.PERSON_EXPORTED, actor=actor, person=person)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with (
-            os.fdopen(descriptor, "wb") as target,
-            ZipFile(target, "w", ZIP_DEFLATED) as archive,
-            reading_everything(),
-        ):
-            for name, content in _records(person, about):
-                archive.writestr(name, _json(content))
-            _export_conversations(person, archive)
-            _export_files(person, archive)
-    except BaseException:
-        with suppress(OSError):
-            path.unlink()
-        raise
-
-
-def _records(person: User, about: Q) -> Iterator[tuple[str, Any]]:
-    """(file name, JSON) of everything but conversations and files; no secrets and no hashes of them.
-
-    `about` selects the person's entries of the audit log.
-    """
-    yield "profile.json", _profile(person)
-    keys = person.api_keys.values(
-        "prefix", "name", "scopes", "created_at", "last_used_at", "expires_at", "revoked_at"
-    )
-    yield "api-keys.json", list(keys)
-    yield "devices.json", list(person.devices.values("browser", "system", "signed_in_at"))
-    yield (
-        "looks.json",
-        list(looks.looks_to_disclose(person.pk).values("begun_at", "conversation", "searched", "reason")),
-    )
-    yield "webhooks.json", list(person.webhooks.values("id", "name", "url", "events", "active", "created_at"))
-    yield "feedback.json", list(Feedback.objects.filter(message__conversation__owner=person).values())
-    yield "projects.json", [_project(each, person) for each in Project.objects.filter(owner=person)]
-    shares = Share.objects.filter(conversation__owner=person).values(
-        "id", "conversation_id", "answer_id", "up_to", "created_at", "expires_at", "revoked_at"
-    )
-    yield "shared-links.json", list(shares)
-    documents = Document.objects.filter(owner=person).values(
-        "public_id", "folder", "name", "title", "category", "labels", "source_url", "valid_until",
-        "media_type", "size", "status", "reason", "created_at", "changed_at",
-    )  # fmt: skip
-    yield "documents.json", list(documents)
-    answers = VerifiedAnswer.objects.filter(owner=person).prefetch_related("questions", "citations")
-    yield "verified-answers.json", [_verified_answer(each) for each in answers]
-    proof = {
-        "questions": list(ProofQuestion.objects.filter(added_by=person).values("text", "place", "origin")),
-        "runs": list(ProofRun.objects.filter(started_by=person).values("created_at", "note", "state")),
-    }
-    yield "proof.json", proof
-    entries = AuditEntry.objects.filter(about).order_by("pk")
-    yield "audit.json", list(entries.values("created_at", "action", "actor", "person", "subject"))
-
-
-def _profile(person: User) -> dict[str, Any]:
-    return {
-        "number": person.pk,
-        "username": person.username,
-        "firstName": person.first_name,
-        "lastName": person.last_name,
-        "email": person.email,
-        "wish": person.wish,
-        "active": person.is_active,
-        "staff": person.is_staff,
-        "superuser": person.is_superuser,
-        "joinedAt": person.date_joined,
-        "lastSignIn": person.last_login,
-        "groups": sorted(person.groups.values_list("name", flat=True)),
-        "permissions": sorted(person.get_user_permissions()),
-        "identities": list(person.identities.values("issuer", "claim", "subject", "created_at")),
-    }
-
-
-def _project(project: Project, owner: User) -> dict[str, Any]:
-    """The project with its owner's conversations; those of members are theirs."""
-    conversations = project.conversations.filter(owner=owner).order_by("pk")
-    return {
-        "id": project.pk,
-        "name": project.name,
-        "instructions": project.instructions,
-        "scope": project.scope,
-        "createdAt": project.created_at,
-        "updatedAt": project.updated_at,
-        "members": projects.member_names(project),
-        "conversations": list(conversations.values_list("pk", flat=True)),
-    }
-
-
-def _verified_answer(answer: VerifiedAnswer) -> dict[str, Any]:
-    return {
-        "text": answer.text,
-        "questions": [question.text for question in answer.questions.all()],
-        "sources": [citation.words for citation in answer.citations.all()],
-        "validUntil": answer.valid_until,
-        "inUse": answer.active,
-    }
-
-
-def _export_conversations(person: User, archive: ZipFile) -> None:
-    """Each as JSON and as Markdown, including deleted ones that can be restored."""
-    principal = Principal(person.pk, "command")
-    conversations = Conversation.objects.filter(owner=person).order_by("created_at", "pk")
-    for number, conversation in enumerate(conversations, start=1):
-        name = f"conversations/{number:05}"
-        archive.writestr(f"{name}.json", _json(exporting.as_json(principal, conversation)))
-        archive.writestr(f"{name}.md", exporting.as_markdown(principal, conversation))
-
-
-def _export_files(person: User, archive: ZipFile) -> None:
-    for document in Document.objects.filter(owner=person).order_by("pk"):
-        name = f"documents/{document.public_id}/{document.name}"
-        try:
-            source = files.open_file(document)
-        except FileNotFoundError:
-            archive.writestr(f"{name}.missing.txt", "The file is missing on the server.")
-            continue
-        with source, archive.open(name, "w", force_zip64=True) as target:
-            copyfileobj(source, target)
-    for former in FormerVersion.objects.filter(document__owner=person).select_related("document"):
-        name = f"documents/{former.document.public_id}/version-{former.version}.txt"
-        archive.writestr(name, former.content)
-
-
-def _json(content: Any) -> str:
-    return json.dumps(content, cls=DjangoJSONEncoder, ensure_ascii=False, indent=2)

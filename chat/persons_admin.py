@@ -23,7 +23,7 @@ from chatsite.accounts.pickers import Picker
 from chatsite.accounts.read_only_admin import shown_object
 from ingestion.models import Document
 
-from .export_response import ExportRunning, export_response
+from .person_export import ExportRunning, export_response
 from .persons import ErasureRefused, count_data, erase
 
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from chat.export_response import ExportRunning, export_response
+from chat.person_export import ExportRunning, export_response
 from chat.persons import ErasureRefused, count_data, delete_own
 from chatsite.accounts import looks
 from chatsite.accounts.authentication import session_principal

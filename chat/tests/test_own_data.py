@@ -71,7 +71,7 @@ class OwnDataTests(TestCase):
     async def test_the_zip_file_is_sent_in_pieces(self):
         client = AsyncClient()
         await client.aforce_login(self.ann)
-        with patch("chat.export_response.CHUNK_BYTES", 1_000):
+        with patch("chat.person_export.CHUNK_BYTES", 1_000):
             sent = await client.post(PAGE, {"export": "1"})
             self.assertTrue(sent.is_async)
             pieces = [piece async for piece in sent.streaming_content]

@@ -381,7 +381,7 @@ class RestoredTests(TestCase):
     def test_a_line_that_was_cut_off_hides_no_other(self):
         self.path.write_text(self.path.read_text() + '{"number": 7, "jo')
         self.brought_back()
-        with self.assertLogs("chat.erased", "WARNING"):
+        with self.assertLogs("chat.persons", "WARNING"):
             self.assertEqual(len(erase_returned()), 1)
 
     def test_a_legal_hold_is_said(self):

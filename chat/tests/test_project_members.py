@@ -11,7 +11,8 @@ from django.test import TestCase
 
 from chat import runs
 from chat.errors import Refused
-from chat.persons import delete_own, erase, export
+from chat.person_export import export
+from chat.persons import delete_own, erase
 from chat.requests import RunRequest
 from chatsite.accounts.models import ApiKey, AuditEntry
 from chatsite.accounts.principal import Principal

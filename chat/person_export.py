@@ -1,0 +1,213 @@
+"""All data of one person as a zip file: written to a path, or sent without holding it in memory."""
+
+import json
+import os
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from pathlib import Path
+from shutil import copyfileobj
+from typing import Any, BinaryIO
+from zipfile import ZIP_DEFLATED, ZipFile
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.core.cache import cache
+from django.core.handlers.asgi import ASGIRequest
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db.models import Q
+from django.http import FileResponse, HttpRequest
+from django.http.response import HttpResponseBase
+
+from chat.models import ProofQuestion, ProofRun, VerifiedAnswer
+from chatsite.accounts import looks
+from chatsite.accounts.audit import record_before
+from chatsite.accounts.models import AuditEntry, User
+from chatsite.accounts.principal import Principal
+from chatsite.db.threads import reading_everything, request_may_wait
+from history import exporting, projects
+from history.models import Conversation, Feedback, Project, Share
+from ingestion.models import Document, FormerVersion
+from ingestion.storage import files
+
+CHUNK_BYTES = 65_536
+MAX_SECONDS = 600  # after which an export that never finished is disregarded
+
+
+class ExportRunning(Exception):
+    """The caller's last export is still running."""
+
+
+def export_response(
+    request: HttpRequest, person: User, *, actor: User, name: str, reason: str = ""
+) -> HttpResponseBase:
+    """The file for `actor`, one at a time, because exports are expensive. Raises ExportRunning.
+
+    For another person's data, `reason` is recorded first.
+    """
+    request_may_wait()
+    if not cache.add(f"export:{actor.pk}", True, MAX_SECONDS):
+        raise ExportRunning
+    try:
+        if actor.pk != person.pk:
+            looks.begin_export(actor, person, reason)
+        with tempfile.TemporaryDirectory(
+            dir=settings.FILE_UPLOAD_TEMP_DIR, ignore_cleanup_errors=True
+        ) as folder:
+            path = Path(folder) / "export.zip"
+            export(person, path, actor=actor)
+            file = path.open("rb")
+        # The file has no name any more: the system frees it when it has been sent.
+        response = FileResponse(file, as_attachment=True, filename=name)
+        if isinstance(request, ASGIRequest):
+            response.streaming_content = _pieces(file)  # Django would load the whole file
+        return response
+    finally:
+        cache.delete(f"export:{actor.pk}")
+
+
+async def _pieces(file: BinaryIO) -> AsyncIterator[bytes]:
+    read = sync_to_async(file.read, thread_sensitive=False)
+    while piece := await read(CHUNK_BYTES):
+        yield piece
+
+
+def export(person: User, path: Path, *, actor: User | None) -> None:
+    """Write all data of the person to a new zip file that only its owner may read.
+
+    The command's export has all audit entries about the person. An export by the person or by staff (`actor`)
+    has only entries of what they did themselves, because it may be handed to them: the site has its own rules
+    for disclosing acts of others. Staff give a reason first (`looks.begin_export`). Raises FileExistsError.
+    An incomplete file is removed.
+    """
+    about = Q(actor_id=person.pk)
+    if actor is None:
+        about |= Q(person_id=person.pk)
+    if actor is None or actor.pk == person.pk:
+        record_before(AuditEntry.Action.PERSON_EXPORTED, actor=actor, person=person)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with (
+            os.fdopen(descriptor, "wb") as target,
+            ZipFile(target, "w", ZIP_DEFLATED) as archive,
+            reading_everything(),
+        ):
+            for name, content in _records(person, about):
+                archive.writestr(name, _json(content))
+            _export_conversations(person, archive)
+            _export_files(person, archive)
+    except BaseException:
+        with suppress(OSError):
+            path.unlink()
+        raise
+
+
+def _records(person: User, about: Q) -> Iterator[tuple[str, Any]]:
+    """(file name, JSON) of everything but conversations and files; no secrets and no hashes of them.
+
+    `about` selects the person's entries of the audit log.
+    """
+    yield "profile.json", _profile(person)
+    keys = person.api_keys.values(
+        "prefix", "name", "scopes", "created_at", "last_used_at", "expires_at", "revoked_at"
+    )
+    yield "api-keys.json", list(keys)
+    yield "devices.json", list(person.devices.values("browser", "system", "signed_in_at"))
+    yield (
+        "looks.json",
+        list(looks.looks_to_disclose(person.pk).values("begun_at", "conversation", "searched", "reason")),
+    )
+    yield "webhooks.json", list(person.webhooks.values("id", "name", "url", "events", "active", "created_at"))
+    yield "feedback.json", list(Feedback.objects.filter(message__conversation__owner=person).values())
+    yield "projects.json", [_project(each, person) for each in Project.objects.filter(owner=person)]
+    shares = Share.objects.filter(conversation__owner=person).values(
+        "id", "conversation_id", "answer_id", "up_to", "created_at", "expires_at", "revoked_at"
+    )
+    yield "shared-links.json", list(shares)
+    documents = Document.objects.filter(owner=person).values(
+        "public_id", "folder", "name", "title", "category", "labels", "source_url", "valid_until",
+        "media_type", "size", "status", "reason", "created_at", "changed_at",
+    )  # fmt: skip
+    yield "documents.json", list(documents)
+    answers = VerifiedAnswer.objects.filter(owner=person).prefetch_related("questions", "citations")
+    yield "verified-answers.json", [_verified_answer(each) for each in answers]
+    proof = {
+        "questions": list(ProofQuestion.objects.filter(added_by=person).values("text", "place", "origin")),
+        "runs": list(ProofRun.objects.filter(started_by=person).values("created_at", "note", "state")),
+    }
+    yield "proof.json", proof
+    entries = AuditEntry.objects.filter(about).order_by("pk")
+    yield "audit.json", list(entries.values("created_at", "action", "actor", "person", "subject"))
+
+
+def _profile(person: User) -> dict[str, Any]:
+    return {
+        "number": person.pk,
+        "username": person.username,
+        "firstName": person.first_name,
+        "lastName": person.last_name,
+        "email": person.email,
+        "wish": person.wish,
+        "active": person.is_active,
+        "staff": person.is_staff,
+        "superuser": person.is_superuser,
+        "joinedAt": person.date_joined,
+        "lastSignIn": person.last_login,
+        "groups": sorted(person.groups.values_list("name", flat=True)),
+        "permissions": sorted(person.get_user_permissions()),
+        "identities": list(person.identities.values("issuer", "claim", "subject", "created_at")),
+    }
+
+
+def _project(project: Project, owner: User) -> dict[str, Any]:
+    """The project with its owner's conversations; those of members are theirs."""
+    conversations = project.conversations.filter(owner=owner).order_by("pk")
+    return {
+        "id": project.pk,
+        "name": project.name,
+        "instructions": project.instructions,
+        "scope": project.scope,
+        "createdAt": project.created_at,
+        "updatedAt": project.updated_at,
+        "members": projects.member_names(project),
+        "conversations": list(conversations.values_list("pk", flat=True)),
+    }
+
+
+def _verified_answer(answer: VerifiedAnswer) -> dict[str, Any]:
+    return {
+        "text": answer.text,
+        "questions": [question.text for question in answer.questions.all()],
+        "sources": [citation.words for citation in answer.citations.all()],
+        "validUntil": answer.valid_until,
+        "inUse": answer.active,
+    }
+
+
+def _export_conversations(person: User, archive: ZipFile) -> None:
+    """Each as JSON and as Markdown, including deleted ones that can be restored."""
+    principal = Principal(person.pk, "command")
+    conversations = Conversation.objects.filter(owner=person).order_by("created_at", "pk")
+    for number, conversation in enumerate(conversations, start=1):
+        name = f"conversations/{number:05}"
+        archive.writestr(f"{name}.json", _json(exporting.as_json(principal, conversation)))
+        archive.writestr(f"{name}.md", exporting.as_markdown(principal, conversation))
+
+
+def _export_files(person: User, archive: ZipFile) -> None:
+    for document in Document.objects.filter(owner=person).order_by("pk"):
+        name = f"documents/{document.public_id}/{document.name}"
+        try:
+            source = files.open_file(document)
+        except FileNotFoundError:
+            archive.writestr(f"{name}.missing.txt", "The file is missing on the server.")
+            continue
+        with source, archive.open(name, "w", force_zip64=True) as target:
+            copyfileobj(source, target)
+    for former in FormerVersion.objects.filter(document__owner=person).select_related("document"):
+        name = f"documents/{former.document.public_id}/version-{former.version}.txt"
+        archive.writestr(name, former.content)
+
+
+def _json(content: Any) -> str:
+    return json.dumps(content, cls=DjangoJSONEncoder, ensure_ascii=False, indent=2)

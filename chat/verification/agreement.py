@@ -113,7 +113,7 @@ def denial(claim: Claim, chosen: Sequence[Unit], known: Collection[str]) -> floa
         for value in _before(claim.tokens, at)
     }
     theirs = [
-        ([_as_claimed(value, unit, claim) for value in _scope(unit.tokens, at, claim)], unit.tokens[at])
+        ([claim.word_for(value, unit) for value in _scope(unit.tokens, at, claim)], unit.tokens[at])
         for unit, at in denials
         if (unit, at) not in cells
     ]
@@ -171,14 +171,6 @@ def _is_of_claimed_column(claim: Claim, unit: Unit, at: int) -> bool:
         place for place, token in enumerate(unit.tokens) if token.kind is Kind.NUMBER or _is_cell(unit, place)
     ]
     return bool(own) and len(letters) == len(cells) > 1 and not letters[cells.index(at)].isdisjoint(own)
-
-
-def _as_claimed(value: str, unit: Unit, claim: Claim) -> str:
-    """A word that a source denies, by the word that the statement has for it."""
-    if value in claim.values:
-        return value
-    whole = next((token.whole for token in unit.tokens if token.value == value), "")
-    return claim.relations.related(value, whole) or value
 
 
 def _denied_in_last_column(claim: Claim, chosen: Sequence[Unit]) -> bool | None:
@@ -270,7 +262,16 @@ def additions(claim: Claim, near: Sequence[Unit], passages: Sequence[Passage]) -
     """
 
     def is_new(value: str) -> bool:
-        return not _is_mentioned(value, claim, near, passages)
+        whole = claim.wholes.get(value, "")
+        if claim.german and len(whole) > MAX_STEM:
+            relations = [*(unit.relations for unit in near), *(passage.relations for passage in passages)]
+            return not any(each.mentions(whole) for each in relations)
+        if any(value in unit.values or value in unit.context for unit in near):
+            return False
+        if any(value in passage.around for passage in passages):
+            return False
+        is_name = value in claim.names
+        return not any(unit.relations.related(value, whole, is_name=is_name) for unit in near)
 
     new = [nouns for nouns in claim.nouns if all(map(is_new, nouns))]
     if not new:
@@ -284,19 +285,6 @@ def additions(claim: Claim, near: Sequence[Unit], passages: Sequence[Passage]) -
             return CONTRADICTION  # “registered courier”
         found = NEW_NOUN
     return CONTRADICTION if any(all(map(is_new, clause)) for clause in claim.clauses) else found
-
-
-def _is_mentioned(value: str, claim: Claim, near: Sequence[Unit], passages: Sequence[Passage]) -> bool:
-    whole = claim.wholes.get(value, "")
-    if claim.german and len(whole) > MAX_STEM:
-        relations = [*(unit.relations for unit in near), *(passage.relations for passage in passages)]
-        return any(each.mentions(whole) for each in relations)
-    if any(value in unit.values or value in unit.context for unit in near):
-        return True
-    if any(value in passage.around for passage in passages):
-        return True
-    is_name = value in claim.names
-    return any(unit.relations.related(value, whole, is_name=is_name) for unit in near)
 
 
 def has_other_agent(claim: Claim, chosen: Sequence[Unit], known: Collection[str]) -> bool:
@@ -330,7 +318,11 @@ def takes_other_name(claim: Claim, chosen: Sequence[Unit]) -> bool:
     for unit in chosen:
         if unit.table >= 0 or not unit.names - claim.values:
             continue
-        parts = _parts(unit)
+        parts: list[set[str]] = [set()]  # the words between its commas
+        for token in unit.tokens:
+            if token.opens:
+                parts.append(set())
+            parts[-1].add(token.value)
         said = claim.words - claim.names
         for name in claim.names & unit.names:
             here = [part for part in parts if name in part]
@@ -343,16 +335,6 @@ def takes_other_name(claim: Claim, chosen: Sequence[Unit]) -> bool:
             ):
                 return True
     return False
-
-
-def _parts(unit: Unit) -> list[frozenset[str]]:
-    """The words of a sentence between its commas."""
-    parts: list[set[str]] = [set()]
-    for token in unit.tokens:
-        if token.opens:
-            parts.append(set())
-        parts[-1].add(token.value)
-    return [frozenset(part) for part in parts]
 
 
 def is_of_another_row(claim: Claim, first: Unit, units: Sequence[Unit]) -> bool:

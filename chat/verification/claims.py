@@ -7,7 +7,7 @@ from functools import cached_property
 
 from .facts import Kind, Token, is_german, measure, tokens
 from .lexicon import AFTER_NOUNS, BEFORE_NOUNS, GENERAL_NOUNS, LIGHT_WORDS
-from .passages import said
+from .passages import Unit, said
 from .relations import Relations
 
 _JOINS = re.compile(r"[,;]\s|\b(?:and|or|und|oder|sowie|both|beide)\b", re.IGNORECASE)
@@ -60,8 +60,24 @@ class Claim:
 
     @cached_property
     def nouns(self) -> list[tuple[str, ...]]:
-        """The subject: the last word of each noun phrase, or several if it is ambiguous."""
-        return _german_nouns(self.tokens) if self.german else _nouns(self.text, self.tokens)
+        """The subject: the last word of each noun phrase, or several if it is ambiguous.
+
+        A noun phrase stands after an article or a preposition, or at the end of a clause.
+        """
+        if self.german:
+            names = (token for token in self.tokens if token.kind is Kind.NAME)
+            return [(name.value,) for name in names if name.whole and name.whole not in GENERAL_NOUNS]
+        nouns: list[tuple[str, ...]] = []
+        start = 0
+        for place, token in enumerate(self.tokens):
+            if place and self.text[self.tokens[place - 1].end : token.start].strip(" -"):
+                start = place
+            is_last = place + 1 == len(self.tokens)
+            following = len(self.text) if is_last else self.tokens[place + 1].start
+            gap = self.text[token.end : following]
+            if is_last or gap.strip(" -"):
+                nouns += _head(self.text, self.tokens, start, place, gap)
+        return nouns
 
     @cached_property
     def agents(self) -> list[tuple[str, tuple[str, ...]]]:
@@ -113,6 +129,20 @@ class Claim:
         """Durations with their values here, because a source may use another unit."""
         return {found: token.value for token in self.tokens if token.unit and (found := measure(token))}
 
+    def common(self, unit: Unit) -> frozenset[str]:
+        """The values that it shares with a sentence; durations also match in another unit."""
+        common = self.values & unit.values
+        if self.measures and unit.measures:
+            common |= {value for each, value in self.measures.items() if each in unit.measures}
+        return common
+
+    def word_for(self, value: str, unit: Unit) -> str:
+        """A word of a sentence, by the word that the statement has for it."""
+        if value in self.values:
+            return value
+        whole = next((token.whole for token in unit.tokens if token.value == value), "")
+        return self.relations.related(value, whole) or value
+
     @cached_property
     def numbers(self) -> list[int]:
         """Positions of numbers among the tokens."""
@@ -131,29 +161,6 @@ def claim_of(text: str, known_names: frozenset[str]) -> Claim:
         if found[0].value in known_names or follows:
             names.add(found[0].value)
     return Claim(text, tuple(found), frozenset(names), german, bool(_JOINS.search(text)))
-
-
-def _german_nouns(found: Sequence[Token]) -> list[tuple[str, ...]]:
-    return [
-        (token.value,)
-        for token in found
-        if token.kind is Kind.NAME and token.whole and token.whole not in GENERAL_NOUNS
-    ]
-
-
-def _nouns(text: str, found: Sequence[Token]) -> list[tuple[str, ...]]:
-    """The heads of noun phrases: after an article or a preposition, or at the end of a clause."""
-    nouns: list[tuple[str, ...]] = []
-    start = 0
-    for place, token in enumerate(found):
-        if place and text[found[place - 1].end : token.start].strip(" -"):
-            start = place
-        following = found[place + 1].start if place + 1 < len(found) else len(text)
-        gap = text[token.end : following]
-        if not gap.strip(" -") and place + 1 < len(found):
-            continue
-        nouns += _head(text, found, start, place, gap)
-    return nouns
 
 
 def _head(text: str, found: Sequence[Token], start: int, last: int, gap: str) -> list[tuple[str, ...]]:

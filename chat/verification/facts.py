@@ -189,8 +189,7 @@ def number_value(text: str) -> str:
 
 def tokens(text: str, offset: int = 0) -> list[Token]:
     """All that counts in `text`, in order; each number with its unit. Places are moved by `offset`."""
-    found = _without_comparisons(list(_tokens(text)), text)
-    _turn_deadlines(found)
+    found = _with_bounds(list(_tokens(text)), text)
     end = found[0].start if found else 0
     for place, token in enumerate(found):
         kind, value, start, stop, unit, opens, whole = token
@@ -198,21 +197,22 @@ def tokens(text: str, offset: int = 0) -> list[Token]:
             opens = True
         if kind is Kind.NUMBER:
             unit = unit or _unit(found, place)
-        elif kind is Kind.NEGATION and _is_in_condition(text, start):
-            unit = "if"
+        elif kind is Kind.NEGATION:
+            before = text[max(0, start - MAX_CONDITION) : start]
+            if _IF.search(before, max(before.rfind(mark) for mark in ",;.:") + 1):
+                unit = "if"
         end = stop
         if offset or opens or unit:
             found[place] = Token(kind, value, start + offset, stop + offset, unit, opens, whole)
     return found
 
 
-def _is_in_condition(text: str, at: int) -> bool:
-    before = text[max(0, at - MAX_CONDITION) : at]
-    return bool(_IF.search(before, max(before.rfind(mark) for mark in ",;.:") + 1))
+def _with_bounds(found: list[Token], text: str) -> list[Token]:
+    """Bounds of numbers as they are meant.
 
-
-def _without_comparisons(found: list[Token], text: str) -> list[Token]:
-    """Of “nobody may take more than two weeks” the “more” as “most”: the negation denies nothing else."""
+    Of “nobody may take more than two weeks” the “more” is “most”: the negation denies nothing else. Of “no
+    later than one hour before” the “most” is “least”: it is at least an hour before.
+    """
     taken: set[int] = set()  # negations
     for place, token in enumerate(found):
         if token.kind is not Kind.POLAR or token.value not in _MORE:
@@ -235,19 +235,16 @@ def _without_comparisons(found: list[Token], text: str) -> list[Token]:
         ):
             found[place] = token._replace(kind=Kind.POLAR, value="höchstens")
             taken = (taken | {place + 1}) - {place}
-    return [token for place, token in enumerate(found) if place not in taken]
-
-
-def _turn_deadlines(found: list[Token]) -> None:
-    """Of “no later than one hour before” the “most” as “least”: it is at least an hour before."""
-    for place, token in enumerate(found):
+    kept = [token for place, token in enumerate(found) if place not in taken]
+    for place, token in enumerate(kept):
         if token.kind is not Kind.POLAR or token.value not in ("most", "least", "spätestens", "frühestens"):
             continue
-        following = [each.value for each in found[place + 1 : place + 5]]
+        following = [each.value for each in kept[place + 1 : place + 5]]
         is_deadline = token.value.endswith("stens") or bool(following and following[0] in _LATER)
         if is_deadline and not {"before", "vor"}.isdisjoint(following):
             value = "least" if token.value in ("most", "spätestens") else "most"
-            found[place] = token._replace(value=value)
+            kept[place] = token._replace(value=value)
+    return kept
 
 
 def _unit(found: Sequence[Token], place: int) -> str:
@@ -289,8 +286,8 @@ def _tokens(text: str) -> Iterator[Token]:
                 yield phrase
                 end = phrase.end
             else:
-                for token in found:
-                    yield _moved(token, start)
+                for token_kind, value, first, last, unit, opens, whole in found:
+                    yield Token(token_kind, value, start + first, start + last, unit, opens, whole)
         else:
             yield from _number(text, match)
         fresh = False
@@ -305,7 +302,10 @@ def _number(text: str, match: re.Match[str]) -> Iterator[Token]:
             yield Token(Kind.POLAR, "more", end, end + 1)
     elif kind in ("iso", "dotted"):
         day, month, year = match[0].split("-")[::-1] if kind == "iso" else match[0].split(".")
-        yield from _date(day, month, year, start, end)
+        yield Token(Kind.NUMBER, str(int(day)), start, end, "date")
+        yield Token(Kind.NAME, f"month{int(month)}", start, end)
+        if year:
+            yield Token(Kind.NUMBER, year if len(year) == 4 else f"20{year}", start, end)
     elif kind == "time":
         hours, minutes = match[0].split(":")
         yield Token(Kind.NUMBER, f"{int(hours)}:{minutes}", start, end, "time")
@@ -321,11 +321,6 @@ def _number(text: str, match: re.Match[str]) -> Iterator[Token]:
 def _known(word: str, fresh: bool) -> tuple[bool, tuple[Token, ...]]:
     """Whether a phrase may begin with a word, and what it is alone, at the place 0."""
     return word.casefold() in _PHRASE_WORDS or len(word) == 1, tuple(_word(word, fresh=fresh))
-
-
-def _moved(token: Token, by: int) -> Token:
-    kind, value, start, end, unit, opens, whole = token
-    return Token(kind, value, start + by, end + by, unit, opens, whole)
 
 
 def _phrase(text: str, word: str, start: int, end: int) -> Token | None:
@@ -379,13 +374,6 @@ def _fraction(text: str, folded: str, start: int, end: int) -> Token | None:
     if folded in _ARTICLES and before and before[-1] in lexicon.BEFORE_UNITS and _SINGLE.match(text, end):
         return Token(Kind.NUMBER, "1", start, end, whole=folded)
     return None
-
-
-def _date(day: str, month: str, year: str, start: int, end: int) -> Iterator[Token]:
-    yield Token(Kind.NUMBER, str(int(day)), start, end, "date")
-    yield Token(Kind.NAME, f"month{int(month)}", start, end)
-    if year:
-        yield Token(Kind.NUMBER, year if len(year) == 4 else f"20{year}", start, end)
 
 
 def _word(word: str, *, fresh: bool) -> Iterator[Token]:

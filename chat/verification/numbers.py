@@ -56,7 +56,14 @@ def numbers_agree(
                 continue
             return False
         beside = beside_of(claim.tokens, place) - around
-        rivals = _with_other_number(units, number, own)
+        rivals = [
+            unit
+            for unit in units
+            if any(
+                token.kind is Kind.NUMBER and _same_kind(token, number) and not _is_one_of(token, own)
+                for token in unit.tokens
+            )
+        ]
         if not any(
             _is_about(claim, unit, at, beside, rivals, own, units) for unit, at in holding[:MAX_HOLDING]
         ):
@@ -245,17 +252,6 @@ def belongs_elsewhere(beside: set[str], unit: Unit, others: Iterable[Unit]) -> b
     """Whether a unit with another such fact has all the adjacent words that this one has, and more."""
     here = beside & unit.words
     return any(here < (beside & other.words) for other in others if other is not unit)
-
-
-def _with_other_number(units: Sequence[Unit], number: Token, own: Sequence[Token]) -> list[Unit]:
-    return [
-        unit
-        for unit in units
-        if any(
-            token.kind is Kind.NUMBER and _same_kind(token, number) and not _is_one_of(token, own)
-            for token in unit.tokens
-        )
-    ]
 
 
 def _is_one_of(token: Token, own: Sequence[Token]) -> bool:

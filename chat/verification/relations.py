@@ -1,6 +1,6 @@
 """Related words: inflected forms, synonyms, parts of compounds."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
 from math import ceil
 
@@ -45,7 +45,14 @@ class Relations:
         if at >= 0:
             first = self._joined.rfind(" ", 0, at) + 1
             return stem(self._joined[first : self._joined.find(" ", at)])
-        return _part(whole, self._stems)
+        # The part of four or more letters at the start or end of a compound.
+        if 7 <= len(whole) <= MAX_COMPOUND:
+            for cut_at in range(len(whole) - 4, 3, -1):
+                if whole[:cut_at] in self._stems:
+                    return whole[:cut_at]
+                if (last := stem(whole[cut_at:])) in self._stems:
+                    return last
+        return ""
 
     def mentions(self, whole: str) -> bool:
         """Whether the text has a German noun, one of its forms or synonyms, or the last part of it."""
@@ -66,15 +73,3 @@ def forms(word: str) -> tuple[str, ...]:
     """The identifiers that a word shares with its synonyms and irregular forms (begins, began; gilt,
     galt)."""
     return (*SYNONYMS.get(stem(word), ()), *(skeleton for skeleton in skeletons(word) if skeleton))
-
-
-def _part(word: str, stems: Collection[str]) -> str:
-    """The part at the start or end of a compound, of at least four letters, that is among `stems`."""
-    if len(word) < 7 or len(word) > MAX_COMPOUND:
-        return ""
-    for cut_at in range(len(word) - 4, 3, -1):
-        if word[:cut_at] in stems:
-            return word[:cut_at]
-        if (last := stem(word[cut_at:])) in stems:
-            return last
-    return ""

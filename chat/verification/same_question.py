@@ -243,6 +243,9 @@ def asks_the_same(asked: str, pattern: str) -> bool:
     one, other = read(asked), read(pattern)
     if one.words == other.words:
         return bool(one.words) and _marks(one) == _marks(other)
+    kinds = {one.asks_for, other.asks_for}
+    if one.duty != other.duty and ("yes or no" in kinds or {one.duty, other.duty} == {"has to", "may"}):
+        return False
     return (
         bool(one.content)
         and one.negations == other.negations
@@ -250,7 +253,7 @@ def asks_the_same(asked: str, pattern: str) -> bool:
         and one.telling == other.telling
         and one.is_past == other.is_past
         and one.is_passive == other.is_passive
-        and _ask_alike(one, other)
+        and (len(kinds) == 1 or kinds == {"", "what"})
         and _say_the_same(one, other)
     )
 
@@ -258,13 +261,6 @@ def asks_the_same(asked: str, pattern: str) -> bool:
 def _marks(question: Question) -> list[str]:
     """Significant symbols: “C++” is not “C”, and 20 % not 20."""
     return re.findall(r"[+#%€$£°§&]", question.text)
-
-
-def _ask_alike(one: Question, other: Question) -> bool:
-    kinds = {one.asks_for, other.asks_for}
-    if one.duty != other.duty and ("yes or no" in kinds or {one.duty, other.duty} == {"has to", "may"}):
-        return False
-    return len(kinds) == 1 or kinds == {"", "what"}
 
 
 def _say_the_same(one: Question, other: Question) -> bool:
@@ -277,7 +273,9 @@ def _say_the_same(one: Question, other: Question) -> bool:
         free = [place for place in range(len(other.content)) if place not in places]
         same = next((place for place in free if _are_forms(word, other.content[place])), None)
         if same is None:
-            same = next((place for place in free if _are_synonyms(word, other.content[place])), None)
+            synonyms = _SYNONYMS.get(word, set())
+            said = (place for place in free if synonyms & _SYNONYMS.get(other.content[place], set()))
+            same = next(said, None)
             replaced += 1
         if same is None:
             return False
@@ -316,38 +314,30 @@ def _are_forms(one: str, other: str) -> bool:
     return not _bases(one).isdisjoint(_bases(other))
 
 
-def _are_synonyms(one: str, other: str) -> bool:
-    return not _SYNONYMS.get(one, set()).isdisjoint(_SYNONYMS.get(other, ()))
-
-
 @lru_cache(50_000)
 def _bases(word: str) -> frozenset[str]:
     """The possible base forms of a word, by the endings of verbs and nouns."""
-    return frozenset({word, *(base for base in _without_ending(word) if len(base) >= MIN_BASE)})
-
-
-def _without_ending(word: str) -> Iterator[str]:
+    bases: list[str] = []
     if word.endswith("ies"):
-        yield f"{word[:-3]}y"
+        bases.append(f"{word[:-3]}y")
     elif word.endswith(("ses", "xes", "zes", "ches", "shes", "oes")):
-        yield word[:-2]
-        yield word[:-1]
+        bases += [word[:-2], word[:-1]]
     elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        yield word[:-1]
+        bases.append(word[:-1])
     for ending in ("ed", "ing"):
         if word.endswith(ending):
             base = word.removesuffix(ending)
-            yield base
-            yield f"{base}e"
+            bases += [base, f"{base}e"]
             if len(base) > MIN_BASE and base[-1] == base[-2]:
-                yield base[:-1]
+                bases.append(base[:-1])
             if ending == "ed" and base.endswith("i"):
-                yield f"{base[:-1]}y"
+                bases.append(f"{base[:-1]}y")
     # German endings; the rest must be long, so that no English word becomes another.
     for ending in ("en", "n", "er", "em", "es"):
         base = word.removesuffix(ending)
         if base != word and len(base) >= 6 and any(letter in "äöüß" for letter in word):
-            yield base
+            bases.append(base)
+    return frozenset({word, *(base for base in bases if len(base) >= MIN_BASE)})
 
 
 @lru_cache(MAX_PATTERNS)

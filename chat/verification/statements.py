@@ -13,7 +13,7 @@ CITATION = re.compile(r"\[([^\[\]\n]{1,800})\](?!\()")
 _FENCE = re.compile(r"^[ \t>]{0,20}(`{3,}|~{3,})", re.MULTILINE)
 _CODE = re.compile(r"(?<!`)(`{1,3})(?!`)[^`\n]{1,400}(?<!`)\1(?!`)")
 _FIRST = re.compile(r"[^\s>*•–-]")
-_QUOTED_LINE = re.compile(r"^ {0,3}>.*\n?", re.MULTILINE)
+_QUOTED_BLOCK = re.compile(r"(?:^ {0,3}>.*\n?)++", re.MULTILINE)
 _QUOTED_TABLE = re.compile(r"^ {0,3}>[ \t]{0,8}\|", re.MULTILINE)
 _TABLE_RULE = re.compile(r"[ \t]*+\|?[ \t]*+:?-[-|: \t]*+$", re.MULTILINE)
 _NOT_SPACE = re.compile(r"[^\s]")
@@ -89,7 +89,8 @@ def _quotations(prose: str, citations: Sequence[Citation]) -> list[tuple[int, in
     """Start and end of block quotations with citations only at their end, each with its single statement."""
     found = []
     place = 0
-    for start, end in _quoted_blocks(prose):
+    for block in _QUOTED_BLOCK.finditer(prose):
+        start, end = block.span()
         while place < len(citations) and citations[place].start < start:
             place += 1
         within = place
@@ -103,19 +104,6 @@ def _quotations(prose: str, citations: Sequence[Citation]) -> list[tuple[int, in
         if not _WORD.search(prose, own[0].start, end) and not _QUOTED_TABLE.search(prose, start, end):
             found.append((start, end, Cut(*_bare(prose, first.start(), own[0].start), own)))
     return found
-
-
-def _quoted_blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end of each run of lines that begin with ">"."""
-    start = end = -1
-    for match in _QUOTED_LINE.finditer(text):
-        if match.start() != end:
-            if start >= 0:
-                yield start, end
-            start = match.start()
-        end = match.end()
-    if start >= 0:
-        yield start, end
 
 
 def _without_code(answer: str) -> str:
@@ -179,7 +167,11 @@ def _says_nothing(text: str, span: Span) -> bool:
 
 def _segments(text: str, span: Span, citations: Sequence[Citation]) -> Iterator[Cut]:
     """The sentence, or its parts if it has citations in several places."""
-    groups = list(_groups(text, citations))
+    groups: list[list[Citation]] = []  # separated only by spaces and punctuation
+    for citation in citations:
+        if not groups or _WORD.search(text, groups[-1][-1].end, citation.start):
+            groups.append([])
+        groups[-1].append(citation)
     start = span.start
     kept: list[Citation] = []
     for place, group in enumerate(groups):
@@ -196,18 +188,6 @@ def _segments(text: str, span: Span, citations: Sequence[Citation]) -> Iterator[
         start, kept = _AFTER.match(text, group[-1].end).end(), []  # type: ignore[union-attr]
     if not groups:
         yield Cut(span.start, span.end, ())
-
-
-def _groups(text: str, citations: Sequence[Citation]) -> Iterator[list[Citation]]:
-    """Groups of citations separated only by spaces and punctuation."""
-    group: list[Citation] = []
-    for citation in citations:
-        if group and _WORD.search(text, group[-1].end, citation.start):
-            yield group
-            group = []
-        group.append(citation)
-    if group:
-        yield group
 
 
 def _bare(text: str, start: int, end: int) -> tuple[int, int]:

@@ -24,7 +24,7 @@ from .facts import Kind, tokens
 from .lexicon import STOP_WORDS
 from .numbers import exceeds_bound, numbers_agree
 from .passages import Citable, Mark, Passage, Unit
-from .statements import Cut, cut
+from .statements import Citation, Cut, cut
 
 MAX_CHARACTERS = 2_000  # of a statement that are compared
 MAX_UNITS = 3  # sentences of a passage that may support a statement together
@@ -53,6 +53,30 @@ class _Finding:
     share: float = 0.0
     doubtful: bool = False
 
+    def proof(self, citation: Citation, rank: int) -> Proof:
+        """Of the passage with most of the words; of `rank`, the first with that label, if none has any."""
+        if self.marks:
+            counts: dict[int, int] = {}
+            for each, (first, last) in self.marks:
+                counts[each] = counts.get(each, 0) + last - first
+            rank = max(counts, key=lambda each: counts[each])
+        elif self.units:
+            rank = self.units[0].rank
+        disagreeing = None
+        if self.verdict == "not_found" and not self.doubtful and self.share >= LEAST_SHARE:
+            words = self.units[0].tokens
+            disagreeing = (words[0].start, words[-1].end)
+        return Proof(
+            citation.start,
+            citation.end,
+            citation.label,
+            self.verdict,
+            rank,
+            tuple(mark for each, mark in self.marks if each == rank),
+            doubtful=self.doubtful,
+            disagreeing=disagreeing,
+        )
+
 
 def verify(answer: str, sources: Iterable[Citable]) -> tuple[Statement, ...]:
     """The statements of an answer in order, each compared with the sources that it cites."""
@@ -69,7 +93,13 @@ def verify(answer: str, sources: Iterable[Citable]) -> tuple[Statement, ...]:
 def _statement(
     answer: str, each: Cut, by_label: dict[str, list[Passage]], known_names: frozenset[str]
 ) -> Statement | None:
-    text = _without_citations(answer, each)
+    parts, end = [], each.start
+    for citation in each.citations:
+        if each.start <= citation.start < each.end:
+            parts.append(answer[end : citation.start])
+            end = citation.end
+    parts.append(answer[end : max(end, each.end)])
+    text = " ".join(parts)[:MAX_CHARACTERS]
     labels = tuple(dict.fromkeys(citation.label for citation in each.citations))
     if each.past_bound:
         return _unproved(each, labels, "not_found" if labels else "uncited")
@@ -108,7 +138,7 @@ def _proved(
             used = tuple(unit for unit in together.units if unit.rank in ranks)
             marks = tuple(mark for mark in together.marks if mark[0] in ranks)
             finding = _Finding("supported" if used else "not_found", used, marks)
-        proofs.append(_proof(citation.start, citation.end, citation.label, finding, passages[0].rank))
+        proofs.append(finding.proof(citation, passages[0].rank))
     verdicts = {proof.verdict for proof in proofs}
     verdict: Verdict = next((one for one in ("quoted", "supported") if one in verdicts), "not_found")
     return Statement(each.start, each.end, labels, verdict, tuple(proofs))
@@ -119,46 +149,15 @@ def _unproved(each: Cut, labels: tuple[str, ...], verdict: Verdict) -> Statement
     return Statement(each.start, each.end, labels, verdict, proofs)
 
 
-def _proof(start: int, end: int, label: str, finding: _Finding, rank: int) -> Proof:
-    """The passage with most of the words; the first with that label if none has any."""
-    if finding.marks:
-        counts: dict[int, int] = {}
-        for each, (first, last) in finding.marks:
-            counts[each] = counts.get(each, 0) + last - first
-        rank = max(counts, key=lambda each: counts[each])
-    elif finding.units:
-        rank = finding.units[0].rank
-    marks = tuple(mark for each, mark in finding.marks if each == rank)
-    disagreeing = None
-    if finding.verdict == "not_found" and not finding.doubtful and finding.share >= LEAST_SHARE:
-        words = finding.units[0].tokens
-        disagreeing = (words[0].start, words[-1].end)
-    return Proof(
-        start,
-        end,
-        label,
-        finding.verdict,
-        rank,
-        marks,
-        doubtful=finding.doubtful,
-        disagreeing=disagreeing,
-    )
-
-
-def _without_citations(answer: str, each: Cut) -> str:
-    parts, end = [], each.start
-    for citation in each.citations:
-        if each.start <= citation.start < each.end:
-            parts.append(answer[end : citation.start])
-            end = citation.end
-    parts.append(answer[end : max(end, each.end)])
-    return " ".join(parts)[:MAX_CHARACTERS]
-
-
 def _quoted(text: str, passages: Sequence[Passage]) -> _Finding | None:
     for passage in passages:
         mark = passage.quoted(text)
-        if mark and not _cut_off(passage, mark):
+        if mark is None:
+            continue
+        # A negation directly before the quoted words reverses their meaning.
+        before = tokens(passage.text[max(0, mark[0] - 24) : mark[0]])
+        is_denied = before and before[-1].kind is Kind.NEGATION
+        if not is_denied or "." in passage.text[before[-1].end : mark[0]]:
             return _Finding("quoted", (), ((passage.rank, mark),), 1.0)
     return None
 
@@ -171,16 +170,6 @@ def _best(claim: Claim, passages: Sequence[Passage]) -> _Finding:
         joint = _compared(claim, [unit for passage in passages for unit in passage.units], passages)
         return joint if joint.verdict == "supported" else best
     return best
-
-
-def _cut_off(passage: Passage, mark: Mark) -> bool:
-    """Whether a negation directly before the quoted words reverses their meaning."""
-    before = tokens(passage.text[max(0, mark[0] - 24) : mark[0]])
-    return (
-        bool(before)
-        and before[-1].kind is Kind.NEGATION
-        and "." not in passage.text[before[-1].end : mark[0]]
-    )
 
 
 def _compared(claim: Claim, units: Sequence[Unit], passages: Sequence[Passage]) -> _Finding:
@@ -267,7 +256,7 @@ def _chosen(claim: Claim, units: Sequence[Unit], least_beside: float) -> tuple[U
     weights = claim.weights
     chosen: list[Unit] = []
     if claim.measures:
-        rest = [(unit, common) for unit in units if (common := _common(unit, claim))]
+        rest = [(unit, common) for unit in units if (common := claim.common(unit))]
     else:
         wanted = claim.values
         rest = [(unit, common) for unit in units if (common := unit.values & wanted)]
@@ -290,14 +279,6 @@ def _chosen(claim: Claim, units: Sequence[Unit], least_beside: float) -> tuple[U
         chosen.append(unit)
         covered |= common | unit.context
     return tuple(chosen)
-
-
-def _common(unit: Unit, claim: Claim) -> frozenset[str]:
-    """Common values of both; durations also match in another unit."""
-    common = unit.values & claim.values
-    if claim.measures and unit.measures:
-        common |= {value for each, value in claim.measures.items() if each in unit.measures}
-    return common
 
 
 def _cost(unit: Unit) -> float:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from .claims import Claim
 from .facts import Kind, Token, measure
@@ -65,10 +66,147 @@ def numbers_agree(
             )
         ]
         if not any(
-            _is_about(claim, unit, at, beside, rivals, own, units) for unit, at in holding[:MAX_HOLDING]
+            _Occurrence(claim, own, units, unit, at).is_meant(beside, rivals)
+            for unit, at in holding[:MAX_HOLDING]
         ):
             return False
     return True
+
+
+@dataclass(frozen=True)
+class _Occurrence:
+    """A number of a source that may be one of the claim's."""
+
+    claim: Claim
+    own: Sequence[Token]  # the numbers of the claim
+    units: Sequence[Unit]  # of the source
+    unit: Unit
+    at: int  # the place of the number in `unit`
+
+    def is_meant(self, beside: set[str], rivals: Sequence[Unit]) -> bool:
+        """Whether it counts what the claim says; `rivals` have another number of its kind."""
+        claim, unit, own = self.claim, self.unit, self.own
+        in_column = self._is_in_column()
+        if in_column is not None:
+            return in_column
+        if len(own) > 2 and all(each.value in unit.values for each in own):
+            return True
+        if self._other_row_holds_more():
+            return False
+        here = claim.said & unit.said
+        for rival in rivals:
+            there = claim.said & rival.said
+            if here < there and len(there) >= len(here) + CLEARLY_MORE:
+                return False
+        nearer = unit.table < 0 and self._other_is_nearer(beside)  # all cells belong to the first one
+        likely = [rival for rival in rivals if len(claim.said & rival.said) >= len(here)]
+        return not (nearer or belongs_elsewhere(beside, unit, likely))
+
+    def _is_in_column(self) -> bool | None:
+        """Whether it is in the column that the statement names: “ten on Class A, five on Class B”."""
+        unit, at = self.unit, self.at
+        if unit.cells:
+            return False if self._is_in_another_cell() else None
+        cells = [
+            place
+            for place, token in enumerate(unit.tokens)
+            if (token.kind is Kind.NUMBER and _same_kind(token, unit.tokens[at]))
+            or (unit.table >= 0 and token.kind is Kind.NEGATION)
+        ]
+        own = [value for value in self.claim.values if value.startswith("letter ")]
+        for found in (unit.tokens, unit.columns):
+            letters = columns_of(found)
+            if len(letters) < 2 or all(each.isdisjoint(own) for each in letters):
+                continue
+            number = cells.index(at)
+            # A row of several lines begins with the first column, and lacks the last ones.
+            is_cut = found is unit.columns and unit.numbers < len(letters)
+            if len(letters) == len(cells) or is_cut:
+                return not letters[number].isdisjoint(own)
+        if all(any(_same_number(each, unit.tokens[cell]) for each in self.own) for cell in cells):
+            return None  # the statement has both
+        if len(cells) == 2 and unit.table >= 0 and self._named_column() == 1 - cells.index(at):
+            return False
+        return None
+
+    def _is_in_another_cell(self) -> bool:
+        """Whether the statement has the label of another cell of a row that contains its labels."""
+        claim, unit, at = self.claim, self.unit, self.at
+        own = next((cell for cell in unit.cells if cell.start <= at < cell.end), None)
+        if own is None:
+            return False
+        here = own.label & claim.values
+        return any(
+            here < cell.label & claim.values
+            for cell in unit.cells
+            if any(
+                token.kind is Kind.NUMBER
+                and _same_kind(token, unit.tokens[at])
+                and not any(_same_number(each, token) for each in self.own)
+                for token in unit.tokens[cell.start : cell.end]
+            )
+        )
+
+    def _named_column(self) -> int:
+        """Which of two columns the statement names by words of the header; -1 if unclear."""
+        claim, unit = self.claim, self.unit
+        words = [token.value for token in unit.columns]
+        if len(words) < LEAST_HEADER:
+            return -1
+        named = {
+            (
+                0
+                if place <= FIRST_HALF * (len(words) - 1)
+                else 1
+                if place >= SECOND_HALF * (len(words) - 1)
+                else -1
+            )
+            for place, value in enumerate(words)
+            if place and value in claim.values and words.count(value) == 1 and value not in unit.values
+        }
+        named.discard(-1)
+        return named.pop() if len(named) == 1 else -1
+
+    def _other_row_holds_more(self) -> bool:
+        """Whether another row of the table matches everything that this one matches, and more."""
+        claim, unit, number = self.claim, self.unit, self.unit.tokens[self.at]
+        if unit.table < 0:
+            return False
+        rows = [each for each in self.units if (each.rank, each.table) == (unit.rank, unit.table)]
+        common = frozenset.intersection(*(row.values for row in rows)) | unit.context | {number.value}
+        here = (claim.values & unit.values) - common
+        # A row that the statement also describes.
+        others = {each.value for each in self.own if each.unit and each.unit == number.unit} - unit.values
+        return any(
+            here < (claim.values & row.values) - common
+            and number.value not in row.values
+            and others.isdisjoint(row.values)
+            for row in rows
+        )
+
+    def _other_is_nearer(self, beside: set[str]) -> bool:
+        """Whether most of the adjacent words are nearer to another number of its kind in the unit."""
+        unit, at = self.unit, self.at
+        others = [
+            position
+            for position, token in enumerate(unit.tokens)
+            if token.kind is Kind.NUMBER
+            and position  # the first one of a unit may be that of a section or of an item
+            and _same_kind(token, unit.tokens[at])
+            and not _is_one_of(token, self.own)
+        ]
+        if not others:
+            return False
+        nearest: dict[str, int] = {}
+        for position, token in enumerate(unit.tokens):
+            if token.value in beside:
+                # Words before a number at the start of a clause do not belong to it.
+                near = [
+                    abs(position - each) for each in others if each < position or not unit.tokens[each].opens
+                ]
+                votes = min(near, default=MAX_TOKENS) - abs(position - at)
+                nearest[token.value] = max(votes, nearest.get(token.value, votes))
+        return sum((vote < 0) - (vote > 0) for vote in nearest.values()) > 0
 
 
 def _same_number(one: Token, other: Token) -> bool:
@@ -124,77 +262,6 @@ def _is_single(number: Token, chosen: Sequence[Unit]) -> bool:
     )
 
 
-def _is_about(
-    claim: Claim,
-    unit: Unit,
-    at: int,
-    beside: set[str],
-    rivals: Sequence[Unit],
-    own: Sequence[Token],
-    units: Sequence[Unit],
-) -> bool:
-    """Whether a number of a unit counts what the claim says."""
-    in_column = _is_in_column(claim, unit, at, own)
-    if in_column is not None:
-        return in_column
-    if len(own) > 2 and all(each.value in unit.values for each in own):
-        return True
-    if _other_row_holds_more(claim, unit, unit.tokens[at], units, own):
-        return False
-    here = claim.said & unit.said
-    for rival in rivals:
-        there = claim.said & rival.said
-        if here < there and len(there) >= len(here) + CLEARLY_MORE:
-            return False
-    nearer = unit.table < 0 and _other_is_nearer(beside, unit, at, own)  # all cells belong to the first one
-    likely = [rival for rival in rivals if len(claim.said & rival.said) >= len(here)]
-    return not (nearer or belongs_elsewhere(beside, unit, likely))
-
-
-def _is_in_column(claim: Claim, unit: Unit, at: int, numbers: Sequence[Token]) -> bool | None:
-    """Whether a number is in the column that the statement names: “ten on Class A, five on Class B”."""
-    if unit.cells:
-        return False if _is_in_another_cell(claim, unit, at, numbers) else None
-    cells = [
-        place
-        for place, token in enumerate(unit.tokens)
-        if (token.kind is Kind.NUMBER and _same_kind(token, unit.tokens[at]))
-        or (unit.table >= 0 and token.kind is Kind.NEGATION)
-    ]
-    own = [value for value in claim.values if value.startswith("letter ")]
-    for found in (unit.tokens, unit.columns):
-        letters = columns_of(found)
-        if len(letters) < 2 or all(each.isdisjoint(own) for each in letters):
-            continue
-        number = cells.index(at)
-        # A row of several lines begins with the first column, and lacks the last ones.
-        is_cut = found is unit.columns and unit.numbers < len(letters)
-        if len(letters) == len(cells) or is_cut:
-            return not letters[number].isdisjoint(own)
-    if all(any(_same_number(each, unit.tokens[cell]) for each in numbers) for cell in cells):
-        return None  # the statement has both
-    if len(cells) == 2 and unit.table >= 0 and _column_of(claim, unit) == 1 - cells.index(at):
-        return False
-    return None
-
-
-def _is_in_another_cell(claim: Claim, unit: Unit, at: int, numbers: Sequence[Token]) -> bool:
-    own = next((cell for cell in unit.cells if cell.start <= at < cell.end), None)
-    if own is None:
-        return False
-    here = own.label & claim.values
-    return any(
-        here < cell.label & claim.values
-        for cell in unit.cells
-        if any(
-            token.kind is Kind.NUMBER
-            and _same_kind(token, unit.tokens[at])
-            and not any(_same_number(each, token) for each in numbers)
-            for token in unit.tokens[cell.start : cell.end]
-        )
-    )
-
-
 def columns_of(found: Sequence[Token]) -> list[set[str]]:
     """The letters that name columns; “Class A and B, Class C” are two columns."""
     columns: list[set[str]] = []
@@ -207,45 +274,6 @@ def columns_of(found: Sequence[Token]) -> list[set[str]]:
                 columns.append({token.value})
             last = place
     return columns
-
-
-def _column_of(claim: Claim, unit: Unit) -> int:
-    """Which of two columns the statement names by words of the header; -1 if unclear."""
-    words = [token.value for token in unit.columns]
-    if len(words) < LEAST_HEADER:
-        return -1
-    named = {
-        (
-            0
-            if place <= FIRST_HALF * (len(words) - 1)
-            else 1
-            if place >= SECOND_HALF * (len(words) - 1)
-            else -1
-        )
-        for place, value in enumerate(words)
-        if place and value in claim.values and words.count(value) == 1 and value not in unit.values
-    }
-    named.discard(-1)
-    return named.pop() if len(named) == 1 else -1
-
-
-def _other_row_holds_more(
-    claim: Claim, unit: Unit, number: Token, units: Sequence[Unit], own: Sequence[Token]
-) -> bool:
-    """Whether another row of the table matches everything that this one matches, and more."""
-    if unit.table < 0:
-        return False
-    rows = [each for each in units if (each.rank, each.table) == (unit.rank, unit.table)]
-    common = frozenset.intersection(*(row.values for row in rows)) | unit.context | {number.value}
-    here = (claim.values & unit.values) - common
-    # A row that the statement also describes.
-    others = {each.value for each in own if each.unit and each.unit == number.unit} - unit.values
-    return any(
-        here < (claim.values & row.values) - common
-        and number.value not in row.values
-        and others.isdisjoint(row.values)
-        for row in rows
-    )
 
 
 def belongs_elsewhere(beside: set[str], unit: Unit, others: Iterable[Unit]) -> bool:
@@ -261,28 +289,6 @@ def _is_one_of(token: Token, own: Sequence[Token]) -> bool:
 
 def _same_kind(one: Token, other: Token) -> bool:
     return DIMENSIONS.get(one.unit, one.unit) == DIMENSIONS.get(other.unit, other.unit)
-
-
-def _other_is_nearer(beside: set[str], unit: Unit, at: int, own: Sequence[Token]) -> bool:
-    """Whether most of the adjacent words are nearer to another number of its kind in the unit."""
-    others = [
-        position
-        for position, token in enumerate(unit.tokens)
-        if token.kind is Kind.NUMBER
-        and position  # the first one of a unit may be that of a section or of an item
-        and _same_kind(token, unit.tokens[at])
-        and not _is_one_of(token, own)
-    ]
-    if not others:
-        return False
-    nearest: dict[str, int] = {}
-    for position, token in enumerate(unit.tokens):
-        if token.value in beside:
-            # Words before a number at the start of a clause do not belong to it.
-            near = [abs(position - each) for each in others if each < position or not unit.tokens[each].opens]
-            votes = min(near, default=MAX_TOKENS) - abs(position - at)
-            nearest[token.value] = max(votes, nearest.get(token.value, votes))
-    return sum((vote < 0) - (vote > 0) for vote in nearest.values()) > 0
 
 
 def beside_of(found: Sequence[Token], at: int) -> set[str]:

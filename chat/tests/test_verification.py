@@ -216,6 +216,30 @@ class VerdictTests(SimpleTestCase):
             "Water may be used on burning oil, fuel or paint",
         )
 
+    def test_numbers_that_follow_from_the_statement_or_the_source_agree(self):
+        code = source(
+            8,
+            "code.md",
+            "Format version numbers start at 1. There are four test harnesses, each maintained separately "
+            "from the others. The log was added with version 3.7.0 (2010-07-21). The source code is over 35% "
+            "comment. The page size may be changed in journal mode only.",
+        )
+        self.assert_verdicts_in(
+            code,
+            "supported",
+            "To change the page size, switch to journal mode first",
+            "Each of the four test harnesses is maintained separately from the other three",
+            "The log was added in July 2010",
+            "More than 33 % of the source code is comment",
+        )
+        self.assert_verdicts_in(
+            code,
+            "not_found",
+            "More than 50 % of the source code is comment",
+            "Each of the five test harnesses is maintained separately from the other four",
+            "The log was added in July 2012",
+        )
+
     def test_numbers_that_stand_beside_letters_in_order_belong_to_them(self):
         self.assert_verdicts_in(SAFETY, "supported", "On Class B everyone is counted within ten minutes")
         self.assert_verdicts_in(SAFETY, "not_found", "On Class B everyone is counted within 15 minutes")

@@ -15,6 +15,8 @@ LEAST_HEADER = 4  # words of a header with two columns of numbers
 FIRST_HALF, SECOND_HALF = 0.55, 0.67  # of a header: positions of the words of two columns
 MAX_TOKENS = 2_000  # more than a unit has between two of its words
 HALF = ("half", "halb", "halbe", "halben")
+MAX_BEFORE = 16  # characters before a number that are read
+NEARLY = 1.15  # times a share that is said to be exceeded
 MAX_HOLDING = 10  # occurrences of a number that are examined
 
 _ABOUT_THE_SAME = {("month", 12.0): ("second", 52 * 604_800.0), ("month", 1.0): ("second", 30 * 86_400.0)}
@@ -23,6 +25,8 @@ _COMPARED = re.compile(
     r"|mehr|weniger|zusätzlich\w{0,2}|älter|jünger|länger|kürzer|später|früher|höher|niedriger)\b",
     re.IGNORECASE,
 )
+_ORDERS = re.compile(r"first|firstly|erst|zuerst|erstens", re.IGNORECASE)
+_OTHERS = ("other", "others", "remaining", "anderen", "übrigen", "restlichen")
 _BEYOND = {
     "most": ("more", "exceed", "exceeds", "exceeding", "longer", "mehr", "länger"),
     "maximum": ("more", "exceed", "exceeds", "exceeding", "longer"),
@@ -45,13 +49,19 @@ def numbers_agree(
             for at, token in enumerate(unit.tokens)
             if token.kind is Kind.NUMBER and _same_number(number, token)
         ]
-        if not holding and number.value == "1" and (not number.unit or _is_single(number, chosen)):
+        if _ORDERS.fullmatch(claim.text, number.start, number.end) and not number.unit:
             continue  # “first” orders statements
+        if not holding and number.value == "1" and (not number.unit or _is_single(number, chosen)):
+            continue
+        if not holding and _is_of_the_others(claim, number, own):
+            continue
         is_half = not holding and (number.value, number.unit) == ("50", "%")
         if is_half and any(token.value in HALF for unit in chosen for token in unit.tokens):
             continue
         if not holding:
             if number.value in around and not number.unit:
+                continue
+            if _is_exceeded(claim, place, chosen):
                 continue
             if _COMPARED.search(claim.text) and _is_derived(number, own, chosen):
                 continue
@@ -194,6 +204,9 @@ class _Occurrence:
             and position  # the first one of a unit may be that of a section or of an item
             and _same_kind(token, unit.tokens[at])
             and not _is_one_of(token, self.own)
+            and not (
+                abs(position - at) <= 2 and token.unit == unit.tokens[at].unit == "date"
+            )  # the same date
         ]
         if not others:
             return False
@@ -207,6 +220,31 @@ class _Occurrence:
                 votes = min(near, default=MAX_TOKENS) - abs(position - at)
                 nearest[token.value] = max(votes, nearest.get(token.value, votes))
         return sum((vote < 0) - (vote > 0) for vote in nearest.values()) > 0
+
+
+def _is_of_the_others(claim: Claim, number: Token, own: Sequence[Token]) -> bool:
+    """Whether a number follows from the statement: of four the “other three”, “between two days”."""
+    before = claim.text[max(0, number.start - MAX_BEFORE) : number.start].casefold().split()
+    if number.unit or not before:
+        return False
+    if before[-1] in ("between", "zwischen"):
+        return number.value == "2"
+    amounts = [_amount(each) for each in own]
+    return before[-1] in _OTHERS and (_amount(number) or 0.0) + 1 in amounts
+
+
+def _is_exceeded(claim: Claim, place: int, chosen: Sequence[Unit]) -> bool:
+    """Whether the statement says “more than” a share, and the source has a slightly higher one."""
+    number = claim.tokens[place]
+    value = _amount(number)
+    before = claim.tokens[place - 1] if place else None
+    if number.unit != "%" or value is None or before is None or before.value not in ("more", "over", "mehr"):
+        return False
+    return any(
+        token.kind is Kind.NUMBER and token.unit == "%" and value < (_amount(token) or 0.0) <= NEARLY * value
+        for unit in chosen
+        for token in unit.tokens
+    )
 
 
 def _same_number(one: Token, other: Token) -> bool:

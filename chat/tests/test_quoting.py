@@ -88,6 +88,24 @@ class QuotingTests(SimpleTestCase):
                 "> On the first day bring:\n>\n> - your passport\n> - a signed contract [a.md]",
             )
 
+    def test_a_paragraph_that_introduces_a_list_brings_it_whole(self):
+        page = source(
+            1,
+            "a.md",
+            "There are kinds of account. They are these two:\n\nKinds\n\n- Asset: owned\n- Debt: owed\n",
+        )
+        self.assertEqual(
+            self.answer("What kinds of account are there?", sources=[page]),
+            "> There are kinds of account. They are these two:\n>\n> - Asset: owned\n> - Debt: owed [a.md]",
+        )
+
+    def test_a_lead_in_brings_the_command_below_it(self):
+        page = source(1, "a.md", "Downloads are many. To resume a download, type:\n\nwget -c ADDRESS\n")
+        self.assertEqual(
+            self.answer("How do I resume a download?", sources=[page]),
+            "> Downloads are many. To resume a download, type: wget -c ADDRESS [a.md]",
+        )
+
     def test_a_paragraph_brings_the_table_below_it(self):
         notice = source(
             label="handbook.pdf#page=16",

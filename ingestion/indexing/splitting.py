@@ -11,6 +11,7 @@ from .passages import NewPassage
 # Passages of about 500 characters were found better than longer ones (see docs/decisions/); above the lower
 # number, a passage ends at the next paragraph or row.
 MIN_LENGTH, MAX_LENGTH = 300, 500
+MAX_LEAD_IN = 250  # characters of a paragraph that introduces the next one and is moved to its passage
 SHORT_PIECE = 120  # a shorter piece is joined with its neighbour if both stay below MAX_JOINED
 MAX_JOINED = 600
 SPLITTER = TextSplitter((MIN_LENGTH, MAX_LENGTH))
@@ -23,18 +24,34 @@ BOUNDARIES = ("\n\n", "\n", ". ", " ")
 def passages_of(sections: Sequence[Section]) -> Iterator[NewPassage]:
     """Passages in reading order, of at most 600 characters, none across sections."""
     for section in sections:
-        start = end = 0
-        for offset, chunk in _chunks(section.text):
-            new_end = offset + len(chunk)
-            is_short = min(len(chunk), end - start) < SHORT_PIECE
-            if end and not (is_short and new_end - start <= MAX_JOINED):
-                yield NewPassage(section.anchor, section.page, section.heading, section.text[start:end])
+        for content in _pieces(section.text):
+            yield NewPassage(section.anchor, section.page, section.heading, content)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    start = end = 0
+    for offset, chunk in _chunks(text):
+        new_end = offset + len(chunk)
+        is_short = min(len(chunk), end - start) < SHORT_PIECE
+        if end and not (is_short and new_end - start <= MAX_JOINED):
+            lead_in = _lead_in(text[start:end])
+            if lead_in and new_end - end + lead_in <= MAX_JOINED:
+                yield text[start : end - lead_in].rstrip()
+                start = end - lead_in
+            else:
+                yield text[start:end]
                 start = offset
-            elif not end:
-                start = offset
-            end = new_end
-        if end:
-            yield NewPassage(section.anchor, section.page, section.heading, section.text[start:end])
+        elif not end:
+            start = offset
+        end = new_end
+    if end:
+        yield text[start:end]
+
+
+def _lead_in(piece: str) -> int:
+    """The length of a last paragraph that only introduces what follows; 0 if there is none."""
+    last = piece.rpartition("\n\n")[2]
+    return len(last) if len(last) < len(piece) and len(last) <= MAX_LEAD_IN and last.endswith(":") else 0
 
 
 def _chunks(text: str) -> Iterator[tuple[int, str]]:

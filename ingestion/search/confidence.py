@@ -13,7 +13,7 @@ import numpy as np
 
 from ingestion.embedding.word_vectors import word_vectors
 
-from .sentences import STOP_WORDS, Synonyms, stem, weak_stems
+from .sentences import STOP_WORDS, Synonyms, forms, stem, weak_stems
 from .stopwords import without_question_words
 from .tokens import has_unspaced_script, plain_words, search_text
 from .translations import language_of, without_grammar
@@ -55,7 +55,7 @@ def evidence(
     asked = [word for word in dict.fromkeys(without_grammar(asked, language)) if word not in STOP_WORDS]
     text = f" {plain_words(' '.join(quoted))} "
     held = list(dict.fromkeys(search_text(text, stored=False).split()))
-    stems = {stem(word) for word in held}
+    stems = {each for word in held for each in forms(word)}
     met = [float(stem(word) in stems) for word in asked]
     weights = [WEAK if stem(word) in weak_stems() else 1.0 for word in asked]
     total = sum(weights) or 1.0

@@ -61,7 +61,11 @@ def extract(content: str, start: int, wanted: Sequence[int] = ()) -> Extract | N
     if spans[at].text.endswith(":"):
         following = spans[at + 1] if at + 1 < len(spans) else None
         if following is None or not (following.is_item or following.is_row):
-            return None if following is None else _paragraph(content, spans, at)
+            return (
+                None
+                if following is None
+                else _introduced(content, spans, at) or _paragraph(content, spans, at)
+            )
         if following.is_row:
             return _table(spans, at + 1, [span.start for span in spans])
         return _list(content, spans, at + 1)
@@ -81,6 +85,8 @@ def _paragraph(content: str, spans: Sequence[Span], at: int) -> Extract:
     if last + 1 < len(spans) and spans[last].text.endswith(":") and spans[last + 1].is_item and last == at:
         return _list(content, spans, last + 1)
     if spans[last].text.endswith(":") and last > at:
+        if (listed := _list_below(content, spans, first, last)) is not None:
+            return listed
         last -= 1  # a lead-in without its list
     # Text cut off at the passage's edges is omitted, or marked if it is the sentence itself.
     if first < at and first == 0 and spans[0].text[:1].islower():
@@ -116,6 +122,32 @@ def _paragraph(content: str, spans: Sequence[Span], at: int) -> Extract:
     )
 
 
+def _list_below(content: str, spans: Sequence[Span], first: int, last: int) -> Extract | None:
+    """The list that a paragraph introduces, with the paragraph; None if there is none or it is too long."""
+    below = last + 1
+    if below + 1 < len(spans) and spans[below].is_heading:  # the title of the list
+        below += 1
+    if below >= len(spans) or not spans[below].is_item:
+        return None
+    listed = _list(content, spans, below, first)
+    return listed if listed.lead else None
+
+
+def _introduced(content: str, spans: Sequence[Span], at: int) -> Extract | None:
+    """A lead-in with the block below it, such as a command or a formula; None if that is too long."""
+    block = [span for span in spans[at + 1 :] if span.block == spans[at + 1].block]
+    if block[-1].end - spans[at].start > MAX_CHARACTERS:
+        return None
+    first = at - 1 if at and spans[at - 1].block == spans[at].block and not spans[at - 1].is_heading else at
+    return Extract(
+        spans[first].start,
+        block[-1].end,
+        "text",
+        " ".join(span.text for span in (*spans[first : at + 1], *block)),
+        needs_heading=bool(_POINTS_BACK.match(spans[first].text)),
+    )
+
+
 def _rows_below(spans: Sequence[Span], last: int) -> Sequence[Span]:
     """The rows of a table that directly follows; none of one that is too long to be quoted in full."""
     end = last + 1
@@ -137,16 +169,21 @@ def _neighbours(spans: Sequence[Span], at: int, first: int, last: int) -> tuple[
     return start, end
 
 
-def _list(content: str, spans: Sequence[Span], at: int) -> Extract:
-    """The list with its lead-in; of a long list the lead-in and the item."""
+def _list(content: str, spans: Sequence[Span], at: int, lead_from: int | None = None) -> Extract:
+    """The list with its lead-in; of a long list the lead-in and the item.
+
+    `lead_from` is where a paragraph begins that introduces the list as a whole.
+    """
     first = last = at
     while first > 0 and spans[first - 1].is_item:
         first -= 1
     while last + 1 < len(spans) and spans[last + 1].is_item:
         last += 1
     before = spans[first - 1] if first else None
-    lead_from = first
-    if before and not before.is_heading and not before.is_row:
+    introduced = lead_from is not None
+    if lead_from is None:
+        lead_from = first
+    if not introduced and before and not before.is_heading and not before.is_row:
         lead_from = first - 1
         # A lead-in such as “These include:” needs the sentence before it.
         if lead_from and spans[lead_from - 1].block == before.block and _POINTS_BACK.match(before.text):
@@ -156,7 +193,17 @@ def _list(content: str, spans: Sequence[Span], at: int) -> Extract:
     lines: dict[int, str] = {}
     for span in spans[first : last + 1]:
         lines[span.block] = f"{lines[span.block]} {span.text}" if span.block in lines else span.text
-    lead = " ".join(span.text for span in spans[lead_from:first] if not span.is_item)
+    if spans[last].text.endswith(":"):  # a command or a formula
+        below = [span for span in spans[last + 1 :] if span.block == spans[last + 1].block]
+        if below and not below[0].is_row and below[-1].end - below[0].start <= MAX_CHARACTERS // 2:
+            lines[spans[last].block] += f" {' '.join(span.text for span in below)}"
+            last += len(below)
+            lines[spans[last].block] = lines.pop(spans[last - len(below)].block)
+    lead = " ".join(
+        span.text
+        for span in spans[lead_from:first]
+        if not span.is_item and not (introduced and span.is_heading)
+    )
     block = spans[last].block
     if last == len(spans) - 1 and len(lines[block]) > MAX_ITEM and not _COMPLETE.match(lines[block]):
         lines[block] += " …"

@@ -66,6 +66,7 @@ MAX_PASSAGES = 50  # of one answer to a search
 UNITS_OF_A_WORD = 2  # characters per word in scripts without spaces
 CONTEXT_WEIGHT = 0.3  # of the words, and the vector, of earlier questions
 DEFINING = 2  # passages with a definition that are moved to the top
+BEST_PLACE = 2  # passages below the heading of the best one, before those of other places
 COMPARED = 30  # passages whose texts are compared with the question word by word
 
 # The built-in vectors are English and ignored for other languages.
@@ -350,11 +351,13 @@ def _reranked(
 def _distinct(principal: Principal, ranked: Sequence[Ranked], loaded: Loaded, top: int) -> list[FoundPassage]:
     """The first `top` passages with different texts; loads those that are not `loaded`.
 
-    Further passages of the same page or section come after those of other places.
+    Further passages of the same page or section come after those of other places, but for a second one below
+    the heading of the best.
     """
     found: list[FoundPassage] = []
     others: list[FoundPassage] = []  # of places that are already among the results
-    places: set[tuple[int, str]] = set()
+    places: Counter[tuple[int, str]] = Counter()
+    best: tuple[int, str, str] | None = None
     seen: set[str] = set()
     looked_at = max(COMPARED, 2 * top)
     for start in range(0, len(ranked), looked_at):
@@ -380,8 +383,11 @@ def _distinct(principal: Principal, ranked: Sequence[Ranked], loaded: Loaded, to
                 found_by=item.found_by,
             )
             # A text without pages and headings has no places.
-            (others if place in places and row["anchor"] else found).append(passage)
-            places.add(place)
+            section = (*place, row["heading"])
+            best = best or section
+            is_other = places[place] >= (BEST_PLACE if row["heading"] and section == best else 1)
+            (others if is_other and row["anchor"] else found).append(passage)
+            places[place] += 1
             if len(found) == top:
                 return found
         if len(found) + len(others) >= top:

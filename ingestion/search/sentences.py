@@ -8,13 +8,14 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Protocol
 
 import numpy as np
 
 from ingestion.embedding import BUILT_IN_NAME, embedder, runs_here
 
+from .irregular import BASES
 from .sentence_splitting import (
     Span,
     split_sentences,
@@ -31,9 +32,13 @@ HEADED = 0.12  # weight of the question's words in the headings
 TOPIC = 0.15  # bonus if the innermost heading is what the question names
 DEFINES = 0.2  # bonus for a definition of the thing asked for
 NO_ANSWER = 0.2  # malus for a sentence that refers elsewhere, was cut off, or introduces missing content
+OPPOSITE = 0.5  # malus for the other direction than the one asked for
 EARLIER = 0.5  # weight of a word that only earlier questions have
 SYNONYM = 0.6  # weight of another word for one of the question's
 MAX_STEM = 6
+LAST_LETTERS = 4  # of a compound, in its stem
+MIN_COMPOUND = 10  # letters, without endings
+MAX_ENDINGS = 3
 MIN_NAMED = 0.5  # of what a question names, that an answer must have to be shown as one
 LISTS = 0.1  # bonus for a lead-in with its list if several things are asked for
 LITERAL = 0.1  # bonus for a path or a name with symbols, written as in the question
@@ -69,6 +74,7 @@ _AMOUNT = re.compile(
     re.IGNORECASE,
 )
 _HOW_MANY = re.compile(r"\b(?:how many|how much|wie ?viele?)((?: \w+){1,4})", re.IGNORECASE)
+_WIE_VIELE = re.compile(r"\b[Ww]ie ?viele?((?: [a-zäöüß]+){0,2} [A-ZÄÖÜ]\w+)")
 _VERB = re.compile(
     r" (?:is|are|was|were|do|does|did|can|may|must|should|will|would|has|have|had|ist|sind|hat|habe|haben"
     r"|darf|kann|muss|bekomme|gibt)\b.*",
@@ -85,12 +91,20 @@ _COUNT = re.compile(
     r"|sieben|acht|neun|zehn|elf|zwölf)(?!\w)",
     re.IGNORECASE,
 )
+_DIRECTION = re.compile(
+    r"\b(?:(?P<away>[Ff]rom|[Vv]on|[Aa]b|[Aa]us)|[Tt]o|[Nn]ach)\b:? "
+    r"(?P<place>[A-ZÄÖÜ][\w-]+(?: [A-ZÄÖÜ][\w-]+)*)"
+)
 _CLAUSE_END = re.compile(r"[;.:!?](?=\s|\Z)")
 _COLUMN = re.compile(r"(?:\A|; )([^;:]{1,100}): (?:up to |at least )?\Z")  # the name before a cell of a row
 _DEFINITION = re.compile(
     r"(?:what (?:is|are|does)|what's|was (?:ist|sind|bedeutet)) (?:(?:an?|the|ein|eine|der|die|das) )?"
     r"(?P<thing>[^?]{2,60}?)(?: (?:used for|for|mean|stand for|good for))?\Z",
     re.IGNORECASE,
+)
+_WHAT_IS = re.compile(
+    r"(?:[Ww]hat (?:is|are)|[Ww]hat's|[Ww]as (?:ist|sind)) (?:(?:an?|eine?) (?P<thing>[^?]{2,60}?)"
+    r"|(?P<name>[A-ZÄÖÜ]\w+(?: [A-ZÄÖÜ]\w+){0,3}))\?\Z"
 )
 _STATES = re.compile(
     r"\b(?:is|are|means?|refers?|contains?|includes?|holds?|consists?|provides?|describes?|offers?|ist|sind|bedeutet)\b",
@@ -105,6 +119,10 @@ _POINTER = re.compile(
     re.IGNORECASE,
 )
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z]\w+")
+_ENDINGS = re.compile(
+    r"(?<=\w{5})(?:(?:ung|heit|keit|schaft)(?:en)?|ations?|ements?|ments?|it(?:y|ies)|ness|an[ct]es?|ent|ences?|ate|able"
+    r"|ible|ically|ical|al|ly|ive|ing|ed|isch|lich|ig|er|en|em|es|e|n|s)\Z"
+)
 _WORD = re.compile(r"\w+")
 _LEADER = ". . . ."
 _QUOTES = ".,;:?!\"'“”‘’()"
@@ -215,8 +233,15 @@ def answers(
     """Whether `texts` have this share of what a question names, and a number if it asks for one."""
     asked = _stems(question)
     named = (asked - weak_stems()) or asked
-    held = _stems(" ".join(texts))
+    held = _held_stems(" ".join(texts))
     if _AMOUNT.search(question) and not any(_NUMBER.search(text) for text in texts):
+        return False
+    if any(_is_opposite(_directions(question), text) for text in texts) or not _is_definition(
+        question, texts
+    ):
+        return False
+    counted = [word for word in _counted(question) if word in named]
+    if counted and not any(word in held or _others(word, synonyms or {}) & held for word in counted):
         return False
     if _COMPARISON.search(question):
         share = 1.0
@@ -224,17 +249,32 @@ def answers(
     return known >= share * len(named)
 
 
+def _is_definition(question: str, texts: Sequence[str]) -> bool:
+    """Whether `texts` say what a thing is, if a question about one without “the” asks for that."""
+    match = _WHAT_IS.match(" ".join(question[:MAX_DEFINED].split()))
+    if match is None:
+        return True
+    thing = _stems(match["thing"] or match["name"])
+    headings = _held_stems(" ".join(texts[1:]))
+    words = len(match[0].split()) + SUBJECT_WORDS
+    return any(
+        _defines(thing, span.text, headings) or thing <= _held_stems(" ".join(span.text.split()[:words]))
+        for text in texts[:1]
+        for span in split_sentences(text)
+    )
+
+
 def shares_word(question: str, text: str, synonyms: Synonyms | None = None) -> bool:
     """Whether `text` has a content word of the question, or another word for one."""
     wanted = _stems(question) - weak_stems()
-    held = _stems(text)
+    held = _held_stems(text)
     return any(word in held or bool(_others(word, synonyms or {}) & held) for word in wanted)
 
 
 def matching_words(question: str, text: str) -> list[tuple[int, int]]:
     """Positions in `text` of the words of the question, in any form, as (start, end)."""
     wanted = _stems(question)
-    return [match.span() for match in _WORD.finditer(text) if _stems(match[0]) & wanted]
+    return [match.span() for match in _WORD.finditer(text) if _held_stems(match[0]) & wanted]
 
 
 def _judged(
@@ -248,7 +288,7 @@ def _judged(
     """The relevant sentences, best first; with `everything` also barely relevant ones."""
     asked = _stems(question)
     question = f"{earlier} {question}".strip()
-    wanted = {word: _others(word, synonyms or {}) for word in asked | _stems(earlier)}
+    wanted = {word: _others(word, synonyms or {}) | _first_part(word) for word in asked | _stems(earlier)}
     choices = [choice for index, passage in enumerate(passages) for choice in _choices(index, passage)]
     if not choices or not (wanted or everything):
         return []
@@ -263,6 +303,7 @@ def _judged(
     thing = _thing(question)
     counted = [frozenset({word}) | wanted.get(word, frozenset()) for word in _counted(question)]
     literals = _literals(question)
+    directions = _directions(question)
     subject = [frozenset({word}) | others for word, others in wanted.items() if word not in weak_stems()]
     judged = []
     for choice, alike in zip(choices, likeness, strict=True):
@@ -281,6 +322,7 @@ def _judged(
             + DEFINES * _defines(thing, choice.span.text, choice.headings)
             + LITERAL * any(f" {literal}" in f" {choice.span.text}" for literal in literals)
             - NO_ANSWER * (choice.cut or bool(_POINTER.match(choice.span.text)))
+            - OPPOSITE * _is_opposite(directions, choice.span.text)
         )
         span = choice.span
         judged.append(Sentence(choice.passage, span.start, span.end, span.text, score))
@@ -289,18 +331,19 @@ def _judged(
 
 
 def _choices(index: int, passage: Quotable) -> list[_Choice]:
-    named = _stems(f"{passage.title} {passage.heading}")
+    named = _held_stems(f"{passage.title} {passage.heading}")
     topic = _stems(passage.heading.rpartition("›")[2]) - weak_stems()
-    everywhere = _stems(passage.content) | named
+    everywhere = _held_stems(passage.content) | named
     choices = []
     heading: frozenset[str] = frozenset()
+    above = topic
     before: frozenset[str] = frozenset()
     spans = split_sentences(passage.content)
     names = {_plain(passage.title), _plain(passage.heading.rpartition("›")[2])}
     for place, span in enumerate(spans):
-        words = _stems(span.text)
+        words = _held_stems(span.text)
         if span.is_heading or _plain(span.text) in names:
-            heading, before = words, frozenset()
+            heading, above, before = words, _stems(span.text) or topic, frozenset()
             continue
         if not span.text.endswith(_QUESTION_MARKS) and not _is_bare_item(spans, place):
             after = spans[place + 1] if place + 1 < len(spans) else None
@@ -314,7 +357,7 @@ def _choices(index: int, passage: Quotable) -> list[_Choice]:
                     named | heading | before,
                     everywhere,
                     named | heading,
-                    heading or topic,
+                    above,
                     following=after.text if after and after.block == span.block else "",
                     has_list=introduces and after is not None and (after.is_item or after.is_row),
                     cut=starts_within or (introduces and after is None),
@@ -345,7 +388,13 @@ def _is_bare_item(spans: Sequence[Span], place: int) -> bool:
 def _stems(text: str) -> frozenset[str]:
     """Approximate stems for any language: enough to compare words."""
     words = (word for word in search_text(text, stored=False).split() if word not in STOP_WORDS)
-    return frozenset(stem(word) for word in words)
+    return frozenset(map(stem, words))
+
+
+def _held_stems(text: str) -> frozenset[str]:
+    """The stems by which the words of a text are found."""
+    words = (word for word in search_text(text, stored=False).split() if word not in STOP_WORDS)
+    return frozenset(each for word in words for each in forms(word))
 
 
 @cache
@@ -354,13 +403,47 @@ def weak_stems() -> frozenset[str]:
 
 
 def stem(word: str) -> str:
+    """An approximate stem: enough to compare words.
+
+    Of a long word without endings, such as a German compound, it has the last letters too, because many
+    different ones begin alike (Arbeitszeit, Arbeitsspeicher).
+    """
+    word = BASES.get(word, word)
+    if len(word) >= MIN_COMPOUND and word.isalpha():
+        root = _without_endings(word)
+        if len(root) >= MIN_COMPOUND:
+            return f"{root[:MAX_STEM]}~{root[-LAST_LETTERS:]}"
     if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
         word = word[:-1]
-    for ending in ("ing", "ed", "ly", "e"):
+    for ending in ("ness", "ing", "ed", "ly", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             word = word[: -len(ending)]
             break
+    if len(word) > 3 and word.endswith("y"):
+        word = f"{word[:-1]}i"  # salary, salaries
     return word[:MAX_STEM]
+
+
+@lru_cache(maxsize=20_000)
+def forms(word: str) -> tuple[str, ...]:
+    """The stems by which a word of a text is found: of a compound also that of its first part."""
+    whole = stem(word)
+    return (whole, whole.partition("~")[0]) if "~" in whole else (whole,)
+
+
+def _first_part(word: str) -> frozenset[str]:
+    """The stem of the first part of a compound."""
+    first, tilde, _ = word.partition("~")
+    return frozenset({first}) if tilde else frozenset()
+
+
+def _without_endings(word: str) -> str:
+    for _ in range(MAX_ENDINGS):
+        ending = _ENDINGS.search(word)
+        if ending is None:
+            break
+        word = word[: ending.start()]
+    return word
 
 
 def _others(word: str, synonyms: Synonyms) -> frozenset[str]:
@@ -409,7 +492,7 @@ def _thing(question: str) -> frozenset[str]:
 
 def _counted(question: str) -> list[str]:
     """The stems of the counted thing, in order: “how many days of annual leave do …”."""
-    match = _HOW_MANY.search(question)
+    match = _WIE_VIELE.search(question) or _HOW_MANY.search(question)
     words = _VERB.sub("", match[1]).split() if match else []
     return [each for word in words for each in sorted(_stems(word))]
 
@@ -424,13 +507,26 @@ def _counts(thing: Sequence[frozenset[str]], text: str) -> float:
     best = 0.0
     for number in _COUNT.finditer(text) if thing else ():
         clause = _CLAUSE_END.split(text[number.end() : number.end() + 100], maxsplit=1)[0]
-        near = _stems(" ".join(clause.split()[: COUNTED_WITHIN + len(thing)]))
+        near = _held_stems(" ".join(clause.split()[: COUNTED_WITHIN + len(thing)]))
         column = _COLUMN.search(text, max(0, number.start() - MAX_COLUMN), number.start())
         if column:
-            near |= _stems(column[1])
+            near |= _held_stems(column[1])
         share = sum(bool(forms & near) for forms in thing) / len(thing)
         best = max(best, (1 + share) / 2 if share else 0.0)
     return best
+
+
+def _directions(text: str) -> frozenset[tuple[bool, str]]:
+    """The places after “from” (True) and “to” (False), in German “von” and “nach”, also as columns."""
+    return frozenset((bool(match["away"]), match["place"].lower()) for match in _DIRECTION.finditer(text))
+
+
+def _is_opposite(asked: frozenset[tuple[bool, str]], text: str) -> bool:
+    """Whether `text` has only the other direction of a place that the question names with one."""
+    if not asked:
+        return False
+    there = _directions(text)
+    return any((not away, place) in there and (away, place) not in there for away, place in asked)
 
 
 def _literals(question: str) -> list[str]:
@@ -444,7 +540,7 @@ def defines(question: str, heading: str, content: str) -> bool:
     thing = _thing(question)
     if not thing:
         return False
-    headings = _stems(heading)
+    headings = _held_stems(heading)
     return any(
         _defines(thing, span.text, headings) for span in split_sentences(content) if not span.is_heading
     )
@@ -468,8 +564,8 @@ def _defines(thing: frozenset[str], text: str, headings: frozenset[str] = frozen
         return False
     subject = text[: states.start()]
     if _POINTS.match(subject) and len(subject.split()) <= SUBJECT_WORDS:
-        return thing <= _stems(subject) | headings
-    return len(subject.split()) <= len(thing) + SUBJECT_WORDS and thing <= _stems(subject)
+        return thing <= _held_stems(subject) | headings
+    return len(subject.split()) <= len(thing) + SUBJECT_WORDS and thing <= _held_stems(subject)
 
 
 def _has_kind(question: str, text: str) -> bool:

@@ -81,6 +81,18 @@ class PlaceTests(TestCase):
             found = search(reader, "ferry", top=top).passages
             self.assertEqual((len(found), {passage.page for passage in found[:2]}), (top, pages))
 
+    def test_a_second_passage_below_the_heading_of_the_best_comes_before_other_pages(self):
+        passages = [
+            NewPassage("page=1", 1, "Ferry plan", "The ferry leaves at nine, says the ferry plan."),
+            NewPassage("page=1", 1, "Ferry plan", "The ferry to the ferry island leaves at ten."),
+            NewPassage("page=1", 1, "Ferry fares", "The ferry to the ferry island costs ten."),
+            NewPassage("page=2", 2, "Sundays", "On Sundays no boat but one ferry runs, as others have told."),
+        ]
+        make_document("plan.pdf", passages)
+        reader = principal_of(User.objects.create_user("reader"))
+        found = search(reader, "ferry plan", top=3).passages
+        self.assertEqual([passage.heading for passage in found], ["Ferry plan", "Ferry plan", "Sundays"])
+
     def test_passages_of_a_text_without_pages_are_places_of_their_own(self):
         make_document("plan.txt", ["The ferry leaves.", "The ferry arrives.", "The ferry waits."])
         reader = principal_of(User.objects.create_user("reader"))

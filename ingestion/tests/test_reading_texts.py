@@ -124,6 +124,40 @@ class TextsTests(SimpleTestCase):
             self.texts("a.html", page), {"guide": "Guide\n\nText.\n\n- One\n\n- Two\n\na = 1\nb = 2"}
         )
 
+    def test_html_definitions_stand_beside_their_terms(self):
+        page = (
+            "<p>Kinds:</p><dl><dt><b>Asset</b></dt><dd><p>You own it.</p><p>More.</p></dd><dt>A</dt>"
+            "<dt>B:</dt><dd>Both</dd><dt>Parts</dt><dd><ul><li>One</ul></dd><dt>Last</dt></dl><dl><dt>Open<dd>Text</dl>"
+        )
+        self.assertEqual(
+            self.texts("a.html", page)[""].split("\n\n"),
+            [
+                "Kinds:",
+                "- Asset: You own it.",
+                "More.",
+                "- A, B: Both",
+                "- Parts:",
+                "- One",
+                "Last",
+                "Open",
+                "Text",
+            ],
+        )
+
+    def test_underlined_lines_of_a_text_are_headings(self):
+        text = "Guide\n*****\n\nHello.\n\n1 Use\n=====\n\n1.1 Start\n---------\n\nPress it.\n\n2 End\n=====\n"
+        self.assertEqual(
+            [(section.heading, section.text) for section in reading("a.txt", f"{text}Bye.\n").sections],
+            [
+                ("Guide", "Hello."),
+                ("Guide › 1 Use › 1.1 Start", "Press it."),
+                ("Guide › 2 End", "Bye."),
+            ],
+        )
+
+    def test_a_text_of_one_underlined_line_is_kept(self):
+        self.assertEqual(self.texts("a.txt", "Guide\n*****\n"), {"": "Guide"})
+
     def test_html_tables_whose_cells_reach_over_rows_and_columns(self):
         rows = "<tr><th>Route<th>Season<th>Fare<tr><td rowspan=2>R1<td>Winter<td>22<tr><td>Summer<td>28"
         page = f"<table><caption>Fares</caption>{rows}<tr><td colspan=2>R2<td>30</table>"

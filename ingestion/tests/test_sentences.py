@@ -136,6 +136,42 @@ class BestSentencesTests(SimpleTestCase):
         best = best_sentences("How many days of annual leave are there?", [found(rows), found(prose)], 1)
         self.assertEqual(best[0].text, prose)
 
+    def test_compounds_that_begin_alike_are_different_words(self):
+        passages = [
+            found("Bei einer Arbeitszeit von acht Stunden sind mindestens 45 Minuten frei."),
+            found("Ein Arbeitsspeicher von mindestens zwei Gigabyte wird empfohlen."),
+        ]
+        (first, *_) = best_sentences("Wie viel Arbeitsspeicher wird mindestens gebraucht?", passages)
+        self.assertEqual(first.passage, 1)
+        self.assertFalse(answers("Wie viel Arbeitsspeicher ist nötig?", ["Die Arbeitszeit ist 8 Stunden."]))
+        self.assertTrue(answers("Welche Kündigung gilt?", ["Die Kündigungsfrist gilt."]))
+
+    def test_irregular_forms_and_plurals_are_the_same_word(self):
+        for question, text in (
+            ("When is my salary paid?", "Salaries: we pay on the 25th."),
+            ("Was darf ich heben?", "Nichts wird gehoben."),
+            ("Who is off because of sickness?", "Two are sick."),
+        ):
+            with self.subTest(question=question):
+                self.assertTrue(matching_words(question, text))
+
+    def test_the_other_direction_is_no_answer(self):
+        rows = [
+            "From: Port Ellery; Depart: 21:50; To: Carrow Quay",
+            "From: Carrow Quay; Depart: 18:35; To: Port Ellery",
+        ]
+        question = "When is the last departure from Carrow Quay?"
+        self.assertEqual(best_sentences(question, [found("\n".join(rows))], 1)[0].text, rows[1])
+        self.assertFalse(answers(question, [f"Last departure: {rows[0]}"]))
+        self.assertTrue(answers(question, [f"Last departure: {rows[1]}"]))
+
+    def test_a_question_for_a_definition_is_answered_by_one_alone(self):
+        self.assertTrue(answers("What is Project Halyard?", ["Project Halyard is the merger of two ports."]))
+        self.assertTrue(answers("Was ist ein Terminal?", ["Ein Terminal startet ohne Festplatte."]))
+        self.assertFalse(
+            answers("What is Project Halyard?", ["Confidential. For the steering group.", "Halyard"])
+        )
+
     def test_the_section_about_the_subject_alone_is_preferred(self):
         notice = found("Who: Grades A to D; Notice: 4 weeks", heading="Leaving › Notice")
         other = found("Who: Grades A to D; Notice: 6 weeks", heading="Leaving › Unpaid leave")

@@ -42,6 +42,10 @@ class SplittingTests(SimpleTestCase):
         lines = [line for passage in contents("\n".join(rows)) for line in passage.content.split("\n")]
         self.assertEqual(lines, rows)
 
+    def test_a_lead_in_stays_with_what_it_introduces(self):
+        found = contents(f"{(SENTENCE * 6).strip()}\n\nBring these:\n\n{(SENTENCE * 6).strip()}")
+        self.assertEqual([passage.content.startswith("Bring these:") for passage in found], [False, True])
+
     def test_nothing_is_lost_and_time_is_linear_whatever_the_text(self):
         for text in ("x" * 500_000, "word " * 100_000, "line\n" * 100_000, SENTENCE * 5_000):
             started = time.thread_time()

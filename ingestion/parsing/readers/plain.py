@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from ingestion.parsing.encodings import decode, encoding_of_file
-from ingestion.parsing.sections import Contents, Limits, Unreadable
+from ingestion.parsing.sections import HEADING_CHARACTERS, Contents, Limits, Unreadable, one_line
 
 from .outline import PLACE_CHARACTERS
 from .tables import CELL_CHARACTERS, add_rows
@@ -15,6 +15,8 @@ SAMPLE_LINES = 50
 SAMPLE_CHARACTERS = 20_000
 LONGEST_CELL = 1_000_000
 DELIMITERS = ",;\t|"
+UNDERLINES = "=-*~^"
+MIN_UNDERLINE = 3
 HINT = "sep="  # Excel's first line, which names the delimiter
 
 
@@ -22,21 +24,56 @@ def read_text(path: Path, limits: Limits) -> Contents:
     contents = Contents(limits)
     text = decode(path.read_bytes())
     contents.check(len(text))
-    if len(text) <= PLACE_CHARACTERS:
-        contents.add("", None, "", text)
-        return contents
+    is_short = len(text) <= PLACE_CHARACTERS
     lines = text.splitlines(keepends=True)
+    headings: list[tuple[str, str]] = []  # each with the character of its underline
     part: list[str] = []
     first, size = 1, 0
+
+    def add() -> None:
+        heading = one_line(" › ".join(title for _, title in headings), HEADING_CHARACTERS)
+        contents.add("" if is_short else f"line={first}", None, heading, "".join(part))
+
+    is_bare = False  # whether the last heading has no text, so that it is the text itself
+    skipped = 0  # the number of an underline
     for number, line in enumerate(lines, 1):
+        underline = _underline(line, lines[number]) if number < len(lines) else ""
         ends = not line.strip() or size > 2 * PLACE_CHARACTERS
-        if part and ends and size > PLACE_CHARACTERS:
-            contents.add(f"line={first}", None, "", "".join(part))
+        if part and (underline or (ends and size > PLACE_CHARACTERS)):
+            add()
             part, first, size = [], number, 0
-        part.append(line)
-        size += len(line)
-    contents.add(f"line={first}", None, "", "".join(part))
+            is_bare = False
+        if underline:
+            level = next((at for at, (mark, _) in enumerate(headings) if mark == underline), len(headings))
+            if is_bare and level < len(headings):
+                part = [headings[-1][1]]
+                add()
+                part = []
+            is_bare = True
+            headings[level:] = [(underline, line.strip())]
+            skipped = number + 1
+        elif number != skipped and (part or line.strip()):
+            part.append(line)
+            size += len(line)
+    if is_bare and not part:
+        part = [headings[-1][1]]
+    add()
     return contents
+
+
+def _underline(line: str, following: str) -> str:
+    """The character that underlines a heading in the following line; empty if there is none."""
+    title, rule = line.strip(), following.strip()
+    is_heading = (
+        any(map(str.isalpha, title))
+        and line[0] == title[0]
+        and following[0] == rule[:1]
+        and len(rule) >= MIN_UNDERLINE
+        and rule == rule[0] * len(rule)
+        and rule[0] in UNDERLINES
+        and abs(len(title) - len(rule)) <= 2
+    )
+    return rule[0] if is_heading else ""
 
 
 def read_csv(path: Path, limits: Limits) -> Contents:

@@ -31,6 +31,7 @@ BLOCKS = _tags(
 )
 # A start tag of one of these closes the open one before it.
 SIBLINGS = _tags("p li td th tr dt dd option")
+TERM_CHARACTERS = 120  # of a term that is written before its definition
 VOID = _tags("area base br col embed hr img input link meta source track wbr")
 HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
 Attributes = dict[str, str]
@@ -80,6 +81,7 @@ class Page(HTMLParser):
         self._in_title = self._in_header = False
         self._words: list[str] = []
         self._bullet = ""
+        self._term = ""  # of a definition list, until its definition
         self._heading = 0
         self._lines_kept = False
         self._grid: Grid | None = None
@@ -87,6 +89,8 @@ class Page(HTMLParser):
         self.close()
         self._flush()
         self._end_table()
+        if self._term:
+            self.outline.paragraph(self._term)
         self.outline.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -137,8 +141,13 @@ class Page(HTMLParser):
         elif tag == "table":
             self._end_cell()
             self._end_table()
+        elif tag == "dt" and self._grid is None:
+            self._end_term()
         elif tag in BLOCKS or tag in HEADINGS or tag == "li":
             self._break(tag)
+        if tag == "dl" and self._term:  # without a definition
+            self.outline.paragraph(self._term)
+            self._term = ""
         if tag in ("main", "article"):
             self._flush_outside_table()
             self._inside = max(0, self._inside - 1)
@@ -181,6 +190,15 @@ class Page(HTMLParser):
         else:
             self._flush()
 
+    def _end_term(self) -> None:
+        """Keep the term of a definition list for its definition: “- term: definition”."""
+        term = " ".join("".join(self._words).split()).rstrip(":")
+        if 0 < len(term) <= TERM_CHARACTERS and not self._heading and not self._lines_kept:
+            self._term = f"{self._term}, {term}" if self._term else term
+            self._words.clear()
+        else:
+            self._flush()
+
     def _flush_outside_table(self) -> None:
         if self._grid is None:
             self._flush()
@@ -189,11 +207,14 @@ class Page(HTMLParser):
         raw = "".join(self._words)
         self._words.clear()
         text = raw.strip("\n") if self._lines_kept else " ".join(raw.split())
+        if self._term and (self._heading or (text.strip() and self._bullet)):
+            self.outline.paragraph(f"- {self._term}:")
+            self._term = ""
         if self._heading:
             self.outline.heading(self._heading, text)
         elif text.strip():
-            self.outline.paragraph(self._bullet + text)
-            self._bullet = ""
+            self.outline.paragraph(f"- {self._term}: {text}" if self._term else self._bullet + text)
+            self._bullet = self._term = ""
         self._heading = 0
 
     def _end_cell(self, caption: bool = False) -> None:

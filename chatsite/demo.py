@@ -18,6 +18,7 @@ from django.contrib.auth.models import Group
 from django.core.files import File
 from django.db import transaction
 from django.http import HttpRequest
+from django.utils.translation import gettext, gettext_noop
 
 from chatsite.accounts.models import User
 from chatsite.http.loopback import (
@@ -35,9 +36,9 @@ SAMPLES = Path(__file__).resolve().parent.parent / "ingestion" / "samples"
 GROUP = "HR"
 ADMINISTRATOR = "admin"
 DESCRIPTIONS = {
-    "employee": "reads what everyone may read, and one document of their own",
-    "hr": "reads what everyone may read, and what is for HR",
-    "admin": "manages the site",
+    "employee": gettext_noop("reads what everyone may read, and one document of their own"),
+    "hr": gettext_noop("reads what everyone may read, and what is for HR"),
+    "admin": gettext_noop("manages the site"),
 }
 WORDS = [
     "amber", "anchor", "apple", "autumn", "basil", "beacon", "birch", "breeze", "bridge", "canal", "cedar",
@@ -153,7 +154,7 @@ def _unchanged_accounts() -> list[DemoAccount]:
     found = User.objects.filter(username__in=kept, is_active=True).values_list("username", "password")
     current = dict(found)
     return [
-        DemoAccount(username, kept[username]["password"], description)
+        DemoAccount(username, kept[username]["password"], gettext(description))
         for username, description in DESCRIPTIONS.items()
         if username in current
         and (

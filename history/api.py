@@ -9,7 +9,9 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.utils.decorators import method_decorator
+from django.utils.formats import number_format
 from django.utils.text import slugify
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.cache import cache_control
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, inline_serializer
@@ -48,7 +50,7 @@ from .response_serializers import (
     StoredMessageSerializer,
 )
 
-NOT_FOUND = "There is no such conversation."
+NOT_FOUND = gettext_lazy("There is no such conversation.")
 # Messages by status, the same as at /api/….
 CODES = {
     401: "unauthorized",
@@ -171,7 +173,7 @@ class SearchView(HistoryView):
     def get(self, request: Request) -> Response:
         self.query = search.cleaned(request.query_params.get("q", ""))
         if not self.query:
-            raise serializers.ValidationError({"q": "must have the words to look for."})
+            raise serializers.ValidationError({"q": gettext("must have the words to look for.")})
         page: Any = self.paginate_queryset(self.get_queryset())
         hits = search.hits(self.principal, [row.conversation.pk for row in page], self.query)
         rows = FoundConversationSerializer(page, many=True, context={"hits": hits})
@@ -332,10 +334,14 @@ def handle_exception(exc: Exception, context: dict[str, Any]) -> Response | None
     """Like DRF's handler, with the protocol's body: `{"error": {"message", "code"}}`."""
     match exc:
         case merging.TooMany():
-            words = f"A conversation keeps at most {merging.MAX_MESSAGES:,} messages."
+            words = gettext("A conversation keeps at most {most} messages.").format(
+                most=number_format(merging.MAX_MESSAGES, force_grouping=True)
+            )
             return _error(400, words, "too_many_messages")
         case merging.TooLarge():
-            words = f"A conversation keeps at most {merging.MAX_BYTES // 1_000_000} MB. Start another one."
+            words = gettext("A conversation keeps at most {most} MB. Start another one.").format(
+                most=merging.MAX_BYTES // 1_000_000
+            )
             return _error(413, words, "too_large")
         case Conversation.DoesNotExist():
             exc = Http404()
@@ -345,7 +351,7 @@ def handle_exception(exc: Exception, context: dict[str, Any]) -> Response | None
         if isinstance(exc, exceptions.ValidationError):
             words = first_error(exc.detail)
         else:
-            words = NOT_FOUND if isinstance(exc, Http404) else str(cast(Any, exc).detail)
+            words = str(NOT_FOUND) if isinstance(exc, Http404) else str(cast(Any, exc).detail)
         response.data = {"error": {"message": words, "code": code}}
     return response
 
@@ -365,4 +371,4 @@ def first_error(detail: Any, path: str = "") -> str:
         number = next(number for number, inner in enumerate(detail) if inner)
         return first_error(detail[number], f"{path}[{number}]")
     words = detail[0] if isinstance(detail, list) else detail
-    return f"“{path}” {words}" if path else f"The body {words}"
+    return f"“{path}” {words}" if path else gettext("The body {words}").format(words=words)

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.formats import number_format
+from django.utils.translation import gettext
 
 from chatsite.accounts import webhooks
 from chatsite.accounts.models import User, WebhookDelivery
@@ -48,20 +50,28 @@ def give(principal: Principal, message_id: UUID, opinion: Opinion) -> Feedback:
     """
     answer = rated(principal, message_id)
     if opinion.rating not in Feedback.Rating.values:
-        raise Invalid(f"“rating” must be one of {', '.join(Feedback.Rating.values)}.", "rating")
+        raise Invalid(
+            gettext("“rating” must be one of {names}.").format(names=", ".join(Feedback.Rating.values)),
+            "rating",
+        )
     reasons = [reason for reason in Feedback.Reason.values if reason in opinion.reasons]
     if unknown := set(opinion.reasons).difference(reasons):
         known = ", ".join(Feedback.Reason.values)
-        raise Invalid(f"“reasons” has “{min(unknown)[:40]}”; it may have {known}.", "reasons")
+        raise Invalid(
+            gettext("“reasons” has “{name}”; it may have {known}.").format(
+                name=min(unknown)[:40], known=known
+            ),
+            "reasons",
+        )
     wrong = [label for label in answer.citations if label in opinion.wrong_sources]
     if set(opinion.wrong_sources).difference(wrong):
-        raise Invalid("“wrong_sources” has a label that the answer does not cite.", "wrong_sources")
+        raise Invalid(gettext("“wrong_sources” has a label that the answer does not cite."), "wrong_sources")
     if wrong and Feedback.Reason.WRONG_SOURCE not in reasons:
         reasons.append(Feedback.Reason.WRONG_SOURCE)
     comment = opinion.comment.replace("\r\n", "\n").replace("\0", "\ufffd").strip()
     if len(comment) > Feedback.MAX_COMMENT_CHARACTERS:
-        most = f"{Feedback.MAX_COMMENT_CHARACTERS:,}"
-        raise Invalid(f"“comment” has more than {most} characters.", "comment")
+        most = number_format(Feedback.MAX_COMMENT_CHARACTERS, force_grouping=True)
+        raise Invalid(gettext("“comment” has more than {most} characters.").format(most=most), "comment")
     if opinion.rating == Feedback.Rating.GOOD:
         reasons, wrong = [], []
     with transaction.atomic():

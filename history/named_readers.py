@@ -5,6 +5,7 @@ from typing import Any
 
 from django.contrib.auth.models import Group
 from django.db.models import Q
+from django.utils.translation import gettext
 from rest_framework import serializers
 
 from chatsite.accounts.models import User
@@ -48,11 +49,13 @@ def audience_of_names(
     offered = Group.objects.filter(Q(user=principal.user_id) | Q(pk__in=current.group_ids), name__in=groups)
     found = dict(offered.values_list("name", "pk"))
     if missing := sorted(set(groups) - found.keys()):
-        raise ProblemDetails(f"You belong to no group named {missing[0]}.", "groups")
+        raise ProblemDetails(
+            gettext("You belong to no group named {name}.").format(name=missing[0]), "groups"
+        )
     active = User.objects.filter(Q(is_active=True) | Q(pk__in=current.user_ids), guest_until=None)
     accounts = dict(active.filter(username__in=people).values_list("username", "pk"))
     if missing := sorted(set(people) - accounts.keys()):
-        raise ProblemDetails(f"There is no account named {missing[0]}.", "people")
+        raise ProblemDetails(gettext("There is no account named {name}.").format(name=missing[0]), "people")
     return Audience(user_ids=frozenset(accounts.values()), group_ids=frozenset(found.values()))
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
+from django.utils.translation import gettext
 from rest_framework.exceptions import ValidationError
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
@@ -37,7 +38,9 @@ class ConversationPagination(BasePagination):
         # int() also accepts other scripts' digits, and fails with another error for very many digits.
         whole = limit.isascii() and limit.isdigit() and len(limit) < 10
         if not (whole and 1 <= int(limit) <= self.max_page_size):
-            raise ValidationError({"limit": f"must be a whole number from 1 to {self.max_page_size}."})
+            raise ValidationError(
+                {"limit": gettext("must be a whole number from 1 to {most}.").format(most=self.max_page_size)}
+            )
         return int(limit)
 
     def below(self) -> listing.Place | None:
@@ -46,7 +49,7 @@ class ConversationPagination(BasePagination):
         try:
             return listing.place_of(cursor) if cursor else None
         except ValueError:
-            raise ValidationError({"cursor": "is not one that this site gave out."}) from None
+            raise ValidationError({"cursor": gettext("is not one that this site gave out.")}) from None
 
     def get_paginated_response(self, data: Any) -> Response:
         response = Response(data)

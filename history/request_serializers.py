@@ -7,6 +7,10 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.utils.formats import number_format
+from django.utils.functional import lazy
+from django.utils.text import format_lazy
+from django.utils.translation import gettext, gettext_lazy
 from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -26,8 +30,11 @@ MAX_JSON_LENGTH = 100_000  # characters of the sources or the error of one messa
 MAX_DEPTH = 10
 # The role of the Chat UI's error messages: it sends them, but ignores those that it reads.
 DROPPED_ROLE = "system"
-NOT_BOOLEAN: dict[str, Any] = dict.fromkeys(("null", "invalid"), "must be true or false.")
-NO_PROJECT = "must be the id of a project of yours."
+NOT_BOOLEAN: dict[str, Any] = dict.fromkeys(("null", "invalid"), gettext_lazy("must be true or false."))
+NO_PROJECT = gettext_lazy("must be the id of a project of yours.")
+TEXT = gettext_lazy("must be text.")
+OBJECT = gettext_lazy("must be a JSON object.")
+LIST = gettext_lazy("must be a list.")
 UNTITLED = "New Chat"  # the client's title of a conversation that has none yet
 CLIENT_MEMBERS = ("sources", "error", "timestamp")  # stored and returned unchanged
 STORED_STATES = {
@@ -52,18 +59,27 @@ class Incoming:
     client_members: Mapping[str, Any] = field(default_factory=dict)
 
 
+def too_long(most: int) -> str:
+    return gettext("is longer than {most} characters.").format(most=number_format(most, force_grouping=True))
+
+
+def too_many(most: int) -> str:
+    return gettext("holds more than {most} messages.").format(most=number_format(most, force_grouping=True))
+
+
 class TextField(serializers.CharField):
     """A string, unchanged; numbers are rejected."""
 
     default_error_messages = {
-        "required": "must be text.",
-        "null": "must be text.",
-        "invalid": "must be text.",
-        "max_length": "is longer than {max_length:,} characters.",
-        "unstorable": "holds characters that are not text.",
+        "required": TEXT,
+        "null": TEXT,
+        "invalid": TEXT,
+        "unstorable": gettext_lazy("holds characters that are not text."),
     }
 
     def __init__(self, **kwargs: Any) -> None:
+        if most := kwargs.get("max_length"):
+            kwargs["error_messages"] = {"max_length": lazy(too_long, str)(most)}
         super().__init__(trim_whitespace=False, **{"allow_blank": True} | kwargs)
 
     def to_internal_value(self, data: Any) -> str:
@@ -78,7 +94,7 @@ class TextField(serializers.CharField):
 class TitleField(TextField):
     """A title with visible text."""
 
-    default_error_messages = {"blank": "must be text with at least one character."}
+    default_error_messages = {"blank": gettext_lazy("must be text with at least one character.")}
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(max_length=TITLE_LENGTH, allow_blank=False, **kwargs)
@@ -88,7 +104,8 @@ class WordField(serializers.ChoiceField):
     """One of several strings."""
 
     def __init__(self, choices: Any, **kwargs: Any) -> None:
-        sentence = f"must be one of {', '.join(f'“{choice}”' for choice in choices)}."
+        names = ", ".join(f"“{choice}”" for choice in choices)
+        sentence = format_lazy(gettext_lazy("must be one of {names}."), names=names)
         messages: dict[str, Any] = dict.fromkeys(("required", "null", "invalid_choice"), sentence)
         super().__init__(choices, error_messages=messages, **kwargs)
 
@@ -112,7 +129,7 @@ class ProjectField(serializers.UUIDField):
 class BodySerializer(serializers.Serializer[Any]):
     """A JSON object in a request."""
 
-    default_error_messages = dict.fromkeys(("required", "null", "invalid"), "must be a JSON object.")
+    default_error_messages = dict.fromkeys(("required", "null", "invalid"), OBJECT)
 
 
 def optional_text(max_length: int) -> TextField:
@@ -161,15 +178,15 @@ class ConversationChangeSerializer(BodySerializer):
     def validate(self, values: dict[str, Any]) -> dict[str, Any]:
         if not values:
             raise serializers.ValidationError(
-                "must have one of “title”, “pinned”, “archived” and “project_id”."
+                gettext("must have one of “title”, “pinned”, “archived” and “project_id”.")
             )
         if values.get("pinned") and values.get("archived"):
-            raise serializers.ValidationError({"pinned": "cannot be true together with “archived”."})
+            raise serializers.ValidationError({"pinned": gettext("cannot be true together with “archived”.")})
         return values
 
     def validate_title(self, title: str) -> str:
         if not title.strip():
-            raise serializers.ValidationError("must be text with at least one character.")
+            raise serializers.ValidationError(gettext("must be text with at least one character."))
         return title
 
 
@@ -182,14 +199,14 @@ class SavedErrorSerializer(BodySerializer):
 class SourcesField(serializers.Field[Any, Any, Any, Any]):
     """A list of JSON objects of any form, possibly very many."""
 
-    default_error_messages = {"not_a_list": "must be a list."}
+    default_error_messages = {"not_a_list": LIST}
 
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, list):
             self.fail("not_a_list")
         for number, item in enumerate(data):
             if not isinstance(item, Mapping):
-                wrong = {"non_field_errors": ["must be a JSON object."]}
+                wrong = {"non_field_errors": [OBJECT]}
                 raise serializers.ValidationError([*[{}] * number, wrong])
         return data
 
@@ -225,18 +242,18 @@ class SavedMessageSerializer(BodySerializer):
     def validate(self, values: Any) -> Any:
         key = values.get("messageId") or values.get("id")
         if not key:
-            raise serializers.ValidationError({"messageId": "is missing."})
+            raise serializers.ValidationError({"messageId": gettext("is missing.")})
         is_question = values["role"] == Message.Role.USER
         most = settings.MESSAGE_MAX_CHARACTERS if is_question else settings.ANSWER_MAX_CHARACTERS
         # Links that this site put into the text do not count.
         if len(values["content"]) > most and len(without_links(values["content"])) > most:
-            raise serializers.ValidationError({"content": f"is longer than {most:,} characters."})
+            raise serializers.ValidationError({"content": too_long(most)})
         created, clock = values.get("createdAt"), values.get("timestamp")
         # `timestamp` is the time if it has a date, unlike “10:15 AM”.
         created_at = _parsed(clock or "") if created is None else _parsed(created)
         if created is not None and created_at is None:
             raise serializers.ValidationError(
-                {"createdAt": "must be a time such as “2023-04-07T11:30:00.000Z”."}
+                {"createdAt": gettext("must be a time such as “2023-04-07T11:30:00.000Z”.")}
             )
         # An unknown code has no message here, so it is not stored as the message's error.
         code = (values.get("error") or {}).get("code") or ""
@@ -258,10 +275,10 @@ class SavedMessagesSerializer(BodySerializer):
         many=True,
         max_length=MAX_MESSAGES,
         error_messages={
-            "required": "must be a list.",
-            "null": "must be a list.",
-            "not_a_list": "must be a list.",
-            "max_length": f"holds more than {MAX_MESSAGES:,} messages.",
+            "required": LIST,
+            "null": LIST,
+            "not_a_list": LIST,
+            "max_length": lazy(too_many, str)(MAX_MESSAGES),
         },
     )
 
@@ -271,7 +288,7 @@ class SavedMessagesSerializer(BodySerializer):
             if message is None:
                 continue
             if message.key in keys:
-                repeated = {"messageId": ["names the same message as an earlier one."]}
+                repeated = {"messageId": [gettext("names the same message as an earlier one.")]}
                 raise serializers.ValidationError([*[{}] * number, repeated])
             keys.add(message.key)
         return [message for message in messages if message is not None]
@@ -283,10 +300,10 @@ def _check_json(value: Any, member: str) -> None:
     while waiting:
         item, depth = waiting.pop()
         if depth > MAX_DEPTH:
-            raise serializers.ValidationError({member: "is nested too deeply."})
+            raise serializers.ValidationError({member: gettext("is nested too deeply.")})
         if isinstance(item, str):
             if "\x00" in item:
-                raise serializers.ValidationError({member: "holds characters that are not text."})
+                raise serializers.ValidationError({member: gettext("holds characters that are not text.")})
             length += len(item)
         elif isinstance(item, Mapping):
             waiting += [(part, depth + 1) for pair in item.items() for part in pair]
@@ -294,7 +311,7 @@ def _check_json(value: Any, member: str) -> None:
             waiting += [(part, depth + 1) for part in item]
         length += 2
         if length > MAX_JSON_LENGTH:
-            raise serializers.ValidationError({member: f"is longer than {MAX_JSON_LENGTH:,} characters."})
+            raise serializers.ValidationError({member: too_long(MAX_JSON_LENGTH)})
 
 
 def _parsed(text: str) -> datetime | None:

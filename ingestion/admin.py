@@ -32,6 +32,7 @@ from ingestion.bulk.forms import groups_field, people_field
 from ingestion.portal.actions import details_in_words
 from ingestion.portal.descriptions import state
 from ingestion.portal.upload_admin import AddSeveral, record_upserted
+from ingestion.reasons import in_words
 
 from . import documents
 from .documents import upsert
@@ -83,7 +84,7 @@ class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
         try:
             folder = folder_name(self.cleaned_data["folder"])
         except UploadRefused as refusal:
-            raise forms.ValidationError(refusal.message) from refusal
+            raise forms.ValidationError(in_words(refusal.message)) from refusal
         document = self.instance
         same = Document.objects.filter(origin=document.origin, folder=folder, name=document.name)
         if document.pk and document.origin and same.exclude(pk=document.pk).exists():
@@ -197,7 +198,7 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
         try:
             return super().changeform_view(request, *args, **kwargs)
         except UploadRefused as refusal:
-            messages.error(request, refusal.message)
+            messages.error(request, in_words(refusal.message))
             return redirect("admin:ingestion_document_changelist")
 
     def save_model(self, request: HttpRequest, obj: Document, form: Any, change: bool) -> None:
@@ -273,7 +274,7 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
         # The script polls the rows of unfinished documents.
         ready, failed = document.status == Document.Status.READY, document.status == Document.Status.FAILED
         mark = "✗" if ready and document.is_expired else MARKS.get(Document.Status(document.status), "…")
-        reason = gettext(document.reason) if failed and document.reason else ""
+        reason = in_words(document.reason) if failed else ""
         return f"{mark} {state(document).words}{reason and f': {reason}'}"
 
     @admin.display(description=gettext_lazy("Readers"))

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.utils.http import parse_header_parameters
+from django.utils.translation import gettext
 from rest_framework import exceptions, parsers
 
 from chat.requests import InvalidRequest
@@ -31,7 +32,7 @@ class AttachmentParser(parsers.BaseParser):
                     raise InvalidRequest(f"The part “{part.name[:100]}” comes twice.", part.name)
                 files[part.name] = part.data
         except ValueError:
-            raise exceptions.ParseError("The body is not valid multipart/form-data.") from None
+            raise exceptions.ParseError(gettext("The body is not valid multipart/form-data.")) from None
         if "json" not in files:
             raise InvalidRequest("The part “json” is missing: it holds the request.", "json")
         try:

@@ -20,6 +20,7 @@ from chatsite.db.sql_files import Rows, rows
 from history.models import Feedback
 from ingestion.fair_queue import TASK
 from ingestion.models import AccessEntry, Document
+from ingestion.reasons import in_words
 
 from . import first_word
 from .counting import OUTCOMES
@@ -214,7 +215,7 @@ class Figures:
         readable = failed.filter(access_list__in=AccessEntry.lists_of(self.reader.pk))
         newest = readable.order_by("-changed_at")[:LISTED]
         in_all = failed.count()
-        shown = [{"id": each.pk, "name": each.name, "reason": each.reason} for each in newest]
+        shown = [{"id": each.pk, "name": each.name, "reason": in_words(each.reason)} for each in newest]
         return DocumentList(shown, in_all, in_all - readable.count())
 
     @cached_property

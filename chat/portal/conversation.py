@@ -46,6 +46,7 @@ from .markdown import (
     render_open,
     with_marks,
 )
+from .steps import in_short
 
 REFERENCE_LENGTH = 12
 LANGUAGE_SAMPLE = 1_000  # characters of an answer from which its language is detected
@@ -85,9 +86,6 @@ def note_for(message: Message) -> Note | None:
         case Message.State.COMPLETE if message.finish_reason == "length":
             return Note("plain", "warn", gettext("The answer reached its length limit."))
     return None
-
-
-STEP_LENGTH = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,13 +297,7 @@ class Answer:
 
     @property
     def steps(self) -> list[str]:
-        """The steps that have a short description, as text."""
-        steps = []
-        for thought in self.message.thoughts:
-            description = thought.get("description")
-            if isinstance(description, str) and 0 < len(description) <= STEP_LENGTH:
-                steps.append(f"{thought.get('title', '')}: {description}")
-        return steps
+        return [step for thought in self.message.thoughts if (step := in_short(thought))]
 
     @cached_property
     def explained(self) -> Sequence[Meaning]:

@@ -1,11 +1,8 @@
 """What a source is called: in a chip, in a row of the list, at the head of the panel."""
 
-import ast
-import json
 import re
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Iterable
+from typing import Protocol
 
 from django.template.loader import render_to_string
 from django.utils.formats import number_format
@@ -128,76 +125,3 @@ def found_html(place: int, query: str, sources: Iterable[Found]) -> str:
     links = list(names.items())[:MAX_FOUND]
     context = {"place": place, "query": query, "links": links, "more": len(names) - len(links)}
     return render_to_string("chat/found.html", context)
-
-
-YES_NO = {"True": gettext_noop("yes"), "False": gettext_noop("no")}
-STEPS = {  # words for the titles of the protocols
-    "Original user query": gettext_noop("The question"),
-    "Generated search query": gettext_noop("What was searched for"),
-    "Results": gettext_noop("Passages found"),
-    "Prompt": gettext_noop("What the answer was made from"),
-    "Vector fields": gettext_noop("Vectors"),
-    "Page images": gettext_noop("Images of pages"),
-    "Overrides without effect": gettext_noop("Settings without effect"),
-}
-FACTS = {  # words for their properties
-    "use_semantic_captions": gettext_noop("short excerpts"),
-    "use_semantic_ranker": gettext_noop("ranked again"),
-    "has_vector": gettext_noop("searched by meaning, too"),
-    "retrieval_mode": gettext_noop("kind of search"),
-    "top": gettext_noop("passages at most"),
-    "filter": gettext_noop("only where"),
-    "scope": gettext_noop("searched in"),
-    "also_searched_for": gettext_noop("also searched for"),
-    "model": gettext_noop("model"),
-    "temperature": gettext_noop("temperature"),
-}
-VALUES = {
-    ("retrieval_mode", "hybrid"): gettext_noop("words and meaning"),
-    ("retrieval_mode", "text"): gettext_noop("words"),
-    ("retrieval_mode", "vectors"): gettext_noop("meaning"),
-    ("model", "quotations"): gettext_noop("none, quotations only"),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One step of the thought process."""
-
-    title: str
-    items: list[str]
-    facts: list[str]
-
-
-def step(thought: Mapping[str, Any], gone: Collection[str] = ()) -> Step:
-    """A thought as text: description in items, properties as facts; labels in `gone` lose their names."""
-    description = thought.get("description")
-    values = description if isinstance(description, list) else [description] if description else []
-    props = (thought.get("props") or {}).items()
-    items = []
-    for value in values:
-        text = spoken(value)
-        for label in gone:
-            text = text.replace(f"[{label}]", f"[{gettext(GONE)}]")
-        items.append(text)
-    # “kind of search: words and meaning”; a property without words of its own keeps its name.
-    facts = []
-    for name, value in props:
-        told = gettext(FACTS[name]) if name in FACTS else name.replace("_", " ")
-        words = YES_NO.get(str(value)) or VALUES.get((name, str(value)))
-        facts.append(f"{told}: {gettext(words) if words else value}")
-    title = str(thought.get("title", ""))
-    return Step(gettext(STEPS[title]) if title in STEPS else title, items, facts)
-
-
-def spoken(value: Any) -> str:
-    """An item of a step as text. A message of the prompt is kept as its representation, role and content."""
-    if not isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    if not value.startswith("{'role': "):
-        return value
-    try:
-        message = ast.literal_eval(value)
-        return f"{message['role']}:\n{message['content']}"
-    except (ValueError, SyntaxError, KeyError, TypeError, MemoryError, RecursionError):
-        return value

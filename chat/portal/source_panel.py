@@ -29,11 +29,10 @@ from .conversation import (
     answers_of,
 )
 from .labels import (
-    Step,
     grouped,
     place_of,
-    step,
 )
+from .steps import Step, step
 
 
 @dataclass(frozen=True, slots=True)

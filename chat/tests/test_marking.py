@@ -5,7 +5,6 @@ from unittest import TestCase
 
 from django.utils.translation import override
 
-from chat.portal.labels import step
 from chat.portal.source_panel import (
     Piece,
     _proof_of,
@@ -13,6 +12,7 @@ from chat.portal.source_panel import (
     marked,
     parts_of,
 )
+from chat.portal.steps import step
 from chat.statements import Proof
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from django.utils.translation import gettext
 from rest_framework import exceptions
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
@@ -31,7 +32,7 @@ class HasScopes(BasePermission):
         if isinstance(required, Mapping):
             required = required.get("GET" if request.method == "HEAD" else str(request.method))
         if required is None:
-            raise exceptions.PermissionDenied("API keys cannot be used here.")
+            raise exceptions.PermissionDenied(gettext("API keys cannot be used here."))
         for scope in required:
             demand_scope(request.auth, scope)
         return True
@@ -40,4 +41,6 @@ class HasScopes(BasePermission):
 def demand_scope(principal: Principal, scope: str) -> None:
     """Raise PermissionDenied for a key without the scope."""
     if not principal.has_scope(scope):
-        raise exceptions.PermissionDenied(f"This API key does not have the scope “{Scope(scope).value}”.")
+        raise exceptions.PermissionDenied(
+            gettext("This API key does not have the scope “{scope}”.").format(scope=Scope(scope).value)
+        )

@@ -2,9 +2,11 @@
 
 import asyncio
 import gettext as catalogues
+import json
 import re
 from io import BytesIO
 from pathlib import Path
+from unittest import mock
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -13,6 +15,7 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 from django.conf import settings
 from django.contrib import admin
+from django.core.files.base import ContentFile
 from django.test import TestCase, override_settings
 from django.utils import timezone, translation
 from django.utils.translation import gettext, trans_real
@@ -226,6 +229,44 @@ class LeftOutTests(TestCase):
         found = {path: words for path in pages if (words := self.left_out(path))}
         self.assertEqual(found, {})
 
+    def test_files_that_failed_say_why_in_the_language(self):
+        for number, reason in enumerate(REASONS):
+            made = make_document(f"qx{number}.md", title="qx", owner=self.user)
+            Document.objects.filter(pk=made.pk).update(status=Document.Status.FAILED, reason=reason)
+        Document.objects.filter(pk=self.document.pk).update(
+            left_out=[["qx.exe", "files of this kind cannot be read"], ["qx", "it is larger than 100 MB"]]
+        )
+        paths = [f"/documents/{each.public_id}/" for each in Document.objects.all()]
+        paths += ["/documents/?show=failed", "/documents/add/"]
+        found = {path: words for path in paths if (words := self.left_out(path))}
+        self.assertEqual(found, {})
+
+    def test_refused_files_say_why_in_the_language(self):
+        for name, text in (("qx.md", ""), ("qx.qx", "qx"), (f"qx/{'qx' * 300}.md", "qx")):
+            sent = {"file": ContentFile(text, name), "who": "me", "folder": "qx/" * 300}
+            headers = {"accept-language": PSEUDO}
+            page = self.client.post("/documents/add/", sent, headers=headers).content.decode()
+            self.assertEqual(Words(page).left_out, [])
+
+    def test_steps_of_an_answer_have_words_of_the_catalogue_alone(self):
+        type(self.answer).objects.filter(pk=self.answer.pk).update(thoughts=STEPS)
+        path = f"/c/{self.conversation.pk}/"
+        for shown in (path, f"{path}?source=1.1&view=thoughts"):
+            self.assertEqual(self.left_out(shown), [])
+
+    def test_demo_accounts_are_described_in_the_language(self):
+        names = ("employee", "hr", "admin")
+        for name in names:
+            User.objects.create(username=name, password="qx")
+        file = mock.Mock()
+        file.read_text.return_value = json.dumps({name: {"password": "qx", "hash": "qx"} for name in names})
+        kept = mock.patch("chatsite.demo._file", return_value=file)
+        with kept, override_settings(DEMO=True, EMBEDDED_DATABASE=True, ALLOWED_HOSTS=["127.0.0.1"]):
+            client = self.client_class(HTTP_HOST="127.0.0.1")
+            self.assertEqual(self.left_out("/accounts/sign-in/", client), [])
+            page = client.get("/accounts/sign-in/")
+            self.assertContains(page, "Reads what everyone may read, and what is for HR")
+
     def test_pages_for_strangers_have_none_either(self):
         found = {path: words for path in STRANGERS if (words := self.left_out(path, self.client_class()))}
         self.assertEqual(found, {})
@@ -273,5 +314,27 @@ OWN_PAGES = [
     "/documents/{d}/",
     "/documents/{d}/changes/",
     "/documents/{d}/delete/",
+]
+REASONS = [
+    "The file is empty.",
+    "The file has 1,204 pages; at most 1,000 are read.",
+    "By its name the file is Word, but its content is a program.",
+    "The new file was not taken, the former stays. The file is damaged or incomplete.",
+    "None of the 2 files in the archive could be read: qx.exe (files of this kind cannot be read).",
+]
+STEPS = [
+    {"title": "Original user query", "description": "qx?", "props": None},
+    {
+        "title": "Generated search query",
+        "description": "qx",
+        "props": {"has_vector": True, "retrieval_mode": "hybrid", "top": 3, "filter": "category is “qx”"},
+    },
+    {
+        "title": "Page images",
+        "description": "Images of pages given to the model beside their text: 2.",
+        "props": {"gpt4v_input": "both"},
+    },
+    {"title": "Semantic ranker", "description": "The ranker ordered 3 passages.", "props": {"candidates": 3}},
+    {"title": "Overrides without effect", "description": ["qx"], "props": None},
 ]
 STRANGERS = ["/accounts/sign-in/", "/nothing/"]

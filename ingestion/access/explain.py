@@ -18,6 +18,7 @@ from ingestion.models import (
     AccessEntry,
     Document,
 )
+from ingestion.reasons import in_words
 from ingestion.search.labels import identifier_range
 
 NAMES_SHOWN = 10
@@ -192,9 +193,11 @@ def _why_not(user: User, document: Document) -> list[str]:
 
 def _notes(user: User, document: Document, readable: bool) -> Iterable[str]:
     if document.part_of:
-        yield f"It is part of {document.part_of.name}, whose readers it has."
+        yield gettext("It is part of {document}, whose readers it has.").format(
+            document=document.part_of.name
+        )
     if document.status == Document.Status.FAILED:
-        reason = document.reason or gettext("no reason is known.")
+        reason = in_words(document.reason) or gettext("no reason is known.")
         yield gettext("Reading it failed: {reason}").format(reason=reason)
     elif document.status in Document.UNFINISHED:
         yield gettext("Its state is “{state}”.").format(state=document.get_status_display())

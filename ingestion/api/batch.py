@@ -9,6 +9,8 @@ from typing import Any
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import InterfaceError, OperationalError
 from django.http import Http404
+from django.utils.text import format_lazy
+from django.utils.translation import gettext, gettext_lazy
 from drf_spectacular.utils import extend_schema
 from rest_framework import exceptions, serializers
 from rest_framework.request import Request
@@ -27,8 +29,10 @@ MAX_ITEMS = 100
 MAX_BYTES = 8_000_000  # of the whole body, which is held in memory
 FAULT = "A fault on the server kept this item from being done; it is in its log."
 DATABASE_AWAY = "The database does not answer. Send this item again in a moment."
-CONTENT = "Give the content of the file either as “text” or as “base64”."
-NO_CONDITIONS = "A batch is about several documents: it takes neither If-Match nor If-None-Match."
+CONTENT = gettext_lazy("Give the content of the file either as “text” or as “base64”.")
+NO_CONDITIONS = gettext_lazy(
+    "A batch is about several documents: it takes neither If-Match nor If-None-Match."
+)
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +41,9 @@ class TooLargeBatch(exceptions.APIException):
     """A body that is not taken."""
 
     status_code = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-    default_detail = f"A batch has at most {MAX_BYTES:,} bytes. Send less at once."
+    default_detail = format_lazy(
+        gettext_lazy("A batch has at most {most} bytes. Send less at once."), most=f"{MAX_BYTES:,}"
+    )
 
 
 class BatchParser(StrictJSONParser):
@@ -79,7 +85,9 @@ class BatchItemSerializer(ChangeSerializer):
             "delete": {"action", "id"},
         }[attrs["action"]]
         if others := sorted(attrs.keys() - allowed):
-            raise serializers.ValidationError({others[0]: [f"“{attrs['action']}” does not take it."]})
+            raise serializers.ValidationError(
+                {others[0]: [gettext("“{action}” does not take it.").format(action=attrs["action"])]}
+            )
         if attrs["action"] == "put" and ("text" in attrs) == ("base64" in attrs):
             raise serializers.ValidationError({"text": [CONTENT]})
         return attrs
@@ -88,7 +96,7 @@ class BatchItemSerializer(ChangeSerializer):
         try:
             return base64.b64decode(value, validate=True)
         except (binascii.Error, ValueError):
-            raise serializers.ValidationError("This is not base64.") from None
+            raise serializers.ValidationError(gettext("This is not base64.")) from None
 
 
 class BatchSerializer(StrictSerializer):
@@ -178,7 +186,7 @@ class BatchView(DocumentWriteView):
             }
         content = item["base64"] if "base64" in item else item["text"].encode()
         if not content:
-            raise ProblemDetails("The file is empty.", "text" if "text" in item else "base64")
+            raise ProblemDetails(gettext("The file is empty."), "text" if "text" in item else "base64")
         document, outcome = self.put_file(SimpleUploadedFile("file", content), item, name)
         status = HTTPStatus.CREATED if outcome == "added" else HTTPStatus.OK
         return {"status": status, "outcome": outcome, "document": self.shown(document)}

@@ -7,22 +7,23 @@ from django.db import transaction
 from django.http import Http404
 from django.utils.crypto import salted_hmac
 from django.utils.http import parse_etags, quote_etag
+from django.utils.translation import gettext_lazy
 from rest_framework import exceptions, status
 from rest_framework.request import Request
 
 from ingestion.models import Document
 
 CONDITIONS = frozenset({"If-Match", "If-None-Match"})
-TAGS = "%(header)s takes “*”, or the values of ETag with their quotation marks."
-MISSING = "There is no document of this name, so it has no ETag that If-Match could name."
-EXISTS = "There is a document of this name, or it has an ETag that If-None-Match names."
+TAGS = gettext_lazy("%(header)s takes “*”, or the values of ETag with their quotation marks.")
+MISSING = gettext_lazy("There is no document of this name, so it has no ETag that If-Match could name.")
+EXISTS = gettext_lazy("There is a document of this name, or it has an ETag that If-None-Match names.")
 
 
 class PreconditionFailed(exceptions.APIException):
     """A condition of the request does not hold."""
 
     status_code = status.HTTP_412_PRECONDITION_FAILED
-    default_detail = "The document was changed since: it has another ETag. Read it again first."
+    default_detail = gettext_lazy("The document was changed since: it has another ETag. Read it again first.")
 
 
 def etag_of(document: Document) -> str:

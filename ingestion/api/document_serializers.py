@@ -20,6 +20,7 @@ from ingestion.parsing.formats import CONTAINERS
 from ingestion.portal import listing
 from ingestion.portal.actions import may_change
 from ingestion.portal.descriptions import PartsState, parts_of
+from ingestion.reasons import in_words
 from ingestion.search.labels import content_address
 
 DEFAULT_LIMIT, MAX_LIMIT = 50, 200
@@ -99,7 +100,7 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
     """A document as its readers see it."""
 
     id = serializers.UUIDField(source="public_id")
-    reason = serializers.CharField(allow_blank=True, help_text="Why it failed or waits, for people.")
+    reason = serializers.SerializerMethodField(help_text="Why it failed or waits, for people.")
     progress = ProgressSerializer(source="*")
     source_url = serializers.CharField(allow_blank=True, help_text="Where it comes from; else empty.")
     expired = serializers.BooleanField(
@@ -134,6 +135,9 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
         mine = (each.external_id for each in document.external_ids.all() if each.owner_id == caller)
         return next(mine, "")
 
+    def get_reason(self, document: Document) -> str:
+        return in_words(document.reason)
+
     def get_own(self, document: Document) -> bool:
         return bool(document.owner_id == self.context["request"].auth.user_id)
 
@@ -160,7 +164,7 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
 
     @extend_schema_field(LeftOutSerializer(many=True))
     def get_left_out(self, document: Document) -> list[dict[str, str]]:
-        return [{"path": path, "reason": reason} for path, reason in document.left_out]
+        return [{"path": path, "reason": in_words(reason)} for path, reason in document.left_out]
 
     def get_url(self, document: Document) -> str:
         address = content_address(document.public_id, document.name)

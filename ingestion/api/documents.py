@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.http import Http404
 from django.utils import timezone
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import exceptions, serializers, status
@@ -43,6 +43,7 @@ from ingestion.portal.actions import (
     record_as_staff,
 )
 from ingestion.portal.forms import EVERYONE, ONLY_ME, SOME, AudienceForm
+from ingestion.reasons import in_words
 
 from . import conditional
 from .document_serializers import (
@@ -55,12 +56,12 @@ from .document_serializers import (
 )
 
 RESERVED = {"batch"}  # an address of its own
-NAMES = (
+NAMES = gettext_lazy(
     "A name of your own has 1 to 200 letters, digits or ._~:@+- and no slash, and is neither “batch”"
     " nor like an id."
 )
-EMPTY = "The body is empty. Send the file as the body, or as the part “file” of a form."
-NO_FILE = "The form has no part “file”."
+EMPTY = gettext_lazy("The body is empty. Send the file as the body, or as the part “file” of a form.")
+NO_FILE = gettext_lazy("The form has no part “file”.")
 CHUNK = 64 * 1024  # bytes
 _PUBLIC_ID = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}")
 _EXTERNAL_ID = re.compile(r"[A-Za-z0-9._~:@+-]{1,200}")
@@ -104,7 +105,7 @@ class Refusal(exceptions.APIException):
     """A file that is not taken."""
 
     def __init__(self, refusal: documents.UploadRefused) -> None:
-        super().__init__(refusal.message)
+        super().__init__(in_words(refusal.message))
         server = {"storage_full": 507, "storage_away": 503, "too_large": 413}
         self.status_code = server.get(refusal.code, 422)
 
@@ -183,7 +184,7 @@ class DocumentWriteView(OneDocumentView):
     ) -> tuple[Document, str]:
         """Add or replace the document of that name, and what happened to it. Raises APIException."""
         if not is_external_id(external_id):
-            raise ProblemDetails(NAMES, "id")
+            raise ProblemDetails(str(NAMES), "id")
         # That of the form's part, where the program's own name does not say how the file is to be read.
         with_ending = (name for name in (external_id, file.name or "") if format_of(name))
         try:
@@ -211,9 +212,9 @@ class DocumentWriteView(OneDocumentView):
             document = conditional.checked(self.request, self.found(document_id))
             if not may_change(self.request, document):
                 self.demand_staff_scope()
-                raise exceptions.PermissionDenied(NOT_YOURS)
+                raise exceptions.PermissionDenied(gettext(NOT_YOURS))
             if document.part_of_id:
-                raise exceptions.PermissionDenied(IS_PART)
+                raise exceptions.PermissionDenied(gettext(IS_PART))
             if {"everyone", "users", "groups"} & new.keys():
                 change_rights(self.request.user, document, self.audience(new, audience_of(document)))
             changed = {}
@@ -231,9 +232,9 @@ class DocumentWriteView(OneDocumentView):
             document = conditional.checked(self.request, self.found(document_id))
             if not may_delete(self.request, document):
                 self.demand_staff_scope()
-                raise exceptions.PermissionDenied(NOT_YOURS)
+                raise exceptions.PermissionDenied(gettext(NOT_YOURS))
             if document.part_of_id:
-                raise exceptions.PermissionDenied(IS_PART)
+                raise exceptions.PermissionDenied(gettext(IS_PART))
             record_as_staff(self.request, document, "Deleted")
             documents.delete_document(document)
 
@@ -316,11 +317,11 @@ class DocumentView(DocumentWriteView):
     )
     def put(self, request: Request, document_id: str) -> Response:
         if not is_external_id(document_id):
-            raise ProblemDetails(NAMES, "document_id")
+            raise ProblemDetails(str(NAMES), "document_id")
         body: Any = request.data
         if not isinstance(file := body.get("file"), UploadedFile):
             if request.content_type.startswith("multipart/"):
-                raise ProblemDetails(NO_FILE, "file")
+                raise ProblemDetails(str(NO_FILE), "file")
             raise exceptions.ParseError(EMPTY)
         with file:
             values = request.query_params if isinstance(body, RawBody) else body
@@ -382,6 +383,6 @@ def validated(serializer_class: type[serializers.Serializer[Any]], values: Mappi
     requested = serializer_class(data=values)
     unknown = sorted(values.keys() - requested.fields.keys() - {"file"})
     if unknown:
-        raise exceptions.ValidationError({unknown[0]: ["There is no parameter of this name."]})
+        raise exceptions.ValidationError({unknown[0]: [gettext("There is no parameter of this name.")]})
     requested.is_valid(raise_exception=True)
     return requested.validated_data

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.db.models import Q
+from django.utils.translation import gettext_lazy
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -52,7 +53,9 @@ class ScopeField(serializers.RegexField):
         super().__init__(
             SCOPE_PATTERN,
             max_length=600,
-            error_messages={"invalid": "A scope is all, own, folder:…, category:… or document:<id>[,<id>…]."},
+            error_messages={
+                "invalid": gettext_lazy("A scope is all, own, folder:…, category:… or document:<id>[,<id>…].")
+            },
             **options,
         )
 

@@ -17,6 +17,7 @@ from ingestion.access.lists import Audience, count_people
 from ingestion.details import label_names
 from ingestion.file_names import UploadRefused, category_name, folder_name
 from ingestion.models import AccessEntry, BulkChange, Document
+from ingestion.reasons import in_words
 
 Kind = BulkChange.Kind
 
@@ -147,7 +148,7 @@ class FolderForm(BulkForm):
         try:
             return folder_name(self.cleaned_data["folder"])
         except UploadRefused as refusal:
-            raise forms.ValidationError(refusal.message) from refusal
+            raise forms.ValidationError(in_words(refusal.message)) from refusal
 
 
 class LabelsForm(BulkForm):

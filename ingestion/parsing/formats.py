@@ -209,8 +209,10 @@ def _checked_names(path: Path, head: bytes, expected: Format, actual: str, limit
     if len(members) > MEMBERS:
         raise Unreadable(f"The file holds {len(members):,} parts; at most {MEMBERS:,} are allowed.{UNOPENED}")
     if unpacked > limits.unpacked_bytes:
-        most = f"{limits.unpacked_bytes / 1_000_000:g} MB"
-        raise Unreadable(f"The file unpacks to {unpacked / 1_000_000:,.0f} MB; {most} are allowed.{UNOPENED}")
+        most = f"{limits.unpacked_bytes / 1_000_000:g}"
+        raise Unreadable(
+            f"The file unpacks to {unpacked / 1_000_000:,.0f} MB; {most} MB are allowed.{UNOPENED}"
+        )
     if unpacked > RATIO_FROM_BYTES and unpacked > packed * RATIO:
         times = unpacked // max(packed, 1)
         raise Unreadable(f"The file unpacks to {times:,} times its size; {RATIO} times is allowed.{UNOPENED}")

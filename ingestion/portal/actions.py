@@ -93,9 +93,9 @@ def _changeable(request: HttpRequest, public_id: UUID, *, even_part: bool = Fals
     readable = listing.with_readers(Document.objects.visible_to(session_principal(request)))
     document = get_object_or_404(readable, public_id=public_id)
     if not may_change(request, document):
-        raise PermissionDenied(NOT_YOURS)
+        raise PermissionDenied(gettext(NOT_YOURS))
     if document.part_of_id and not even_part:
-        raise PermissionDenied(IS_PART)
+        raise PermissionDenied(gettext(IS_PART))
     return document
 
 
@@ -184,9 +184,9 @@ def delete(request: HttpRequest, public_id: UUID) -> HttpResponse:
     readable = Document.objects.visible_to(session_principal(request))
     document = get_object_or_404(readable, public_id=public_id)
     if not may_delete(request, document):
-        raise PermissionDenied(NOT_YOURS)
+        raise PermissionDenied(gettext(NOT_YOURS))
     if document.part_of_id:
-        raise PermissionDenied(IS_PART)
+        raise PermissionDenied(gettext(IS_PART))
     if request.method != "POST":
         context = {"document": document, "has_parts": document.parts.exists()}
         return render(request, "ingestion/delete.html", context)

@@ -21,6 +21,7 @@ from ingestion.models import (
     Document,
 )
 from ingestion.parsing.formats import ARCHIVE, CONTAINERS
+from ingestion.reasons import in_words
 
 NAMES_SHOWN = 3
 LEAVE = gettext_lazy("You can leave this page.")
@@ -144,7 +145,7 @@ def state(document: Document, before: int | None = None, parts: PartsState | Non
         case Document.Status.READY:
             return State(gettext("Ready"), "ok", "check")
         case Document.Status.FAILED:
-            detail = gettext(document.reason or "The file could not be read.")
+            detail = in_words(document.reason or "The file could not be read.")
             if document.version:
                 detail += " " + gettext("Until it is read again, answers use the previous version.")
             return State(gettext("Failed"), "danger", "error", detail)
@@ -158,7 +159,7 @@ def state(document: Document, before: int | None = None, parts: PartsState | Non
                 name: number_format(n, force_grouping=True) for name, n in (("done", done), ("total", total))
             }
             return State(words % numbers, detail=str(LEAVE))
-    reason = gettext(document.reason) if document.reason else _queued(before)
+    reason = in_words(document.reason) if document.reason else _queued(before)
     return State(gettext("Waiting"), detail=f"{reason} {LEAVE}")
 
 

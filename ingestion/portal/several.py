@@ -21,6 +21,7 @@ from ingestion.bulk.changes import Column, Folder
 from ingestion.bulk.changes import Refused as StaysAsItIs
 from ingestion.file_names import UploadRefused, category_name, folder_name
 from ingestion.models import Document
+from ingestion.reasons import in_words
 
 from . import listing
 from .actions import IS_PART, any_group, details_in_words, may_change, may_delete, record_as_staff
@@ -40,7 +41,7 @@ class PlaceForm(forms.Form):
         try:
             return folder_name(self.cleaned_data["folder"])
         except UploadRefused as refusal:
-            raise forms.ValidationError(refusal.message) from refusal
+            raise forms.ValidationError(in_words(refusal.message)) from refusal
 
     def clean_category(self) -> str:
         return category_name(self.cleaned_data["category"])

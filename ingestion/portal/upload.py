@@ -34,6 +34,7 @@ from ingestion.documents import upsert
 from ingestion.file_names import decode_sent_name
 from ingestion.models import Document
 from ingestion.parsing.formats import FORMATS
+from ingestion.reasons import in_words
 
 from . import listing
 from .actions import any_group
@@ -121,7 +122,11 @@ def add_files(
             )
         except documents.UploadRefused as refusal:
             refused.append(
-                {"name": decode_sent_name(file.name), "code": refusal.code, "message": refusal.message}
+                {
+                    "name": decode_sent_name(file.name),
+                    "code": refusal.code,
+                    "message": in_words(refusal.message),
+                }
             )
         else:
             added.append(put)

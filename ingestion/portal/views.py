@@ -23,6 +23,7 @@ from ingestion.comparing import Paragraph, compare
 from ingestion.models import Document
 from ingestion.parsing.formats import CONTAINERS, PAGED
 from ingestion.parsing.language import TAGS
+from ingestion.reasons import in_words
 from ingestion.search.labels import content_address
 
 from . import finding, listing
@@ -179,6 +180,7 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
         and found.origin is not None
         and not found.part_of_id,
         "inside": inside,
+        "left_out": [(path, in_words(reason)) for path, reason in found.left_out],
         "everything_inside": listing.ListingQuery(folder="/".join(filter(None, [found.folder, found.name]))),
         "open_url": content_address(found.public_id, found.name),
         "paged": found.media_type in PAGED,

@@ -1,0 +1,153 @@
+"""Why a file was refused, failed or waits, in the reader's language.
+
+Reasons are stored and logged in English; many of them come from a child process that has no catalogue.
+"""
+
+import re
+
+from django.utils.translation import gettext, gettext_noop
+
+from chatsite.stored_messages import StoredMessages
+
+MESSAGES = (
+    # of the file
+    gettext_noop("The file could not be read."),
+    gettext_noop("The file is empty."),
+    gettext_noop("The file is damaged or incomplete."),
+    gettext_noop("The file is password-protected. Save it without a password and add it again."),
+    gettext_noop("By its name the file is %(kind)s, but its content is a PDF."),
+    gettext_noop("By its name the file is %(kind)s, but its content is an image."),
+    gettext_noop("By its name the file is %(kind)s, but its content is a ZIP archive or an Office file."),
+    gettext_noop("By its name the file is %(kind)s, but its content is an old Office file."),
+    gettext_noop("By its name the file is %(kind)s, but its content is a compressed file."),
+    gettext_noop("By its name the file is %(kind)s, but its content is a program."),
+    gettext_noop("By its name the file is %(kind)s, but its content is a rich-text file."),
+    gettext_noop("By its name the file is %(kind)s, but its content is something else."),
+    gettext_noop("Files ending in %(ending)s cannot be read. What can be: %(kinds)s."),
+    gettext_noop("Files without an ending cannot be read. What can be: %(kinds)s."),
+    gettext_noop("The file is in an old Office format. Save it in the current one and add it again."),
+    gettext_noop(
+        "The file is in an old Office format, and LibreOffice is not installed on the server. "
+        "Save it in the current format and add it again."
+    ),
+    gettext_noop(
+        "LibreOffice could not read the file: it is damaged, password-protected, or not what its name says."
+    ),
+    gettext_noop("LibreOffice needed longer than is allowed (%(number)s s) to read the file."),
+    gettext_noop("The file holds %(number)s parts; at most %(most)s are allowed. It was not opened."),
+    gettext_noop("The file unpacks to %(number)s MB; %(most)s MB are allowed. It was not opened."),
+    gettext_noop(
+        "The file unpacks to %(number)s times its size; %(most)s times is allowed. It was not opened."
+    ),
+    gettext_noop("The file contains names that lead out of it, so it was not opened."),
+    gettext_noop("No text was found in the file."),
+    gettext_noop("No text was found on the scanned pages, or it is too faint or blurred to be read."),
+    gettext_noop("The file has no pages."),
+    gettext_noop("The file has no such page."),
+    gettext_noop("The file has %(number)s pages; at most %(most)s are read."),
+    gettext_noop("The file has %(number)s slides; at most %(most)s are read."),
+    gettext_noop("The file holds more text than is read (%(number)s characters)."),
+    gettext_noop("The pages are images of more than %(number)s million pixels."),
+    gettext_noop("The image is larger than %(number)s million pixels."),
+    gettext_noop("The file is an image, and text recognition (tesseract) is not installed on the server."),
+    gettext_noop("The file is an image, and text recognition is switched off on the server."),
+    gettext_noop(
+        "The file is an image, and text recognition on the server knows none of its languages (%(names)s)."
+    ),
+    gettext_noop(
+        "The pages are scanned images, and text recognition (tesseract) is not installed on the server."
+    ),
+    gettext_noop("The pages are scanned images, and text recognition is switched off on the server."),
+    gettext_noop(
+        "The pages are scanned images, and text recognition on the server knows none of its languages "
+        "(%(names)s)."
+    ),
+    gettext_noop("Recognising the text of a page took longer than is allowed (%(number)s s)."),
+    gettext_noop("The file is not valid JSON (line %(number)s)."),
+    gettext_noop("The file is not valid JSON, or nested too deeply."),
+    gettext_noop("The file's groups are nested too deeply."),
+    gettext_noop("The file is not a message: it has no header."),
+    gettext_noop("The table cannot be read: a cell is longer than %(number)s characters."),
+    gettext_noop("Reading took longer than is allowed (%(number)s s)."),
+    gettext_noop("The file needs more memory to read than is allowed (%(number)s MB)."),
+    gettext_noop(
+        "The file could not be read: it is damaged, or built in a way that its reader does not survive."
+    ),
+    # of archives and messages
+    gettext_noop("The files in it are larger than is allowed (%(number)s MB)."),
+    gettext_noop("The archive holds %(number)s files; at most %(most)s are read."),
+    gettext_noop("None of the %(number)s files in the archive could be read: %(reasons)s."),
+    gettext_noop("With the archives and messages in it, the file holds more than %(number)s files."),
+    gettext_noop("With the archives and messages in it, the file unpacks to more than %(number)s MB."),
+    gettext_noop("it is nested too deeply"),
+    gettext_noop("it is password-protected"),
+    gettext_noop("it is larger than %(number)s MB"),
+    gettext_noop("it has no name"),
+    gettext_noop("its name is longer than %(number)s characters"),
+    gettext_noop("its name leads out of the file that it is in"),
+    gettext_noop("files of this kind cannot be read"),
+    gettext_noop("the file is damaged or incomplete"),
+    # of the server
+    gettext_noop("The file is missing on the server. Add it again."),
+    gettext_noop(
+        "It could not be read because of a fault on the server, which is in its log. Read it again later."
+    ),
+    gettext_noop("Reading is delayed by a fault on the server and is tried again by itself."),
+    gettext_noop("Reading it ended its worker each time, so it is not tried again by itself."),
+    gettext_noop("The new file was not taken, the former stays. %(reason)s"),
+    gettext_noop("The embedding model is being changed; the document is read again when that is done."),
+    gettext_noop("The embedding service does not answer."),
+    gettext_noop("The embedding service does not answer (%(number)s)."),
+    gettext_noop("The embedding service took too long to answer."),
+    gettext_noop("The embedding service has failed and is left alone for a while."),
+    gettext_noop("The embedding service refuses the request (%(number)s)."),
+    gettext_noop("The embedding service answers with something else than vectors."),
+    gettext_noop("The embedding service answers with vectors of another size than %(number)s numbers."),
+    gettext_noop("The settings name no embedding service any more."),
+    gettext_noop("What was prepared for the document is gone; it is read again."),
+    # of the upload
+    gettext_noop(
+        "The files' storage does not answer, and nothing of this file is kept. Try again in a moment."
+    ),
+    gettext_noop("There is no room for the file on the server."),
+    gettext_noop("The file is larger than %(number)s MB and was not taken."),
+    gettext_noop("The file has no name."),
+    gettext_noop("The folder's path is longer than %(number)s characters."),
+    gettext_noop("You may keep %(most)s documents and have %(number)s. Delete some first."),
+    gettext_noop(
+        "You may keep %(most)s documents and have %(number)s, and this file holds %(more)s more. "
+        "Delete some first."
+    ),
+    gettext_noop(
+        "Your documents may take %(most)s. They take %(number)s, and this file has %(more)s. "
+        "Delete some first."
+    ),
+    gettext_noop(
+        "Your documents may take %(most)s. They take %(number)s, and the files in it have %(more)s. "
+        "Delete some first."
+    ),
+)
+LEFT_OUT = re.compile(r"(?P<path>.+) \((?P<reason>[^()]+)\)\Z", re.DOTALL)
+
+
+def in_words(reason: str) -> str:
+    """A stored reason in the current language; one that no message fits as it is."""
+    return _stored.translated(reason)
+
+
+def _kinds(text: str) -> str:
+    return ", ".join(gettext(kind) for kind in text.split(", "))
+
+
+def _reasons(text: str) -> str:
+    """Files of an archive, each with its reason in brackets."""
+    found = []
+    for each in text.split("; "):
+        match = LEFT_OUT.match(each)
+        found.append(f"{match['path']} ({in_words(match['reason'])})" if match else each)
+    return "; ".join(found)
+
+
+_stored = StoredMessages(
+    MESSAGES, {"kind": gettext, "kinds": _kinds, "reason": in_words, "reasons": _reasons}
+)

@@ -130,7 +130,17 @@ def _records(person: User, about: Q) -> Iterator[tuple[str, Any]]:
     )  # fmt: skip
     yield "documents.json", list(documents)
     answers = VerifiedAnswer.objects.filter(owner=person).prefetch_related("questions", "citations")
-    yield "verified-answers.json", [_verified_answer(each) for each in answers]
+    written = [
+        {
+            "text": answer.text,
+            "questions": [question.text for question in answer.questions.all()],
+            "sources": [citation.words for citation in answer.citations.all()],
+            "validUntil": answer.valid_until,
+            "inUse": answer.active,
+        }
+        for answer in answers
+    ]
+    yield "verified-answers.json", written
     proof = {
         "questions": list(ProofQuestion.objects.filter(added_by=person).values("text", "place", "origin")),
         "runs": list(ProofRun.objects.filter(started_by=person).values("created_at", "note", "state")),
@@ -171,16 +181,6 @@ def _project(project: Project, owner: User) -> dict[str, Any]:
         "updatedAt": project.updated_at,
         "members": projects.member_names(project),
         "conversations": list(conversations.values_list("pk", flat=True)),
-    }
-
-
-def _verified_answer(answer: VerifiedAnswer) -> dict[str, Any]:
-    return {
-        "text": answer.text,
-        "questions": [question.text for question in answer.questions.all()],
-        "sources": [citation.words for citation in answer.citations.all()],
-        "validUntil": answer.valid_until,
-        "inUse": answer.active,
     }
 
 

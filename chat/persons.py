@@ -347,19 +347,7 @@ def _delete_rows(person: User) -> None:
     _forget_in_admin_log(User, [person.pk])
     chain.forget(person.pk)
     BulkChange.objects.filter(reason=STOPPED_BY.format(person.get_username())).update(reason="")
-    _unsign(person)
-    person.delete()
-
-
-def _forget_in_admin_log(model: type[models.Model], identifiers: Any) -> None:
-    """Remove the names, titles and content of these rows from Django's admin log."""
-    LogEntry.objects.filter(
-        content_type=ContentType.objects.get_for_model(model), object_id__in=[str(pk) for pk in identifiers]
-    ).update(object_repr="erased", change_message="")
-
-
-def _unsign(person: User) -> None:
-    """Replace the name on answers that others got from an answer verified in that name."""
+    # Answers that others got from an answer verified in this name lose the name.
     signed_by = Message.objects.filter(verified__person=person.pk)
     for message in signed_by.only("pk", "verified", "thoughts").iterator(chunk_size=BATCH):
         verified = {**(message.verified or {}), "by": FORMER, "person": None}
@@ -370,3 +358,11 @@ def _unsign(person: User) -> None:
             for each in message.thoughts
         ]
         Message.objects.filter(pk=message.pk).update(verified=verified, thoughts=thoughts)
+    person.delete()
+
+
+def _forget_in_admin_log(model: type[models.Model], identifiers: Any) -> None:
+    """Remove the names, titles and content of these rows from Django's admin log."""
+    LogEntry.objects.filter(
+        content_type=ContentType.objects.get_for_model(model), object_id__in=[str(pk) for pk in identifiers]
+    ).update(object_repr="erased", change_message="")

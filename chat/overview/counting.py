@@ -6,7 +6,6 @@ twice, and a worker continues after a pause. Counts remain when answers are dele
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -75,7 +74,11 @@ def _count_some() -> int | None:
     ended = rows("ended_runs", {**span, "nothing": NOTHING_FITS, "unsure": UNSURE}, SQL)
     if ended:
         rows("count_documents", span, SQL)
-        groups = _groups_of({row["owner_id"] for row in ended})
+        # The present groups of each person, which may differ from those when they asked.
+        groups: dict[int, list[int]] = defaultdict(list)
+        memberships = User.groups.through.objects.filter(user_id__in={row["owner_id"] for row in ended})
+        for person, group_id in memberships.values_list("user_id", "group_id"):
+            groups[person].append(group_id)
         counts: dict[tuple[date, int | None], Counts] = defaultdict(Counts)
         for row in ended:
             for group in (None, *groups.get(row["owner_id"], ())):
@@ -96,15 +99,6 @@ def _count_some() -> int | None:
     place.finished_at, place.counted_at = max(place.finished_at, until), timezone.now()
     place.save()
     return len(ended)
-
-
-def _groups_of(people: Collection[int]) -> dict[int, list[int]]:
-    """The present groups of each person, which may differ from those when they asked."""
-    found: dict[int, list[int]] = defaultdict(list)
-    memberships = User.groups.through.objects.filter(user_id__in=people)
-    for person, group in memberships.values_list("user_id", "group_id"):
-        found[person].append(group)
-    return found
 
 
 def _add(counts: dict[tuple[date, int | None], Counts]) -> None:

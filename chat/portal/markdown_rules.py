@@ -8,6 +8,7 @@ import functools
 import html
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 from django.utils.translation import gettext
@@ -206,24 +207,16 @@ def _with_hosts(children: Sequence[Token]) -> Iterator[Token]:
         elif token.type == "link_close" and opened:
             link, before = opened.pop()
             address = str(link.attrs["href"])
-            if text[len(before) :] not in (address, address.removeprefix("mailto:")):
-                yield Token(
-                    "html",
-                    "",
-                    0,
-                    meta={"html": f' <span class="host">({html.escape(_host(address))})</span>'},
-                )
+            if text[len(before) :] in (address, address.removeprefix("mailto:")):
+                continue
+            host = address
+            with suppress(ValueError):
+                parts = urlsplit(address)  # in the letters of its encoded form
+                host = parts.path if parts.scheme == "mailto" else parts.hostname or address
+            shown = f' <span class="host">({html.escape(host)})</span>'
+            yield Token("html", "", 0, meta={"html": shown})
         elif token.type == "text":
             text += token.content
-
-
-def _host(address: str) -> str:
-    """Of an address that LINK lets through, in the letters of its encoded form."""
-    try:
-        parts = urlsplit(address)
-        return parts.path if parts.scheme == "mailto" else parts.hostname or address
-    except ValueError:
-        return address
 
 
 def _mark_task(children: list[Token]) -> None:

@@ -34,7 +34,7 @@ class ErasingForm(forms.Form):
         label=gettext_lazy("Documents that others read, verified answers and proof questions"),
         required=False,
         choices=[
-            ("", gettext_lazy("There are none")),
+            ("", gettext_lazy("Choose, if there are any")),
             ("hand over", gettext_lazy("Hand over")),
             ("delete", gettext_lazy("Delete for everybody")),
         ],

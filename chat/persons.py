@@ -148,6 +148,8 @@ def erase(
     anything is deleted, also if `actor` may not give `documents_to` the right to read them.
     """
     had = count_data(person)
+    if person.legal_hold:
+        raise ErasureRefused(hold_in_words(person, actor))
     _check(person, had, actor, documents_to, delete_documents)
     # Nobody can ask in this name any more, and no answer is left running.
     User.objects.filter(pk=person.pk).update(is_active=False)
@@ -237,14 +239,18 @@ def _returned() -> list[tuple[Erased, User]]:
     return found
 
 
+def hold_in_words(person: User, actor: User | None) -> str:
+    """That the person is under a legal hold; with its reason for superusers and commands, who may see it."""
+    if actor and not actor.is_superuser:
+        return gettext("This account is under a legal hold and stays as it is.")
+    return gettext("This account is under a legal hold and stays as it is: %(hold)s") % {
+        "hold": person.legal_hold
+    }
+
+
 def _check(
     person: User, had: DataCounts, actor: User | None, documents_to: User | None, delete_documents: bool
 ) -> None:
-    if person.legal_hold:
-        raise ErasureRefused(
-            gettext("This account is under a legal hold and stays as it is: %(hold)s")
-            % {"hold": person.legal_hold}
-        )
     if documents_to and (documents_to.pk == person.pk or not documents_to.is_active or documents_to.is_guest):
         raise ErasureRefused(gettext("Documents can be handed over only to another active account."))
     if documents_to and delete_documents:

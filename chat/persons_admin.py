@@ -24,7 +24,7 @@ from chatsite.accounts.read_only_admin import shown_object
 from ingestion.models import Document
 
 from .person_export import ExportRunning, export_response
-from .persons import ErasureRefused, count_data, erase
+from .persons import ErasureRefused, count_data, erase, hold_in_words
 
 
 class ErasingForm(forms.Form):
@@ -151,8 +151,10 @@ class PersonAdmin(UserAdmin):
             else:
                 messages.success(request, gettext("The person was erased."))
                 return HttpResponseRedirect(reverse("admin:accounts_user_changelist"))
+        shows_hold = person.legal_hold and not form.is_bound and request.user.is_superuser
         context = {
             **self.admin_site.each_context(request),
+            "hold": hold_in_words(person, None) if shows_hold else "",
             "title": gettext("Erase a person"),
             "opts": self.opts,
             "object": person,

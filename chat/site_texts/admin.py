@@ -16,6 +16,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils.html import conditional_escape, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 from django.utils.translation import gettext, gettext_lazy
 from PIL import Image
 
@@ -67,11 +68,11 @@ class TextsForm(forms.ModelForm):  # type: ignore[type-arg]
     """A new version, begun from another one."""
 
     new_mark = forms.FileField(
-        label=gettext_lazy("mark"),
+        label=capfirst(gettext_lazy("mark")),
         required=False,
         help_text=gettext_lazy("A square picture beside the name: PNG, JPEG or WebP. Empty: as it is."),
     )
-    no_mark = forms.BooleanField(label=gettext_lazy("the program's own mark"), required=False)
+    no_mark = forms.BooleanField(label=capfirst(gettext_lazy("the program's own mark")), required=False)
     begun_from = forms.IntegerField(label="", widget=forms.HiddenInput, required=False)
     newest = forms.IntegerField(label="", widget=forms.HiddenInput, required=False)
 

@@ -483,6 +483,15 @@ class AdminTests(TestCase):
         answer = self.client.post(self.page, {"documents": "delete", "confirmed": "on"})
         self.assertContains(answer, "under a legal hold")
         self.assertTrue(User.objects.filter(pk=self.person.pk).exists())
+        self.assertContains(self.client.get(self.page), "under a legal hold and stays as it is: case 17")
+        staff = User.objects.create_user("ida", is_staff=True)
+        staff.user_permissions.add(*Permission.objects.filter(codename__in=["view_user", "delete_user"]))
+        staff.groups.set(self.person.groups.all())
+        self.client.force_login(staff)
+        self.assertNotContains(self.client.get(self.page), "legal hold")
+        answer = self.client.post(self.page, {"documents": "delete", "confirmed": "on"})
+        self.assertContains(answer, "under a legal hold and stays as it is.")
+        self.assertNotContains(answer, "case 17")
 
     def test_staff_without_the_permission_are_refused(self):
         staff = User.objects.create_user("bob", is_staff=True)

@@ -65,3 +65,23 @@ def test_no_page_of_the_admin_breaks_a_rule(chromium, slow_site):
                 seen += 1
         assert found == {}
         assert seen > ENOUGH
+
+
+def test_the_list_of_documents_fits_and_rows_are_chosen_by_their_cells(chromium, slow_site):
+    with signed_in(chromium, slow_site, "admin", viewport=DESK) as page:
+        page.goto("/admin/ingestion/document/")
+        page.locator("#result_list tbody tr").first.wait_for()
+        wide = "(({scrollWidth, clientWidth}) => scrollWidth - clientWidth)"
+        assert page.evaluate(f"{wide}(document.querySelector('#changelist-form .results'))") == 0
+        page.set_viewport_size(PHONE)
+        cell = page.locator("#result_list tbody td.action-checkbox").first
+        box = cell.locator("input")
+        for target, least in ((cell, 44), (box, 24)):
+            size = target.bounding_box()
+            assert min(size["width"], size["height"]) >= least
+        place = cell.bounding_box()
+        page.mouse.click(place["x"] + 3, place["y"] + place["height"] - 3)
+        assert box.is_checked()
+        assert "1 of" in page.locator(".action-counter").inner_text()
+        box.click()
+        assert not box.is_checked()

@@ -46,6 +46,8 @@ WEAK = 0.25  # weight of a word that only says what is done with the subject
 COUNTED = 0.2  # bonus for a number of the counted thing if “how many” of it are asked for
 COUNTED_WITHIN = 2  # words after the number, and one more for each word of the thing
 NEXT_KIND = 0.6  # of KIND, if the next sentence has the requested number
+MIN_CONTENTS = 3  # numbered titles of a table of contents
+MAX_TITLE = 60  # characters of each, on average
 BARE_WORDS = 5  # a list item with no more words means nothing by itself
 MAX_COLUMN = 120  # characters before a number in which the name of its column begins
 MAX_DEFINED = 200  # characters of a question that asks for a definition
@@ -125,6 +127,8 @@ _ENDINGS = re.compile(
 )
 _WORD = re.compile(r"\w+")
 _LEADER = ". . . ."
+_CONTENTS_LINE = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){1,4}\.? [^\Wa-zäöü\d_]")
+_BEFORE_CLAUSE = re.compile(r"(?:when|if|while|once|wenn|falls|sobald|während)\b", re.IGNORECASE)
 _QUOTES = ".,;:?!\"'“”‘’()"
 _COMPARISON = re.compile(r"\b(?:difference|differ|unterschied)\w*\b", re.IGNORECASE)
 _QUESTION_MARKS = ("?", "？")
@@ -234,6 +238,8 @@ def answers(
     asked = _stems(question)
     named = (asked - weak_stems()) or asked
     held = _held_stems(" ".join(texts))
+    if texts and not _AMOUNT.search(question) and _said(texts[0]) <= asked:
+        return False  # it says nothing that the question does not say
     if _AMOUNT.search(question) and not any(_NUMBER.search(text) for text in texts):
         return False
     if any(_is_opposite(_directions(question), text) for text in texts) or not _is_definition(
@@ -249,6 +255,11 @@ def answers(
     return known >= share * len(named)
 
 
+def _said(text: str) -> frozenset[str]:
+    """The stems of a text without numbers, which may be those of sections."""
+    return frozenset(word for word in _stems(text) if not word.isdigit())
+
+
 def _is_definition(question: str, texts: Sequence[str]) -> bool:
     """Whether `texts` say what a thing is, if a question about one without “the” asks for that."""
     match = _WHAT_IS.match(" ".join(question[:MAX_DEFINED].split()))
@@ -258,7 +269,8 @@ def _is_definition(question: str, texts: Sequence[str]) -> bool:
     headings = _held_stems(" ".join(texts[1:]))
     words = len(match[0].split()) + SUBJECT_WORDS
     return any(
-        _defines(thing, span.text, headings) or thing <= _held_stems(" ".join(span.text.split()[:words]))
+        _defines(thing, span.text, headings)
+        or (thing <= _held_stems(" ".join(span.text.split()[:words])) and not _BEFORE_CLAUSE.match(span.text))
         for text in texts[:1]
         for span in split_sentences(text)
     )
@@ -331,6 +343,8 @@ def _judged(
 
 
 def _choices(index: int, passage: Quotable) -> list[_Choice]:
+    if _is_contents(passage.content):
+        return []
     named = _held_stems(f"{passage.title} {passage.heading}")
     topic = _stems(passage.heading.rpartition("›")[2]) - weak_stems()
     everywhere = _held_stems(passage.content) | named
@@ -365,6 +379,12 @@ def _choices(index: int, passage: Quotable) -> list[_Choice]:
             )
         before = words
     return choices
+
+
+def _is_contents(content: str) -> bool:
+    """Whether it is a table of contents: hardly anything but numbered titles."""
+    titles = len(_CONTENTS_LINE.findall(content))
+    return titles >= MIN_CONTENTS and titles * MAX_TITLE > len(content)
 
 
 def _plain(text: str) -> str:

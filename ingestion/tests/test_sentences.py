@@ -172,6 +172,14 @@ class BestSentencesTests(SimpleTestCase):
             answers("What is Project Halyard?", ["Confidential. For the steering group.", "Halyard"])
         )
 
+    def test_what_only_repeats_the_question_is_no_answer(self):
+        self.assertFalse(answers("How do I import a QIF file?", ["Import QIF files", "Account setup"]))
+        self.assertTrue(answers("How do I import a QIF file?", ["Import QIF files from the menu", "Setup"]))
+
+    def test_a_line_of_a_table_of_contents_is_not_quoted(self):
+        text = "6.1. Window, 6.2. Printing Checks, 6.3. Importing Transactions, 6.4. Deleting a Transaction."
+        self.assertEqual(best_sentences("How do I print checks?", [found(text)]), [])
+
     def test_the_section_about_the_subject_alone_is_preferred(self):
         notice = found("Who: Grades A to D; Notice: 4 weeks", heading="Leaving › Notice")
         other = found("Who: Grades A to D; Notice: 6 weeks", heading="Leaving › Unpaid leave")

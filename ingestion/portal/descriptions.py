@@ -159,7 +159,15 @@ def state(document: Document, before: int | None = None, parts: PartsState | Non
                 name: number_format(n, force_grouping=True) for name, n in (("done", done), ("total", total))
             }
             return State(words % numbers, detail=str(LEAVE))
-    reason = in_words(document.reason) if document.reason else _queued(before)
+    if document.reason:
+        reason = in_words(document.reason)
+    elif not before:
+        reason = gettext("Next in the queue.")
+    elif before >= MAX_COUNTED:
+        reason = gettext("At least %(number)s documents ahead.") % {"number": MAX_COUNTED}
+    else:
+        words = ngettext("%(number)s document ahead.", "%(number)s documents ahead.", before)
+        reason = words % {"number": before}
     return State(gettext("Waiting"), detail=f"{reason} {LEAVE}")
 
 
@@ -169,14 +177,6 @@ def expired(document: Document) -> str:
     return gettext("It was valid until %(day)s: search no longer finds it, and answers do not cite it.") % {
         "day": day
     }
-
-
-def _queued(before: int | None) -> str:
-    if not before:
-        return gettext("Next in the queue.")
-    if before >= MAX_COUNTED:
-        return gettext("At least %(number)s documents ahead.") % {"number": MAX_COUNTED}
-    return ngettext("%(number)s document ahead.", "%(number)s documents ahead.", before) % {"number": before}
 
 
 def own_groups(principal: Principal) -> frozenset[int]:

@@ -66,7 +66,16 @@ def rerank_scores(
     lengths = np.array([max(1, len(text)) for text in cut])
     matched = weights @ best / weights.sum()
     words = matched * (lengths / lengths.mean()) ** -LENGTH
-    return RerankScores(words, _neighbours(alike, starts, weights), float(matched.max()))
+    neighbours = np.zeros(len(texts), np.float32)
+    if len(asked) > 1:
+        # The best match of two adjacent words of the question within WINDOW words of the text.
+        near = alike.copy()
+        for step in range(1, WINDOW):
+            np.maximum(near[:, :-step], alike[:, step:], out=near[:, :-step])
+        pairs = np.maximum.reduceat(near[1:] * near[:-1], starts, axis=1)
+        worth = weights[1:] + weights[:-1]
+        neighbours = worth @ pairs / worth.sum()
+    return RerankScores(words, neighbours, float(matched.max()))
 
 
 @functools.lru_cache(maxsize=MAX_CACHED_TEXTS)
@@ -95,15 +104,3 @@ def _alike(
         if unit in places:
             table[row, places[unit]] = 1
     return table[:, numbers]
-
-
-def _neighbours(alike: Numbers, starts: NDArray[np.int64], weights: Numbers) -> Numbers:
-    if len(alike) < 2:
-        return np.zeros(len(starts), np.float32)
-    near = alike.copy()
-    for step in range(1, WINDOW):
-        np.maximum(near[:, :-step], alike[:, step:], out=near[:, :-step])
-    pairs = np.maximum.reduceat(near[1:] * near[:-1], starts, axis=1)
-    worth = weights[1:] + weights[:-1]
-    result: Numbers = worth @ pairs / worth.sum()
-    return result

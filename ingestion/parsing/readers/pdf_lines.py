@@ -55,6 +55,12 @@ class Line:
     whole: bool = False
     level: int | None = None
 
+    def outranks(self, other: "Line") -> bool:
+        """Whether this heading ranks above another: bookmarks above lines that look like headings."""
+        if self.level is not None or other.level is not None:
+            return self.level is not None and (other.level is None or self.level < other.level)
+        return self.size > other.size * 1.02
+
 
 def lines_of(page: pypdfium2.PdfPage) -> list[Line]:
     """The lines in the order of the text, with each table at the position of its first line."""
@@ -218,7 +224,7 @@ def sections_of(pages: list[list[Line]], bookmarks: Bookmarks | None = None) -> 
         full = max(SHORT_LINE, usual * FULL_LINE)
         for is_heading, run in _runs(lines, _headings(lines, body, full, some_bold)):
             if is_heading:
-                path = [line for line in path if _outranks(line, run[0])]
+                path = [line for line in path if line.outranks(run[0])]
                 text = _without_hyphenation(
                     " ".join(line.text for line in run).replace(f"{BREAK} ", BREAK), compounds
                 )
@@ -266,13 +272,6 @@ def _key(text: str) -> str:
     """A heading's letters and digits, without its number, which bookmarks often lack."""
     key = NUMBERED.sub("", "".join(text.split()))
     return "".join(filter(str.isalnum, key)).casefold()
-
-
-def _outranks(line: Line, other: Line) -> bool:
-    """Whether a heading ranks above another one: bookmarks above lines that look like headings."""
-    if line.level is not None or other.level is not None:
-        return line.level is not None and (other.level is None or line.level < other.level)
-    return line.size > other.size * 1.02
 
 
 def _headings(lines: list[Line], body: float, full: float, some_bold: bool) -> list[bool]:

@@ -96,7 +96,20 @@ def read(path: Path, limits: Limits) -> Contents:
 
 def _rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:
     """Number and texts of each row; a cell that spans several rows is repeated in each."""
-    merged = _merged(sheet)
+    # The cells that span several rows of one column, which a sheet lists after its rows.
+    merged: Merged = {}
+    rest = b""
+    count = 0
+    with sheet._get_source() as part:  # openpyxl does not provide them when it reads row by row
+        while chunk := part.read(CHUNK_BYTES):
+            for match in MERGED.finditer(rest + chunk):
+                first, last = int(match[2]), int(match[3])
+                count += 1
+                if count <= MERGED_AT_MOST and first < last:
+                    column = openpyxl.utils.column_index_from_string(match[1].decode())
+                    merged.setdefault(column, []).append((first, min(last, first + MERGED_ROWS)))
+            rest = chunk[-MERGED_LONGEST:]
+
     kept: dict[int, str] = {}  # by column: the text of a cell that spans several rows
     for row in filter(None, sheet.iter_rows()):  # openpyxl yields empty rows between distant ones
         texts = [shown(cell.value, cell.number_format) if cell.value is not None else "" for cell in row]
@@ -109,20 +122,3 @@ def _rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:
             elif not texts[column - 1] and any(first < number <= last for first, last in ranges):
                 texts[column - 1] = kept.get(column, "")
         yield number, texts
-
-
-def _merged(sheet: Any) -> Merged:
-    """The cells that span several rows of one column. A sheet lists them after its rows."""
-    found: Merged = {}
-    rest = b""
-    count = 0
-    with sheet._get_source() as part:  # openpyxl does not provide them when it reads row by row
-        while chunk := part.read(CHUNK_BYTES):
-            for match in MERGED.finditer(rest + chunk):
-                first, last = int(match[2]), int(match[3])
-                count += 1
-                if count <= MERGED_AT_MOST and first < last:
-                    column = openpyxl.utils.column_index_from_string(match[1].decode())
-                    found.setdefault(column, []).append((first, min(last, first + MERGED_ROWS)))
-            rest = chunk[-MERGED_LONGEST:]
-    return found

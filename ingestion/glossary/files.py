@@ -52,6 +52,29 @@ class Line:
     def key(self) -> tuple[str, str]:
         return key_of(self.word)
 
+    @classmethod
+    def of(cls, cells: "dict[str, str]", number: int, groups: "dict[str, int]") -> "Line":
+        """From the cells by column; `groups` are those that the manager may name. Raises BadFile."""
+        kind = cells.get("kind", "").lower() or Kind.TERM
+        if kind not in Kind.values:
+            words = gettext("the kind is “%(one)s” or “%(other)s”.")
+            raise BadFile(_at(number, words % {"one": Kind.TERM.value, "other": Kind.EVERYDAY.value}))
+        if any("\0" in cell for cell in cells.values()):
+            raise BadFile(_at(number, gettext("it holds a NUL character.")))
+        others = ", ".join(names_of(cells.get("other words", "")))
+        word = HouseWord(kind=kind, term=cells["word"], synonyms=others, meaning=cells.get("meaning", ""))
+        try:
+            word.full_clean()
+        except ValidationError as error:
+            raise BadFile(_at(number, " ".join(error.messages))) from None
+        cell = io.StringIO(cells.get("groups", ""), newline="")
+        rows = csv.reader(cell, delimiter=BETWEEN_GROUPS, skipinitialspace=True)
+        named = [name for row in rows for each in row if (name := each.strip())]
+        if unknown := [name for name in named if name not in groups]:
+            words = gettext("you are in no group of the name “%(name)s”.")
+            raise BadFile(_at(number, words % {"name": unknown[0][:100]}))
+        return cls(number, word, frozenset(groups[name] for name in named))
+
 
 def key_of(word: HouseWord) -> tuple[str, str]:
     """Identifies an entry: its kind, and its names regardless of order and spelling."""
@@ -174,32 +197,10 @@ def _lines(user: User, text: str) -> Iterator[Line]:
                 if len(cells) > len(header) and any(cells[len(header) :]):
                     words = gettext("it has %(count)s columns and not %(wanted)s.")
                     raise BadFile(_at(line, words % {"count": len(cells), "wanted": len(header)}))
-                yield _line(dict(zip(header, cells, strict=False)), line, groups)
+                yield Line.of(dict(zip(header, cells, strict=False)), line, groups)
             line = reader.line_num + 1
     except csv.Error as error:
         raise BadFile(_at(line, f"{error}.")) from None
-
-
-def _line(cells: dict[str, str], number: int, groups: "dict[str, int]") -> Line:
-    kind = cells.get("kind", "").lower() or Kind.TERM
-    if kind not in Kind.values:
-        words = gettext("the kind is “%(one)s” or “%(other)s”.")
-        raise BadFile(_at(number, words % {"one": Kind.TERM.value, "other": Kind.EVERYDAY.value}))
-    if any("\0" in cell for cell in cells.values()):
-        raise BadFile(_at(number, gettext("it holds a NUL character.")))
-    others = ", ".join(names_of(cells.get("other words", "")))
-    word = HouseWord(kind=kind, term=cells["word"], synonyms=others, meaning=cells.get("meaning", ""))
-    try:
-        word.full_clean()
-    except ValidationError as error:
-        raise BadFile(_at(number, " ".join(error.messages))) from None
-    cell = io.StringIO(cells.get("groups", ""), newline="")
-    rows = csv.reader(cell, delimiter=BETWEEN_GROUPS, skipinitialspace=True)
-    named = [name for row in rows for each in row if (name := each.strip())]
-    if unknown := [name for name in named if name not in groups]:
-        words = gettext("you are in no group of the name “%(name)s”.")
-        raise BadFile(_at(number, words % {"name": unknown[0][:100]}))
-    return Line(number, word, frozenset(groups[name] for name in named))
 
 
 def _at(line: int, words: str) -> str:

@@ -84,6 +84,38 @@ class Differences:
         changes = len(self.new) + len(self.changed) + len(self.moved)
         return changes + len(self.stamped) + len(self.gone)
 
+    def add(self, source: Source, each: Difference) -> None:
+        """Add the file to the right list."""
+        row = each.known
+        folder = source.folder_of(each.found)
+        if row is None:
+            self.new.append(each)
+            return
+        if (row.size, row.modified_ns) != (each.found.size, each.found.modified_ns):
+            try:
+                same = _digest(source.root, each.found.path) == row.sha256
+            except OSError:
+                if not _widened(source, each):
+                    self.moved.append(each)  # reductions of readers apply even if the contents cannot be read
+                raise
+            if not same:
+                self.changed.append(each)
+                return
+            self.stamped.append(each)
+        document = row.document
+        if document.sha256 != row.sha256 and _widened(source, each):
+            # The last contents are not read yet, or failed: more readers would get the earlier contents.
+            self.changed.append(each)
+            return
+        placed = (document.folder, document.category, document.owner_id) == (
+            folder, each.rights.category, source.owner.pk if source.owner else None,
+        )  # fmt: skip
+        if placed and _readers(source, each.rights) == _current_readers(document):
+            self.unchanged += 1
+            self.failed += document.status == Document.Status.FAILED
+        else:
+            self.moved.append(each)
+
 
 @dataclass(frozen=True, slots=True)
 class Synced:
@@ -107,7 +139,7 @@ def compare(source: Source) -> Differences:
     for found in tree.files:
         row = known.pop(found.path, None)
         try:
-            _classify(result, source, Difference(found, source.rights.of(found.folder), row))
+            result.add(source, Difference(found, source.rights.of(found.folder), row))
         except RightsError as error:
             if found.folder not in refused:
                 refused.add(found.folder)
@@ -155,39 +187,6 @@ def follow(source: Source, differences: Differences) -> Iterator[Synced | None]:
         except OSError as error:
             differences.problems.append((each.found.path, f"It cannot be opened: {error.strerror or error}."))
             yield None
-
-
-def _classify(result: Differences, source: Source, each: Difference) -> None:
-    """Add the file to the right list."""
-    row = each.known
-    folder = source.folder_of(each.found)
-    if row is None:
-        result.new.append(each)
-        return
-    if (row.size, row.modified_ns) != (each.found.size, each.found.modified_ns):
-        try:
-            same = _digest(source.root, each.found.path) == row.sha256
-        except OSError:
-            if not _widened(source, each):
-                result.moved.append(each)  # reductions of readers apply even if the contents cannot be read
-            raise
-        if not same:
-            result.changed.append(each)
-            return
-        result.stamped.append(each)
-    document = row.document
-    if document.sha256 != row.sha256 and _widened(source, each):
-        # The last contents are not read yet, or failed: more readers would get the earlier contents.
-        result.changed.append(each)
-        return
-    placed = (document.folder, document.category, document.owner_id) == (
-        folder, each.rights.category, source.owner.pk if source.owner else None,
-    )  # fmt: skip
-    if placed and _readers(source, each.rights) == _current_readers(document):
-        result.unchanged += 1
-        result.failed += document.status == Document.Status.FAILED
-    else:
-        result.moved.append(each)
 
 
 def _readers(source: Source, rights: Rights) -> Audience:

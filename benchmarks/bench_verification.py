@@ -42,6 +42,8 @@ DOCUMENTS = {
     "arbeitszeit": HERE / "texts" / "arbeitszeit.md",
     "sqlite": HERE / "texts" / "sqlite.md",
     "rechner": HERE / "texts" / "rechner.md",
+    "sqlitefiles": HERE / "texts" / "sqlitefiles.md",
+    "mutterschutz": HERE / "texts" / "mutterschutz.md",
 }
 ROUNDS = 30
 
@@ -56,7 +58,7 @@ def main() -> None:
             places |= {f"{path.stem}/{place}": text for place, text in parts(path)}
         else:
             places |= {f"{path.stem}/{place}": text for place, text in sections(path)}
-    for name in ("statements", "tuning", "unseen", "third", "fourth", "fifth", "sixth"):
+    for name in ("statements", "tuning", "unseen", "third", "fourth", "fifth", "sixth", "seventh"):
         judge(name, places, shows=name in ("statements", "tuning") or "--all" in sys.argv)
 
 

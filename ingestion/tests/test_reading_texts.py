@@ -118,6 +118,7 @@ class TextsTests(SimpleTestCase):
             "<header><p>Logo</p><h1>Guide</h1></header>"
             "<div class='cookie-banner'>We use cookies<div>x</div></div>"
             "<div role=navigation>Menu</div><aside>Advert</aside><p hidden>Secret<p>Text.</p>"
+            "<div class=navheader>Prev</div><div class=toc>1. Text</div>"
             "<div style='display: none'>Gone</div><ul><li>One<li>Two</ul><pre>a = 1\nb = 2</pre>"
         )
         self.assertEqual(

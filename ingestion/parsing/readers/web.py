@@ -20,7 +20,7 @@ BOILERPLATE = frozenset(["nav", "footer", "dialog", "button", "menu"])
 ROLES = _tags("navigation banner contentinfo search dialog alertdialog complementary menu menubar")
 BANNER = re.compile(
     r"(?:^|[\s_-])(?:cookies?|consent|gdpr|breadcrumbs?|skip-?(?:link|nav|to-content)|sr-only|visually-hidden|"
-    r"newsletter-?(?:signup|popup)|share-?(?:buttons|bar)|social-?(?:links|share))(?:[\s_-]|$)",
+    r"nav-?(?:header|footer|bar)|toc|newsletter-?(?:signup|popup)|share-?(?:buttons|bar)|social-?(?:links|share))(?:[\s_-]|$)",
     re.IGNORECASE,
 )
 MARKED = re.compile(r"<!\[[^<>]{0,200}>|<!\[|<\?[^<>]{0,200}>|<\?")  # <![if IE]>, <?php … ?>

@@ -21,6 +21,7 @@ SUCCESS, FAILURE = 1, 2
 ACCOUNT, AUTHENTICATION, ENTITY, RESOURCES = 3001, 3002, 3004, 6001  # class_uid
 NAMES = {ACCOUNT: "Account Change", AUTHENTICATION: "Authentication", ENTITY: "Entity Management"}
 NAMES[RESOURCES] = "Web Resources Activity"
+CATEGORIES = {3: "Identity & Access Management", 6: "Application Activity"}  # category_uid
 CREATE, READ, UPDATE, DELETE, SEARCH, EXPORT, SHARE = 1, 2, 3, 4, 5, 7, 8
 LOGON, LOGOFF = 1, 2
 PASSWORD_RESET, ACCOUNT_DELETED, OTHER = 4, 6, 99
@@ -136,6 +137,7 @@ def event_of(entry: AuditEntry, seal: AuditSeal | None) -> dict[str, Any]:
         "class_uid": class_uid,
         "class_name": NAMES[class_uid],
         "category_uid": class_uid // 1000,
+        "category_name": CATEGORIES[class_uid // 1000],
         "activity_id": activity,
         "type_uid": class_uid * 100 + activity,
         "time": round(entry.created_at.timestamp() * 1000),

@@ -195,6 +195,8 @@ class ExportTests(TestCase):
         for event in events:
             self.assertEqual(event["type_uid"], 100 * event["class_uid"] + event["activity_id"])
             self.assertEqual(event["category_uid"], event["class_uid"] // 1000)
+            category = {3: "Identity & Access Management", 6: "Application Activity"}[event["category_uid"]]
+            self.assertEqual(event["category_name"], category)
             self.assertIn(required[event["class_uid"]], event)
             self.assertEqual(event["metadata"]["version"], "1.5.0")
         refused = next(each for each in events if each["unmapped"]["action"] == "sign_in_refused")

@@ -54,7 +54,8 @@ application = ProtocolTypeRouter(
         ),
         "lifespan": lifespan,
         "websocket": AccessLog(
-            DemoGuard(OwnOrigin(AllowedHostsOriginValidator(OwnSession(sockets)))), websocket_urlpatterns
+            AddressLimit(DemoGuard(OwnOrigin(AllowedHostsOriginValidator(OwnSession(sockets))))),
+            websocket_urlpatterns,
         ),
     }
 )

@@ -28,6 +28,7 @@ from .details import is_web_address
 from .glossary.models import HouseWord  # noqa: F401 (a table of this app)
 
 EXPIRY_REMINDER = timedelta(days=30)
+MAX_WORDS = 10  # of a search by name; the rest is ignored
 WITH_PARTS = """
     WITH RECURSIVE found (id) AS (
         SELECT unnest(%s::bigint[])
@@ -121,9 +122,14 @@ class DocumentQuerySet(models.QuerySet["Document"]):
         whole = list(self.order_by().values_list("pk", flat=True))
         return Document.objects.filter(pk__in=RawSQL(WITH_PARTS, [whole]))  # noqa: S611 (constant text)
 
-    def with_word(self, word: str) -> "DocumentQuerySet":
-        """Those with the word in their name, title or folder."""
-        return self.filter(Q(name__icontains=word) | Q(title__icontains=word) | Q(folder__icontains=word))
+    def with_words(self, text: str) -> "DocumentQuerySet":
+        """Those with each of the first words of the text in their name, title or folder."""
+        found = self
+        for word in list(dict.fromkeys(text.split()))[:MAX_WORDS]:
+            found = found.filter(
+                Q(name__icontains=word) | Q(title__icontains=word) | Q(folder__icontains=word)
+            )
+        return found
 
 
 class Document(models.Model):

@@ -27,9 +27,7 @@ def list_documents(
     principal: Principal, absolute: Absolute, *, words: str = "", cursor: str = "", limit: int
 ) -> tuple[list[Entry], str]:
     """Documents that the caller can search, newest first, and the cursor of the next page."""
-    found = _readable(principal)
-    for word in words.split():
-        found = found.filter(Q(name__icontains=word) | Q(title__icontains=word) | Q(folder__icontains=word))
+    found = _readable(principal).with_words(words)
     if match := CURSOR.fullmatch(cursor):
         moment, last = EPOCH + timedelta(microseconds=int(match[1])), UUID(match[2])
         found = found.filter(Q(created_at__lt=moment) | Q(created_at=moment, public_id__lt=last))

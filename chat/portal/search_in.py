@@ -123,9 +123,7 @@ def _page(request: HttpRequest, principal: Principal, target: ScopeTarget, probl
         readable.filter(public_id__in=wanted[: 2 * MAX_SCOPE_DOCUMENTS]),
         key=lambda each: wanted.index(str(each.public_id)),
     )
-    found = readable.exclude(pk__in=[each.pk for each in ticked])
-    for word in words.split():
-        found = found.with_word(word)
+    found = readable.with_words(words).exclude(pk__in=[each.pk for each in ticked])
     folders = _places(FOLDER, _with_parents(_counted(readable, "folder")), words)
     categories = _places(CATEGORY, _counted(readable, "category"), words)
     context: dict[str, Any] = {

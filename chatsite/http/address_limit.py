@@ -68,9 +68,9 @@ class AddressLimit:
     """Middleware that gives each address ADDRESS_CONCURRENT_REQUESTS slots; 0 is no limit.
 
     A request holds its slot until its response starts, at most SLOT_SECONDS, so open streams and long answers
-    do not count; a request that only waits may release it earlier (`release_slot`). The wait for a slot
-    counts as waiting for the database (`WAITED_KEY`): while PostgreSQL hangs, a queued request is refused no
-    later than one that had a slot at once.
+    do not count, nor do sockets that are accepted; a request that only waits may release it earlier
+    (`release_slot`). The wait for a slot counts as waiting for the database (`WAITED_KEY`): while PostgreSQL
+    hangs, a queued request is refused no later than one that had a slot at once.
 
     The address is that of the caller behind a trusted proxy. Health checks have slots of their own: a load
     balancer may share its address with busy clients.
@@ -83,7 +83,7 @@ class AddressLimit:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         limit: int = settings.ADDRESS_CONCURRENT_REQUESTS
         client = scope.get("client")
-        if scope["type"] != "http" or not limit or not client:
+        if not limit or not client:
             await self.application(scope, receive, send)
             return
         key = (subscriber(client[0]), scope["path"] in HEALTH_PATHS)
@@ -91,8 +91,9 @@ class AddressLimit:
         if not await self._acquire(key, limit):
             headers = [(b"retry-after", b"%d" % RETRY_SECONDS), (b"connection", b"close")]
             words = error_pages.WORDS[503]
+            of_socket = "websocket." if scope["type"] == "websocket" else ""
             for message in error_pages.messages(scope["path"], 503, words, headers):
-                await send(message)
+                await send({**message, "type": of_socket + message["type"]})
             return
         scope[WAITED_KEY] = time.monotonic() - asked
         held = True

@@ -6,13 +6,15 @@ the responses of the site.
 """
 
 import functools
+import json
+import threading
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, cast
 
 import yaml
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import cache_control
 from django.views.decorators.csrf import ensure_csrf_cookie
@@ -94,6 +96,9 @@ class ResourceSchema(AutoSchema):
         return operation
 
 
+_building = threading.Lock()
+
+
 @functools.cache
 def document() -> dict[str, Any]:
     """The complete description."""
@@ -115,11 +120,18 @@ def document() -> dict[str, Any]:
     }
 
 
+@functools.cache
+def _body() -> bytes:
+    return json.dumps(document()).encode()
+
+
 @require_safe
 @cache_control(public=True, max_age=300)
 def schema(request: HttpRequest) -> HttpResponse:
-    """Public: it contains no personal data."""
-    return JsonResponse(document())
+    """Public: it contains no personal data. Built once, also if many ask for it before it is there."""
+    with _building:
+        body = _body()
+    return HttpResponse(body, content_type="application/json")
 
 
 @require_safe

@@ -18,6 +18,7 @@ from chatsite.db.threads import (
 )
 
 from .access_log import RECORD
+from .address_limit import WAITED_KEY
 from .body_limits import header, session_key
 from .languages import activate_browsers, activate_persons
 from .middleware import identifier_from
@@ -40,7 +41,7 @@ class OwnSession:
         self.application = application
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        opened, budget = False, Budget()
+        opened, budget = False, Budget(scope.get(WAITED_KEY, 0.0))
         logs.request_id.set(identifier_from((header(scope, b"x-request-id") or b"").decode("latin-1")))
 
         async def noted(message: Message) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import uvicorn
 from django.conf import settings
-from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from chatsite import metrics
@@ -32,7 +32,11 @@ BODY_BYTES_PER_SECOND = 500  # of a body, on average over any BODY_SECONDS
 BODY_SECONDS = 30.0
 PACE_SECONDS = 10.0  # between two looks at a body's pace
 MAX_FRAMING_BYTES = 65_536  # of a chunked body: sizes, extensions, trailers; and FRAMING_RATIO times the body
-FRAMING_RATIO = 8  # chunks of one byte have six bytes around them
+FRAMING_RATIO = 1  # of a long body: chunks of six bytes on average; of a short one any
+# Of a piece of a body; one with more is followed by a wait, because each chunk costs a call of the parser.
+MAX_CHUNKS = 40
+CHUNKS_PER_SECOND = 100_000  # of such pieces, of all connections together
+TURN_SECONDS = 10.0  # of such a wait; a connection that would wait longer is closed
 # For which a refused caller is still read: an immediate reset would discard the response.
 LINGER_SECONDS = 1.0
 SPARE_FILES = 128  # descriptors that are not for callers: database, files, listeners
@@ -79,6 +83,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     flow: "PausedFlowControl"
     silent: dict["LimitedProtocol", None] = {}  # connections without any request so far, oldest first
+    next_turn = 0.0  # when the next piece may follow one with many chunks, on any connection
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -94,7 +99,9 @@ class LimitedProtocol(HttpToolsProtocol):
         self._body_seen = 0
         self._body_looked = 0.0
         self._cycles: list[Any] = []  # requests that are running, or waiting for an earlier one
-        self._unread = b""  # received while a request waits behind another one
+        self._unread = b""  # received while a request waits behind another one, or for its turn
+        self._chunks = 0  # of the body, in the current piece
+        self._turn: asyncio.TimerHandle | None = None
 
     # --- the connection ---
 
@@ -147,7 +154,11 @@ class LimitedProtocol(HttpToolsProtocol):
         super().handle_websocket_upgrade()
 
     def data_received(self, data: bytes) -> None:
-        self._parse(self._unread + data if self._unread else data)
+        data = self._unread + data if self._unread else data
+        if self._turn is None:
+            self._parse(data)
+        else:
+            self._unread = data
 
     def _parse(self, data: bytes) -> None:
         """Feed the parser piece by piece, and keep the rest unread while one request waits behind another.
@@ -156,10 +167,10 @@ class LimitedProtocol(HttpToolsProtocol):
         pipelined requests.
         """
         start = 0
-        while start < len(data) and not self.pipeline:
+        while start < len(data) and not self.pipeline and self._turn is None:
             end = self._piece_end(data, start)
             piece = data[start:end]
-            in_head, in_body, self._heads = self._in_head, self._in_body, 0
+            in_head, in_body, self._heads, self._chunks = self._in_head, self._in_body, 0, 0
             super().data_received(piece)
             start = end
             if self._upgraded or self._refused:
@@ -168,10 +179,34 @@ class LimitedProtocol(HttpToolsProtocol):
                 self._limit(settings.READER_SECONDS, self.transport.abort)
                 return
             self._count(len(piece), in_head, in_body)
+            if self._chunks > MAX_CHUNKS and not self.transport.is_closing():
+                self._await_turn()
         self._unread = data[start:]
-        if self._unread:
+        self.flow.held = bool(self._unread) or self._turn is not None
+        if self.flow.held:
             self.flow.pause_reading()
-        self.flow.held = bool(self._unread)
+
+    def _await_turn(self) -> None:
+        """Stop parsing until all connections together have waited for their chunks."""
+        now = self.loop.time()
+        if self.next_turn - now > TURN_SECONDS:
+            self._end()
+            return
+        LimitedProtocol.next_turn = max(self.next_turn, now) + self._chunks / CHUNKS_PER_SECOND
+        self._turn = self.loop.call_at(self.next_turn, self._take_turn)
+
+    def _take_turn(self) -> None:
+        self._turn = None
+        if not self.transport.is_closing() and not self._refused:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Parse what was kept unread, and read on if none of it is left."""
+        unread, self._unread, self.flow.held = self._unread, b"", False
+        self._parse(unread)
+        full = self.cycle is not None and len(self.cycle.body) > HIGH_WATER_LIMIT
+        if not (self.flow.held or self.pipeline or full or self.transport.is_closing()):
+            self.flow.resume_reading()
 
     def _piece_end(self, data: bytes, start: int) -> int:
         """The end of a head, or of a part of a body short enough not to hide many requests behind it."""
@@ -242,6 +277,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self._body_bytes += len(body)
+        self._chunks += 1
         if not self._refused:
             super().on_body(body)
 
@@ -257,11 +293,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self._unread and not self.transport.is_closing() and not self._refused:
-            unread, self._unread, self.flow.held = self._unread, b"", False
-            self._parse(unread)
-            if not self._unread and not self.pipeline:
-                self.flow.resume_reading()
+        if self._unread and self._turn is None and not self.transport.is_closing() and not self._refused:
+            self._go_on()
         if self.transport.is_closing():
             self._limit(settings.READER_SECONDS, self.transport.abort)
         elif self.cycle.response_complete and not self._in_head:
@@ -282,8 +315,9 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _forget(self) -> None:
         self._unlimit()
-        if self._stalled is not None:
-            self._stalled.cancel()
+        for timer in (self._stalled, self._turn):
+            if timer is not None:
+                timer.cancel()
         self.silent.pop(self, None)
 
     def _head_is_late(self) -> None:

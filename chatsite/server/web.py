@@ -15,6 +15,7 @@ from .uvicorn_server import (
     Server,
     raise_file_limit,
 )
+from .websocket_protocol import LimitedWebSocketProtocol
 
 WEBSOCKET_MESSAGE_BYTES = 1_000_000
 # Thresholds of the garbage collector. Python's own are 700, 10 and 10; with 10 and 10, a million objects of
@@ -42,7 +43,7 @@ def main() -> None:
         "chatsite.asgi:application",
         loop="uvloop",
         http=LimitedProtocol,
-        ws="websockets-sansio",
+        ws=LimitedWebSocketProtocol,
         ws_max_size=WEBSOCKET_MESSAGE_BYTES,
         ws_per_message_deflate=False,  # otherwise a short message could unpack to a huge one
         lifespan="on",

@@ -38,14 +38,15 @@ class HeldApplication:
         await send({"type": "http.response.body", "body": b""})
 
 
-def request(application, client="192.0.2.1", path="/", forwarded=""):
+def request(application, client="192.0.2.1", path="/", forwarded="", kind="http"):
     """A task that ends with the status of the response."""
     headers = [(b"x-forwarded-for", forwarded.encode())] if forwarded else []
-    scope = {"type": "http", "client": (client, 1), "path": path, "headers": headers, "scheme": "http"}
+    scope = {"type": kind, "client": (client, 1), "path": path, "headers": headers, "scheme": "http"}
     statuses = []
 
     async def send(message):
-        if message["type"] == "http.response.start":
+        if message["type"].endswith("http.response.start"):
+            assert message["type"].startswith(kind)
             statuses.append(message["status"])
 
     async def ask():
@@ -151,6 +152,28 @@ class TestSlots:
             inside.go_on.set()
             assert await asyncio.gather(*begun, request(limited)) == [200] * 3
             assert limited._queues == {}
+
+        asyncio.run(scenario())
+
+    def test_sockets_wait_too_until_they_are_accepted(self, monkeypatch):
+        monkeypatch.setattr(address_limit, "WAIT_SECONDS", 0.1)
+
+        async def scenario():
+            accepted = asyncio.Event()
+
+            async def page(scope, receive, send):
+                await accepted.wait()
+                await send({"type": "websocket.accept"})
+                await asyncio.Event().wait()
+
+            limited = AddressLimit(page)
+            opened = [request(limited, kind="websocket") for _ in range(2)]
+            assert await request(limited, kind="websocket") == 503
+            accepted.set()
+            await settle()
+            assert limited._queues == {}
+            for each in opened:
+                each.cancel()
 
         asyncio.run(scenario())
 

@@ -5,13 +5,13 @@ import shutil
 import socket
 import struct
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import psutil
 import pytest
 
 from chatsite.server import uvicorn_server as limits
-from chatsite.tests.limits import LONG_SECONDS, MARGIN_SECONDS
+from chatsite.tests.limits import HANG_SECONDS, LONG_SECONDS, MARGIN_SECONDS
 from chatsite.tests.server import Site, prepared, temporary_folder
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(LONG_SECONDS)]
@@ -194,6 +194,38 @@ def test_a_chunked_body_is_not_mostly_extensions_or_trailers(site, tail):
     begun = time.monotonic()
     asked(site, head + tail)
     assert time.monotonic() - begun < 3 + MARGIN_SECONDS
+
+
+def test_bodies_in_chunks_of_a_byte_hold_nobody_up_and_are_dropped_with_their_callers(site):
+    [web] = site.children("chatsite.server.web")
+    before = web.num_fds()
+    head = b"POST /chat HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    waited = []
+    with ExitStack() as stack:
+        open_ones = [stack.enter_context(site.session().socket()) for _ in range(60)]
+        for sock in open_ones:
+            sock.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n")
+            sock.setblocking(False)
+        deadline = time.monotonic() + 5
+        while time.monotonic() < deadline:
+            for sock in open_ones:
+                with suppress(OSError):  # full, or closed
+                    sock.send(b"1\r\n \r\n" * 20_000)
+            waited.append(prompt(site))
+    assert max(waited) < PROMPT_SECONDS + MARGIN_SECONDS
+    deadline = time.monotonic() + limits.TURN_SECONDS + HANG_SECONDS
+    while web.num_fds() > before + 5:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def test_a_body_in_chunks_of_a_byte_is_understood(site):
+    head = b"POST /chat HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    chunks = b"1\r\n \r\n" * 5_000 + b"0\r\n\r\n"
+    last = GET + b"Connection: close\r\n\r\n"
+    answers = asked(site, (head + b"Transfer-Encoding: chunked\r\n\r\n" + chunks) * 2 + last, 20)
+    assert answers.count(b"HTTP/1.1 401 ") == 2
+    assert answers.count(b"HTTP/1.1 200 ") == 1
 
 
 def test_web_processes_may_open_as_many_files_as_the_system_allows(site):

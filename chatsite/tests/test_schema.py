@@ -5,6 +5,8 @@ import shutil
 import time
 import uuid
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import patch
 
 import pytest
 import schemathesis
@@ -95,6 +97,21 @@ class Description(SimpleTestCase):
         answer = Client().get("/api/schema/")
         self.assertEqual(answer.status_code, 200)
         self.assertEqual(answer.json()["openapi"], "3.1.0")
+
+    def test_it_is_built_once_though_many_ask_at_once(self):
+        api_description._body.cache_clear()
+        built = []
+
+        def build():
+            built.append(1)
+            time.sleep(0.2)
+            return {}
+
+        with patch.object(api_description, "document", build), ThreadPoolExecutor(5) as threads:
+            answers = list(threads.map(lambda _: Client().get("/api/schema/").status_code, range(5)))
+        api_description._body.cache_clear()
+        self.assertEqual(answers, [200] * 5)
+        self.assertEqual(len(built), 1)
 
     def test_every_url_for_programs_is_described_and_nothing_else(self):
         wanted = {name for name, _ in routes() if name.startswith(DESCRIBED) or name in DESCRIBED_TOO}

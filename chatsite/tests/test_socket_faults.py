@@ -26,6 +26,10 @@ def raw_frames(*frames):
     return send
 
 
+def in_one_piece(*frames):
+    return lambda websocket: websocket.socket.sendall(b"".join(each.serialize(mask=True) for each in frames))
+
+
 FOLLOW = json.dumps({"type": "follow", "run": None})
 NONSENSE = {
     "a message of a megabyte": (lambda websocket: websocket.send("x" * 1_000_001), 1009),
@@ -38,6 +42,12 @@ NONSENSE = {
     "broken UTF-8": (raw_frames(Frame(Opcode.TEXT, b"\xff\xfe")), 1007),
     "broken JSON": (lambda websocket: websocket.send("{"), 4400),
     "deep JSON": (lambda websocket: websocket.send("[" * 100_000), 4400),
+    "pings without end": (in_one_piece(*[Frame(Opcode.PING, b"")] * 500), 4429),
+    "pongs without end": (in_one_piece(*[Frame(Opcode.PONG, b"")] * 500), 4429),
+    "a message in empty pieces": (
+        in_one_piece(Frame(Opcode.TEXT, b"", fin=False), *[Frame(Opcode.CONT, b"", fin=False)] * 500),
+        4429,
+    ),
     "a flood": (lambda websocket: [websocket.send(FOLLOW) for _ in range(100)], 4429),
 }
 

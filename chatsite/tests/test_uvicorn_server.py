@@ -11,6 +11,7 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
+from websockets.server import ServerProtocol
 
 from chatsite.server import uvicorn_server
 
@@ -78,6 +79,15 @@ def test_a_request_says_what_became_of_its_answer():
     )
     assert "on_response" in RequestResponseCycle.__init__.__annotations__
     assert "read_paused" in FlowControl.__init__.__code__.co_names
+
+
+def test_a_websocket_has_what_the_limit_on_its_frames_uses():
+    for name in ("data_received", "handle_events", "handle_parser_exception"):
+        assert callable(vars(WebSocketsSansIOProtocol)[name])
+    assert "handshake_complete" in WebSocketsSansIOProtocol.__init__.__code__.co_names
+    protocol = ServerProtocol()
+    assert protocol.events == []
+    assert callable(protocol.fail)
 
 
 def test_a_websocket_says_that_its_close_was_sent():

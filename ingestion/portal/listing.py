@@ -143,8 +143,7 @@ def count_searchable(principal: Principal) -> int:
 def matching(principal: Principal, query: ListingQuery) -> DocumentQuerySet:
     """Documents that match the query, among those that the caller may see."""
     found = listed_for(principal).filter(_conditions(principal)[query.show])
-    for word in query.words.split():
-        found = found.with_word(word)
+    found = found.with_words(query.words)
     if query.folder:
         found = found.filter(Q(folder=query.folder) | Q(folder__startswith=f"{query.folder}/"))
     if query.category:
@@ -214,8 +213,7 @@ def choices(principal: Principal, query: ListingQuery) -> Choices:
 
 def page_of(found: DocumentQuerySet, words: str, after: str, size: int) -> Listed:
     """Documents with all the words, newest first, `size` at a time, after the cursor."""
-    for word in words.split():
-        found = found.with_word(word)
+    found = found.with_words(words)
     match = CURSOR.fullmatch(after)
     if match:
         moment, last = EPOCH + timedelta(microseconds=int(match[1])), UUID(match[2])

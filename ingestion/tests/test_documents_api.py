@@ -83,6 +83,11 @@ class DocumentsApiTests(DocumentsApiTestCase):
         self.assertEqual(self.names("?status=&category=&q="), ["own.md", "guide.md"])
         self.assertEqual(self.get("?folders=rules").json()["errors"][0]["pointer"], "/folders")
 
+    def test_a_search_by_name_uses_its_first_ten_words(self):
+        self.assertEqual(self.names(f"?q=own+{'o+w+n+' * 30}"), ["own.md"])
+        self.assertEqual(self.names("?q=o+w+n+.+m+d+ow+wn+nowhere"), [])
+        self.assertEqual(self.names("?q=o+w+n+.+m+d+ow+wn+md+own+nowhere"), ["own.md"])
+
     def test_pages_follow_each_other_by_the_link(self):
         first = self.get("?limit=1&q=md")
         self.assertEqual([each["name"] for each in first.json()], ["own.md"])

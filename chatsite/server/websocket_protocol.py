@@ -1,0 +1,45 @@
+"""uvicorn's WebSocket protocol, with a limit on the frames of each connection.
+
+Messages are counted by their consumers. Pings, pongs and parts of messages never reach those: one connection
+could send so many of them that the event loop did nothing else. Like uvicorn_server, this depends on what
+uvicorn and websockets do not document; test_uvicorn_server names each attribute.
+"""
+
+from typing import Any
+
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+# A page sends some messages in that time, and a browser may send a long one in dozens of frames.
+MAX_FRAMES = 300
+PERIOD = 10.0  # seconds
+PIECE_BYTES = 4_096  # that the parser gets at once: at most 682 frames
+CLOSED_FLOOD = 4429  # as for too many messages (chat.portal.consumers)
+
+
+class LimitedWebSocketProtocol(WebSocketsSansIOProtocol):
+    """A WebSocket connection that is closed when it sends more than MAX_FRAMES frames in PERIOD."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._frames = 0
+        self._since = self.loop.time()
+
+    def data_received(self, data: bytes) -> None:
+        for start in range(0, len(data), PIECE_BYTES):
+            if self.transport.is_closing():
+                return
+            super().data_received(data[start : start + PIECE_BYTES])
+
+    def handle_events(self) -> None:
+        now = self.loop.time()
+        if now - self._since > PERIOD:
+            self._frames, self._since = 0, now
+        self._frames += len(self.conn.events)
+        super().handle_events()
+        if self._frames <= MAX_FRAMES or self.transport.is_closing():
+            return
+        if self.handshake_complete and not self.close_sent:
+            self.conn.fail(CLOSED_FLOOD, "Too many frames.")
+            self.handle_parser_exception()
+        else:
+            self.transport.abort()

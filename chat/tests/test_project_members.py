@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 from zipfile import ZipFile
 
 from django.contrib.auth.models import Group
+from django.core.files.base import ContentFile
 from django.test import TestCase
 
 from chat import runs
@@ -19,8 +20,10 @@ from chatsite.accounts.principal import Principal
 from history import projects, recording
 from history.models import Conversation, Project
 from ingestion.access.lists import Audience
+from ingestion.documents import upsert
 from ingestion.search.scopes import CLOSED
 from ingestion.tests.factories import make_document, make_user
+from ingestion.tests.media import MediaMixin
 
 
 class MembersCase(TestCase):
@@ -169,6 +172,21 @@ class Asking(MembersCase):
     def test_only_what_the_member_added_is_own_to_the_member(self):
         self.rename(scope="own")
         self.assertContains(self.client.get(self.page), "Only what you added")
+
+
+class ReplacedDocuments(MediaMixin, MembersCase):
+    def test_a_document_of_the_scope_that_is_replaced_for_others_is_not_named(self):
+        everyone = Audience(everyone=True)
+        document = upsert(ContentFile(b"Old."), "plan-z.md", owner=self.owner, audience=everyone).document
+        scope = f"document:{document.public_id}"
+        self.rename(scope=scope)
+        self.assertContains(self.client.get(self.page), "plan-z")
+        self.assertEqual(self.ask(self.theirs).request.options.scope, scope)
+        put = upsert(ContentFile(b"New."), "plan-z.md", owner=self.owner, audience=Audience())
+        self.assertEqual((put.outcome, put.document.pk), ("replaced", document.pk))
+        begun = self.ask(self.theirs)  # its scope holds nothing that the member can read
+        for address in (self.page, f"/c/{begun.conversation_id}/", f"{self.page}search-in"):
+            self.assertNotContains(self.client.get(address), "plan-z")
 
 
 class Leaving(MembersCase):

@@ -453,6 +453,21 @@ class ChangesTests(SharingCase):
         self.page()
 
 
+class ChangesOfOneAnswerTests(ChangesTests):
+    """The same for a link to one answer."""
+
+    def share(self, audience=None, **values):
+        return super().share(audience, answer_id=self.answer.pk, **values)
+
+    def test_a_reader_with_fewer_rights_sees_what_rests_on_open_documents(self):
+        self.share()
+        text = self.page()
+        self.assertIn("announced at least eight weeks", text)
+        self.assertIn("One statement is left out", text)
+        self.assert_clean(text)
+        self.assert_clean(self.page("export.md"))
+
+
 class TokenTests(SharingCase):
     def test_only_the_hash_is_stored(self):
         self.share()

@@ -286,10 +286,13 @@ function rove(bar) {
     const at = all.indexOf(now.matches('[data-row-menu]') ? $('.row', now.closest('li')) : now);
     const step = getComputedStyle(bar).direction === 'rtl' ? -1 : 1;
     const down = bar.matches('[role=tablist]') ? {} : { ArrowDown: at + 1, ArrowUp: at - 1 };
-    const along = bar.matches('.history') ? {} : { ArrowRight: at + step, ArrowLeft: at - step };
+    // Left and right stay in a row of a toolbar, so that its last button is one key from its first.
+    const row = all.filter(item => item.closest('.tools') === now.closest('.tools'));
+    const beside = by => all.indexOf(row[(row.indexOf(now) + by + row.length) % row.length]);
+    const along = bar.matches('.history') ? {} : { ArrowRight: beside(step), ArrowLeft: beside(-step) };
     const to = { ...along, Home: 0, End: all.length - 1, ...down }[event.key];
-    const beside = bar.matches('.history') && ['ArrowRight', 'ArrowLeft'].includes(event.key);
-    const next = beside
+    const inRow = bar.matches('.history') && ['ArrowRight', 'ArrowLeft'].includes(event.key);
+    const next = inRow
       ? $(now === all[at] ? '[data-row-menu]' : '.row', now.closest('li') ?? now)
       : all[(to + all.length) % all.length];
     if (at < 0 || !next) return;
@@ -693,8 +696,15 @@ document.addEventListener('submit', ({ target, submitter }) => {
 addEventListener('load', () => {
   const at = store.get('switched');
   store.set('switched', null);
-  // Later than the fragment, which takes the focus away.
-  if (at) setTimeout(() => $$('.switch button')[Number(at)]?.focus({ preventScroll: true }), 50);
+  // Later than the fragment, which takes the focus away. At the first or the last version only the other button leads on.
+  const focus = () => {
+    const button = $$('.switch button')[Number(at)];
+    const leads = button?.matches('[aria-disabled]')
+      ? $('button:not([aria-disabled])', button.parentElement)
+      : button;
+    leads?.focus({ preventScroll: true });
+  };
+  if (at) setTimeout(focus, 50);
 });
 
 // ---- Composer: the text stays in the box until the server has it; a draft outlives a reload. --------------------
@@ -720,7 +730,7 @@ function attaching(show) {
   let starting = 0; // files of which the module does not know yet
   const add = async (files, pasted) => {
     starting += 1;
-    if (!touch.matches) box.focus({ preventScroll: true }); // the question comes next
+    box.focus({ preventScroll: true }); // the question comes next
     const open = await load().finally(() => {
       starting -= 1;
     });
@@ -952,11 +962,12 @@ function composer() {
     hinted();
   });
   hinted();
-  // A first question has led to a page of its own: the focus stays in the box there, too. On touch it would raise the keyboard,
-  // and the attribute autofocus would scroll past the beginning of the page.
-  const begins = 'focus' in words || store.get('asked') || store.get('overtaken');
+  // On the page for a new question the focus is in the box; a phone opens its keyboard when the box is touched. A first question
+  // has led to a page of its own: the focus stays in the box there, too, but on touch the answer is to be seen whole.
+  // The attribute autofocus would scroll past the beginning of the page.
+  const begins = 'focus' in words || (!touch.matches && (store.get('asked') || store.get('overtaken')));
   const focus = () => document.activeElement.matches('body, :target') && box.focus({ preventScroll: true });
-  if (begins && !touch.matches) {
+  if (begins) {
     focus();
     addEventListener('load', () => setTimeout(focus, 50)); // a fragment takes the focus away
   }

@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.translation import gettext, gettext_noop
 
 from chat.engine.verified import VERIFIED_STEP
-from chatsite.stored_messages import StoredMessages
+from chatsite.stored_messages import StoredMessages, localized
 from history.signatures import signed
 
 from .labels import GONE
@@ -123,6 +123,8 @@ def step(thought: Mapping[str, Any], gone: Collection[str] = ()) -> Step:
         told = gettext(FACTS[name]) if name in FACTS else name.replace("_", " ")
         words = YES_NO.get(str(value)) or VALUES.get((name, str(value)))
         shown = gettext(words) if words else str(value)
+        if isinstance(value, float):
+            shown = localized(shown)
         if name == "filter":
             shown = ", ".join(map(FILTERS.translated, BETWEEN_FILTERS.split(shown)))
         facts.append(f"{told}: {shown}")

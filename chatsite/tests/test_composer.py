@@ -5,7 +5,15 @@ from playwright.sync_api import expect
 
 from chatsite.tests.chromium import PHONE
 from chatsite.tests.long_answer import LONG_QUESTION
-from chatsite.tests.portal_pages import ask, ask_and_wait, see_question, signed_in, submit, wait_for_state
+from chatsite.tests.portal_pages import (
+    QUESTION,
+    ask,
+    ask_and_wait,
+    see_question,
+    signed_in,
+    submit,
+    wait_for_state,
+)
 
 pytestmark = [pytest.mark.browser, pytest.mark.server]
 
@@ -56,10 +64,13 @@ def test_a_new_question_begins_at_the_top_of_its_page_with_the_focus_in_the_box(
             page.goto("/")
             expect(page.locator("#question")).to_be_focused()
             expect(page.locator("h1")).to_be_in_viewport()
-    with signed_in(chromium, slow_site, **PHONE) as page:  # where it would raise the keyboard
+    with signed_in(chromium, slow_site, **PHONE) as page:
         page.goto("/")
-        expect(page.locator("#question")).not_to_be_focused()
+        expect(page.locator("#question")).to_be_focused()
         expect(page.locator("h1")).to_be_in_viewport()
+        ask(page, QUESTION)
+        wait_for_state(page, "complete")
+        expect(page.locator("#question")).not_to_be_focused()  # the keyboard would cover the answer
 
 
 def test_on_a_phone_the_state_of_the_connection_is_shown_though_the_keys_are_not(chromium, slow_site):

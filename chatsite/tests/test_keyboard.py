@@ -123,7 +123,9 @@ def test_versions_are_compared_without_losing_the_focus(chromium, site):
         expect(page.get_by_role("button", name="Previous version")).to_be_focused()
         press(page, "Enter")
         expect(page.get_by_role("group", name="Version 1 of 2")).to_be_visible()
-        expect(page.get_by_role("button", name="Previous version")).to_be_focused()
-        press(page, "ArrowRight", "Enter")
+        expect(page.get_by_role("button", name="Next version")).to_be_focused()  # there is no previous one
+        press(page, "Enter")
         expect(page.get_by_role("group", name="Version 2 of 2")).to_be_visible()
-        expect(page.get_by_role("button", name="Next version")).to_be_focused()
+        expect(page.get_by_role("button", name="Previous version")).to_be_focused()
+        press(page, "ArrowLeft")  # from the first of its row to the last
+        expect(page.get_by_role("button", name="Answer again")).to_be_focused()

@@ -1,5 +1,6 @@
 // Every page and state of the portal and the admin by the rules of @siteimprove/alfa for WCAG 2.2 at the levels A and AA.
 // Run by benchmarks.accessibility.run: SITE, and the passwords of the demo's accounts as JSON.
+import { readFileSync } from 'node:fs';
 import { Audit, Outcome } from '@siteimprove/alfa-act';
 import { Playwright } from '@siteimprove/alfa-playwright';
 import rules from '@siteimprove/alfa-rules';
@@ -11,15 +12,17 @@ const passwords = JSON.parse(given);
 const chosen = [...rules].filter(({ requirements }) =>
   [...requirements].some(each => each.level && Conformance.isAA()(each)),
 );
+// Each pair of a width, a theme and a direction.
 const looks = [
   { width: 1280, colorScheme: 'light', dir: 'ltr' },
-  { width: 1280, colorScheme: 'dark', dir: 'rtl' },
-  { width: 800, colorScheme: 'light', dir: 'rtl' },
   { width: 390, colorScheme: 'dark', dir: 'ltr' },
+  { width: 800, colorScheme: 'light', dir: 'rtl' },
+  { width: 1280, colorScheme: 'dark', dir: 'rtl' },
   { width: 390, colorScheme: 'light', dir: 'rtl' },
+  { width: 800, colorScheme: 'dark', dir: 'ltr' },
 ];
 const PAGES = ['/', '/documents/', '/documents/?show=failed', '/documents/add/', '/search/', '/search/?q=leave'];
-PAGES.push('/search-in', '/projects/', '/projects/new', '/shares/', '/settings/', '/settings/keys/');
+PAGES.push('/search/?q=nothing-has-this', '/search/?archived=1', '/search-in', '/projects/', '/projects/new', '/shares/', '/settings/', '/settings/keys/');
 PAGES.push('/settings/sessions/', '/settings/data/', '/help/', '/privacy/', '/nothing-here/');
 const ADMIN = `
   /admin/ /admin/status/ /admin/password_change/
@@ -41,13 +44,25 @@ const ADMIN = `
 const failed = new Map();
 const total = { pages: 0, passed: 0, failed: 0, unknown: 0 };
 
+// A page whose document has just been read loads itself again, also while one looks at it.
+async function treeOf(page, dir, tries = 5) {
+  try {
+    await page.waitForLoadState('networkidle');
+    await page.evaluate(value => {
+      document.documentElement.dir = value;
+    }, dir);
+    await page.waitForTimeout(400); // colours change in 120 ms
+    return await Playwright.toPage(await page.evaluateHandle(() => window.document));
+  } catch (error) {
+    if (!tries) throw error;
+    return treeOf(page, dir, tries - 1);
+  }
+}
+
 async function judge(page, name, { width, colorScheme, dir }) {
-  await page.evaluate(value => {
-    document.documentElement.dir = value;
-  }, dir);
-  await page.waitForTimeout(400); // colours change in 120 ms
-  const tree = await Playwright.toPage(await page.evaluateHandle(() => window.document));
+  const tree = await treeOf(page, dir);
   total.pages += 1;
+  process.stderr.write(`${new Date().toISOString()} ${name}\n`);
   for (const outcome of await Audit.of(tree, chosen).evaluate()) {
     if (Outcome.isPassed(outcome)) total.passed += 1;
     else if (Outcome.isCantTell(outcome)) total.unknown += 1;
@@ -55,6 +70,7 @@ async function judge(page, name, { width, colorScheme, dir }) {
       total.failed += 1;
       const key = `${outcome.rule.uri.split('/').pop()} ${name} (${width} px, ${colorScheme}, ${dir})`;
       failed.set(key, [...(failed.get(key) ?? []), String(outcome.target).replace(/\s+/g, ' ').slice(0, 200)]);
+      process.stderr.write(`${key}: ${failed.get(key).at(-1)}\n`);
     }
   }
 }
@@ -72,6 +88,81 @@ async function ask(page, question) {
   await page.fill('#question', question);
   await page.click('#send');
   await page.waitForSelector('.answer[data-state=complete] .source-row');
+}
+
+// Each look adds a file of its own, as the same one again would be no new version.
+async function upload(page, file) {
+  await page.goto('/documents/add/');
+  await page.setInputFiles('#files', file);
+  await page.click('form[data-upload] .primary');
+  await page.locator('[data-progress] .file a').filter({ hasText: file.name }).first().waitFor();
+  await page.waitForFunction(() => !document.querySelector('[data-progress] [data-document]'));
+  const link = page.locator('[data-progress] .file a').filter({ hasText: file.name }).first();
+  return link.getAttribute('href');
+}
+
+async function library(page, look, see) {
+  const name = `canteen-${look.width}-${look.colorScheme}-${look.dir}`;
+  const markdown = text => ({ name: `${name}.md`, mimeType: 'text/markdown', buffer: Buffer.from(text) });
+  await upload(page, markdown('# Canteen\n\nLunch is at noon.\n\nTea is free.\n\nBring a cup.'));
+  await see('documents added');
+  const address = await upload(page, markdown('# Canteen\n\nLunch is at one.\n\nTea is free.\n\nCakes on Friday.'));
+  await page.goto(address);
+  await see('document with versions');
+  await page.goto(`${address}?q=tea`);
+  await page.click('[data-hit-step="1"]');
+  await see('from hit to hit');
+  await page.goto(`${address}changes/`);
+  await page.waitForSelector('.change');
+  await see('what changed');
+  await page.goto(`${address}changes/?from=9`);
+  await see('a version that is not kept');
+  await page.goto(`${address}delete/`);
+  await see('delete a document');
+  await page.goto(`/documents/add/?replace=${address.split('/')[2]}`);
+  await see('replace a document');
+  const buffer = readFileSync('records.zip');
+  const archive = await upload(page, { name: `${name}.zip`, mimeType: 'application/zip', buffer });
+  await page.goto(archive);
+  await see('archive');
+  await page.goto(await page.locator('#inside a').first().getAttribute('href'));
+  await see('file in an archive');
+  await page.goto('/documents/');
+  await page.locator('main tbody input[type=checkbox]').first().check();
+  await see('documents chosen');
+}
+
+async function project(page, look, see, conversation) {
+  await page.goto('/projects/new');
+  await page.fill('[name=name]', `Canteen ${look.width} ${look.colorScheme} ${look.dir}`);
+  await page.click('main .primary');
+  await page.waitForURL(/projects\/[0-9a-f-]{36}\/$/);
+  const address = new URL(page.url()).pathname;
+  await see('project');
+  for (const name of ['edit', 'scope', 'members', 'delete']) {
+    await page.goto(`${address}${name}`);
+    await see(`project: ${name}`);
+  }
+  await page.goto(`${address}members`);
+  await page.locator('#id_people').pressSequentially('hr');
+  await page.waitForSelector('[role=option]');
+  await see('members suggested');
+  await page.keyboard.press('Enter');
+  await page.click('main .primary');
+  await page.waitForURL(new RegExp(`${address}$`));
+  await see('project with members');
+  await page.goto(`${conversation}project`);
+  await see('move to a project');
+}
+
+async function shared(page, see, conversation) {
+  await page.goto(`${conversation}share`);
+  await page.locator('[name=who][value=everyone]').check();
+  await page.click('main .primary');
+  const link = await page.locator('.secret').getAttribute('href');
+  await see('link created');
+  await page.goto(link);
+  await see('shared conversation');
 }
 
 async function states(page, look) {
@@ -108,6 +199,13 @@ async function states(page, look) {
   await page.keyboard.press('Control+k');
   await page.waitForSelector('dialog[open] input');
   await see('palette');
+  await page.keyboard.type('leave');
+  await page.waitForSelector('#palette [aria-selected=true]');
+  await see('palette with hits');
+  await page.keyboard.press('Control+a');
+  await page.keyboard.type('nothing-has-this');
+  await page.waitForTimeout(600);
+  await see('palette without hits');
   await page.goto(`${address}share`);
   await see('share');
   for (const name of ['manage', 'rename', 'delete', 'move']) {
@@ -124,10 +222,14 @@ async function states(page, look) {
   await page.locator('#id_people').pressSequentially('hr');
   await page.waitForSelector('[role=option]');
   await see('people suggested');
+  await shared(page, see, address);
+  await project(page, look, see, address);
+  await library(page, look, see);
 }
 
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox'] });
 for (const look of looks) {
+  process.stderr.write(`${JSON.stringify(look)} ${new Date().toISOString()}\n`);
   const { width, colorScheme } = look;
   const options = { viewport: { width, height: 844 }, colorScheme, baseURL: site };
   const context = await browser.newContext(options);
@@ -141,12 +243,16 @@ for (const look of looks) {
   }
   await states(page, look);
   await context.close();
-  const office = await browser.newContext(options);
+}
+// The admin's languages are written from left to right.
+for (const look of looks.filter(({ dir }) => dir === 'ltr')) {
+  const { width, colorScheme } = look;
+  const office = await browser.newContext({ viewport: { width, height: 844 }, colorScheme, baseURL: site });
   const desk = await office.newPage();
   await signIn(desk, 'admin');
   for (const path of ADMIN) {
     await desk.goto(path);
-    await judge(desk, path, { ...look, dir: 'ltr' }); // its languages are written from left to right
+    await judge(desk, path, look);
   }
   await office.close();
 }

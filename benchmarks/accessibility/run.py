@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
 from chatsite.tests.server import Site, prepared, temporary_folder
@@ -25,7 +26,7 @@ PACKAGES = [
     "@siteimprove/alfa-wcag@0.112.0",
     "playwright-core@1.58.2",
 ]
-SECONDS = 1200
+SECONDS = 3600
 
 
 def main():
@@ -35,6 +36,9 @@ def main():
         npm = ["npm", "install", "--no-audit", "--no-fund", "--no-save", "--prefix", str(folder)]
         subprocess.run([*npm, *PACKAGES], check=True, timeout=SECONDS)
     shutil.copy(SCRIPT, folder)  # beside the packages, where Node looks for them
+    with zipfile.ZipFile(folder / "records.zip", "w") as archive:
+        archive.writestr("minutes.md", "# Minutes\n\nThe canteen closes at three.")
+        archive.writestr("plans/floor.md", "# Floor\n\nThe canteen is on the second floor.")
     data = temporary_folder()
     try:
         with Site(prepared(data)) as site:

@@ -37,6 +37,37 @@ def test_no_page_breaks_a_rule_of_accessibility(chromium, slow_site, screen, sch
             assert violations(page) == [], path
 
 
+@pytest.mark.parametrize("screen", [WIDE, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_changed_and_the_members_of_a_project_break_none(chromium, slow_site, screen, scheme, tmp_path):
+    file = tmp_path / f"canteen-{scheme}-{screen['viewport']['width']}.md"
+    with signed_in(chromium, slow_site, color_scheme=scheme, **screen) as page:
+        for hour in ("noon", "one"):
+            file.write_text(f"# Canteen\n\nLunch is at {hour}.\n\nTea is free.\n", encoding="utf-8")
+            page.goto("/documents/add/")
+            page.locator("#files").set_input_files(file)
+            page.locator("form[data-upload] .primary").click()
+            added = page.locator("[data-progress] .file a").filter(has_text=file.name)
+            expect(added).to_have_count(1)
+            expect(
+                page.locator("[data-progress] [data-document], [data-progress] .icon-button")
+            ).to_have_count(0)
+        address = added.get_attribute("href")
+        page.goto(address)
+        assert violations(page) == []
+        page.goto(f"{address}changes/")
+        expect(page.locator(".change ins")).to_contain_text("one")
+        assert violations(page) == []
+        page.goto("/projects/new")
+        page.get_by_label("Name", exact=True).fill(file.stem)
+        page.get_by_role("button", name="Create project").click()
+        page.wait_for_url("**/projects/*-*/")
+        page.goto(f"{page.url}members")
+        page.locator("#id_people").press_sequentially("hr")
+        expect(page.get_by_role("option")).to_have_text(["hr"])
+        assert violations(page) == []
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_overview_of_the_admin_breaks_none_either(chromium, slow_site, scheme):
     with signed_in(chromium, slow_site, "admin", color_scheme=scheme, **WIDE) as page:

@@ -144,7 +144,7 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
         "title",
         "owner",
         "state",
-        "reason",
+        "reason_in_words",
         "language",
         "page_count",
         "size",
@@ -276,6 +276,10 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
         mark = "✗" if ready and document.is_expired else MARKS.get(Document.Status(document.status), "…")
         reason = in_words(document.reason) if failed else ""
         return f"{mark} {state(document).words}{reason and f': {reason}'}"
+
+    @admin.display(description=gettext_lazy("Reason"))
+    def reason_in_words(self, document: Document) -> str:
+        return in_words(document.reason) if document.reason else "-"
 
     @admin.display(description=gettext_lazy("Readers"))
     def readers(self, document: Document) -> str:

@@ -1,7 +1,7 @@
 """Messages that are stored in English with their numbers and names, and shown in the reader's language."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from django.utils.formats import number_format
 from django.utils.translation import gettext
@@ -22,27 +22,39 @@ class StoredMessages:
     ) -> None:
         messages = tuple(messages)
         self._plain = frozenset(message for message in messages if not PLACE.search(message))
-        self._patterns = [(_pattern(message), message) for message in messages if message not in self._plain]
+        # Of each: text and names of places in turns.
+        self._pieces = [(PLACE.split(message), message) for message in messages if message not in self._plain]
         self._shown = shown or {}
 
     def translated(self, text: str) -> str:
         """The text in the current language; one that no message fits as it is."""
         if text in self._plain:
             return gettext(text)
-        for pattern, message in self._patterns:
-            if match := pattern.fullmatch(text):
+        for pieces, message in self._pieces:
+            if values := _values(pieces, text):
                 return gettext(message) % {
-                    name: self._shown.get(name, localized)(value) for name, value in match.groupdict().items()
+                    name: self._shown.get(name, localized)(value) for name, value in values.items()
                 }
         return text
 
 
-def _pattern(message: str) -> re.Pattern[str]:
-    pieces = PLACE.split(message)  # text and names of places in turns
-    return re.compile(
-        "".join(f"(?P<{piece}>.+)" if at % 2 else re.escape(piece) for at, piece in enumerate(pieces)),
-        re.DOTALL,
-    )
+def _values(pieces: Sequence[str], text: str) -> dict[str, str]:
+    """What stands at the places of `pieces` in this text, nothing empty; {} if it is another message.
+
+    In one pass, unlike an expression: the text may have a foreign file's name in it.
+    """
+    begin, end = len(pieces[0]), len(text) - len(pieces[-1])
+    if not (text.startswith(pieces[0]) and text.endswith(pieces[-1])):
+        return {}
+    values: dict[str, str] = {}
+    for at in range(1, len(pieces), 2):
+        last = at == len(pieces) - 2
+        until = end if last else text.find(pieces[at + 1], begin + 1, end)
+        if until <= begin:
+            return {}
+        values[pieces[at]] = text[begin:until]
+        begin = until + len(pieces[at + 1])
+    return values
 
 
 def localized(text: str) -> str:

@@ -134,7 +134,7 @@ def test_a_click_into_the_search_opens_the_palette_with_what_was_typed(chromium,
         page.keyboard.press("Escape")
         expect(field).to_be_focused()
         field.press("Enter")  # as without the palette
-        page.wait_for_url(re.compile(r"/search/\?q=carried$"))
+        page.wait_for_url(re.compile(r"/search/\?q=carried#found$"))
 
 
 def test_a_word_of_the_house_says_what_it_means_to_pointer_keys_and_touch(chromium, slow_site, answered):

@@ -120,14 +120,14 @@ def step(thought: Mapping[str, Any], gone: Collection[str] = ()) -> Step:
     # “kind of search: words and meaning”; a property without words of its own keeps its name.
     facts = []
     for name, value in props.items():
-        told = gettext(FACTS[name]) if name in FACTS else name.replace("_", " ")
+        label = gettext(FACTS[name]) if name in FACTS else name.replace("_", " ")
         words = YES_NO.get(str(value)) or VALUES.get((name, str(value)))
         shown = gettext(words) if words else str(value)
         if isinstance(value, float):
             shown = localized(shown)
         if name == "filter":
             shown = ", ".join(map(FILTERS.translated, BETWEEN_FILTERS.split(shown)))
-        facts.append(f"{told}: {shown}")
+        facts.append(f"{label}: {shown}")
     return Step(gettext(STEPS[title]) if title in STEPS else title, items, facts)
 
 

@@ -3,25 +3,21 @@
 import itertools
 
 import pytest
-from django.test import override_settings
 from django.utils import translation
-from django.utils.translation import trans_real
 
 from chat.engine import searching, steps
 from chat.engine.verified import VERIFIED_STEP
 from chat.events import Thought
 from chat.portal.steps import FACTS, in_short, step
 from chat.requests import Options
-from chatsite.tests.pseudo_language import PSEUDO, Pseudo
+from chatsite.tests.pseudo_language import speaking_pseudo
 from ingestion.search.retrieval import SearchResult
 
 
 @pytest.fixture
-def pseudo(settings):
-    with override_settings(LANGUAGES=[*settings.LANGUAGES, (PSEUDO, "qx")]):
-        trans_real._translations[PSEUDO] = Pseudo()
-        with translation.override(PSEUDO):
-            yield
+def pseudo():
+    with speaking_pseudo():
+        yield
 
 
 def as_json(thought):

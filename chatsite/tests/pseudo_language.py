@@ -2,7 +2,13 @@
 
 import gettext as catalogues
 import re
+from contextlib import contextmanager
 from html.parser import HTMLParser
+
+from django.conf import settings
+from django.test import override_settings
+from django.utils import translation
+from django.utils.translation import trans_real
 
 PSEUDO = "ar-xb"  # CLDR's name of a mirrored pseudo-language
 FORMAT = re.compile(r"[jFMYHi.,: ]+")
@@ -36,6 +42,15 @@ class Pseudo(catalogues.NullTranslations):
         return PSEUDO
 
     to_language = language
+
+
+@contextmanager
+def speaking_pseudo():
+    """Translate everything in the block into the pseudo-language."""
+    with override_settings(LANGUAGES=[*settings.LANGUAGES, (PSEUDO, "qx")]):
+        trans_real._translations[PSEUDO] = Pseudo()  # Django forgets all of them with the setting
+        with translation.override(PSEUDO):
+            yield
 
 
 class Words(HTMLParser):

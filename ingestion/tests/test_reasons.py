@@ -6,11 +6,9 @@ import itertools
 import re
 
 import pytest
-from django.test import override_settings
 from django.utils import translation
-from django.utils.translation import trans_real
 
-from chatsite.tests.pseudo_language import PSEUDO, Pseudo
+from chatsite.tests.pseudo_language import speaking_pseudo
 from chatsite.tests.server import BASE
 from ingestion.documents import BROKEN, LOST
 from ingestion.parsing.formats import SIGNATURES
@@ -79,11 +77,9 @@ def piece(node, known):
 
 
 @pytest.fixture
-def pseudo(settings):
-    with override_settings(LANGUAGES=[*settings.LANGUAGES, (PSEUDO, "qx")]):
-        trans_real._translations[PSEUDO] = Pseudo()
-        with translation.override(PSEUDO):
-            yield
+def pseudo():
+    with speaking_pseudo():
+        yield
 
 
 def sentences():

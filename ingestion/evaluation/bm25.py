@@ -5,8 +5,9 @@ scores with Lucene's idf.
 """
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from django.utils import timezone
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import rows
+from ingestion.search.stems import LANGUAGES, stems_by_language
 from ingestion.search.tokens import search_text
 
 K1 = 1.5
@@ -49,12 +51,21 @@ class Bm25:
     def best(self, question: str, count: int) -> list[Place]:
         """The best places in order, without passages that contain no word of the question."""
         scores = np.zeros(len(self._places))
-        text = search_text(question, stored=False)
-        for row in rows("question_lexemes", {"text": text, "languages": self._languages}):
+        for row in self._lexemes(question):
             if postings := self._postings.get((row["language"], row["lexeme"])):
                 scores[postings[0]] += row["times"] * postings[1]
         order = np.argsort(-scores, kind="stable")[:count]
         return [self._places[number] for number in order if scores[number] > 0]
+
+    def _lexemes(self, question: str) -> list[dict[str, Any]]:
+        """The question's words as each language stems them."""
+        words = search_text(question, stored=False)
+        others = [language for language in self._languages if language not in LANGUAGES]
+        found = rows("question_lexemes", {"text": words, "languages": others})
+        for language in set(self._languages) & set(LANGUAGES):
+            stems = Counter(filter(None, stems_by_language(words.split())[language]))
+            found += [{"language": language, "lexeme": stem, "times": times} for stem, times in stems.items()]
+        return found
 
     def _scored(self, places: list[tuple[int, int]], norms: NDArray[np.float64]) -> Postings:
         numbers = np.array([number for number, _ in places])

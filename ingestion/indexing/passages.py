@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from chatsite.db.sql_files import statement
 from ingestion.models import Document, Passage, PassageWords, Vector
-from ingestion.search.tokens import search_text
+from ingestion.search.stems import indexed_text
 
 PIECE_CHARACTERS = 250  # a vector of a longer text blurs: the best piece counts for its passage
 PREFIX_CHARACTERS = 120  # of title and heading before each piece; more would drown the piece itself
@@ -58,20 +58,21 @@ def vector_text(vector: NDArray[np.float32]) -> str:
 
 def insert_passages(document: Document, passages: Sequence[NewPassage], first: int = 0) -> list[int]:
     """The new rows' ids, in the order of the passages, of which the first has the position `first`."""
+    language = document.language
     with connection.cursor() as cursor:
         cursor.execute(
             statement("insert_passages"),
             {
                 "document_id": document.pk,
                 "first": first,
-                "language": document.language,
-                "title_words": search_text(document.title or PurePath(document.name).stem),
+                "language": language,
+                "title_words": indexed_text(document.title or PurePath(document.name).stem, language),
                 "anchors": [passage.anchor for passage in passages],
                 "pages": [passage.page for passage in passages],
                 "headings": [passage.heading for passage in passages],
                 "contents": [passage.content for passage in passages],
-                "heading_words": [search_text(passage.heading) for passage in passages],
-                "content_words": [search_text(passage.content) for passage in passages],
+                "heading_words": [indexed_text(passage.heading, language) for passage in passages],
+                "content_words": [indexed_text(passage.content, language) for passage in passages],
             },
         )
         return [passage_id for _, passage_id in sorted(cursor.fetchall())]

@@ -28,9 +28,7 @@ DECLARED = re.compile(
 LATIN = re.compile(r"cp125[0247]|iso8859_(?:1|2|3|4|9|10|13|14|15|16)|latin_1|mac_\w+|cp1140|hp_roman8")
 CANDIDATES = ("cp1252", "cp1250", "iso8859_2")
 SETS = {
-    **dict.fromkeys(
-        ("(czech)", "(polish)", "(slovak)", "(slovenian)", "hungarian", "romanian"), CANDIDATES[1:]
-    ),
+    **dict.fromkeys(("czech", "polish", "(slovak)", "(slovenian)", "hungarian", "romanian"), CANDIDATES[1:]),
     **dict.fromkeys(("lithuanian", "(latvian)"), ("cp1257",)),
     "turkish": ("cp1254",),
 }

@@ -1,4 +1,5 @@
-"""Detects the language of a text, as the name of one of PostgreSQL's text search configurations."""
+"""Detects the language of a text, as the name of one of Snowball's algorithms and of PostgreSQL's text search
+configurations."""
 
 import re
 from functools import cache
@@ -62,7 +63,7 @@ WORD = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\
 
 
 def language_of(text: str) -> str:
-    """The language of the text; "simple" if it is unclear or PostgreSQL has no stemmer for it.
+    """The language of the text; "simple" if it is unclear or there is no stemmer for it.
 
     Of tables only distinct content counts: a column's name once, not in each row. A text of few words, or a
     table without sentences, must contain several common words of the language.
@@ -103,6 +104,12 @@ def detect_language(text: str, min_words: int = MIN_WORDS) -> str:
     best, *others = sorted(votes, key=lambda language: votes[language], reverse=True)
     unsure = others and votes[best] < votes[others[0]] * LEAD
     return UNKNOWN if unsure else best
+
+
+@cache
+def common_words(language: str) -> frozenset[str]:
+    """The most frequent small words of a language."""
+    return frozenset(word for word, languages in _languages_by_word().items() if language in languages)
 
 
 @cache

@@ -25,6 +25,7 @@ from .query_expansion import (
     alternative_spellings,
     any_of,
 )
+from .stems import stems_by_language
 from .term_selection import (
     Sample,
     TermGroups,
@@ -126,7 +127,14 @@ def find_candidates(search: Mapping[str, Any], dimensions: int) -> tuple[list[Ca
     # Phrases stand for several words: only what stands for a single one is compared with it.
     places = {word: number for number, word in enumerate(search["words"], 1)}
     stands = [0] * (len(words) - len(everyday)) + [places.get(word, 0) for word in search["everyday"]]
-    asked = {**search, "words": words, "times": times, "stands": stands, "asked": count}
+    asked = {
+        **search,
+        "words": words,
+        "stems": json.dumps(stems_by_language(words)),
+        "times": times,
+        "stands": stands,
+        "asked": count,
+    }
     first = {"otherwise": alike, "worths": worths, "with_nearest": search["with_vectors"], "kept": []}
     surveyed = survey({**asked, **first})
     found, missing = _run({**asked, **first}, dimensions, surveyed)

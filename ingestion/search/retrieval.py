@@ -22,6 +22,7 @@ from ingestion.embedding.base import unit
 from ingestion.glossary.lookup import Expansion, expansion
 from ingestion.indexing.passages import vector_text
 from ingestion.models import Document, EmbeddingSpace
+from ingestion.parsing.language import common_words
 
 from .fusion import (
     CLOSE,
@@ -46,6 +47,7 @@ from .query_expansion import EXPANSION_WEIGHT, joined_words
 from .rerank import rerank_scores
 from .scopes import documents_in
 from .sentences import defines
+from .stems import LANGUAGES
 from .stopwords import without_question_words
 from .tokens import (
     has_unspaced_script,
@@ -329,7 +331,8 @@ def _reranked(
     gone: dict[str, str] = {"title": "", "heading": "", "content": ""}
     texts = [loaded.get(passage_id, gone) for passage_id in compared]
     joined = [f"{text['title']} {text['heading']} {text['content']}" for text in texts]
-    words = [row["word"] for row in kept] or asked
+    small = common_words(language) if language in LANGUAGES else ()  # the others' are those of PostgreSQL
+    words = [row["word"] for row in kept if row["word"] not in small] or asked
     length = len(words) / (UNITS_OF_A_WORD if has_unspaced_script(query) else 1)
     scores = rerank_scores(words, joined, house.everyday)
     settled = settle(ranking, trust, scores.closest, length, readable)

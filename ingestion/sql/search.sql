@@ -16,10 +16,12 @@
 \set to_person false
 \set to_groups false
 \set plan scan
--- The words asked, then those added to them; what else each is sought as; what each is worth, how often the question
+-- The words asked, then those added to them; what else each is sought as; the stems of languages that PostgreSQL
+-- cannot stem; what each is worth, how often the question
 -- says it, and for which of the words asked it stands.
 \set words '{annual,leave}'
 \set otherwise '{"",""}'
+\set stems '{"polish": ["annual", "leav"]}'
 \set worths '{1,1}'
 \set times '{1,1}'
 \set stands '{0,0}'
@@ -110,6 +112,7 @@ words AS MATERIALIZED (
     FROM ingestion_question_words(
         :'words',
         :'otherwise',
+        :'stems'::jsonb,
         ARRAY(SELECT library.language FROM library UNION SELECT following.language FROM following)
     ) AS word
 ),

@@ -11,6 +11,7 @@
 \set to_groups false
 \set words '{annual,leave}'
 \set otherwise '{"",""}'
+\set stems '{"polish": ["annual", "leav"]}'
 \set asked 2
 -- Documents of the sample, and how many of them must be readable to estimate from them; about how many passages are
 -- measured; passages of the sample, where there are more passages than `large` and more readable ones than `max_scan`.
@@ -133,7 +134,7 @@ lengths AS MATERIALIZED (
 words AS MATERIALIZED (
     SELECT word.number, word.language, word.query
     FROM ingestion_question_words(
-        :'words', :'otherwise', ARRAY(SELECT DISTINCT sample.language FROM sample)
+        :'words', :'otherwise', :'stems'::jsonb, ARRAY(SELECT DISTINCT sample.language FROM sample)
     ) AS word
 )
 

@@ -34,7 +34,8 @@ LANGUAGES = {
     "arabic": "يجوز للموظفين ترحيل خمسة أيام من الإجازة إلى السنة التالية بموافقة المدير.",
     "hindi": "कर्मचारी प्रबंधक की अनुमति से पाँच दिन की छुट्टी अगले वर्ष में ले जा सकते हैं।",
     "indonesian": "Karyawan dapat membawa lima hari cuti ke tahun berikutnya dengan persetujuan atasan.",
-    "simple": "Pracownik może przenieść pięć dni, jeżeli kierownik wyrazi zgodę na to i się podpisze.",
+    "polish": "Pracownik może przenieść pięć dni, jeżeli kierownik wyrazi zgodę na to i się podpisze.",
+    "simple": "Zamestnanec si môže preniesť päť dní do ďalšieho roka, ak s tým vedúci súhlasí a podpíše sa.",
 }
 
 

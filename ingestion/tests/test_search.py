@@ -122,6 +122,18 @@ class SearchTests(TestCase):
         self.assertEqual(self.texts("Welche Farbe hat die Tür des Hauses?"), self.texts("HÄUSER türen"))
         self.assertEqual(len(self.texts("Haus mit Tür")), 1)
 
+    def test_polish_and_czech_documents_are_found_by_other_forms_of_their_words(self):
+        polish = "Pracownikom przysługuje dwadzieścia sześć dni urlopu wypoczynkowego."
+        czech = "Zaměstnanci mají nárok na pět týdnů dovolené."
+        make_document("handbook.txt", [LEAVE])
+        make_document("urlopy.txt", [polish, "Zebrania są w poniedziałek."], language="polish")
+        make_document("dovolená.txt", [czech, "Porady jsou v pondělí."], language="czech")
+        for mode in ("text", "hybrid"):
+            self.assertEqual(self.texts("Jaki urlop ma pracownik?", mode=mode)[:1], [polish], mode)
+            self.assertEqual(self.texts("Kolik dovolená zaměstnance?", mode=mode)[:1], [czech], mode)
+        # Small words of these languages lead nowhere.
+        self.assertEqual(self.texts("się", mode="text"), [])
+
     def test_chinese_japanese_and_korean_are_found_by_pairs_of_characters(self):
         texts = ["员工每年有二十七天年假。", "犬は車両甲板で旅行します。", "근무표는 28일 전에 게시됩니다."]
         for number, text in enumerate(texts):

@@ -1,0 +1,49 @@
+"""Stems of the languages for which Snowball has an algorithm and PostgreSQL has none.
+
+Stored words and the words of a question are stemmed here, before PostgreSQL counts them as they are.
+"""
+
+import threading
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from typing import Any
+
+import snowballstemmer
+
+from ingestion.parsing.language import common_words
+
+from .tokens import search_text
+
+LANGUAGES = ("czech", "persian", "polish")
+
+_one_at_a_time = threading.Lock()  # a stemmer holds the word that it is at
+
+
+@lru_cache(maxsize=50_000)
+def stem(word: str, language: str) -> str:
+    """The stem of a word in lower case; empty if it is one of the language's common small words."""
+    if word in common_words(language):
+        return ""
+    with _one_at_a_time:
+        return str(_stemmer(language).stemWord(word))
+
+
+def indexed_text(text: str, language: str) -> str:
+    """What PostgreSQL parses of a text in this language that is stored."""
+    words = search_text(text)
+    if language not in LANGUAGES:
+        return words
+    return " ".join(found for word in words.split() if (found := stem(word, language)))
+
+
+def stems_by_language(words: Sequence[str]) -> dict[str, list[str]]:
+    """The stems of a question's words and phrases, in their order, as each of the LANGUAGES has them."""
+    return {
+        language: [" ".join(filter(None, (stem(part, language) for part in word.split()))) for word in words]
+        for language in LANGUAGES
+    }
+
+
+@cache
+def _stemmer(language: str) -> Any:
+    return snowballstemmer.stemmer(language)

@@ -17,7 +17,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from chatsite.accounts.principal import Principal
-from chatsite.db.sql_files import rows
+from chatsite.db.sql_files import rows, statement
 
 from . import projects
 from .branches import START, Branches
@@ -29,6 +29,7 @@ from .search_words import (
 )
 
 SQL = Path(__file__).parent / "sql"
+BEGIN_TURN = statement("begin_turn", SQL)
 TITLE_LENGTH = 200
 COPIED_FIELDS = (
     "state", "finish_reason", "error_code", "agent_name", "citations", "labels", "verification", "created_at",
@@ -200,15 +201,16 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def begin_turn(
+def turn_values(
     turn: TurnIds,
     question: str,
     *,
     agent_name: str = "",
     scope: str = "",
     opens: NewConversation | None = None,
-) -> int:
-    """Store a question and its queued answer; returns the question's position.
+) -> dict[str, Any]:
+    """The parameters of BEGIN_TURN, which stores a question and its queued answer, and returns their
+    positions.
 
     Without `opens` the caller has locked the conversation. `agent_name` is the first agent of a team. `scope`
     applies to the conversation's next questions as well.
@@ -216,7 +218,7 @@ def begin_turn(
     owner_id = turn.principal.user_id
     conversation = opens or NewConversation("")
     title = conversation.title[:TITLE_LENGTH]
-    parameters = {
+    return {
         "opens": opens is not None,
         "conversation": turn.conversation_id,
         "owner": owner_id,
@@ -235,7 +237,6 @@ def begin_turn(
         "agent_name": agent_name,
         "request_id": turn.request_id,
     }
-    return min(int(row["position"]) for row in rows("begin_turn", parameters, SQL))
 
 
 def record_context(
@@ -262,13 +263,10 @@ def record_context(
     rows("record_context", parameters, SQL)
 
 
-def record_quotes(answer_id: UUID, quotes: dict[int, list[tuple[int, int]]]) -> None:
+def record_quotes(answer_id: UUID, quotes: Mapping[int, Sequence[tuple[int, int]]]) -> None:
     """Store the character ranges of each source (by rank) that the answer quotes."""
-    changed = []
-    for source in Source.objects.filter(message=answer_id, rank__in=quotes):
-        source.quotes = quotes[source.rank]
-        changed.append(source)
-    Source.objects.bulk_update(changed, ["quotes"])
+    parameters = {"answer": answer_id, "quotes": json.dumps(quotes)}
+    rows("record_quotes", parameters, SQL)
 
 
 def close_answer(owner_id: int, answer_id: UUID, closing: Closing) -> bool:
@@ -276,8 +274,11 @@ def close_answer(owner_id: int, answer_id: UUID, closing: Closing) -> bool:
     return answer_id in close_answers(owner_id, {answer_id: closing})
 
 
-def close_answers(owner_id: int, closings: Mapping[UUID, Closing]) -> set[UUID]:
-    """End answers of one person; returns those that ended now. A terminal state never changes."""
+def close_answers(owner_id: int, closings: Mapping[UUID, Closing], *, commits: bool = False) -> set[UUID]:
+    """End answers of one person; returns those that ended now. A terminal state never changes.
+
+    With `commits` the surrounding transaction ends as well.
+    """
     values = [
         {
             "id": str(answer_id),
@@ -296,7 +297,7 @@ def close_answers(owner_id: int, closings: Mapping[UUID, Closing]) -> set[UUID]:
         for answer_id, closing in closings.items()
     ]
     parameters = {"closings": json.dumps(values), "now": timezone.now()}
-    return {row["id"] for row in rows("close_answers", parameters, SQL)}
+    return {row["id"] for row in rows("close_answers", parameters, SQL, commits=commits)}
 
 
 def set_title(owner_id: int, conversation_id: UUID, title: str) -> bool:

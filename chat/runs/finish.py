@@ -46,31 +46,28 @@ executing: set[UUID] = set()  # runs of this process: alive, even where it was t
 
 
 def close_run(run_id: UUID, rest: Batch, every: Sequence[Event]) -> bool:
-    """Write the last events, the messages and the end of the run in one transaction.
+    """Write the last events, the messages and the end of the run; ends the caller's transaction with them.
 
     `rest` holds the events that are not in the journal, ending with Finished or Failed; `every` holds all
     events. False if another process has closed the run already.
     """
-    with transaction.atomic(savepoint=False):
-        ended = journal.end_run(rest)
-        if ended is None:
-            return False
-        result = fold(every)
-        assert result.end is not None
-        messages = list(result.messages) or [RunMessage("")]
-        for each in messages:
-            # A journal without its first events does not name the first message: it is the run's own.
-            each.message_id = each.message_id or str(ended.answer_id)
-        known = {UUID(each.message_id) for each in messages}
-        # Messages that were never begun end with the run.
-        messages += [
-            RunMessage(str(message_id)) for message_id in ended.unfinished if message_id not in known
-        ]
-        closings = {UUID(each.message_id): _closing(each, result, result.end) for each in messages}
-        recording.close_answers(ended.owner_id, closings)
-        if ended.webhooks:
-            announce_end(ended.owner_id, closings)
-        return True
+    ended = journal.end_run(rest)
+    if ended is None:
+        return False
+    result = fold(every)
+    assert result.end is not None
+    messages = list(result.messages) or [RunMessage("")]
+    for each in messages:
+        # A journal without its first events does not name the first message: it is the run's own.
+        each.message_id = each.message_id or str(ended.answer_id)
+    known = {UUID(each.message_id) for each in messages}
+    # Messages that were never begun end with the run.
+    messages += [RunMessage(str(message_id)) for message_id in ended.unfinished if message_id not in known]
+    closings = {UUID(each.message_id): _closing(each, result, result.end) for each in messages}
+    recording.close_answers(ended.owner_id, closings, commits=not ended.webhooks)
+    if ended.webhooks:
+        announce_end(ended.owner_id, closings)
+    return True
 
 
 def finish_run(

@@ -3,10 +3,12 @@
 import hashlib
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 from uuid import UUID, uuid4
 
 from django.conf import settings
@@ -33,7 +35,7 @@ from chatsite.accounts.guest_limits import count_question
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
 from chatsite.db.availability import breaker
-from chatsite.db.sql_files import rows_of_each, statement
+from chatsite.db.sql_files import Rows, rows_of_each, statement
 from chatsite.db.threads import reading_as, retry_on_deadlock
 from history import projects, recording
 from history.branches import Branches, question_of
@@ -135,9 +137,14 @@ def free(principal: Principal, conversation_id: UUID) -> Conversation:
 
 
 def _store_turn(
-    principal: Principal, request: RunRequest, request_id: str, allowance: Allowance | None
+    principal: Principal,
+    request: RunRequest,
+    request_id: str,
+    allowance: Allowance | None,
+    digest: str,
+    key: str | None,
 ) -> AcceptedRun:
-    """Store the question with a queued answer. Raises Refused."""
+    """Store the question with a queued answer and its run. Raises Refused."""
     known = free(principal, request.conversation_id) if request.conversation_id else None
     title = title_of(request.question)
     mode = Conversation.Mode.MULTI_AGENT if request.team else Conversation.Mode.STANDARD
@@ -164,15 +171,16 @@ def _store_turn(
         by_team=_by_team(known.mode if known else mode, request),
         allowance=allowance,
     )
-    position = recording.begin_turn(
+    turn = recording.turn_values(
         run,
         request.question,
         agent_name=_first_speaker() if run.by_team else "",
         scope=request.options.scope,
         opens=None if known else recording.NewConversation(title, mode, request.listed, request.project_id),
     )
-    is_first = position == 0
-    return replace(run, is_first=is_first, is_untitled=is_first and not (known and known.title_by_owner))
+    stored, (messages,) = _store_run(run, digest, key, [recording.BEGIN_TURN], turn)
+    is_first = min(row["position"] for row in messages) == 0
+    return replace(stored, is_first=is_first, is_untitled=is_first and not (known and known.title_by_owner))
 
 
 def _go_to_branch(conversation: Conversation, request: RunRequest) -> None:
@@ -222,8 +230,18 @@ def _answer_again(
     )
 
 
-def _store_run(run: AcceptedRun, digest: str, key: str | None) -> AcceptedRun:
-    """Store the run and count its scope; its lease begins, and it counts as an owner's message."""
+def _store_run(
+    run: AcceptedRun,
+    digest: str,
+    key: str | None,
+    before: Sequence[str] = (),
+    values: Mapping[str, Any] = MappingProxyType({}),
+) -> tuple[AcceptedRun, list[Rows]]:
+    """Store the run and count its scope; its lease begins, and it counts as an owner's message.
+
+    All in one message, with which the caller's transaction ends. The statements `before`, whose further
+    parameters are `values`, are part of it; their rows are returned.
+    """
     options = members(run.request.options)
     if run.request.echo:
         options["echo"] = dict(run.request.echo)
@@ -242,10 +260,10 @@ def _store_run(run: AcceptedRun, digest: str, key: str | None) -> AcceptedRun:
     }
     texts = [statement("store_run", SQL), statement("count_readable"), statement("owner_instructions", SQL)]
     with reading_as(run.principal.user_id):
-        _, counted, wished = rows_of_each(texts, parameters)
+        *earlier, _, counted, wished = rows_of_each([*before, *texts], {**values, **parameters}, commits=True)
     # Programs specify the form of an answer in each request.
     owner_instructions = wished[0]["wish"] if run.principal.method == "session" else ""
-    return replace(run, readable=counted[0]["count"], owner_instructions=owner_instructions)
+    return replace(run, readable=counted[0]["count"], owner_instructions=owner_instructions), earlier
 
 
 def _scoped(request: RunRequest, place: Conversation | Project) -> RunRequest:
@@ -317,12 +335,11 @@ def begin(
                 if counts.failed and not idempotency_key:
                     failed = Run.objects.select_related("question").filter(pk=counts.failed).first()
                 if failed is None:
-                    run = _store_turn(principal, request, request_id, allowance)
-                else:
-                    conversation = free(principal, failed.conversation_id)
-                    same = replace(_scoped(request, conversation), conversation_id=conversation.pk)
-                    run = _answer_again(principal, same, conversation, failed.question, request_id, allowance)
-                return _store_run(run, digest, idempotency_key)
+                    return _store_turn(principal, request, request_id, allowance, digest, idempotency_key)
+                conversation = free(principal, failed.conversation_id)
+                same = replace(_scoped(request, conversation), conversation_id=conversation.pk)
+                run = _answer_again(principal, same, conversation, failed.question, request_id, allowance)
+                return _store_run(run, digest, idempotency_key)[0]
     except IntegrityError:
         # The key was used between our query and our insert; that request is committed now.
         earlier = _by_key(principal, idempotency_key)
@@ -352,7 +369,7 @@ def again(
         request = _scoped(request, conversation)
         allowance = admit(principal, counts)
         run = _answer_again(principal, request, conversation, question, request_id, allowance)
-        return _store_run(run, _digest(request), None)
+        return _store_run(run, _digest(request), None)[0]
 
 
 def _question_of(principal: Principal, answer_id: UUID) -> Message:

@@ -1,6 +1,7 @@
 """How much an answer asks of the database: what is counted here is most of what it costs the web process."""
 
 import threading
+from contextlib import contextmanager
 from unittest.mock import patch
 
 import psycopg
@@ -13,12 +14,14 @@ from chat.llm.scripted import ScriptedModel
 from chat.runs import active
 from chatsite.accounts.models import ApiKey
 from chatsite.db import threads
+from chatsite.db.backend.base import ReaderCursor
+from chatsite.db.backend.sessions import Session
 from chatsite.tests.limits import HANG_SECONDS
 from ingestion.tests.factories import make_document, make_user
 
 MAX_PIECES = 4  # of work, each with a thread, a session and a transaction of its own
-MAX_STATEMENTS = 17
-MAX_ROUND_TRIPS = 36  # to PostgreSQL and back, of which three each begin the session of a piece
+MAX_MESSAGES = 14
+MAX_ROUND_TRIPS = 20
 
 WRITTEN_TABLES = [
     "chat_journalentry",
@@ -51,7 +54,7 @@ class Counted:
 
     def __init__(self):
         self.pieces = []
-        self.statements = []
+        self.messages = []
         self.round_trips = 0
         self._thread = threading.local()
         self._call = threads._call
@@ -62,24 +65,34 @@ class Counted:
         self.pieces.append(function.__name__)
         self._thread.counts = True
         try:
-            with connection.execute_wrapper(self._execute):
-                return self._call(reader, asked, function)
+            return self._call(reader, asked, function)
         finally:
             self._thread.counts = False
 
-    def waiting(self):
+    @contextmanager
+    def watching(self):
         """Counts what goes to PostgreSQL and comes back, for the length of a block."""
-        wait = psycopg.Connection.wait
 
-        def counted(session, *arguments):
+        def counted(method):
+            def sending(session, text, *rest, **options):
+                if getattr(self._thread, "counts", False):
+                    self.messages.append(text)
+                return method(session, text, *rest, **options)
+
+            return sending
+
+        def waiting(session, *arguments):
             self.round_trips += getattr(self._thread, "counts", False)
             return wait(session, *arguments)
 
-        return patch.object(psycopg.Connection, "wait", counted)
-
-    def _execute(self, execute, statement, *rest):
-        self.statements.append(statement)
-        return execute(statement, *rest)
+        wait = psycopg.Connection.wait
+        with (
+            patch.object(threads, "_call", self),
+            patch.object(psycopg.Connection, "wait", waiting),
+            patch.object(Session, "exchange", counted(Session.exchange)),
+            patch.object(ReaderCursor, "execute", counted(ReaderCursor.execute)),
+        ):
+            yield
 
 
 @override_settings(JOURNAL_FLUSH_SECONDS=5)  # what is shared by all answers of a process is not counted
@@ -104,10 +117,10 @@ class CostTests(TransactionTestCase):
         with use_model(ScriptedModel(words=["Five ", "days [guide.md]."])):
             await self.ask()  # what is looked up once in a process is known now
             counted = Counted()
-            with patch.object(threads, "_call", counted), counted.waiting():
+            with counted.watching():
                 await self.ask()
         self.assertLessEqual(len(counted.pieces), MAX_PIECES, counted.pieces)
-        self.assertLessEqual(len(counted.statements), MAX_STATEMENTS, "\n\n".join(counted.statements))
+        self.assertLessEqual(len(counted.messages), MAX_MESSAGES, "\n\n".join(counted.messages))
         self.assertLessEqual(counted.round_trips, MAX_ROUND_TRIPS)
         self.assertIn("_verified_or_found", counted.pieces)
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext, gettext_lazy
 from rest_framework import authentication, exceptions, status
 from rest_framework.request import Request
 
-from chatsite.db.sql_files import instances
+from chatsite.db.sql_files import instances, rows_of_each
 from chatsite.db.threads import request_reads_as
 from chatsite.http.languages import activate_persons
 from chatsite.http.origins import proves_same_origin
@@ -119,7 +119,7 @@ def caller(secret: str, resource: str = "", address: str = "") -> tuple[User, Pr
         "before": now - LAST_USED_PRECISION,
         "address": address_of(address),
     }
-    for user in instances(User, HOLDER_OF_KEY, parameters):
+    for user in instances(User, rows_of_each([HOLDER_OF_KEY], parameters)[0]):
         key: Any = user  # with the columns of its key
         return user, Principal(user.pk, "api_key", str(key.key_id), frozenset(key.key_scopes))
     return None

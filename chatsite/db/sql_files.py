@@ -13,10 +13,13 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.models import Model
-from psycopg import abc
-from psycopg.adapt import Transformer
+from psycopg import adapt
+from psycopg.abc import Transformer
+from psycopg.pq.abc import PGresult
+
+from .backend.base import DatabaseWrapper
 
 M = TypeVar("M", bound=Model)
 
@@ -38,22 +41,59 @@ def statement(name: str, folder: Path = _DIRECTORY) -> str:
 Rows = list[dict[str, Any]]
 
 
-def rows(name: str, parameters: Mapping[str, Any], folder: Path = _DIRECTORY, *, after: str = "") -> Rows:
+def rows(
+    name: str,
+    parameters: Mapping[str, Any],
+    folder: Path = _DIRECTORY,
+    *,
+    after: str = "",
+    commits: bool = False,
+) -> Rows:
     """Run <name>.sql and return its rows, if any, as dictionaries.
 
-    `after` names a statement that sets something for this one's transaction.
+    `after` names a statement that sets something for this one's transaction. `commits` ends the transaction
+    of the surrounding `atomic` block in the same message: it is the last statement there.
     """
     names = [after, name] if after else [name]
-    return rows_of_each([statement(each, folder) for each in names], parameters)[-1]
+    return rows_of_each([statement(each, folder) for each in names], parameters, commits=commits)[-1]
 
 
-def rows_of_each(texts: Sequence[str], parameters: Mapping[str, Any]) -> list[Rows]:
+def rows_of_each(texts: Sequence[str], parameters: Mapping[str, Any], *, commits: bool = False) -> list[Rows]:
     """As :func:`rows`, for several statements in one message, which PostgreSQL runs as one transaction."""
+    database = connections[DEFAULT_DB_ALIAS]
+    assert isinstance(database, DatabaseWrapper)
+    database.ensure_connection()
+    if not database.can_exchange:
+        return _rows_by_cursor(texts, parameters)
+    transformer = database.connection.transformer
+    with database.wrap_database_errors:
+        bound = ";\n".join(texts) % _Literals(transformer, parameters)
+    results = database.exchange(bound, commits=commits)
+    found: list[Rows] = []
+    with database.wrap_database_errors:
+        for text, result in zip(texts, results, strict=True):
+            columns = _columns.get(text)
+            if columns is None:
+                names = (result.fname(place) or b"" for place in range(result.nfields))
+                columns = _columns[text] = tuple(name.decode() for name in names)
+            found.append(_loaded(transformer, result, columns) if columns else [])
+    transformer.set_pgresult(None)
+    return found
+
+
+def _loaded(transformer: Transformer, result: PGresult, columns: tuple[str, ...]) -> Rows:
+    transformer.set_pgresult(result)
+    found: Rows = transformer.load_rows(0, result.ntuples, lambda row: dict(zip(columns, row, strict=True)))
+    return found
+
+
+def _rows_by_cursor(texts: Sequence[str], parameters: Mapping[str, Any]) -> list[Rows]:
+    """The same by an ordinary cursor: behind a pooler, or where the statements are counted or logged."""
     found: list[Rows] = []
     with connection.cursor() as cursor:
         results = cursor.cursor  # the driver's cursor: it has every result once the last statement has ended
         with connection.wrap_database_errors:
-            bound = ";\n".join(texts) % _Literals(results, parameters)
+            bound = ";\n".join(texts) % _Literals(adapt.Transformer.from_context(results), parameters)
         cursor.execute(bound)
         with connection.wrap_database_errors:
             for text in texts:
@@ -67,16 +107,12 @@ def rows_of_each(texts: Sequence[str], parameters: Mapping[str, Any]) -> list[Ro
     return found
 
 
-def instances(model: type[M], text: str, parameters: Mapping[str, Any] | None = None) -> list[M]:
-    """The rows as `model.objects.raw` returns them, extra columns as attributes, at a fifth of its cost."""
-    with connection.cursor() as cursor:
-        cursor.execute(text, parameters)
-        columns = [column.name for column in cursor.description or ()]
-        rows = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+def instances(model: type[M], found_rows: Rows) -> list[M]:
+    """Rows as `model.objects.raw` returns them, extra columns as attributes, at a fifth of its cost."""
     found = []
-    for row in rows:
+    for row in found_rows:
         names = [field.attname for field in model._meta.concrete_fields if field.attname in row]
-        instance = model.from_db(connection.alias, names, [row.pop(name) for name in names])
+        instance = model.from_db(DEFAULT_DB_ALIAS, names, [row.pop(name) for name in names])
         for name, value in row.items():
             setattr(instance, name, value)
         found.append(instance)
@@ -90,9 +126,9 @@ class _Literals(dict[str, str]):
     execution: searches would take several times as long.
     """
 
-    def __init__(self, cursor: Any, values: Mapping[str, Any]) -> None:
+    def __init__(self, transformer: Transformer, values: Mapping[str, Any]) -> None:
         self._values = values
-        self._transformer = Transformer.from_context(cursor)
+        self._transformer = transformer
 
     def __missing__(self, name: str) -> str:
         value = self._values[name]
@@ -101,11 +137,18 @@ class _Literals(dict[str, str]):
         return literal
 
 
-def _quoted(value: Any, transformer: abc.Transformer) -> str:
+def _quoted(value: Any, transformer: Transformer) -> str:
     return str(transformer.as_literal(value), "utf-8")
 
 
-def _array(values: list[Any], transformer: abc.Transformer) -> str:
+def _text(value: str, transformer: Transformer) -> str:
+    """Quotes plain text here; the driver quotes what needs escapes, or cannot be stored."""
+    if "\\" in value or "\0" in value:
+        return _quoted(value, transformer)
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _array(values: list[Any], transformer: Transformer) -> str:
     """Formats the common array types here, because the driver inspects each value several times."""
     kinds = set(map(type, values))
     kind = kinds.pop() if len(kinds) == 1 else None
@@ -113,7 +156,7 @@ def _array(values: list[Any], transformer: abc.Transformer) -> str:
         return _quoted(values, transformer)
     cast, write = _ARRAYS[kind]
     elements = ",".join(map(write, values))
-    return _quoted(f"{{{elements}}}", transformer) + cast
+    return _text(f"{{{elements}}}", transformer) + cast
 
 
 def _element(text: str) -> str:
@@ -121,10 +164,11 @@ def _element(text: str) -> str:
     return f'"{escaped}"'
 
 
-_WRITERS: dict[type, Callable[[Any, abc.Transformer], str]] = {
+_WRITERS: dict[type, Callable[[Any, Transformer], str]] = {
     type(None): lambda *_: "NULL",
     bool: lambda value, _: "true" if value else "false",
     int: lambda value, _: f" {value}",  # the space keeps two minus signs from beginning a comment
+    str: _text,
     UUID: lambda value, _: f"'{value}'::uuid",
     list: _array,
 }

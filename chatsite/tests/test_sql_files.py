@@ -86,11 +86,11 @@ def test_a_statement_without_rows_gives_none_and_two_in_one_message_the_second_o
 
 
 def test_a_value_is_written_once_however_often_a_statement_names_it(folder):
-    statements = folder(long=" UNION ALL ".join(["SELECT :'value'::text AS value"] * 200))
+    statements = folder(long=" UNION ALL ".join(["SELECT :'value'::timestamptz AS value"] * 200))
     with (
         mock.patch.object(sql_files, "_quoted", wraps=sql_files._quoted) as written,
         CaptureQueriesContext(connection) as asked,
     ):
-        assert len(rows("long", {"value": "x" * 50}, statements)) == 200
+        assert len(rows("long", {"value": datetime(2026, 11, 22, tzinfo=UTC)}, statements)) == 200
     assert written.call_count == 1
     assert len(asked) == 1

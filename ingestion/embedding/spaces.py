@@ -7,7 +7,7 @@ They do so only while nothing is embedded.
 from django.db import connection, transaction
 from django.utils.translation import gettext
 
-from chatsite.db.sql_files import instances
+from chatsite.db.sql_files import Rows, instances, rows_of_each
 from ingestion.models import EmbeddingSpace, Vector
 
 from .base import Embedder
@@ -19,9 +19,11 @@ LOCK_WAIT = "1min"  # for writers of vectors while the space changes
 INDEXED_DIMENSIONS = 4_000  # limit of an index on halfvec; larger vectors are scanned
 
 
-def active_space() -> EmbeddingSpace:
-    """The active space, created and indexed on first use."""
-    space = next(iter(instances(EmbeddingSpace, ACTIVE)), None)
+def active_space(found: Rows | None = None) -> EmbeddingSpace:
+    """The active space, created and indexed on first use. `found` is what the statement ACTIVE returned, if
+    the caller has run it."""
+    active = rows_of_each([ACTIVE], {})[0] if found is None else found
+    space = next(iter(instances(EmbeddingSpace, active)), None)
     name, dimensions = configured()
     if space and ((space.name, space.dimensions) == (name, dimensions) or is_used(space)):
         return space

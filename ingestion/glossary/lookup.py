@@ -6,6 +6,7 @@ Both query the database each time, with the reader's rights: a change takes effe
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import Rows, rows
@@ -46,42 +47,52 @@ class Meaning:
     text: str
 
 
-def expansion(principal: Principal, question: str) -> Expansion:
-    """What else to search for, from entries that this reader may see."""
-    asked = plain_words(question).split()[:MAX_ASKED]
-    phrases = {phrase for start in range(len(asked)) for phrase in _from(asked, start)}
-    terms: dict[str, dict[str, None]] = {}
-    own: dict[str, dict[str, None]] = {}
-    for row in _known(principal, sorted(phrases)) if phrases else ():
-        is_term = row["kind"] == HouseWord.Kind.TERM
-        names = (names_of(row["term"]) if is_term else []) + names_of(row["synonyms"])
-        words = dict.fromkeys(word for name in names for word in search_text(name, stored=False).split())
-        for key in phrases.intersection(row["keys"]):
-            if is_term:
-                terms.setdefault(key, {}).update(words)
-            else:
-                own.setdefault(key, {}).update(dict.fromkeys(plain_words(name) for name in names))
-    of_terms: dict[str, None] = {}
-    everyday: dict[str, tuple[str, ...]] = {}
-    reasons: dict[str, list[str]] = {}
-    start = 0
-    while start < len(asked):
-        for phrase in _from(asked, start):  # “day off” before “off”
-            in_place = tuple(own[phrase]) if phrase in own else shipped().get(phrase, ())
-            if phrase not in terms and phrase not in own and not in_place:
-                continue
-            new = [word for word in terms.get(phrase, ()) if word not in asked and word not in of_terms]
-            new = new[: MAX_ADDED - len(of_terms)]
-            of_terms.update(dict.fromkeys(new))
-            others = tuple(each for each in in_place if not {*each.split()}.issubset(asked))
-            if others and others not in everyday.values() and len(everyday) < MAX_EVERYDAY:
-                everyday[phrase] = others
-                new += others
-            reasons.setdefault(phrase, []).extend(new)
-            start += phrase.count(" ")
-            break
-        start += 1
-    return Expansion(tuple(of_terms), everyday, reasons)
+class Lookup:
+    """What else to search for with a question, from entries that its reader may see.
+
+    The caller runs the statement `known_words` with `parameters`, together with others of its own.
+    """
+
+    def __init__(self, principal: Principal, question: str) -> None:
+        self._asked = plain_words(question).split()[:MAX_ASKED]
+        self._phrases = {phrase for start in range(len(self._asked)) for phrase in _from(self._asked, start)}
+        self.parameters = _parameters(principal, sorted(self._phrases))
+
+    def expansion(self, known: Rows) -> Expansion:
+        """The words to add, from the rows of the statement."""
+        asked = self._asked
+        terms: dict[str, dict[str, None]] = {}
+        own: dict[str, dict[str, None]] = {}
+        for row in known:
+            is_term = row["kind"] == HouseWord.Kind.TERM
+            names = (names_of(row["term"]) if is_term else []) + names_of(row["synonyms"])
+            words = dict.fromkeys(word for name in names for word in search_text(name, stored=False).split())
+            for key in self._phrases.intersection(row["keys"]):
+                if is_term:
+                    terms.setdefault(key, {}).update(words)
+                else:
+                    own.setdefault(key, {}).update(dict.fromkeys(plain_words(name) for name in names))
+        of_terms: dict[str, None] = {}
+        everyday: dict[str, tuple[str, ...]] = {}
+        reasons: dict[str, list[str]] = {}
+        start = 0
+        while start < len(asked):
+            for phrase in _from(asked, start):  # “day off” before “off”
+                in_place = tuple(own[phrase]) if phrase in own else shipped().get(phrase, ())
+                if phrase not in terms and phrase not in own and not in_place:
+                    continue
+                new = [word for word in terms.get(phrase, ()) if word not in asked and word not in of_terms]
+                new = new[: MAX_ADDED - len(of_terms)]
+                of_terms.update(dict.fromkeys(new))
+                others = tuple(each for each in in_place if not {*each.split()}.issubset(asked))
+                if others and others not in everyday.values() and len(everyday) < MAX_EVERYDAY:
+                    everyday[phrase] = others
+                    new += others
+                reasons.setdefault(phrase, []).extend(new)
+                start += phrase.count(" ")
+                break
+            start += 1
+        return Expansion(tuple(of_terms), everyday, reasons)
 
 
 class Glossary:
@@ -93,7 +104,7 @@ class Glossary:
     @cached_property
     def _known(self) -> Mapping[str, tuple[int, str, str]]:
         known: dict[str, tuple[int, str, str]] = {}
-        for word in _known(self._principal):
+        for word in rows("known_words", _parameters(self._principal)):
             for key in word["keys"]:
                 known.setdefault(key, (word["id"], word["term"], word["meaning"]))
         return known
@@ -116,10 +127,10 @@ class Glossary:
         return list(found.values())
 
 
-def _known(principal: Principal, phrases: Sequence[str] | None = None) -> Rows:
-    """The entries that a reader may see: with one of these names, or all with a meaning."""
-    parameters = {"user_id": principal.user_id, "phrases": phrases, "most": MAX_TERMS}
-    return rows("known_words", parameters)
+def _parameters(principal: Principal, phrases: Sequence[str] | None = None) -> dict[str, Any]:
+    """Of the statement for the entries that a reader may see: with one of these names, or all with a
+    meaning."""
+    return {"user_id": principal.user_id, "phrases": phrases, "most": MAX_TERMS}
 
 
 def _from(words: Sequence[str], start: int) -> Iterator[str]:

@@ -19,7 +19,8 @@ from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import rows, rows_of_each, statement
 from ingestion.embedding import EmbeddingError, active_space, embed_question, embedder_of, is_built_in
 from ingestion.embedding.base import unit
-from ingestion.glossary.lookup import Expansion, expansion
+from ingestion.embedding.spaces import ACTIVE
+from ingestion.glossary.lookup import Expansion, Lookup
 from ingestion.indexing.passages import vector_text
 from ingestion.models import Document, EmbeddingSpace
 from ingestion.parsing.language import common_words
@@ -163,14 +164,17 @@ def search(
     if top < 1 or not words:
         return SearchResult((), query, 0, mode)
     documents = documents_in(principal, scope)
-    space = active_space()
+    lookup = Lookup(principal, query)
+    texts = [ACTIVE] if mode == "vectors" else [ACTIVE, statement("known_words")]
+    spaces, *known = rows_of_each(texts, lookup.parameters)
+    space = active_space(spaces)
     context = _storable(context)
     # In other languages these vectors are ignored.
     english = _in_english(space, query) if mode == "hybrid" else []
     vectors = _vector_parameters(space, " ".join(english) or query, context, mode)
     if not vectors["with_vectors"]:
         mode = "text"
-    house = Expansion() if mode == "vectors" else expansion(principal, query)
+    house = lookup.expansion(known[0]) if known else Expansion()
     parameters = {
         "user_id": principal.user_id,
         "include_category": _storable(include_category),

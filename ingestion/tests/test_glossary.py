@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis.strategies import characters, lists, sampled_from, sets, text, tuples
 
 from chatsite.accounts.models import AuditEntry
+from chatsite.db.sql_files import rows
 from ingestion.glossary.files import MAX_FILE_BYTES, BadFile, ImportCounts, read_csv, write_csv
-from ingestion.glossary.lookup import Glossary, expansion
+from ingestion.glossary.lookup import Glossary, Lookup
 from ingestion.glossary.models import HouseWord, names_of
 from ingestion.search.retrieval import search
 from ingestion.search.tokens import plain_words
@@ -46,7 +47,8 @@ class ExpansionTests(TestCase):
         self.reader_rights = principal_of(self.reader)
 
     def added(self, question):
-        found = expansion(self.reader_rights, question)
+        lookup = Lookup(self.reader_rights, question)
+        found = lookup.expansion(rows("known_words", lookup.parameters))
         return list(found.terms), [phrase for phrases in found.everyday.values() for phrase in phrases]
 
     def test_a_term_finds_what_documents_call_by_another_of_its_names(self):

@@ -4,8 +4,9 @@ from django.test import SimpleTestCase, TestCase
 
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
+from chatsite.db.sql_files import rows
 from ingestion.access.lists import Audience
-from ingestion.glossary.lookup import expansion
+from ingestion.glossary.lookup import Lookup
 from ingestion.indexing.passages import NewPassage
 from ingestion.search.fusion import CLOSE, COMBINED, Candidate, VectorTrust, rank, settle
 from ingestion.search.retrieval import search
@@ -141,7 +142,8 @@ class BoundTests(SimpleTestCase):
 
 class OfficeWordsTests(TestCase):
     def added(self, question):
-        found = expansion(Principal(0, "session"), question).everyday
+        lookup = Lookup(Principal(0, "session"), question)
+        found = lookup.expansion(rows("known_words", lookup.parameters)).everyday
         return [phrase for phrases in found.values() for phrase in phrases]
 
     def test_everyday_words_bring_those_of_documents(self):

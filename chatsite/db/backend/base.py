@@ -21,6 +21,7 @@ from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
 from psycopg import ClientCursor, OperationalError
 from psycopg.pq import TransactionStatus
+from psycopg.pq.abc import PGresult
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from chatsite import metrics
@@ -241,6 +242,44 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self._set_reader()
         return cursor
 
+    @property
+    def can_exchange(self) -> bool:
+        """Whether :meth:`exchange` may replace a cursor: no pooler is used, nobody observes statements."""
+        return (
+            len(self.execute_wrappers) == 1
+            and not self.queries_logged
+            and not self.is_pooled
+            and isinstance(self.connection, Session)
+        )
+
+    def exchange(self, text: str, *, commits: bool = False) -> list[PGresult]:
+        """Send statements in one message, without the layers of a cursor; returns the result of each.
+
+        The message also sets the reader and begins the transaction of an `atomic` block. With `commits` it
+        ends that transaction too, if the block is the outermost: nothing may be sent after it in the block.
+        """
+        self.validate_no_broken_transaction()
+        session, name = self.connection, reader_name()
+        status = session.pgconn.transaction_status
+        before: list[str] = []
+        if status == TransactionStatus.IDLE and not session.autocommit:
+            before.append("BEGIN")
+        # A failed transaction reads nothing more and accepts only its end.
+        lacks_reader = status != TransactionStatus.INERROR and _readers.get(session) != name
+        if lacks_reader:  # a reader is digits, a word of this code, or nothing
+            before.append(SET_READER.replace("%s", repr(name)))
+        after = ["COMMIT"] if commits and len(self.atomic_blocks) == 1 and not session.autocommit else []
+        try:
+            with self.wrap_database_errors:
+                results: list[PGresult] = session.exchange(";\n".join([*before, text, *after]))
+        except DatabaseError as error:
+            self._record_error(error)
+            raise
+        breaker.record_success()
+        if lacks_reader:
+            _readers[session] = name
+        return results[len(before) : len(results) - len(after)]
+
     def _for_reader(
         self,
         execute: Callable[[Any, Any, bool, Any], Any],
@@ -254,16 +293,19 @@ class DatabaseWrapper(base.DatabaseWrapper):
         try:
             result = execute(statement, parameters, many, context)
         except DatabaseError as error:
-            state = sqlstate(error)
-            if state == LOCK_NOT_AVAILABLE:
-                self._stuck = True
-            elif not state and not self._stuck:
-                self._stuck = None  # closed, perhaps before the lock was released
-            if state and not state.startswith(LOST):
-                breaker.record_success()
+            self._record_error(error)
             raise
         breaker.record_success()
         return result
+
+    def _record_error(self, error: DatabaseError) -> None:
+        state = sqlstate(error)
+        if state == LOCK_NOT_AVAILABLE:
+            self._stuck = True
+        elif not state and not self._stuck:
+            self._stuck = None  # closed, perhaps before the lock was released
+        if state and not state.startswith(LOST):
+            breaker.record_success()
 
     def _set_reader(self) -> None:
         """Set the reader without Django's cursors, so that query logs and counts do not include it."""

@@ -12,8 +12,11 @@ from typing import Any, TypeVar
 
 import psycopg
 from django.conf import settings
-from psycopg.abc import PQGen
-from psycopg.pq import TransactionStatus
+from psycopg import adapt, generators
+from psycopg.abc import PQGen, Transformer
+from psycopg.errors import error_from_result
+from psycopg.pq import ExecStatus, TransactionStatus
+from psycopg.pq.abc import PGresult
 
 from chatsite.db.availability import breaker
 from chatsite.db.threads import (
@@ -56,6 +59,7 @@ class Session(psycopg.Connection[Any]):
     """A psycopg connection that bounds every wait."""
 
     _seconds: float | None = None
+    _transformer: Transformer | None = None
 
     @contextmanager
     def waiting(self, seconds: float) -> Iterator[None]:
@@ -65,6 +69,34 @@ class Session(psycopg.Connection[Any]):
             yield
         finally:
             self._seconds = None
+
+    @property
+    def transformer(self) -> Transformer:
+        """Converts values of this session; kept, because it finds each type's loader only once."""
+        if self._transformer is None:
+            self._transformer = adapt.Transformer.from_context(self)
+        return self._transformer
+
+    def exchange(self, text: str) -> list[PGresult]:
+        """Send statements in one message; returns the result of each. Raises the error that ended them."""
+        with self.lock:
+            results: list[PGresult] = self.wait(self._exchanged(text.encode()))
+        for result in results:
+            if result.status == ExecStatus.FATAL_ERROR:
+                raise error_from_result(result)
+        return results
+
+    def _exchanged(self, query: bytes) -> PQGen[list[PGresult]]:
+        self._check_connection_ok()
+        self.pgconn.send_query(query)
+        results: list[PGresult] = yield from generators.execute(self.pgconn)
+        return results
+
+    def set_autocommit(self, value: bool) -> None:
+        """As psycopg's, without the machinery of a wait: nothing is sent."""
+        with self.lock:
+            for _ in self._set_autocommit_gen(value):
+                raise AssertionError("Changing autocommit sends nothing.")
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
         """Called by psycopg for every wait of an established session."""

@@ -50,11 +50,14 @@ sockets = URLRouter([*websocket_urlpatterns, re_path("", no_such_socket)])  # ty
 application = ProtocolTypeRouter(
     {
         "http": AccessLog(
-            UploadLimit(AddressLimit(DemoGuard(Cors(BodyLimit(LengthHandler(), known_caller)))), credential)
+            UploadLimit(
+                AddressLimit(DemoGuard(Cors(BodyLimit(LengthHandler(), known_caller))), credential),
+                credential,
+            )
         ),
         "lifespan": lifespan,
         "websocket": AccessLog(
-            AddressLimit(DemoGuard(OwnOrigin(AllowedHostsOriginValidator(OwnSession(sockets))))),
+            AddressLimit(DemoGuard(OwnOrigin(AllowedHostsOriginValidator(OwnSession(sockets)))), credential),
             websocket_urlpatterns,
         ),
     }

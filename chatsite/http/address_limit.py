@@ -1,13 +1,13 @@
-"""A limit on concurrent requests of one address, until their responses start; the others queue.
+"""Limits on the concurrent requests of one caller and of one address; the others queue.
 
-Without it, a thousand requests sent at once all start at once, and everybody else waits behind them.
+Without them, a thousand requests sent at once all start at once, and everybody else waits behind them; and
+one person who opens expensive pages without pause takes most of the time of a process.
 """
 
 import asyncio
 import functools
 import time
-from collections import deque
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
 from contextvars import ContextVar
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any
@@ -26,10 +26,15 @@ Key = tuple[str, bool]
 HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
 # A request that takes longer waits for a body, an answer or the database, and costs others little.
 SLOT_SECONDS = 2.0
-WAIT_SECONDS = 10.0  # for a slot; then 503
+WAIT_SECONDS = 10.0  # for a slot; then the request is refused
 RETRY_SECONDS = 5
+MAX_WAITING_OF_CALLER = 200
+MAX_WAITING_OF_ADDRESS = 1_000
+RECENT_SECONDS = 2.0  # after a request of theirs, during which others have only half of their slots
 WAITED_KEY = "chatsite.waited"  # key in the ASGI scope: for how many seconds the request waited for a slot
+GONE_KEY = "chatsite.gone"  # key in the ASGI scope: a future that is done when the connection is lost
 IPV6_PREFIX = 64  # the network that one subscriber usually has
+OF_CALLER = "Too many requests of yours are waiting. Send this one again in a few seconds."
 
 
 _release_slot: ContextVar[Callable[[], object] | None] = ContextVar("release_slot", default=None)
@@ -42,13 +47,85 @@ def release_slot() -> None:
 
 
 class _Queue:
-    """The requests of one address: how many have a slot, and those that wait for one."""
+    """The requests of one key: how many have a slot, and those that wait for one, in order."""
 
     __slots__ = ("running", "waiting")
 
     def __init__(self) -> None:
         self.running = 0
-        self.waiting: deque[asyncio.Future[None]] = deque()
+        self.waiting: dict[asyncio.Future[bool], None] = {}  # an ordered set
+
+
+class Queues:
+    """Slots by key. With `fair`, a key has only half of its slots while others have sent something, too."""
+
+    def __init__(self, max_waiting: int, *, fair: bool = False) -> None:
+        self.by_key: dict[Key, _Queue] = {}
+        self._max_waiting, self._fair = max_waiting, fair
+        self._seen: dict[Key, float] = {}  # when a request of each came last, the newest at the end
+
+    async def acquire(self, key: Key, limit: int, gone: "asyncio.Future[None] | None" = None) -> bool:
+        """Wait for a slot; False if the line is too long, if no slot was free within WAIT_SECONDS, or if the
+        caller is gone."""
+        if self._fair:
+            self._note(key)
+        queue = self.by_key.setdefault(key, _Queue())
+        if queue.running < self._slots(key, limit) and not queue.waiting:
+            queue.running += 1
+            return True
+        if len(queue.waiting) >= self._max_waiting:
+            return False
+        turn: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        queue.waiting[turn] = None
+
+        def leave(_: object) -> None:
+            if not turn.done():
+                turn.set_result(False)
+
+        if gone is not None:
+            gone.add_done_callback(leave)
+        try:
+            async with asyncio.timeout(WAIT_SECONDS):
+                return await turn
+        except (TimeoutError, asyncio.CancelledError) as error:
+            if turn.done() and not turn.cancelled() and turn.result():  # it got its slot at the same moment
+                self.release(key, limit)
+            if isinstance(error, asyncio.CancelledError):
+                raise
+            return False
+        finally:
+            queue.waiting.pop(turn, None)
+            if gone is not None:
+                gone.remove_done_callback(leave)
+
+    def release(self, key: Key, limit: int) -> None:
+        """Free a slot, and pass on what is free to the next requests in the queue."""
+        queue = self.by_key[key]
+        queue.running -= 1
+        slots = self._slots(key, limit)
+        while queue.waiting and queue.running < slots:
+            turn = next(iter(queue.waiting))
+            del queue.waiting[turn]
+            if not turn.done():
+                queue.running += 1
+                turn.set_result(True)
+        if not queue.running:
+            del self.by_key[key]
+
+    def _slots(self, key: Key, limit: int) -> int:
+        if not self._fair:
+            return limit
+        now = time.monotonic()
+        others = (now - seen < RECENT_SECONDS for other, seen in reversed(self._seen.items()) if other != key)
+        return max(1, limit // 2) if next(others, False) else limit
+
+    def _note(self, key: Key) -> None:
+        """Remember that the key was active, and forget those that were long ago."""
+        now = time.monotonic()
+        self._seen.pop(key, None)
+        self._seen[key] = now
+        while now - self._seen[oldest := next(iter(self._seen))] >= RECENT_SECONDS:
+            del self._seen[oldest]
 
 
 def subscriber(client: str) -> str:
@@ -65,86 +142,81 @@ def subscriber(client: str) -> str:
 
 
 class AddressLimit:
-    """Middleware that gives each address ADDRESS_CONCURRENT_REQUESTS slots; 0 is no limit.
+    """Middleware that gives each caller CALLER_CONCURRENT_REQUESTS slots, and each address
+    ADDRESS_CONCURRENT_REQUESTS; 0 is no limit.
 
-    A request holds its slot until its response starts, at most SLOT_SECONDS, so open streams and long answers
-    do not count, nor do sockets that are accepted; a request that only waits may release it earlier
-    (`release_slot`). The wait for a slot counts as waiting for the database (`WAITED_KEY`): while PostgreSQL
-    hangs, a queued request is refused no later than one that had a slot at once.
+    A request holds its slots until its response starts, at most SLOT_SECONDS, so open streams and long
+    answers do not count, nor do sockets that are accepted; a request that only waits may release them earlier
+    (`release_slot`). The wait for slots counts as waiting for the database (`WAITED_KEY`): while PostgreSQL
+    hangs, a queued request is refused no later than one that had its slots at once.
 
-    The address is that of the caller behind a trusted proxy. Health checks have slots of their own: a load
-    balancer may share its address with busy clients.
+    A caller is a session or a key: `credential(scope)` returns what the request presents, valid or not. Those
+    without one have only the slots of their address. The line of a caller comes first, so that whoever waits
+    there takes nothing from others at the same address. While others are active, a caller has half of the
+    slots. The address is that of the caller behind a trusted proxy. Health checks have slots of their own: a
+    load balancer may share its address with busy clients.
     """
 
-    def __init__(self, application: Application) -> None:
+    def __init__(
+        self, application: Application, credential: Callable[[Mapping[str, Any]], str] = lambda _: ""
+    ) -> None:
         self.application = application
-        self._queues: dict[Key, _Queue] = {}
+        self._credential = credential
+        self._callers = Queues(MAX_WAITING_OF_CALLER, fair=True)
+        self._addresses = Queues(MAX_WAITING_OF_ADDRESS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        limit: int = settings.ADDRESS_CONCURRENT_REQUESTS
-        client = scope.get("client")
-        if not limit or not client:
-            await self.application(scope, receive, send)
-            return
-        key = (subscriber(client[0]), scope["path"] in HEALTH_PATHS)
-        asked = time.monotonic()
-        if not await self._acquire(key, limit):
-            headers = [(b"retry-after", b"%d" % RETRY_SECONDS), (b"connection", b"close")]
-            words = error_pages.WORDS[503]
-            of_socket = "websocket." if scope["type"] == "websocket" else ""
-            for message in error_pages.messages(scope["path"], 503, words, headers):
-                await send({**message, "type": of_socket + message["type"]})
-            return
-        scope[WAITED_KEY] = time.monotonic() - asked
-        held = True
+        asked, gone = time.monotonic(), scope.get(GONE_KEY)
+        held: list[Callable[[], None]] = []
 
         def release() -> None:
-            nonlocal held
-            if held:
-                held = False
-                self._release(key)
-
-        def release_and_send(message: Message) -> Awaitable[None]:
-            release()
-            return send(message)
+            while held:
+                held.pop()()
 
         loop = asyncio.get_running_loop()
-        timer = loop.call_later(SLOT_SECONDS, release)
-        token = _release_slot.set(functools.partial(loop.call_soon_threadsafe, release))
         try:
-            await self.application(scope, receive, release_and_send)
+            for queues, key, limit, status, words in self._wanted(scope):
+                if not await queues.acquire(key, limit, gone):
+                    if gone is None or not gone.done():
+                        await _refuse(scope, send, status, words)
+                    return
+                held.append(functools.partial(queues.release, key, limit))
+            if not held:
+                await self.application(scope, receive, send)
+                return
+            scope[WAITED_KEY] = time.monotonic() - asked
+
+            def release_and_send(message: Message) -> Awaitable[None]:
+                release()
+                return send(message)
+
+            timer = loop.call_later(SLOT_SECONDS, release)
+            token = _release_slot.set(functools.partial(loop.call_soon_threadsafe, release))
+            try:
+                await self.application(scope, receive, release_and_send)
+            finally:
+                _release_slot.reset(token)
+                timer.cancel()
         finally:
-            _release_slot.reset(token)
-            timer.cancel()
             release()
 
-    async def _acquire(self, key: Key, limit: int) -> bool:
-        """Wait for a slot; False if none was free within WAIT_SECONDS."""
-        queue = self._queues.setdefault(key, _Queue())
-        if queue.running < limit:
-            queue.running += 1
-            return True
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        queue.waiting.append(turn)
-        try:
-            async with asyncio.timeout(WAIT_SECONDS):
-                await turn
-        except (TimeoutError, asyncio.CancelledError) as error:
-            if not turn.cancelled():  # it got its slot at the same moment
-                self._release(key)
-            if isinstance(error, asyncio.CancelledError):
-                raise
-            return False
-        return True
+    def _wanted(self, scope: Scope) -> Iterator[tuple[Queues, Key, int, int, str]]:
+        """The slots that a request needs: whose, how many there are, and the refusal if none becomes free."""
+        path, client = scope["path"], scope.get("client")
+        is_health = path in HEALTH_PATHS
+        of_caller: int = settings.CALLER_CONCURRENT_REQUESTS
+        # Files of the site cost next to nothing, and a page needs many of them at once.
+        is_cheap = is_health or path.startswith(settings.STATIC_URL)
+        if of_caller and not is_cheap and (caller := self._credential(scope)):
+            yield self._callers, (caller, False), of_caller, 429, OF_CALLER
+        of_address: int = settings.ADDRESS_CONCURRENT_REQUESTS
+        if of_address and client:
+            key = (subscriber(client[0]), is_health)
+            yield self._addresses, key, of_address, 503, error_pages.WORDS[503]
 
-    def _release(self, key: Key) -> None:
-        """Pass the slot to the next request in the queue, or free it."""
-        queue = self._queues[key]
-        while queue.waiting:
-            turn = queue.waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                return
-        queue.running -= 1
-        if not queue.running:
-            del self._queues[key]
+
+async def _refuse(scope: Scope, send: Send, status: int, words: str) -> None:
+    headers = [(b"retry-after", b"%d" % RETRY_SECONDS), (b"connection", b"close")]
+    of_socket = "websocket." if scope["type"] == "websocket" else ""
+    for message in error_pages.messages(scope["path"], status, words, headers):
+        await send({**message, "type": of_socket + message["type"]})

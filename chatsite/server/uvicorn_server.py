@@ -20,6 +20,7 @@ from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from chatsite import metrics
+from chatsite.http.address_limit import GONE_KEY
 
 MAX_HEAD_BYTES = 65_536  # request line and headers
 # Headers that Django parses on the event loop, some of them in more than linear time.
@@ -125,6 +126,9 @@ class LimitedProtocol(HttpToolsProtocol):
         for cycle in self._cycles:
             cycle.disconnected = True
             cycle.message_event.set()
+            gone: asyncio.Future[None] = cycle.scope[GONE_KEY]
+            if not gone.done():
+                gone.set_result(None)
         self.pipeline.clear()
 
     def eof_received(self) -> bool:  # type: ignore[override]
@@ -273,6 +277,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._limit(BODY_SECONDS + PACE_SECONDS, self._body_is_due)
         super().on_headers_complete()
         if self.cycle is not None and self.cycle not in self._cycles:
+            scope: dict[str, Any] = self.cycle.scope  # type: ignore[assignment]
+            scope[GONE_KEY] = self.loop.create_future()  # the task of the request starts later
             self._cycles = [cycle for cycle in self._cycles if not cycle.response_complete] + [self.cycle]
 
     def on_body(self, body: bytes) -> None:

@@ -11,8 +11,9 @@ from django.test import override_settings
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from chatsite.accounts import hashing
+from chatsite.accounts.known_callers import credential
 from chatsite.http import address_limit
-from chatsite.http.address_limit import WAITED_KEY, AddressLimit
+from chatsite.http.address_limit import GONE_KEY, WAITED_KEY, AddressLimit
 from chatsite.tests.leftovers import temporary_folder
 from chatsite.tests.limits import HANG_SECONDS
 from chatsite.tests.server import Site, prepared
@@ -38,11 +39,13 @@ class HeldApplication:
         await send({"type": "http.response.body", "body": b""})
 
 
-def request(application, client="192.0.2.1", path="/", forwarded="", kind="http"):
-    """A task that ends with the status of the response."""
+def request(application, client="192.0.2.1", path="/", forwarded="", kind="http", key="", gone=None):
+    """A task that ends with the status of the response; None if there is none."""
     headers = [(b"x-forwarded-for", forwarded.encode())] if forwarded else []
+    headers += [(b"x-api-key", key.encode())] if key else []
     scope = {"type": kind, "client": (client, 1), "path": path, "headers": headers, "scheme": "http"}
-    statuses = []
+    scope |= {GONE_KEY: gone} if gone else {}
+    statuses = [None]
 
     async def send(message):
         if message["type"].endswith("http.response.start"):
@@ -51,7 +54,7 @@ def request(application, client="192.0.2.1", path="/", forwarded="", kind="http"
 
     async def ask():
         await application(scope, None, send)
-        return statuses[0]
+        return statuses[-1]
 
     return asyncio.create_task(ask())
 
@@ -78,7 +81,7 @@ class TestSlots:
             assert len(inside.begun) == 2
             inside.go_on.set()
             assert await asyncio.gather(*asked) == [200] * 5
-            assert limited._queues == {}
+            assert limited._addresses.by_key == {}
 
         asyncio.run(scenario())
 
@@ -133,7 +136,7 @@ class TestSlots:
             assert len(inside.begun) == 6
             inside.go_on.set()
             assert await asyncio.gather(*asked) == [200] * 6
-            assert limited._queues == {}
+            assert limited._addresses.by_key == {}
 
         asyncio.run(scenario())
 
@@ -151,7 +154,7 @@ class TestSlots:
             assert await late == 503
             inside.go_on.set()
             assert await asyncio.gather(*begun, request(limited)) == [200] * 3
-            assert limited._queues == {}
+            assert limited._addresses.by_key == {}
 
         asyncio.run(scenario())
 
@@ -171,7 +174,7 @@ class TestSlots:
             assert await request(limited, kind="websocket") == 503
             accepted.set()
             await settle()
-            assert limited._queues == {}
+            assert limited._addresses.by_key == {}
             for each in opened:
                 each.cancel()
 
@@ -230,6 +233,111 @@ class TestSlots:
 
         with override_settings(ADDRESS_CONCURRENT_REQUESTS=0):
             asyncio.run(scenario())
+
+
+@pytest.fixture
+def four_of_a_caller():
+    with override_settings(ADDRESS_CONCURRENT_REQUESTS=8, CALLER_CONCURRENT_REQUESTS=4):
+        yield
+
+
+@pytest.mark.usefixtures("four_of_a_caller")
+class TestCallers:
+    def test_one_caller_has_four_slots_and_only_two_while_others_are_active(self):
+        async def scenario():
+            inside = HeldApplication()
+            limited = AddressLimit(inside, credential)
+            alone = [request(limited, key="flooding") for _ in range(10)]
+            await settle()
+            assert len(inside.begun) == 4
+            other = request(limited, key="innocent")
+            await settle()
+            assert len(inside.begun) == 5
+            assert limited._callers._slots(("flooding", False), 4) == 2
+            inside.go_on.set()
+            assert await asyncio.gather(*alone, other) == [200] * 11
+            assert limited._callers.by_key == limited._addresses.by_key == {}
+
+        asyncio.run(scenario())
+
+    def test_who_waits_for_others_gets_all_slots_back_when_they_are_gone(self, monkeypatch):
+        monkeypatch.setattr(address_limit, "RECENT_SECONDS", 0.05)
+
+        async def scenario():
+            inside = HeldApplication()
+            limited = AddressLimit(inside, credential)
+            other = request(limited, key="innocent")
+            flood = [request(limited, key="flooding") for _ in range(6)]
+            await settle()
+            assert len(inside.begun) == 3
+            await asyncio.sleep(0.1)
+            inside.go_on.set()
+            assert await asyncio.gather(other, *flood) == [200] * 7
+
+        asyncio.run(scenario())
+
+    def test_a_crowd_of_one_caller_takes_no_slot_of_its_address_while_it_waits(self):
+        async def scenario():
+            inside = HeldApplication()
+            limited = AddressLimit(inside, credential)
+            flood = [request(limited, key="flooding") for _ in range(50)]
+            await settle()
+            others = [request(limited, key=f"innocent {number}") for number in range(4)]
+            await settle()
+            assert len(inside.begun) == 8
+            inside.go_on.set()
+            assert set(await asyncio.gather(*flood, *others)) == {200}
+
+        asyncio.run(scenario())
+
+    def test_static_files_and_health_checks_need_no_slot_of_their_caller(self):
+        async def scenario():
+            inside = HeldApplication()
+            limited = AddressLimit(inside, credential)
+            asked = [request(limited, key="flooding") for _ in range(6)]
+            asked += [
+                request(limited, key="flooding", path=path) for path in ("/static/portal.css", "/healthz")
+            ]
+            await settle()
+            assert len(inside.begun) == 6
+            inside.go_on.set()
+            await asyncio.gather(*asked)
+
+        asyncio.run(scenario())
+
+    def test_a_line_that_is_too_long_is_refused_at_once(self, monkeypatch):
+        monkeypatch.setattr(address_limit, "MAX_WAITING_OF_CALLER", 3)
+
+        async def scenario():
+            inside = HeldApplication()
+            limited = AddressLimit(inside, credential)
+            asked = [request(limited, key="flooding") for _ in range(7)]
+            await settle()
+            assert await request(limited, key="flooding") == 429
+            inside.go_on.set()
+            assert await asyncio.gather(*asked) == [200] * 7
+
+        asyncio.run(scenario())
+
+    @pytest.mark.parametrize("key", ["flooding", ""])
+    def test_who_hangs_up_leaves_the_line_at_once(self, key):
+        async def scenario():
+            inside = HeldApplication()
+            limited = AddressLimit(inside, credential)
+            begun = [request(limited, key=key) for _ in range(8)]
+            await settle()
+            ran = len(inside.begun)
+            gone = asyncio.get_running_loop().create_future()
+            left = request(limited, key=key, gone=gone)
+            await settle()
+            gone.set_result(None)
+            assert await left is None
+            inside.go_on.set()
+            await asyncio.gather(*begun)
+            assert (ran, len(inside.begun)) == (4 if key else 8, 8)
+            assert limited._callers.by_key == limited._addresses.by_key == {}
+
+        asyncio.run(scenario())
 
 
 @pytest.fixture(scope="module")

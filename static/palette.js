@@ -65,6 +65,7 @@ export function begin({ $, $$, t, parsed }, address) {
     });
     if (first) list.prepend(group);
     else list.append(group);
+    list.hidden = false;
     $('[role=status]', dialog).textContent = '';
   }
 
@@ -72,6 +73,7 @@ export function begin({ $, $$, t, parsed }, address) {
   function mark(option) {
     for (const each of options()) each.setAttribute('aria-selected', each === option);
     const box = $('[role=combobox]', dialog);
+    box.setAttribute('aria-expanded', String(!$('#palette-list', dialog).hidden)); // an empty list is no list box
     if (option) box.setAttribute('aria-activedescendant', option.id);
     else box.removeAttribute('aria-activedescendant');
     option?.scrollIntoView({ block: 'nearest' });

@@ -25,8 +25,7 @@ from .search import cleaned, place_in_list
 from .shares import signed_in
 from .views import SeeOther, composer, conversation_page, new_page, own_conversation, scopes, typed
 
-PER_PAGE = 50
-CONVERSATIONS_PER_PAGE = 30
+PER_PAGE = 30
 
 
 @contextmanager
@@ -84,7 +83,7 @@ def project_page(request: HttpRequest, principal: Principal, project: Project, *
     """A project; `kept` has the text of a refused question and the reason."""
     cursor = request.GET.get("cursor", "")
     rows, following = listing.page(
-        projects.conversations_of(principal, project), CONVERSATIONS_PER_PAGE, place_in_list(cursor)
+        projects.conversations_of(principal, project), PER_PAGE, place_in_list(cursor)
     )
     offered = scopes(principal, project.scope)
     mine = project.owner_id == principal.user_id

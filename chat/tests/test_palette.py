@@ -55,7 +55,11 @@ class Palette(TestCase):
 
     def test_pages_are_found_by_their_names_and_nothing_is_said_so(self):
         self.assertIn('href="/settings/"', self.found("sett"))
-        self.assertIn("Nothing has these words.", self.found("xylophone"))
+        nothing = self.found("xylophone")
+        self.assertIn("Nothing has these words.", nothing)
+        self.assertInHTML(
+            '<div id="palette-list" role="listbox" aria-label="Places to go to" hidden></div>', nothing
+        )
 
     def test_it_is_for_people_who_are_signed_in(self):
         self.client.logout()

@@ -264,8 +264,8 @@ class Many(ProjectCase):
     def test_the_sidebar_shows_the_last_used_and_a_link_to_all(self):
         self.assertEqual(len(self.sidebar()), SIDEBAR_PROJECTS)
         self.assertContains(self.client.get("/settings/"), "All projects")
-        self.assertEqual(len(self.client.get("/projects/").context["rows"]), 50)
-        self.assertEqual(len(self.client.get("/projects/?page=10").context["rows"]), 50)
+        self.assertEqual(len(self.client.get("/projects/").context["rows"]), 30)
+        self.assertEqual(len(self.client.get("/projects/?page=10").context["rows"]), 30)
         found = self.client.get("/projects/?q=Project+007").context["rows"]
         self.assertEqual([(each.project, each.conversations) for each in found], [(self.project, 200)])
 

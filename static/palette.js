@@ -103,10 +103,15 @@ export function begin({ $, $$, t, parsed }, address) {
   }
 
   // With what typed() returns once the palette has come.
+  let opening = false;
   async function open(typed) {
-    if (dialog?.open) return;
+    if (dialog?.open || opening) return;
+    opening = true;
+    const page = await fetched('').finally(() => {
+      opening = false;
+    });
     dialog?.remove();
-    document.body.append(await fetched(''));
+    document.body.append(page);
     dialog = $('#palette');
     addActions();
     dialog.addEventListener('keydown', onKey);

@@ -302,6 +302,7 @@ function rove(bar) {
   });
 }
 if (list) rove(list);
+$$('.starts:has([data-ask])').forEach(rove);
 function enliven(root) {
   if (navigator.clipboard)
     for (const button of $$('[data-copy], [data-copy-passage], [data-copy-text], [data-copies]', root))
@@ -617,13 +618,24 @@ function palette() {
   places ??= import(paletteModule).then(module => module.begin(shared, paletteAddress));
   return places;
 }
-// A click into the search of the conversations opens the palette, which finds while one types.
-$('#find')?.addEventListener('click', event => {
+// A click into the search of the conversations, or typing there, opens the palette, which finds while one types.
+function findAsTyped(event) {
+  if (event.isComposing) return;
+  event.stopPropagation();
   const field = event.currentTarget;
-  palette().then(
-    found => found.open(() => field.value),
-    () => {},
-  );
+  palette()
+    .then(found => found.open(() => field.value))
+    .catch(() => {}); // Enter finds, too
+}
+for (const name of ['click', 'input', 'compositionend']) $('#find')?.addEventListener(name, findAsTyped);
+// Where the list is a drawer the bar has a link to that search.
+$('[data-find]')?.addEventListener('click', event => {
+  const link = event.currentTarget;
+  if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  event.preventDefault();
+  palette()
+    .then(found => found.open(() => ''))
+    .catch(() => location.assign(link.href));
 });
 // Keeps the keys that are typed before the palette has come; returns a function that ends this and returns their text.
 function keepTyped() {
@@ -793,14 +805,17 @@ function composer() {
   };
   const hinted = () => {
     const length = box.value.length;
+    const edits = !length && likes.keys !== 'off' && $('[data-edit]');
     hint.textContent = !navigator.onLine
       ? words.offline
       : length > most * 0.9
         ? words.long.replace('{n}', length.toLocaleString()).replace('{most}', most.toLocaleString())
         : running
           ? words.answering
-          : words.hint;
-    hint.toggleAttribute('data-rest', hint.textContent === words.hint);
+          : edits
+            ? `${words.hint}, ${words.edits}`
+            : words.hint;
+    hint.toggleAttribute('data-rest', hint.textContent.startsWith(words.hint));
     send.setAttribute('aria-disabled', String(!navigator.onLine));
   };
   const state = {

@@ -31,7 +31,7 @@ from chatsite.tests.server import BASE, Site, temporary_folder
 
 QUESTIONS = ("Until when can I use up last year's leave?", "And who decides about it?")
 CITED = "employee-handbook.pdf"
-SECONDS = 240  # its first start makes a database and loads much
+SECONDS = 600  # its first start makes a database and loads much
 BLOCK = re.compile(
     r"^### Open WebUI$.*?^```sh\n(?P<install>[^\n]+)\n(?P<serve>.*?)^```$", re.MULTILINE | re.DOTALL
 )

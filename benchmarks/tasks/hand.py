@@ -14,11 +14,13 @@ from playwright.sync_api import expect
 
 K, P, B, H, M, DIALOG, SCROLL = 0.28, 1.1, 0.1, 0.4, 1.35, 3.0, 1.1
 MAX_TABS = 150
-SECONDS = 15.0
+ARROWS = ("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight")
+SECONDS = 60.0  # on a busy machine, too; only what cannot be done reaches it
 AT_END = "element => !('selectionEnd' in element) || element.selectionEnd === element.value.length"
 # The element is one of a group with one Tab stop, in which the focus is.
 ARROW_LEADS_THERE = """element => element.tabIndex < 0
-    && Boolean(element.closest('[role=toolbar], .sources, .history')?.contains(document.activeElement))"""
+    && Boolean(element.closest('[role=toolbar], .sources, .starts, .history')
+        ?.contains(document.activeElement))"""
 FOCUSED = "() => document.activeElement"
 # Groups with one Tab stop remember where it was: each way is tried as if it were the first.
 KEEP_STOPS = "() => [...document.querySelectorAll('[tabindex]')].map(each => [each, each.tabIndex])"
@@ -71,7 +73,7 @@ class Hand:
             if target.get_attribute("type") == "radio":
                 self._choose_by_arrows(target)
                 return
-            self._reach(target)
+            self.reach(target)
             self._press("Space" if target.get_attribute("type") == "checkbox" else "Enter")
             return
         if not target.evaluate(IN_SIGHT):
@@ -85,7 +87,7 @@ class Hand:
         self.see(target)
         if not has_focus(target):
             if self.keys_only:
-                self._reach(target)
+                self.reach(target)
             else:
                 self.click(target)
         self._step("type", M + K * len(text) + (0 if self._on_keys else H))
@@ -110,14 +112,14 @@ class Hand:
         self._on_keys = True
         self._timed(lambda: self.page.keyboard.press(key))
 
-    def _reach(self, target):
+    def reach(self, target):
         """Move the focus to the target the shorter way, forwards or backwards; each key is a step.
 
         In a group with one Tab stop the arrows lead on.
         """
         start, stops = (self.page.evaluate_handle(each) for each in (FOCUSED, KEEP_STOPS))
         ways = []
-        for key, arrow in itertools.product(("Shift+Tab", "Tab"), ("ArrowUp", "ArrowDown")):
+        for key, arrow in itertools.product(("Shift+Tab", "Tab"), ARROWS):
             self.page.evaluate(RESTORE, [stops, start])
             most = min([MAX_TABS, *(len(way) for way in ways if way)])
             ways.append(self._keys_to(target, key, arrow, most))
@@ -141,7 +143,7 @@ class Hand:
 
     def _choose_by_arrows(self, radio):
         """Tab reaches only the one of a group that is chosen."""
-        self._reach(self.page.locator(f"[name={radio.get_attribute('name')}]:checked"))
+        self.reach(self.page.locator(f"[name={radio.get_attribute('name')}]:checked"))
         for _ in range(MAX_TABS):
             if radio.is_checked():
                 return

@@ -26,7 +26,7 @@ from benchmarks.clients.run import wait_for_handbook
 from chatsite.tests.chromium import PHONE, driven_chromium, open_page
 from chatsite.tests.server import BASE, Site, prepared, reading_parameters, temporary_folder
 
-from .hand import Hand, has_focus, name
+from .hand import SECONDS, Hand, has_focus, name
 from .model import scripted_model
 from .open_webui import open_webui
 
@@ -130,9 +130,11 @@ class Portal:
         self.get("link", "Close source").or_(self.get("button", "Close source")).first.click(timeout=3_000)
 
     def correct(self, hand):
-        if hand.shortcuts:
-            if not has_focus(self.get("textbox", "Your question")):
+        if hand.keys_only:  # the line below the box says what ↑ does
+            box = self.get("textbox", "Your question")
+            if hand.shortcuts and not has_focus(box):
                 hand.press("/")
+            hand.reach(box)
             hand.press("ArrowUp")
         else:
             hand.click(self.get("link", "Edit and ask again").last)
@@ -159,7 +161,10 @@ class Portal:
         hand.type(self.get("combobox", "People"), "empl")
         hand.see(self.page.get_by_role("option", name="employee"))
         hand.press("Enter")
-        hand.click(self.get("button", "Create and copy link"))
+        if hand.keys_only:  # a second Enter sends the form
+            hand.press("Enter")
+        else:
+            hand.click(self.get("button", "Create and copy link"))
         hand.see(self.page.get_by_text(self.say("The link is ready and copied. It is not shown again.")))
         assert "/s/" in self.page.evaluate("navigator.clipboard.readText()")
 
@@ -168,17 +173,16 @@ class Portal:
             connection.execute("UPDATE history_conversation SET updated_at = updated_at - interval '30 days'")
 
     def find(self, hand):
-        self.menu(hand)
         field = self.get("searchbox", "Search your conversations")
         if hand.shortcuts:
             self.palette(hand, "carr")
-        elif hand.keys_only:
-            hand.type(field, "carried")
-            hand.press("Enter")
-            hand.click(self.page.get_by_role("main").get_by_role("listitem").get_by_role("link").first)
-        else:  # a click opens the palette, which finds while one types
-            hand.click(field)
-            hand.type(self.page.get_by_role("dialog").get_by_role("combobox"), "carried")
+        else:  # a click, or typing, opens the palette, which finds while one types
+            if hand.keys_only:
+                hand.type(field, "carried")
+            else:
+                phone = self.page.viewport_size["width"] < 900
+                hand.click(self.get("link", "Search conversations") if phone else field)
+                hand.type(self.page.get_by_role("dialog").get_by_role("combobox"), "carried")
             hand.see(self.page.get_by_role("option", selected=True).filter(has_text="carr").first)
             hand.press("Enter")
         hand.see(self.page.get_by_role("article").get_by_text(WORDS).first)
@@ -357,7 +361,7 @@ class OpenWebUi:
 def measured(product, tasks, way, screenshots=None):
     """{task: (steps, seconds, of which waiting)}; a task that was not done has words instead."""
     results = {}
-    product.page.set_default_timeout(12_000)
+    product.page.set_default_timeout(SECONDS * 1000)
     for task in tasks:
         hand = Hand(product.page, way in ("keyboard", "shortcuts"), way == "shortcuts")
         try:

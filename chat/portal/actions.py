@@ -194,6 +194,8 @@ def feedback(
     open_form = rating and "reasons_shown" not in request.POST
     if _wants_json(request):
         return JsonResponse({"end": end_of(principal, row, position, rating_form=bool(open_form))})
+    if not open_form:
+        messages.success(request, gettext("Feedback saved.") if rating else gettext("Feedback removed."))
     return SeeOther(_answer_url(row.pk, position, form=bool(open_form)))
 
 

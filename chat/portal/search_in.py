@@ -126,6 +126,7 @@ def _page(request: HttpRequest, principal: Principal, target: ScopeTarget, probl
     found = readable.with_words(words).exclude(pk__in=[each.pk for each in ticked])
     folders = _places(FOLDER, _with_parents(_counted(readable, "folder")), words)
     categories = _places(CATEGORY, _counted(readable, "category"), words)
+    newest = list(found.order_by("-created_at", "-public_id")[: MAX_DOCUMENTS + 1])
     context: dict[str, Any] = {
         "action": target.action,
         "words": words,
@@ -135,9 +136,9 @@ def _page(request: HttpRequest, principal: Principal, target: ScopeTarget, probl
         "folders": folders[:MAX_PLACES],
         "categories": categories[:MAX_PLACES],
         "ticked": ticked,
-        "documents": list(found.order_by("-created_at", "-public_id")[:MAX_DOCUMENTS]),
+        "documents": newest[:MAX_DOCUMENTS],
         "any_documents": readable.exists(),
-        "more": max(len(folders), len(categories)) > MAX_PLACES,
+        "more": max(len(folders), len(categories)) > MAX_PLACES or len(newest) > MAX_DOCUMENTS,
         "problem": problem,
     }
     return render(request, "chat/search_in.html", context, status=400 if problem else 200)

@@ -1,9 +1,11 @@
 """Everyday tasks by keyboard: few Tab stops, arrows inside groups, and what the palette does on a page."""
 
+import re
+
 from playwright.sync_api import expect
 
-from chatsite.tests.chromium import violations
-from chatsite.tests.portal_pages import WIDE, ask_and_wait, signed_in
+from chatsite.tests.chromium import PHONE, violations
+from chatsite.tests.portal_pages import QUESTION, WIDE, ask_and_wait, signed_in
 
 
 def press(page, *keys):
@@ -82,6 +84,7 @@ def test_what_is_typed_before_the_palette_has_come_stands_in_it(chromium, site):
 def test_the_arrow_up_in_the_empty_box_edits_the_last_question_unless_keys_are_off(chromium, site):
     with signed_in(chromium, site, **WIDE) as page:
         ask_and_wait(page)
+        expect(page.locator("#hint")).to_contain_text("↑ edits the last question")
         page.locator("#question").press("ArrowUp")
         expect(page.locator("form.edit textarea")).to_be_focused()
         press(page, "Escape")
@@ -90,6 +93,7 @@ def test_the_arrow_up_in_the_empty_box_edits_the_last_question_unless_keys_are_o
         page.locator("#question").press("ArrowUp")
         page.evaluate("document.documentElement.dataset.keys = 'off'")
         page.locator("#question").fill("")
+        expect(page.locator("#hint")).not_to_contain_text("↑")
         page.locator("#question").press("ArrowUp")
         expect(page.locator("form.edit")).to_have_count(0)
 
@@ -129,3 +133,51 @@ def test_versions_are_compared_without_losing_the_focus(chromium, site):
         expect(page.get_by_role("button", name="Previous version")).to_be_focused()
         press(page, "ArrowLeft")  # from the first of its row to the last
         expect(page.get_by_role("button", name="Answer again")).to_be_focused()
+
+
+def test_last_weeks_answer_is_found_from_the_box_by_few_keys(chromium, site):
+    with signed_in(chromium, site, **WIDE) as page:
+        ask_and_wait(page)
+        page.goto("/")
+        expect(page.locator("#question")).to_be_focused()
+        starts = page.locator(".starts button")
+        press(page, "Shift+Tab")
+        expect(starts.first).to_be_focused()
+        press(page, "ArrowDown")  # one stop for all
+        expect(starts.nth(1)).to_be_focused()
+        field = page.get_by_label("Search your conversations")
+        for _ in range(8):
+            press(page, "Shift+Tab")
+            if field.evaluate("element => element === document.activeElement"):
+                break
+        expect(field).to_be_focused()
+        page.keyboard.type("carried")
+        expect(page.locator("#palette [role=combobox]")).to_have_value("carried")
+        expect(page.locator("#palette [aria-selected=true]")).to_have_attribute("href", re.compile("^/c/"))
+        press(page, "Enter")
+        expect(page.locator(".question")).to_have_text(QUESTION)
+
+
+def test_a_person_is_named_and_the_link_made_without_leaving_the_field(chromium, site):
+    with signed_in(chromium, site, with_problems=True, **WIDE) as page:
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        ask_and_wait(page)
+        page.get_by_role("link", name="Share this answer").press("Enter")
+        people = page.get_by_role("combobox", name="People")
+        expect(people).to_be_focused()
+        page.keyboard.type("hr")
+        expect(page.get_by_role("option", name="hr")).to_be_visible()
+        press(page, "Enter")
+        expect(page.get_by_role("option", name="hr")).to_have_count(0)
+        press(page, "Enter")
+        expect(page.get_by_text("The link is ready and copied.")).to_be_visible()
+
+
+def test_on_a_phone_past_conversations_are_searched_from_the_bar(chromium, site):
+    with signed_in(chromium, site, **PHONE) as page:
+        ask_and_wait(page)
+        page.get_by_role("link", name="Search conversations").tap()
+        expect(page.locator("#palette [role=combobox]")).to_be_focused()
+        page.keyboard.type("carried")
+        expect(page.locator("#palette [aria-selected=true]")).to_have_attribute("href", re.compile("^/c/"))
+        assert violations(page) == []

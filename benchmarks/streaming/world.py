@@ -20,7 +20,7 @@ from .upstream import pieces
 QUESTION = "How many days of annual leave do I have? ({number})"
 FREE = {"CHATSITE_USER_CONCURRENT_ANSWERS": "10000", "CHATSITE_USER_QUESTIONS_PER_MINUTE": "100000"}
 FREE |= {"CHATSITE_PROCESS_ANSWERS": "10000", "CHATSITE_USER_CONNECTIONS": "10000"}
-FREE |= {"CHATSITE_ADDRESS_CONCURRENT_REQUESTS": "0"}  # all come from one address here
+FREE |= {"CHATSITE_ADDRESS_CONCURRENT_REQUESTS": "0", "CHATSITE_CALLER_CONCURRENT_REQUESTS": "0"}
 FREE |= {"CHATSITE_LOOP_WATCHDOG_SECONDS": "0"}  # off, as it is unless somebody asks for it
 PEOPLE = """
     INSERT INTO accounts_user (username, password, first_name, last_name, email, is_superuser, is_staff,

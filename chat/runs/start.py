@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -464,7 +465,8 @@ def _check(principal: Principal, request: RunRequest) -> None:
     text, options = request.question, request.options
     if not text.strip():
         raise Refused("message_empty")
-    if len(text) > settings.MESSAGE_MAX_CHARACTERS:
+    # What a search reads is its normal form, which can be many times as long.
+    if max(len(text), len(unicodedata.normalize("NFKC", text)) // 2) > settings.MESSAGE_MAX_CHARACTERS:
         raise Refused("message_too_long")
     if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
         raise Refused("message_not_text")

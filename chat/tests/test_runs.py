@@ -368,6 +368,7 @@ class BeginTests(TransactionTestCase):
     def test_empty_long_and_binary_messages_are_refused_and_nothing_is_stored(self):
         self.refused("message_empty", ask, self.principal, " \n\t ")
         self.refused("message_too_long", ask, self.principal, "x" * 32_001)
+        self.refused("message_too_long", ask, self.principal, "ﷺ" * 31_900)  # 574,200 in its normal form
         self.refused("message_not_text", ask, self.principal, "a\x00b")
         self.refused("message_not_text", ask, self.principal, "a\ud800b")
         self.assertEqual(Conversation.objects.count(), 0)

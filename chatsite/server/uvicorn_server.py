@@ -43,6 +43,7 @@ LINGER_SECONDS = 1.0
 SPARE_FILES = 128  # descriptors that are not for callers: database, files, listeners
 HALF_CLOSED_PROBE_SECONDS = 15
 LAST_REQUEST_SECONDS = 0.5  # an idle connection stays open at shutdown, for a request already on its way
+BODIES_SECONDS = 3.0  # for bodies to arrive whole at shutdown
 READERS_SECONDS = 2.0  # for readers to receive the end of an answer that the shutdown interrupts
 
 REFUSALS = {
@@ -50,6 +51,7 @@ REFUSALS = {
     431: (b"Request Header Fields Too Large", "The request’s head, or one of its headers, is too large."),
     503: (b"Service Unavailable", "Too many connections are open. Try again in a few seconds."),
 }
+ENDING = "The site restarts. Send this again in a few seconds."
 
 
 def raise_file_limit() -> None:
@@ -100,7 +102,9 @@ class LimitedProtocol(HttpToolsProtocol):
         self._body_seen = 0
         self._body_looked = 0.0
         self._cycles: list[Any] = []  # requests that are running, or waiting for an earlier one
-        self._unread = b""  # received while a request waits behind another one, or for its turn
+        # Received while a request waits behind another one, or for its turn; and where the rest begins, which
+        # is not copied for each request in it.
+        self._unread, self._unread_from = b"", 0
         self._chunks = 0  # of the body, in the current piece
         self._turn: asyncio.TimerHandle | None = None
 
@@ -158,19 +162,19 @@ class LimitedProtocol(HttpToolsProtocol):
         super().handle_websocket_upgrade()
 
     def data_received(self, data: bytes) -> None:
-        data = self._unread + data if self._unread else data
+        if self._unread:
+            data = self._unread[self._unread_from :] + data
         if self._turn is None:
-            self._parse(data)
+            self._parse(data, 0)
         else:
-            self._unread = data
+            self._unread, self._unread_from = data, 0
 
-    def _parse(self, data: bytes) -> None:
+    def _parse(self, data: bytes, start: int) -> None:
         """Feed the parser piece by piece, and keep the rest unread while one request waits behind another.
 
         Piecewise, so that an oversized head is refused early, and one connection cannot queue thousands of
         pipelined requests.
         """
-        start = 0
         while start < len(data) and not self.pipeline and self._turn is None:
             end = self._piece_end(data, start)
             piece = data[start:end]
@@ -185,7 +189,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._count(len(piece), in_head, in_body)
             if self._chunks > MAX_CHUNKS and not self.transport.is_closing():
                 self._await_turn()
-        self._unread = data[start:]
+        self._unread, self._unread_from = (data, start) if start < len(data) else (b"", 0)
         self.flow.held = bool(self._unread) or self._turn is not None
         if self.flow.held:
             self.flow.pause_reading()
@@ -206,8 +210,9 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _go_on(self) -> None:
         """Parse what was kept unread, and read on if none of it is left."""
-        unread, self._unread, self.flow.held = self._unread, b"", False
-        self._parse(unread)
+        unread, start = self._unread, self._unread_from
+        self._unread, self.flow.held = b"", False
+        self._parse(unread, start)
         full = self.cycle is not None and len(self.cycle.body) > HIGH_WATER_LIMIT
         if not (self.flow.held or self.pipeline or full or self.transport.is_closing()):
             self.flow.resume_reading()
@@ -239,6 +244,16 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._stalled is not None:
             self._stalled.cancel()
             self._stalled = None
+
+    def end_slow_body(self) -> None:
+        """Refuse the request whose body is still arriving, because the process ends."""
+        cycle = self.cycle
+        if not self._in_body or self._refused or self._upgraded or cycle is None or cycle.response_started:
+            return
+        self._refused = True
+        if all(earlier.response_complete for earlier in self._cycles if earlier is not cycle):
+            self._write_refusal(503, ENDING)
+        self._end()
 
     # --- the parts of a request, as the parser finds them ---
 
@@ -351,14 +366,17 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.cycle is not None and not self.cycle.response_complete:
             self._end()  # the answer to an earlier request is being sent
             return
-        reason, words = REFUSALS[status]
+        self._write_refusal(status, REFUSALS[status][1])
+        self._limit(LINGER_SECONDS, self._end)
+
+    def _write_refusal(self, status: int, words: str) -> None:
+        reason = REFUSALS[status][0]
         body = json.dumps({"error": words}).encode()
         again = b"retry-after: 2\r\n" if status == 503 else b""
         self.transport.write(
             b"HTTP/1.1 %d %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\n%sconnection: close"
             b"\r\n\r\n%s" % (status, reason, len(body), again, body)
         )
-        self._limit(LINGER_SECONDS, self._end)
 
     def _end(self) -> None:
         """Close; abort the connection if the client does not read what is still to be sent."""
@@ -386,7 +404,12 @@ class Server(uvicorn.Server):
             if _is_http(connection):
                 connection.shutdown()  # once its requests are answered
         ending = asyncio.create_task(self.lifespan.state["end"](max(0.0, ends_by - time.monotonic())))
+        bodies_until = time.monotonic() + BODIES_SECONDS
         while not ending.done() or self._at_work():
+            if time.monotonic() > bodies_until:
+                for connection in list(self.server_state.connections):
+                    if isinstance(connection, LimitedProtocol):
+                        connection.end_slow_body()
             if self.force_exit or time.monotonic() > ends_by + READERS_SECONDS:
                 break
             await asyncio.sleep(0.05)

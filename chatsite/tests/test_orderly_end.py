@@ -5,15 +5,16 @@ import shutil
 import signal
 import socket
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 
 import pytest
 from websockets.exceptions import ConnectionClosed
 
+from chatsite.server import uvicorn_server
 from chatsite.tests.faults import PASSWORD, FaultSite, Upstream, at_once, fresh, order
 from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
-from chatsite.tests.server import prepared, temporary_folder
+from chatsite.tests.server import Site, prepared, temporary_folder
 from chatsite.tests.test_frozen_database import frozen
 from chatsite.tests.test_process_faults import GRACE, ended_within, has, wait_for_processes
 
@@ -226,3 +227,27 @@ def test_a_process_ends_in_time_though_its_database_stands_still_and_a_body_neve
     alone.lines("")
     failures = [line for line in alone.output.splitlines() if "Traceback" in line]
     assert [line for line in failures if "CancelledError" in line or "RequestAborted" in line] == []
+
+
+def test_bodies_that_drip_do_not_use_up_the_grace_period_and_are_told_to_come_again():
+    folder = temporary_folder()
+    lines = b"Host: localhost\r\nContent-Type: application/json\r\nContent-Length: 90000\r\n\r\n"
+    head = b"POST /chat HTTP/1.1\r\n" + lines
+    grace = uvicorn_server.BODIES_SECONDS + 30
+    with Site(prepared(folder, demo=False), demo=False, workers=0, CHATSITE_GRACE_SECONDS=str(grace)) as site:
+        with site.session().socket() as slow:
+            slow.sendall(head + b"{")
+            time.sleep(1)
+            begun = time.monotonic()
+            site.process.send_signal(signal.SIGTERM)
+            told = b""
+            while not told and time.monotonic() < begun + grace:
+                slow.sendall(b" " * 100)
+                slow.settimeout(0.2)
+                with suppress(TimeoutError):
+                    told = slow.recv(4_096)
+            assert told.startswith(b"HTTP/1.1 503")
+            assert b"retry-after: " in told
+        assert site.stop(signal.SIGTERM) == 0
+        assert time.monotonic() - begun < uvicorn_server.BODIES_SECONDS + MARGIN_SECONDS + 10
+    shutil.rmtree(folder, ignore_errors=True)

@@ -2,6 +2,7 @@
 
 import asyncio
 from types import SimpleNamespace
+from unittest.mock import Mock, patch
 
 import httptools
 import pytest
@@ -127,3 +128,40 @@ def test_a_body_that_came_fast_at_first_must_not_drip_afterwards():
         state._body_bytes += 10  # a byte a second
     assert ended
     assert ended[0] <= uvicorn_server.BODY_SECONDS + 3 * uvicorn_server.PACE_SECONDS
+
+
+class CountedBytes(bytes):
+    """Bytes that count what is copied out of them."""
+
+    copied = 0
+
+    def __getitem__(self, place):
+        found = CountedBytes(super().__getitem__(place))
+        CountedBytes.copied += len(found)
+        return found
+
+
+def test_what_waits_behind_a_request_is_not_copied_for_each_of_them():
+    request, requests = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", 2_000
+
+    async def scenario():
+        config = Config(application, http="httptools", ws="websockets-sansio")
+        config.load()
+        connection = uvicorn_server.LimitedProtocol(config=config, server_state=ServerState(), app_state={})
+        connection.transport = Mock(is_closing=lambda: False)
+        connection.flow = uvicorn_server.PausedFlowControl(connection.transport)
+
+        def parsed(_, piece):
+            """Each request waits for the one before."""
+            if len(piece):
+                connection.pipeline.append(piece)
+
+        with patch.object(HttpToolsProtocol, "data_received", parsed):
+            connection.data_received(CountedBytes(request * requests))
+            for _ in range(requests - 1):
+                connection.pipeline.clear()
+                connection._go_on()
+        assert connection._unread == b""
+
+    asyncio.run(scenario())
+    assert CountedBytes.copied <= 2 * requests * len(request)

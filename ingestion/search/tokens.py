@@ -7,6 +7,7 @@ locale. PostgreSQL only stems, drops stop words and counts.
 import re
 import unicodedata
 
+NORMAL_MARGIN = 1_000  # characters by which a short text may grow
 SEARCH_TEXT_LIMIT = 100_000  # characters; PostgreSQL refuses a tsvector of more than a megabyte
 
 # Thai, Lao, Burmese and Khmer; kana, bopomofo and hangul; Chinese characters, also those beyond 16 bits.
@@ -34,10 +35,15 @@ class _Separators(dict[int, str]):
 _separators = _Separators()
 
 
+def normal_limit(text: str) -> int:
+    """How many characters of a text's normal form are read: one character can become eighteen (ﷺ)."""
+    return 2 * len(text) + NORMAL_MARGIN
+
+
 def plain_words(text: str) -> str:
     """The words of `text` in lower case, separated by single spaces; combining characters stay in their
     words."""
-    folded = unicodedata.normalize("NFKC", text[:SEARCH_TEXT_LIMIT]).lower()
+    folded = unicodedata.normalize("NFKC", text[:SEARCH_TEXT_LIMIT])[: normal_limit(text)].lower()
     return " ".join(folded.translate(_separators).split())
 
 

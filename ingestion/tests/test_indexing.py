@@ -35,6 +35,10 @@ from .media import MediaMixin
 
 
 class WordsTests(SimpleTestCase):
+    def test_a_text_whose_normal_form_is_many_times_as_long_is_read_in_part(self):
+        self.assertEqual(plain_words("ﷺ"), "صلى الله عليه وسلم")
+        self.assertLessEqual(len(plain_words("ﷺ" * 31_900)), 65_000)
+
     def test_words_are_lower_case_and_bare(self):
         self.assertEqual(plain_words("Form PF-70, “Übung” (a/b)\0x"), "form pf 70 übung a b x")
 

@@ -29,6 +29,11 @@ ERRORS: dict[str, ErrorText] = {
     "message_empty": ErrorText(400, "The message is empty."),
     "message_too_long": ErrorText(400, "The message is longer than 32,000 characters."),
     "message_not_text": ErrorText(400, "The message holds characters that are not text."),
+    "messages_too_long": ErrorText(400, "All messages together are longer than 1,000,000 characters."),
+    "system_messages_too_long": ErrorText(
+        400, "The system messages together are longer than 10,000 characters."
+    ),
+    "too_many_images": ErrorText(400, "A question takes at most 8 images."),
     "not_attached": ErrorText(400, "Attach the files first, with the button beside them."),
     "generation_in_progress": ErrorText(
         409, "This conversation is being answered. Wait for the answer, or stop it."

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from chat import errors
 from chat.requests import (
     ImageInput,
     InvalidRequest,
@@ -33,7 +34,7 @@ def attach(body: dict[str, Any], files: dict[str, bytes], *, readable: bool) -> 
             raise InvalidRequest(f"“{name}” cannot be read: this site’s model reads text only.", name)
         placed[int(place[1]), int(place[2])] = image(name, data)
     if len(placed) > MAX_IMAGES:
-        raise InvalidRequest(f"A question takes at most {MAX_IMAGES} images.", "messages")
+        raise InvalidRequest(errors.words("too_many_images"), "messages")
     messages = body.get("messages")
     for (message, file), attached in sorted(placed.items(), key=lambda item: item[0]):
         member = f"messages[{message}]"

@@ -82,7 +82,8 @@ class ProtocolView(APIView):
         except Refused as refusal:
             return refused(self.protocol, refusal)
         except InvalidRequest as error:
-            body = self.protocol.error(error.message, status=error.status, member=error.member)
+            # Sentences that name a member are for programs and have no translation.
+            body = self.protocol.error(gettext(error.message), status=error.status, member=error.member)
             return refused_with(body, error.status)
         except exceptions.APIException as error:
             code = error.status_code

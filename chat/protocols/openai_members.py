@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from chat import errors
 from chat.api.attachments import (
     MAX_IMAGES,
     image,
@@ -206,8 +207,7 @@ class RequestMessages:
     def add(self, role: str, text: str, member: str) -> None:
         self._length += len(text)
         if self._length > MAX_TEXT:
-            words = f"“{member}” is too long: all messages together have at most {MAX_TEXT:,} characters."
-            raise InvalidRequest(words, member)
+            raise InvalidRequest(errors.words("messages_too_long"), member)
         if role in ("system", "developer"):
             self._wish(text, member)
             return
@@ -241,7 +241,7 @@ class RequestMessages:
         if not found:
             raise InvalidRequest(f"“{member}” must be a data URL with base64: nothing is fetched.", member)
         if len(self.images) == MAX_IMAGES:
-            raise InvalidRequest(f"“{member}”: a question takes at most {MAX_IMAGES} images.", member)
+            raise InvalidRequest(errors.words("too_many_images"), member)
         try:
             data = base64.b64decode(text[found.end() :], validate=True)
         except (binascii.Error, ValueError):
@@ -276,8 +276,7 @@ class RequestMessages:
         if text.strip():
             self.wishes.append(text.strip())
         if len("\n\n".join(self.wishes)) > MAX_WISH:
-            words = f"“{member}” is too long: system messages have at most {MAX_WISH:,} characters together."
-            raise InvalidRequest(words, member)
+            raise InvalidRequest(errors.words("system_messages_too_long"), member)
 
 
 def generation(found: Mapping[str, Any], **values: Any) -> Generation:

@@ -155,6 +155,8 @@ class AttachmentTests(GoldenTestCase):
     async def test_too_many_or_too_large_images_are_refused(self):
         many = [(f"messages[0].files[{place}]", PNG) for place in range(MAX_IMAGES + 1)]
         await self.refused(form(files=many), 400, f"{MAX_IMAGES} images")
+        in_german = await self.send(form(files=many), **{"Accept-Language": "de"})
+        self.assertEqual(in_german.json()["error"], f"Zu einer Frage gehören höchstens {MAX_IMAGES} Bilder.")
         large = PNG + bytes(MAX_IMAGE_BYTES)
         await self.refused(form(files=[(FIRST, large)]), 413, f"“{FIRST}”", "5 MB")
 

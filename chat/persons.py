@@ -28,10 +28,10 @@ from chat.models import (
 )  # fmt: skip
 from chat.runs import notifications
 from chatsite.accounts.audit import NamedPerson, chain, named, record
+from chatsite.accounts.holds import ON_HOLD
 from chatsite.accounts.models import ApiKey, AuditEntry, ExternalIdentity, Look, User
 from chatsite.accounts.sessions import end_sessions
 from chatsite.db.threads import reading_everything
-from history.holds import ON_HOLD
 from history.models import Conversation, Feedback, Message, Project, Share, Source
 from history.signatures import signed
 from ingestion.bulk.changes import STOPPED_BY

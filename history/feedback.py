@@ -9,10 +9,10 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext
 
 from chatsite.accounts import webhooks
+from chatsite.accounts.holds import demand_no_hold
 from chatsite.accounts.models import User, WebhookDelivery
 from chatsite.accounts.principal import Principal
 
-from .holds import demand_no_hold
 from .models import Feedback, Message
 
 MAY_SEE_FEEDBACK = "history.view_feedback"

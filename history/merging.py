@@ -16,12 +16,12 @@ from django.db.models import F, Func, IntegerField, QuerySet, Sum, TextField
 from django.db.models.functions import Cast, Coalesce
 from django.utils import timezone
 
+from chatsite.accounts.holds import demand_no_hold
 from chatsite.accounts.principal import Principal
 
 from . import recording
 from .branches import START
 from .citation_text import without, without_links
-from .holds import demand_no_hold
 from .listing import shortened
 from .models import Conversation, Message, Source
 from .request_serializers import Incoming

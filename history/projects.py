@@ -15,12 +15,12 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from chatsite.accounts.audit import record
+from chatsite.accounts.holds import demand_no_hold
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal
 from ingestion.access.lists import Audience, access_list_for, audience_of_list, readers_for_audit
 from ingestion.search.scopes import CLOSED, is_closed
 
-from .holds import demand_no_hold
 from .models import Conversation, ConversationQuerySet, Project, ProjectQuerySet
 
 MAX_PROJECTS = 1_000  # per person

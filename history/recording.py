@@ -16,6 +16,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
+from chatsite.accounts.holds import demand_no_hold
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import rows, statement
 
@@ -308,13 +309,16 @@ def set_title(owner_id: int, conversation_id: UUID, title: str) -> bool:
 
 
 def rename(principal: Principal, conversation_id: UUID, title: str) -> None:
-    """Set the owner's title. Raises Conversation.DoesNotExist, or ValueError for a title without visible
-    text."""
+    """Set the owner's title. Raises Conversation.DoesNotExist, OnHold if there is another title, or
+    ValueError for a title without visible text."""
     words = " ".join(title.replace("\x00", " ").split())[:TITLE_LENGTH]
     if not words:
         raise ValueError("A title needs at least one character.")
+    mine = Conversation.objects.owned_by(principal)
+    if mine.filter(pk=conversation_id).exclude(title="").exclude(title=words).exists():
+        demand_no_hold(principal.user_id)
     titled = _titled(principal.user_id, words)
-    _change(Conversation.objects.owned_by(principal), conversation_id, title_by_owner=True, **titled)
+    _change(mine, conversation_id, title_by_owner=True, **titled)
 
 
 def pin(principal: Principal, conversation_id: UUID, *, pinned: bool) -> None:

@@ -17,6 +17,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from chatsite.accounts.admin_filters import TypedGroupFilter, TypedValueFilter
 from chatsite.accounts.audit import record, record_before
+from chatsite.accounts.holds import DOCUMENT_ON_HOLD, is_on_hold
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.read_only_admin import OwnFilters, shown_object
 from chatsite.accounts.returning_admin import ReturnsToUnanswered
@@ -267,7 +268,10 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         # Without the thousands of passages, which are part of the document.
         missing = set() if self.has_delete_permission(request) else {"document"}
-        return [str(document) for document in objs], {gettext("documents"): len(objs)}, missing, []
+        held = [
+            f"{document}: {gettext(DOCUMENT_ON_HOLD)}" for document in objs if is_on_hold(document.owner_id)
+        ]
+        return [str(document) for document in objs], {gettext("documents"): len(objs)}, missing, held
 
     @admin.display(description=gettext_lazy("Status"), ordering="status")
     def state(self, document: Document) -> str:

@@ -5,6 +5,7 @@ from functools import partial
 
 from django.db import transaction
 
+from chatsite.accounts.holds import DOCUMENT_ON_HOLD, OnHold, is_on_hold
 from chatsite.accounts.webhooks import has_listeners
 
 from .events import Event, announce
@@ -16,13 +17,19 @@ DELETE_BATCH = 100  # documents per transaction; more would lock their rows for 
 
 
 def delete_document(document: Document) -> None:
-    """Delete rows, vectors, the file and the images of its pages, and all of its parts."""
+    """Delete rows, vectors, the file and the images of its pages, and all of its parts. Raises OnHold."""
     delete_documents([document])
 
 
 def delete_documents(documents: Iterable[Document]) -> None:
-    """Delete them as `delete_document` does: each with parts in a transaction, of others DELETE_BATCH."""
-    identifiers = [document.pk for document in documents]
+    """Delete them as `delete_document` does: each with parts in a transaction, of others DELETE_BATCH.
+
+    Raises OnHold, and deletes none, if the owner of one is under a legal hold.
+    """
+    chosen = list(documents)
+    identifiers = [document.pk for document in chosen]
+    if is_on_hold(*(document.owner_id for document in chosen)):
+        raise OnHold(DOCUMENT_ON_HOLD)
     whole = set(Document.objects.filter(part_of__in=identifiers).values_list("part_of", flat=True))
     single = [each for each in identifiers if each not in whole]
     batches = [single[start : start + DELETE_BATCH] for start in range(0, len(single), DELETE_BATCH)]

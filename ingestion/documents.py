@@ -28,6 +28,7 @@ from django.utils import timezone
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
 
+from chatsite.accounts.holds import DOCUMENT_ON_HOLD, OnHold, is_on_hold
 from chatsite.accounts.models import User
 from chatsite.db.threads import reading_everything
 from ingestion.access.lists import (
@@ -167,6 +168,8 @@ def upsert(
                     # Another caller has sent the same file at the same time.
                     transaction.on_commit(partial(files.remove, stored.name), robust=True)
                     return kept
+                if known and is_on_hold(known.owner_id):
+                    raise UploadRefused("on_hold", DOCUMENT_ON_HOLD)
                 if within_quota and owner:
                     quota.claim(owner, stored.size, instead_of=known.size if known else None)
                 if known:
@@ -181,6 +184,8 @@ def replace_file(document: Document, upload: "File[bytes]") -> dict[str, str | i
 
     Returns the `replacement` for `read_document`. Raises UploadRefused.
     """
+    if is_on_hold(document.owner_id):
+        raise UploadRefused("on_hold", DOCUMENT_ON_HOLD)
     stored = _store(upload)
     with _removed_on_error(stored), transaction.atomic():
         replacement: dict[str, str | int] = asdict(stored)
@@ -209,7 +214,10 @@ def transfer_ownership(document: Document, to: User) -> None:
 
     The document also leaves the names by which the former owner's uploads find it: folder and name, and the
     ids of their programs. They become those of `to`, unless another document of `to` has them already.
+    Raises OnHold.
     """
+    if is_on_hold(document.owner_id):
+        raise OnHold(DOCUMENT_ON_HOLD)
     with transaction.atomic():
         known = Document.objects.select_for_update(no_key=True).filter(pk=document.pk).first()
         if known is None or known.part_of_id:

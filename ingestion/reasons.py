@@ -7,6 +7,7 @@ import re
 
 from django.utils.translation import gettext, gettext_noop
 
+from chatsite.accounts.holds import DOCUMENT_ON_HOLD
 from chatsite.stored_messages import StoredMessages
 
 MESSAGES = (
@@ -112,6 +113,7 @@ MESSAGES = (
     gettext_noop("There is no room for the file on the server."),
     gettext_noop("The file is larger than %(number)s MB and was not taken."),
     gettext_noop("The file has no name."),
+    DOCUMENT_ON_HOLD,
     gettext_noop("The folder's path is longer than %(number)s characters."),
     gettext_noop("You may keep %(most)s documents and have %(number)s. Delete some first."),
     gettext_noop(

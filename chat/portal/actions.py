@@ -19,11 +19,11 @@ from chat.engine import AcceptedRun
 from chat.errors import Refused
 from chat.models import Run
 from chat.requests import Options, RunRequest
+from chatsite.accounts.holds import OnHold
 from chatsite.accounts.principal import Principal
 from chatsite.http.retry_after import set_retry_after
 from history import feedback as feedbacks
 from history import projects, recording
-from history.holds import OnHold
 from history.models import Conversation, Message, Project
 
 from .projects import move_several, open_project, project_page
@@ -217,6 +217,8 @@ def rename(request: HttpRequest, principal: Principal, conversation_id: UUID) ->
     try:
         with _or_404():
             recording.rename(principal, row.pk, request.POST.get("title", ""))
+    except OnHold as refused:
+        return render(request, "chat/rename.html", {"conversation": row, "problem": refused}, status=403)
     except ValueError as problem:
         return render(request, "chat/rename.html", {"conversation": row, "problem": problem}, status=400)
     return SeeOther(reverse("chat:conversation", args=[row.pk]))

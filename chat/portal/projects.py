@@ -15,9 +15,9 @@ from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from chat.models import Agent
+from chatsite.accounts.holds import OnHold
 from chatsite.accounts.principal import Principal
 from history import listing, projects, recording
-from history.holds import OnHold
 from history.models import Conversation, Project
 from ingestion.portal.forms import SOME, AudienceForm
 

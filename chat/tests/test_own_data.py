@@ -116,6 +116,7 @@ class OwnDataTests(TestCase):
         key = {"Authorization": f"Bearer {ApiKey.objects.issue(self.ann, 'test')[1]}"}
         api = Client(headers=key)
         self.assertEqual(api.put(saved, {"messages": [said]}, "application/json").status_code, 200)
+        Conversation.objects.filter(pk=self.conversation.pk).update(title="Mine")
         User.objects.filter(pk=self.ann.pk).update(legal_hold="A-1")
         changed = {"messages": [said | {"content": "Replaced"}]}
         refused = [
@@ -125,6 +126,8 @@ class OwnDataTests(TestCase):
             api.delete(opinion),
             api.put(opinion, {"rating": "bad", "comment": "Other"}, "application/json"),
             api.put(saved, changed, "application/json"),
+            self.client.post(f"/c/{self.conversation.pk}/rename", {"title": "Other"}),
+            api.patch(f"/chat-history/{self.conversation.pk}", {"title": "Other"}, "application/json"),
         ]
         for response in refused:
             self.assertContains(response, "under a legal hold", status_code=403)

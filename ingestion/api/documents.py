@@ -106,7 +106,7 @@ class Refusal(exceptions.APIException):
 
     def __init__(self, refusal: documents.UploadRefused) -> None:
         super().__init__(in_words(refusal.message))
-        server = {"storage_full": 507, "storage_away": 503, "too_large": 413}
+        server = {"storage_full": 507, "storage_away": 503, "too_large": 413, "on_hold": 403}
         self.status_code = server.get(refusal.code, 422)
 
 

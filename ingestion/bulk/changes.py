@@ -18,6 +18,7 @@ from django.utils.translation import gettext_noop, override
 from procrastinate.contrib.django import app
 
 from chatsite.accounts.audit import named, record
+from chatsite.accounts.holds import DOCUMENT_ON_HOLD, OnHold
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.db import side_jobs
 from chatsite.db.threads import reading_everything
@@ -351,6 +352,8 @@ def _work_on_some(change_id: int) -> bool:
         else:
             try:
                 item.outcome = _apply(change, item, document, actor, is_mirrored=document.pk in mirrored)
+            except OnHold:
+                item.outcome, item.reason = Outcome.REFUSED, DOCUMENT_ON_HOLD
             except (Refused, documents.UploadRefused) as refused:
                 item.outcome, item.reason = Outcome.REFUSED, str(refused)[:200]
     BulkItem.objects.bulk_update(items, ["outcome", "reason", "before", "after"])
@@ -372,8 +375,8 @@ def _apply(
         if is_mirrored:
             raise Refused(gettext_noop("It mirrors a file of a synchronised folder and would come back."))
         subject = f"Deleted {document.name} ({document.public_id})"
-        record(AuditEntry.Action.DOCUMENT_CHANGED, actor=actor, person=document.owner, subject=subject)
         documents.delete_document(document)
+        record(AuditEntry.Action.DOCUMENT_CHANGED, actor=actor, person=document.owner, subject=subject)
         return Outcome.DONE
     of = CHANGES[change.kind]
     if is_mirrored and not of.mirrored:

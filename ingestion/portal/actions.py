@@ -18,6 +18,7 @@ from rest_framework.request import Request
 from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.audit import record
 from chatsite.accounts.authentication import session_principal
+from chatsite.accounts.holds import OnHold
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal
 from ingestion import documents
@@ -190,8 +191,12 @@ def delete(request: HttpRequest, public_id: UUID) -> HttpResponse:
     if request.method != "POST":
         context = {"document": document, "has_parts": document.parts.exists()}
         return render(request, "ingestion/delete.html", context)
-    with transaction.atomic():
-        record_as_staff(request, document, "Deleted")
-        documents.delete_document(document)
+    try:
+        with transaction.atomic():
+            record_as_staff(request, document, "Deleted")
+            documents.delete_document(document)
+    except OnHold as refused:
+        messages.error(request, str(refused))
+        return redirect("ingestion:document", public_id)
     messages.success(request, gettext("Document deleted."))
     return redirect("ingestion:documents")

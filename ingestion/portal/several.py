@@ -14,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from chatsite.accounts.authentication import session_principal
+from chatsite.accounts.holds import DOCUMENT_ON_HOLD, is_on_hold
 from chatsite.accounts.models import User
 from ingestion import documents as stored
 from ingestion.access.lists import Audience, audience_of, change_rights, count_people, widens
@@ -28,6 +29,7 @@ from .actions import IS_PART, any_group, details_in_words, may_change, may_delet
 from .forms import AudienceForm
 
 MOST = 100  # documents in one form
+MAX_NAMED = 3  # documents in a refusal
 MAX_FAILED = 1_000  # failed documents that are removed at once
 
 
@@ -85,6 +87,10 @@ def _page(
 def _delete(request: HttpRequest, chosen: Sequence[Document]) -> HttpResponse:
     if request.POST.get("confirmed") != "yes":
         return _page(request, chosen)
+    if held := [each for each in chosen if is_on_hold(each.owner_id)]:
+        names = ", ".join(each.name for each in held[:MAX_NAMED])
+        messages.error(request, f"{names}: {gettext(DOCUMENT_ON_HOLD)}")
+        return redirect("ingestion:documents")
     others = [each for each in chosen if each.owner_id != request.user.pk]
     with transaction.atomic():
         for each in others:

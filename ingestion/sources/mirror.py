@@ -12,6 +12,7 @@ from pathlib import Path
 from django.core.files import File
 from django.db import transaction
 
+from chatsite.accounts.holds import DOCUMENT_ON_HOLD, OnHold, is_on_hold
 from chatsite.accounts.models import User
 from ingestion import documents, file_names
 from ingestion.access.lists import (
@@ -159,7 +160,9 @@ def compare(source: Source) -> Differences:
 
 def follow(source: Source, differences: Differences) -> Iterator[Synced | None]:
     """Apply the differences one at a time. Refused files become problems."""
-    documents.delete_documents(row.document for row in differences.gone)
+    kept = [row for row in differences.gone if is_on_hold(row.document.owner_id)]
+    differences.problems += [(row.path, DOCUMENT_ON_HOLD) for row in kept]
+    documents.delete_documents(row.document for row in differences.gone if row not in kept)
     yield from (None for _ in differences.gone)
     for each in differences.moved:
         with transaction.atomic():
@@ -173,7 +176,12 @@ def follow(source: Source, differences: Differences) -> Iterator[Synced | None]:
         each = difference
         if each.known and _widened(source, each):
             # Additional readers must not get the former contents, which are removed.
-            documents.delete_document(each.known.document)
+            try:
+                documents.delete_document(each.known.document)
+            except OnHold:
+                differences.problems.append((each.found.path, DOCUMENT_ON_HOLD))
+                yield None
+                continue
             each = replace(each, known=None)
         elif each.known:
             with transaction.atomic():

@@ -1,24 +1,32 @@
-"""Legal holds: what a person under one has said and written stays, also from their own hands."""
+"""Legal holds: what a person under one has said, written and added stays, also from others' hands."""
 
 from django.core import exceptions as django_exceptions
 from django.utils.translation import gettext, gettext_noop
 from rest_framework import exceptions
 
-from chatsite.accounts.models import User
+from .models import User
 
 ON_HOLD = gettext_noop(
     "Your account is under a legal hold: nothing of it can be deleted. Ask an administrator."
+)
+DOCUMENT_ON_HOLD = gettext_noop(
+    "Its owner is under a legal hold. Until that ends, the document cannot be deleted, replaced or handed on."
 )
 
 
 class OnHold(exceptions.PermissionDenied, django_exceptions.PermissionDenied):
     """A change that would destroy what a legal hold keeps; 403 in the portal and in the API."""
 
-    def __init__(self) -> None:
-        super().__init__(gettext(ON_HOLD))
+    def __init__(self, reason: str = ON_HOLD) -> None:
+        super().__init__(gettext(reason))
 
 
 def demand_no_hold(person_id: int) -> None:
     """Raise OnHold for a person under a legal hold. Call it before deleting or replacing what they wrote."""
-    if User.objects.filter(pk=person_id).exclude(legal_hold="").exists():
+    if is_on_hold(person_id):
         raise OnHold
+
+
+def is_on_hold(*people: int | None) -> bool:
+    """Whether one of these people is under a legal hold."""
+    return User.objects.filter(pk__in={each for each in people if each}).exclude(legal_hold="").exists()

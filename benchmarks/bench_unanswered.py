@@ -37,12 +37,12 @@ OTHER_DOCUMENTS = ("unanswered_third",)
 SEED = 200
 LIST = """
 import json
-from chat.unanswered import _asked, _without_dismissed
-from chatsite.accounts.models import User
-from chatsite.accounts.principal import Principal
+from chat.unanswered.models import UnansweredQuestion
+from chat.unanswered.judging import judge_new
 
-asked, since = _asked(Principal(User.objects.get(username="admin").pk, "command"))
-print("listed:" + json.dumps({each.text: sorted(each.reasons) for each in _without_dismissed(asked)}))
+judge_new(everything=True)
+every = UnansweredQuestion.objects.select_related("message")
+print("listed:" + json.dumps({each.message.content: [each.is_certain, each.reasons] for each in every}))
 """
 Question = dict[str, Any]  # as in the file; and what was `said`, and the `reasons` of its listing
 

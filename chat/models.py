@@ -18,6 +18,7 @@ from history.models import Conversation, Message
 from ingestion.models import AccessEntry, Document
 
 from .site_texts.models import SiteTexts, StartingQuestion  # noqa: F401 (tables of this app)
+from .unanswered.models import UnansweredQuestion  # noqa: F401
 
 
 class AgentQuerySet(models.QuerySet["Agent"]):
@@ -590,7 +591,7 @@ class DocumentUse(models.Model):
 
 
 class CountedUntil(models.Model):
-    """The end of the last counted run: one row, locked during counting."""
+    """The end of the last counted run: one row for each count, locked during it."""
 
     finished_at = models.DateTimeField(help_text="Runs that ended later are not counted yet.")
     counted_at = models.DateTimeField(help_text="When the worker last looked.")

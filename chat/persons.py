@@ -27,6 +27,7 @@ from chat.models import (
     VerifiedAnswer,
 )  # fmt: skip
 from chat.runs import notifications
+from chat.unanswered.models import UnansweredQuestion
 from chatsite.accounts.audit import NamedPerson, chain, named, record
 from chatsite.accounts.holds import ON_HOLD
 from chatsite.accounts.models import ApiKey, AuditEntry, ExternalIdentity, Look, User
@@ -321,6 +322,7 @@ def _delete_conversations(person: User) -> None:
     JournalEntry.objects.filter(run__in=runs).delete()
     Lease.objects.filter(run__in=runs).delete()
     Run.objects.filter(Q(owner=person) | theirs).delete()
+    UnansweredQuestion.objects.filter(owner=person).delete()
     Source.objects.filter(message__conversation__owner=person).delete()
     Feedback.objects.filter(message__conversation__owner=person).delete()
     Share.objects.filter(theirs).delete()

@@ -10,6 +10,7 @@ from chatsite.db import side_jobs
 from . import announcements, retention  # noqa: F401  (what webhooks are sent is looked up there)
 from .overview.counting import count_ended_runs
 from .proof import running
+from .unanswered.judging import judge_new
 
 
 @app.periodic(cron="*/5 * * * *")
@@ -17,6 +18,20 @@ from .proof import running
 def count_runs(timestamp: int) -> None:
     """Update the usage figures of the admin's overview."""
     count_ended_runs()
+
+
+@app.periodic(cron="* * * * *")
+@app.task(name="chat.judge_questions", queue=side_jobs.QUEUE, queueing_lock="judge-questions")
+def judge_questions(timestamp: int) -> None:
+    """Find and group what was asked in vain since the last time."""
+    judge_new()
+
+
+@app.periodic(cron="29 3 * * *")
+@app.task(name="chat.judge_all_questions", queue=side_jobs.QUEUE, queueing_lock="judge-all-questions")
+def judge_all_questions(timestamp: int) -> None:
+    """Judge all questions again, also those whose conversations changed in other ways than by an answer."""
+    judge_new(everything=True)
 
 
 @app.periodic(cron="* * * * *")

@@ -35,15 +35,17 @@ from ingestion.models import Document
 from ingestion.search import retrieval
 
 from .models import VerifiedAnswer, VerifiedAnswerQuerySet, VerifiedCitation, VerifiedQuestion
-from .unanswered import (
-    LISTED_FOR,
+from .unanswered.judging import LISTED_FOR
+from .unanswered.listing import (
     MIN_PEOPLE,
     REASONS,
     Group,
     ShownDocument,
     dismiss,
     documents_shown,
-    unanswered,
+    judged_at,
+    lists,
+    read_texts,
 )
 from .verified_answers import (
     RECORDED_FOR,
@@ -59,6 +61,7 @@ from .verified_answers import (
 VALID = timedelta(days=365)  # of a new answer by default
 UNANSWERED = "chat.view_unanswered"
 CONFIRMED = "confirmed"  # the box below a form whose sources do not say what it says
+PERHAPS = "perhaps"  # instead of a reason: those that were perhaps answered
 GROUPS_SHOWN = 25  # on a page
 MAX_WORDINGS = 5  # that a new answer starts with
 MAX_REASON = 300  # characters
@@ -321,14 +324,17 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         what = "the page of one group" if sought else f"page {page_number[:MAX_REASON]}"
         subject = f"Of the last {LISTED_FOR.days} days, {what}"
         record_before(AuditEntry.Action.UNANSWERED_LISTED, actor=actor, subject=subject)
-        found = unanswered(_reader(request))
+        both = lists(_reader(request))
         reason = request.GET.get("reason", "")
-        counted = Counter(each for group in found.groups for each in group.counted)
+        if sought:
+            reason = PERHAPS if both[False].group_of(sought) and not both[True].group_of(sought) else ""
+        found = both[reason != PERHAPS]
+        counted = Counter(each for group in both[True].groups for each in group.counted)
         groups = [group for group in found.groups if not counted[reason] or group.counted[reason]]
         if sought and (group := found.group_of(sought)):
-            reason, groups = "", list(found.groups)
             page_number = str(groups.index(group) // GROUPS_SHOWN + 1)
         page = Paginator(groups, GROUPS_SHOWN).get_page(page_number)
+        read_texts(page)
         documents = documents_shown(_reader(request), list(page))
         speaking = list(self.get_queryset(request).filter(active=True))
         context = {
@@ -340,8 +346,10 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
                 Row(group, answer_to(group.wordings[:MAX_WORDINGS], speaking), shown)
                 for group, shown in zip(page, documents, strict=True)
             ],
-            "reason": reason if counted[reason] else "",
-            "all_groups": len(found.groups),
+            "reason": reason if counted[reason] or reason == PERHAPS else "",
+            "all_groups": len(both[True].groups),
+            "perhaps": len(both[False].groups),
+            "judged_at": judged_at(),
             "reasons": [(name, words, counted[name]) for name, words in REASONS.items() if counted[name]],
             "others": found.others,
             "since": found.since,
@@ -354,9 +362,10 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
     def _dismiss(self, request: HttpRequest, actor: User) -> str:
         """Dismiss a group; returns the URL of the next one, which takes its place in the list."""
         reason = request.POST.get("reason", "").strip()[:MAX_REASON]
-        found = unanswered(_reader(request))
-        group = found.by_key.get(request.POST.get("group", ""))
-        next_one = group
+        key = request.POST.get("group", "")
+        both = lists(_reader(request))
+        found = both[key in both[True].by_key or key not in both[False].by_key]
+        group = next_one = found.by_key.get(key)
         if group is None:
             messages.error(request, gettext("These questions are no longer on the list."))
         elif not reason:
@@ -365,6 +374,7 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
             place = found.groups.index(group)
             around = [*found.groups[place + 1 : place + 2], *found.groups[max(0, place - 1) : place]]
             next_one = around[0] if around else None
+            read_texts([group])
             words = f"“{group.wordings[0]}”" if group.wordings else "wordings that are not shown"
             subject = f"{words}, asked {group.times} times by {group.people} people: {reason}"
             with transaction.atomic():

@@ -3,25 +3,24 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
+from pathlib import Path
 from typing import Any
 
-from django.db.models import Q
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext
 
-from chat.verification.same_question import asks_the_same
-from chatsite.accounts.models import User
-from history.models import Message
+from chat.verification.same_question import asks_the_same, beginnings
+from chatsite.db.sql_files import rows
 from ingestion.models import Document, Passage
 from ingestion.search.tokens import plain_words
 
 from .models import VerifiedAnswer
-from .unanswered import MIN_PEOPLE
+from .unanswered.listing import MIN_PEOPLE
 
+SQL = Path(__file__).parent / "sql"
 REMIND = timedelta(days=14)  # before its last day, unless another day is set
-MAX_RECORDED = 100_000  # newest questions against which a pattern is tested
-MAX_TEXTS = 5_000  # distinct texts of these; comparing one takes a quarter of a millisecond
+MAX_TEXTS = 5_000  # newest distinct questions that are compared; one takes a quarter of a millisecond
 RECORDED_FOR = timedelta(days=30)
 
 
@@ -94,40 +93,29 @@ def recorded_matches(patterns: list[str]) -> dict[str, Any]:
     asked. Guests and programs are no people: anybody can be several of them. `since` is the time of the
     oldest tested question if there are more.
     """
-    since = timezone.now() - RECORDED_FOR
-    asked = Message.objects.filter(
-        Q(conversation__listed=True), role=Message.Role.USER, created_at__gte=since, imported=False,
-        conversation__deleted_at=None,
-    ).order_by("-created_at")  # fmt: skip
-    answered: list[tuple[str, int, list[str]]] = []
-    asked_by: dict[str, set[int]] = {}  # accounts by pattern
-    known: dict[str, list[str]] = {}  # the patterns that each text matches
-    oldest, rows = None, 0
-    questions = asked.values_list("content", "conversation__owner_id", "created_at")[: MAX_RECORDED + 1]
-    for text, person, at in questions.iterator(chunk_size=2_000):
-        if rows == MAX_RECORDED or (len(known) == MAX_TEXTS and text not in known):
-            break
-        if text not in known:
-            known[text] = [pattern for pattern in patterns if first_match(text, [pattern])]
-        oldest, rows = at, rows + 1
-        if matching := known[text]:
-            answered.append((plain_words(text), person, matching))
+    queries = [beginnings(pattern) for pattern in patterns]
+    wanted = {
+        "since": timezone.now() - RECORDED_FOR,
+        "query": " | ".join(f"({query})" for query in queries) if all(queries) else None,
+        "most": MAX_TEXTS + 1,
+    }
+    asked = rows("recorded_questions", wanted, SQL)
+    oldest = asked[MAX_TEXTS - 1]["last"] if len(asked) > MAX_TEXTS else None
+    matches: list[tuple[dict[str, Any], list[str]]] = []
+    asked_by: dict[str, set[int]] = {}  # people by pattern
+    for row in asked[:MAX_TEXTS]:
+        if matching := [pattern for pattern in patterns if first_match(row["content"], [pattern])]:
+            matches.append((row, matching))
             for pattern in matching:
-                asked_by.setdefault(pattern, set()).add(person)
-    else:
-        oldest = None
-    accounts = {person for _, person, _ in answered}
-    wanted = User.objects.filter(pk__in=accounts, guest_until=None, service_for="")
-    people = set(wanted.values_list("pk", flat=True))
-    usual = {pattern for pattern, askers in asked_by.items() if len(askers & people) >= MIN_PEOPLE}
-    counted = [(words, person) for words, person, matching in answered if usual.intersection(matching)]
+                asked_by.setdefault(pattern, set()).update(row["people"])
+    usual = {pattern for pattern, people in asked_by.items() if len(people) >= MIN_PEOPLE}
+    counted = [row for row, matching in matches if usual.intersection(matching)]
     askers: dict[str, set[int]] = {}
-    for words, person in counted:
-        askers.setdefault(words, set()).add(person)
-    shown = sorted(words for words, persons in askers.items() if len(persons & people) >= MIN_PEOPLE)
+    for row in counted:
+        askers.setdefault(plain_words(row["content"]), set()).update(row["people"])
     return {
-        "count": len(counted),
-        "people": len(people.intersection(person for _, person in counted)),
-        "shown": shown,
+        "count": sum(row["times"] for row in counted),
+        "people": len(set().union(*askers.values())),
+        "shown": sorted(words for words, people in askers.items() if len(people) >= MIN_PEOPLE),
         "since": oldest,
     }

@@ -24,7 +24,7 @@ WIDE = ViewportSize(width=1400, height=900)
 PATIENCE_MS, ACTION_MS = 60_000, 8_000
 TIMING = """() => {
     const [entry] = performance.getEntriesByType('navigation');
-    return [performance.timeOrigin, entry.loadEventEnd];
+    return [entry.responseStatus, entry.loadEventEnd];
 }"""
 QUESTION = "Where can I charge my electric car?"
 OTHER_WORDING = "How do I charge my electric car at work?"
@@ -66,9 +66,10 @@ class Day:
         """Note what the page took that is now shown, and keep its picture."""
         self.page.wait_for_load_state("load")
         self.page.wait_for_function("() => performance.getEntriesByType('navigation')[0].loadEventEnd > 0")
-        _, took = self.page.evaluate(TIMING)
+        status, took = self.page.evaluate(TIMING)
         self.times.append((round(took), self.page.url))
         self.shot(what)
+        assert status < 400, f"{self.page.url} answered {status}"
 
     def open(self, address: str, what: str) -> None:
         """An address that one types, or has as a bookmark: only the first page of a step."""

@@ -8,7 +8,7 @@ from django.test import TestCase, TransactionTestCase
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from chat import runs, unanswered
+from chat import runs
 from chat.api.responses import _continued
 from chat.errors import Refused
 from chat.models import Run
@@ -16,6 +16,8 @@ from chat.portal.conversation import turns_of
 from chat.portal.frames import asked_after
 from chat.requests import RunRequest
 from chat.runs.start import earlier_messages
+from chat.unanswered.judging import judge_new
+from chat.unanswered.models import UnansweredQuestion
 from chat.withholding import shared_messages
 from chatsite.db.threads import in_database
 from history import exporting, listing, merging, recording, search, sharing
@@ -230,8 +232,9 @@ class ReaderTests(BranchCase):
     def test_a_version_counts_for_the_question_that_it_answers(self):
         runs.choose_branch(self.principal, self.conversation.pk, 0)
         self.again(self.first.answer_id, "Ten days.")
-        asked = {each.text: each.reasons for each in unanswered._asked(self.principal)[0]}
-        self.assertEqual([text for text, reasons in asked.items() if "again" in reasons], ["Leave?"])
+        judge_new()
+        again = UnansweredQuestion.objects.filter(reasons__contains=["again"])
+        self.assertEqual([each.message.content for each in again], ["Leave?"])
 
     def test_a_page_that_waits_learns_that_another_branch_is_shown(self):
         place = self.conversation.pk

@@ -30,6 +30,7 @@ from chat.models import (
 from chat.persons import ErasureRefused, count_data, erase, erase_returned
 from chat.tests.conversations import answered
 from chat.tests.test_verified_answers import make_verified
+from chat.unanswered.models import UnansweredQuestion
 from chatsite.accounts.audit import chain, record
 from chatsite.accounts.models import (
     ApiKey,
@@ -136,6 +137,10 @@ def person_with_everything():
         body_digest="d",
         finished_at=timezone.now(),
     )
+    UnansweredQuestion.objects.create(
+        message=run.question, conversation=conversation, owner=person, asked_at=timezone.now(),
+        reasons=["bad"], is_certain=True, digest=CANARY, answers=[], shown=[], cited=[],
+    )  # fmt: skip
     JournalEntry.objects.create(run=run, first=1, last=1, events=[CANARY])
     Look.objects.create(person=person, conversation=conversation.pk, reason=CANARY)
     other = make_user()

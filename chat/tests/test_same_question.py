@@ -1,11 +1,13 @@
 """Whether two questions ask for the same: the pairs of the benchmark, and what must never be one."""
 
+import re
 from pathlib import Path
 
 from django.conf import settings
 from django.test import SimpleTestCase
 
-from chat.verification.same_question import MAX_CHARACTERS, asks_the_same
+from chat.verification.same_question import MAX_CHARACTERS, asks_the_same, beginnings
+from ingestion.search.tokens import plain_words
 
 PAIRS = Path(settings.BASE_DIR) / "benchmarks" / "verified_answers" / "pairs.tsv"
 RECALL = 31  # of the 50 pairs that ask the same
@@ -23,6 +25,22 @@ class SameQuestionTests(SimpleTestCase):
     def test_many_paraphrases_are_the_same(self):
         found = [pair for pair in self.pairs("same") if asks_the_same(*pair)]
         self.assertGreaterEqual(len(found), RECALL)
+
+    def test_what_asks_the_same_contains_the_beginnings_of_the_words(self):
+        for one, other in self.pairs("same", "number", "name", "not", "other"):
+            for asked, pattern in ((one, other), (other, one), (one, one), (other.upper(), other)):
+                if asks_the_same(asked, pattern):
+                    said = plain_words(asked).split()
+                    for wanted in filter(None, beginnings(pattern).split(" & ")):
+                        stems = tuple(re.findall(r"'(\w+)':\*", wanted))
+                        self.assertTrue(any(word.startswith(stems) for word in said), (asked, wanted))
+
+    def test_the_beginnings_are_those_of_all_forms_and_synonyms(self):
+        self.assertIn("'us':*", beginnings("May I use it?"))
+        self.assertIn("'transport':*", beginnings("May I carry it?"))
+        self.assertIn(") & (", beginnings("How do I report a lost laptop?"))
+        for pattern in ("5?", "Is it C++?", "In welcher Straße?"):
+            self.assertEqual(beginnings(pattern), "", pattern)
 
     def test_it_is_symmetric_and_a_question_is_the_same_as_itself(self):
         for one, other in self.pairs("same", "number", "name", "not", "other"):

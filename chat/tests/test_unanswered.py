@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 from django.contrib.auth.models import Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import TestCase
+from django.test import SimpleTestCase, TestCase
 from django.utils import timezone
 from django.utils.formats import date_format
 
@@ -15,7 +15,11 @@ from chat.llm.base import NOTHING_FITS
 from chat.llm.quoting import UNSURE
 from chat.models import DismissedQuestion
 from chat.tests.test_verified_answers import CANARY, make_verified
-from chat.unanswered import alike, unanswered
+from chat.unanswered.evidence import is_small_talk, speaks_of
+from chat.unanswered.judging import judge_new
+from chat.unanswered.likeness import alike
+from chat.unanswered.listing import read_texts, unanswered
+from chat.unanswered.models import UnansweredQuestion
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal
 from history.models import Conversation, Feedback, Message, Source
@@ -59,7 +63,15 @@ class UnansweredTests(TestCase):
         return said
 
     def found(self):
-        return unanswered(Principal(self.manager.pk, "session"))
+        judge_new(everything=True)
+        found = unanswered(Principal(self.manager.pk, "session"))
+        read_texts(found.groups)
+        return found
+
+    def page(self, query=""):
+        """The list, once the worker has looked."""
+        judge_new(everything=True)
+        return self.client.get(f"{PAGE}{query}")
 
     def test_refused_unsure_and_bad_answers_count_and_good_ones_do_not(self):
         for answer, cited in ((NOTHING_FITS, []), (f"{UNSURE}\n\n> x [a.md]", ["a.md"]), ("I think so.", [])):
@@ -90,7 +102,7 @@ class UnansweredTests(TestCase):
         [group] = self.found().groups
         self.assertEqual(group.reasons, [("asked again", 3)])
 
-    @patch("chat.unanswered.MAX_ASKED", 3)
+    @patch("chat.unanswered.judging.MAX_ASKED", 3)
     def test_questions_that_others_only_followed_take_no_place_of_those_in_vain(self):
         for _ in range(3):
             self.ask(FERRY)
@@ -106,10 +118,10 @@ class UnansweredTests(TestCase):
     def test_the_page_says_since_when_if_more_were_asked_in_vain_than_are_listed(self):
         for days in (1, 2, 3, 4):
             self.ask(FERRY, at=timezone.now() - timedelta(days=days))
-        self.assertNotContains(self.client.get(PAGE), "more than fit")
-        with patch("chat.unanswered.MAX_ASKED", 3):
+        self.assertNotContains(self.page(), "more than fit")
+        with patch("chat.unanswered.judging.MAX_ASKED", 3):
             since = date_format(timezone.localtime() - timedelta(days=3), "j M Y")
-            self.assertContains(self.client.get(PAGE), f"those since {since} are listed")
+            self.assertContains(self.page(), f"those since {since} are listed")
 
     def test_the_lists_to_which_a_group_leads_lead_back(self):
         wanted = ["view_houseword", "view_proofquestion"]
@@ -128,7 +140,7 @@ class UnansweredTests(TestCase):
         for _ in range(5):
             self.ask(f"Why was {CANARY} dismissed?", person=person)
         self.ask(f"Why was {CANARY} dismissed?")
-        page = self.client.get(PAGE)
+        page = self.page()
         self.assertNotContains(page, CANARY)
         self.assertContains(page, "6 more times")
 
@@ -139,7 +151,7 @@ class UnansweredTests(TestCase):
             person = make_user()
             User.objects.filter(pk=person.pk).update(**values)
             self.ask(f"Why was {CANARY} dismissed?", person=person)
-        page = self.client.get(PAGE)
+        page = self.page()
         self.assertNotContains(page, CANARY)
         self.assertContains(page, "4 more times")
 
@@ -149,7 +161,7 @@ class UnansweredTests(TestCase):
         self.ask(f"Who pays {CANARY} if I miss the train after a late ferry?")
         [group] = self.found().groups
         self.assertEqual((group.times, group.wordings), (4, [FERRY]))
-        page = self.client.get(PAGE)
+        page = self.page()
         self.assertContains(page, FERRY)
         self.assertNotContains(page, CANARY)
 
@@ -160,7 +172,7 @@ class UnansweredTests(TestCase):
         [group] = self.found().groups
         self.assertEqual(group.wordings, [])
         self.assertIn("ferry", group.words)
-        page = self.client.get(PAGE)
+        page = self.page()
         self.assertContains(page, "About:")
         self.assertNotContains(page, CANARY)
 
@@ -173,14 +185,14 @@ class UnansweredTests(TestCase):
             f"Who pays {CANARY} if I miss the train after a late ferry?",
         ):
             self.ask(text)
-        page = self.client.get(PAGE).content.decode()
+        page = self.page().content.decode()
         self.assertNotIn(CANARY, page)
         link = html.unescape(re.search(r'href="([^"]+)">Add a word<', page).group(1))
         form = self.client.get(link).context["adminform"].form
         self.assertEqual(form["kind"].value(), "everyday")
         self.assertIn("ferry", form["term"].value())
         self.manager.user_permissions.remove(*rights)
-        self.assertNotContains(self.client.get(PAGE), "Add a word")
+        self.assertNotContains(self.page(), "Add a word")
 
     def test_a_word_begins_with_what_most_used_and_its_page_shows_the_question(self):
         rights = Permission.objects.filter(codename__in=["add_houseword", "view_houseword"])
@@ -191,7 +203,7 @@ class UnansweredTests(TestCase):
             self.ask("Where may I quickly charge an electric car?")
         [group] = self.found().groups
         self.assertIn("quickly", group.words)
-        link = html.unescape(re.search(r'href="([^"]+)">Add a word<', self.client.get(PAGE).text).group(1))
+        link = html.unescape(re.search(r'href="([^"]+)">Add a word<', self.page().text).group(1))
         page = self.client.get(link)
         self.assertEqual(page.context["adminform"].form["term"].value(), "car, charge, electric")
         self.assertContains(page, "People asked “Where may I charge an electric car?”.")
@@ -200,7 +212,7 @@ class UnansweredTests(TestCase):
     def test_what_its_asker_shared_is_shown(self):
         said = self.ask(FERRY, answer="The ferry [a.md].", citations=[])
         Feedback.objects.create(message=said, rating="bad", shared=True)
-        self.assertContains(self.client.get(PAGE), FERRY)
+        self.assertContains(self.page(), FERRY)
 
     def test_nothing_is_shown_of_a_conversation_that_rests_on_what_the_manager_may_not_read(self):
         closed = make_document("plan.md", owner=make_user())
@@ -214,25 +226,66 @@ class UnansweredTests(TestCase):
             Feedback.objects.create(message=said, rating="bad", shared=True)
         [group] = self.found().groups
         self.assertEqual((group.times, group.wordings, group.words), (3, [], []))
-        self.assertNotContains(self.client.get(PAGE), CANARY)
+        self.assertNotContains(self.page(), CANARY)
         closed.delete()
-        self.assertNotContains(self.client.get(PAGE), CANARY)
+        self.assertNotContains(self.page(), CANARY)
 
     def test_the_list_is_limited_to_one_reason(self):
         for _ in range(3):
             self.ask(FERRY)
             self.ask("When is the canteen open?", answer=f"{UNSURE}\n\n> x [a.md]", citations=[])
-        every = self.client.get(PAGE)
+        every = self.page()
         self.assertContains(every, ">The search was unsure</a> (1)")
         for reason, shown, not_shown in (
             ("refused", FERRY, "canteen"),
             ("unsure", "canteen", FERRY),
         ):
-            page = self.client.get(f"{PAGE}?reason={reason}")
+            page = self.page(f"?reason={reason}")
             self.assertContains(page, shown)
             self.assertNotContains(page, not_shown)
         for unknown in ("bad", "x"):
-            self.assertContains(self.client.get(f"{PAGE}?reason={unknown}"), FERRY)
+            self.assertContains(self.page(f"?reason={unknown}"), FERRY)
+
+    def test_unsure_answers_that_speak_of_all_that_was_asked_are_perhaps_answers(self):
+        for number in range(3):
+            self.ask("How big may an attachment be?", answer=f"{UNSURE}\n\n> Big attachments go as links.")
+            self.ask(FERRY)
+            self.ask("Hello!", person=make_user(f"greets{number}"))
+        page = self.page()
+        self.assertNotContains(page, "attachment")
+        self.assertNotContains(page, "Hello!")
+        self.assertContains(page, "Perhaps not answered</a> (1)")
+        perhaps = self.page("?reason=perhaps")
+        self.assertContains(perhaps, "How big may an attachment be?")
+        self.assertNotContains(perhaps, FERRY)
+        key = perhaps.context["rows"][0].group.key
+        self.assertContains(self.page(f"?group={key}"), "How big may an attachment be?")
+        self.client.post(PAGE, {"group": key, "reason": "It is in the guide."})
+        self.assertNotContains(self.page(), "Perhaps not answered")
+
+    def test_what_was_withdrawn_since_the_worker_looked_is_not_shown(self):
+        said = self.ask(FERRY)
+        feedback = Feedback.objects.create(message=said, rating="bad", shared=True)
+        asked = [self.ask("When is the canteen open?") for _ in range(3)]
+        self.assertContains(self.page(), FERRY)
+        feedback.shared = False
+        feedback.save()
+        Conversation.objects.filter(pk=asked[0].conversation_id).update(deleted_at=timezone.now())
+        page = self.client.get(PAGE)
+        self.assertNotContains(page, FERRY)
+        self.assertNotContains(page, "canteen")
+        self.assertContains(page, "3 more times")
+
+    def test_only_what_changed_is_judged_again(self):
+        said = self.ask(FERRY)
+        judge_new()
+        self.assertFalse(UnansweredQuestion.objects.exists())  # no run has ended
+        Feedback.objects.create(message=said, rating="bad")
+        judge_new()
+        self.assertEqual(UnansweredQuestion.objects.get().reasons, ["refused", "bad"])
+        Feedback.objects.all().delete()
+        judge_new()
+        self.assertEqual(UnansweredQuestion.objects.get().reasons, ["refused"])
 
     def test_documents_that_askers_were_shown_are_named_as_wordings_are(self):
         shown, closed = make_document("ferry.md", everyone=True), make_document("plan.md", owner=make_user())
@@ -250,21 +303,21 @@ class UnansweredTests(TestCase):
         for _ in range(2):
             unsure(FERRY)
         self.ask(FERRY)
-        self.assertNotContains(self.client.get(PAGE), "Shown to those who asked")
+        self.assertNotContains(self.page(), "Shown to those who asked")
         unsure(FERRY)
-        self.assertRegex(self.client.get(PAGE).content.decode(), r"<bdi>Ferry</bdi></a>\s+\(3\)")
+        self.assertRegex(self.page().content.decode(), r"<bdi>Ferry</bdi></a>\s+\(3\)")
         for _ in range(3):
             unsure("When is the canteen open?", closed)
         Feedback.objects.create(message=unsure("May I bring a dog?"), rating="bad", shared=True)
-        page = self.client.get(PAGE)
+        page = self.page()
         self.assertNotContains(page, "Plan")
         self.assertRegex(page.content.decode(), r"<bdi>Ferry</bdi></a>\s+\(1\)")
 
     def test_each_look_is_recorded_and_needs_the_permission(self):
-        self.client.get(PAGE)
+        self.page()
         self.assertEqual(self.looks, [(AuditEntry.Action.UNANSWERED_LISTED,)])
         self.manager.user_permissions.clear()
-        for answer in (self.client.get(PAGE), self.client.post(PAGE)):
+        for answer in (self.page(), self.client.post(PAGE)):
             self.assertEqual(answer.status_code, 403)
         self.assertEqual(len(self.looks), 1)
 
@@ -303,7 +356,7 @@ class UnansweredTests(TestCase):
                 self.assertContains(page, f'id="group-{shown.key}"')
         answer = self.client.post(PAGE, {"group": first.key, "reason": "Not ours"})
         self.assertRedirects(answer, PAGE)
-        self.assertContains(self.client.get(f"{PAGE}?group=nothing"), "Nothing was asked in vain")
+        self.assertContains(self.page("?group=nothing"), "Nothing was asked in vain")
 
     def test_saving_a_word_or_a_document_leads_back_to_the_group_it_was_added_for(self):
         for _ in range(3):
@@ -311,7 +364,7 @@ class UnansweredTests(TestCase):
         [group] = self.found().groups
         words = Permission.objects.filter(content_type__model="houseword")
         self.manager.user_permissions.add(*words)
-        page = self.client.get(PAGE)
+        page = self.page()
         address = re.search(r'href="(/admin/ingestion/houseword/add/[^"]+)"', page.content.decode())[1]
         address = html.unescape(address)
         word = {"kind": "everyday", "term": "late ferry", "synonyms": "delay"}
@@ -322,7 +375,7 @@ class UnansweredTests(TestCase):
         self.assertNotIn("unanswered/", again.headers["Location"])
         self.manager.user_permissions.add(Permission.objects.get(codename="add_document"))
         document = f"/admin/ingestion/document/add/?unanswered={group.key}"
-        self.assertContains(self.client.get(PAGE), document)
+        self.assertContains(self.page(), document)
         sent = {"upload": SimpleUploadedFile("ferry.md", b"The ferry pays."), "everyone": "on"}
         self.assertRedirects(self.client.post(document, sent), back, fetch_redirect_response=False)
         elsewhere = self.client.post(
@@ -333,13 +386,13 @@ class UnansweredTests(TestCase):
     def test_an_answer_is_begun_with_the_wordings_and_named_once_it_is_there(self):
         for _ in range(3):
             self.ask(FERRY)
-        page = self.client.get(PAGE)
+        page = self.page()
         address = "/admin/chat/verifiedanswer/add/?question=Who+pays+if"
         self.assertContains(page, address)
         self.assertContains(self.client.get(f"{address}+I+am+late%3F"), "Who pays if I am late?")
         self.assertNotContains(page, "a verified answer</a>")
         make_verified(make_document(everyone=True), question=FERRY)
-        self.assertContains(self.client.get(PAGE), "a verified answer</a>")
+        self.assertContains(self.page(), "a verified answer</a>")
 
     def test_a_thousand_questions_are_grouped_quickly(self):
         person = make_user()
@@ -352,5 +405,21 @@ class UnansweredTests(TestCase):
                 (1, "assistant", NOTHING_FITS),
             )
         )
+        judge_new(everything=True)
         with self.assertNumQueries(2):
-            self.assertEqual(self.found().others, 1_000)
+            self.assertEqual(unanswered(Principal(self.manager.pk, "session")).others, 1_000)
+
+
+class EvidenceTests(SimpleTestCase):
+    def test_greetings_and_thanks_ask_nothing(self):
+        for text in ("Hi", "Hello!", "Good morning", "Vielen Dank!", "test", "Hello, how are you?", "?"):
+            self.assertTrue(is_small_talk(text), text)
+        for text in ("Hi, how much leave do I get?", "Who can help me?", "Good shoes?", "Is it open today?"):
+            self.assertFalse(is_small_talk(text), text)
+
+    def test_a_text_speaks_of_a_question_if_it_has_all_its_words_and_numbers(self):
+        said = "You have two paid days for your own wedding. Form PF-60 is sent to the line manager."
+        for question in ("How many days do I have for my wedding?", "Where is form PF-60 sent?"):
+            self.assertTrue(speaks_of(said, question), question)
+        for question in ("How many days do I have for a funeral?", "Where is form PF-61 sent?", "Why?"):
+            self.assertFalse(speaks_of(said, question), question)

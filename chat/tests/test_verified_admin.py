@@ -13,6 +13,7 @@ from chat.tests.test_verified_answers import CANARY, QUESTION, make_verified
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal
 from history.models import Conversation, Message
+from history.search_words import search_vector
 from ingestion.models import Document
 from ingestion.tests.factories import make_document, make_user
 
@@ -21,6 +22,13 @@ RIGHTS = ("add_verifiedanswer", "change_verifiedanswer", "view_verifiedanswer", 
 INLINES = [
     f"{act}_verified{what}" for act in ("add", "change", "delete") for what in ("question", "citation")
 ]
+
+
+def ask(text, person):
+    """A recorded question."""
+    conversation = Conversation.objects.create(owner=person)
+    vector = search_vector(person.pk, text)
+    Message.objects.create(conversation=conversation, position=0, role="user", content=text, search=vector)
 
 
 class VerifiedAdminTests(TestCase):
@@ -173,8 +181,7 @@ class VerifiedAdminTests(TestCase):
     def test_questions_are_tried_and_recorded_ones_counted_without_showing_what_few_have_asked(self):
         answer = make_verified(self.document, owner=self.manager)
         for number, text in enumerate(["By when must carried leave be used?"] * 3 + [QUESTION] * 2):
-            conversation = Conversation.objects.create(owner=make_user(f"asker{number}"))
-            Message.objects.create(conversation=conversation, position=0, role="user", content=text)
+            ask(text, make_user(f"asker{number}"))
         typed = {"questions": "By when must carried leave be used?\nWhen may carried leave be used?"}
         # Outside of a test's transaction the entry is committed before the page is made.
         with patch("chat.verified_admin.record_before", side_effect=AuditEntry) as recorded:
@@ -188,15 +195,13 @@ class VerifiedAdminTests(TestCase):
         self.assertContains(page, "<td>No</td>", html=True)
         alone = "Who decides about the raise of Smith?"
         answer.questions.create(text=alone)
-        conversation = Conversation.objects.create(owner=make_user("alone"))
-        Message.objects.create(conversation=conversation, position=0, role="user", content=alone)
+        ask(alone, make_user("alone"))
         with patch("chat.verified_admin.record_before"):
             self.assertContains(self.client.get(f"{LIST}{answer.pk}/try/"), "<strong>5</strong>")
         for number in range(2):
             guest = make_user(f"guest{number}")
             User.objects.filter(pk=guest.pk).update(guest_until=timezone.now() + timedelta(days=1))
-            conversation = Conversation.objects.create(owner=guest)
-            Message.objects.create(conversation=conversation, position=0, role="user", content=alone)
+            ask(alone, guest)
         with patch("chat.verified_admin.record_before"):
             self.assertContains(self.client.get(f"{LIST}{answer.pk}/try/"), "<strong>5</strong>")
         Message.objects.filter(content=QUESTION).delete()
@@ -215,24 +220,19 @@ class VerifiedAdminTests(TestCase):
     def test_all_questions_are_counted_and_the_page_says_so_where_there_are_too_many(self):
         answer = make_verified(self.document, owner=self.manager)
         for number in range(6):
-            conversation = Conversation.objects.create(owner=make_user(f"asker{number}"))
-            Message.objects.create(conversation=conversation, position=0, role="user", content=QUESTION)
-            Message.objects.create(
-                conversation=conversation, position=2, role="user", content=f"Another, number {number}?"
-            )
-        for limits, count, cut_off in (
-            ({"MAX_TEXTS": 7}, 6, False),
-            ({"MAX_RECORDED": 8}, 4, True),
-            ({"MAX_RECORDED": 12}, 6, False),
-            ({"MAX_TEXTS": 5}, 4, True),
-        ):
+            asker = make_user(f"asker{number}")
+            ask(QUESTION, asker)
+            ask("When must carried leave be used?", asker)
+            ask(f"When must carried leave of ship {number} be used?", asker)
+            ask(f"Another, number {number}?", asker)  # shares no word, so it is not compared
+        for most, cut_off in ((8, False), (5, True)):
             with (
-                self.subTest(limits),
+                self.subTest(most),
                 patch("chat.verified_admin.record_before"),
-                patch.multiple("chat.verified_answers", **limits),
+                patch("chat.verified_answers.MAX_TEXTS", most),
             ):
                 page = self.client.get(f"{LIST}{answer.pk}/try/")
-            self.assertContains(page, f"<strong>{count}</strong>")
+            self.assertContains(page, f"<strong>{12}</strong>")
             self.assertEqual("There are more than can be compared" in page.content.decode(), cut_off)
 
     def test_deleting_leaves_an_entry_and_the_rights_are_needed(self):

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from os.path import commonprefix
 
 from ingestion.search.tokens import plain_words
 
@@ -18,6 +19,7 @@ from .lexicon import MONTHS, POLES, SYNONYMS
 MAX_CHARACTERS = 400  # longest question that is compared
 MAX_PATTERNS = 20_000  # cached questions
 MIN_BASE = 3  # letters of a word without its ending
+MIN_BEGINNING = 2  # letters of a beginning by which texts are looked up
 
 _SYNONYMS: dict[str, set[int]] = {}
 for _number, _line in enumerate(SYNONYMS):
@@ -338,6 +340,37 @@ def _bases(word: str) -> frozenset[str]:
         if base != word and len(base) >= 6 and any(letter in "äöüß" for letter in word):
             bases.append(base)
     return frozenset({word, *(base for base in bases if len(base) >= MIN_BASE)})
+
+
+def beginnings(pattern: str) -> str:
+    """A query (tsquery) that every text contains which asks the same as this pattern; empty if any may.
+
+    Each content word is there in one of its forms or as a synonym; forms share their beginning.
+    """
+    plain = set(plain_words(pattern).split())
+    wanted = []
+    for word in read(pattern).content:
+        stems = forms_of(word) if word in plain else {""}
+        if all(len(stem) >= MIN_BEGINNING for stem in stems):
+            wanted.append("(" + " | ".join(f"'{stem}':*" for stem in sorted(stems)) + ")")
+    return " & ".join(wanted)
+
+
+def forms_of(word: str) -> set[str]:
+    """The beginnings of all forms of a word and of its synonyms; empty ones for what is no plain word."""
+    return {_stem(each) for each in (word, *_synonyms_of(word))}
+
+
+def _synonyms_of(word: str) -> Iterator[str]:
+    for number in _SYNONYMS.get(word, ()):
+        yield from SYNONYMS[number].split()
+
+
+def _stem(word: str) -> str:
+    """The longest beginning that all forms of a word have in common; empty for what is no plain word."""
+    if not word.isalpha() or word.startswith("month") or "ss" in word:
+        return ""  # “ss” may be written “ß”
+    return commonprefix([base[:-1] if base[-1] in "ey" else base for base in _bases(word)])  # noqa: RUF071 (no paths)
 
 
 @lru_cache(MAX_PATTERNS)

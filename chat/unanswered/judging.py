@@ -1,0 +1,127 @@
+"""Keeps the table of unanswered questions: judges those with new answers or ratings, and groups them.
+
+A job of the worker does this each minute, so that the page reads numbers and only the texts that it shows.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.crypto import salted_hmac
+
+from chat.llm.base import NOTHING_FITS
+from chat.llm.quoting import UNSURE
+from chat.models import CountedUntil
+from chat.unanswered.models import UnansweredQuestion
+from chatsite.db.sql_files import rows
+from chatsite.db.threads import reading_everything
+from ingestion.search.tokens import plain_words
+
+from .evidence import is_small_talk, speaks_of
+from .likeness import alike, numbered
+
+SQL = Path(__file__).parent / "sql"
+LISTED_FOR = timedelta(days=30)
+LAG = timedelta(seconds=30)  # in which the transaction that ended a run commits or is rolled back
+MAX_ASKED = 5_000  # newest questions that are grouped
+OWNERS_AT_ONCE = 200
+PLACE = 2  # of CountedUntil; 1 is that of the figures
+FIELDS = ("owner_id", "asked_at", "reasons", "is_certain", "digest", "answers", "shown", "cited")
+
+
+def digest_of(text: str) -> str:
+    """Keyed, so that nobody can guess whether a question was asked."""
+    return salted_hmac("chat.unanswered", plain_words(text), algorithm="sha256").hexdigest()
+
+
+def judge_new(*, everything: bool = False) -> None:
+    """Judge what has changed since the last time; `everything`: all questions of the last 30 days.
+
+    Stops as soon as another process judges. A round that was interrupted begins again.
+    """
+    with reading_everything():
+        begun = timezone.now()
+        beginning = begun - LISTED_FOR
+        place, _ = CountedUntil.objects.get_or_create(
+            pk=PLACE, defaults={"finished_at": beginning, "counted_at": beginning}
+        )
+        since = beginning if everything else max(beginning, place.finished_at - LAG)
+        owners = [row["owner_id"] for row in rows("changed_owners", {"since": since, "all": everything}, SQL)]
+        changed = UnansweredQuestion.objects.filter(asked_at__lt=beginning).delete()[0] > 0
+        for start in range(0, len(owners), OWNERS_AT_ONCE):
+            with transaction.atomic():
+                if not _is_mine():
+                    return
+                changed |= _judge(owners[start : start + OWNERS_AT_ONCE], beginning)
+        with transaction.atomic():
+            if not _is_mine():
+                return
+            if changed or everything:
+                _group()
+            CountedUntil.objects.filter(pk=PLACE).update(finished_at=begun, counted_at=begun)
+
+
+def _is_mine() -> bool:
+    """Lock the place until the end of this transaction; False if another process has it."""
+    return CountedUntil.objects.select_for_update(skip_locked=True).filter(pk=PLACE).exists()
+
+
+def _judge(owners: Sequence[int], beginning: datetime) -> bool:
+    """Replace the rows of these people by what is found now; returns whether anything changed."""
+    parameters = {"since": beginning, "owners": list(owners), "nothing": NOTHING_FITS, "unsure": UNSURE}
+    found = {each.message_id: each for each in _found(parameters)}
+    known = {each.message_id: each for each in UnansweredQuestion.objects.filter(owner__in=owners)}
+    gone = [key for key in known if key not in found]
+    new = [each for key, each in found.items() if key not in known]
+    other = [
+        each
+        for key, each in found.items()
+        if key in known and any(getattr(each, name) != getattr(known[key], name) for name in FIELDS)
+    ]
+    UnansweredQuestion.objects.filter(pk__in=gone).delete()
+    UnansweredQuestion.objects.bulk_create(new, ignore_conflicts=True)
+    UnansweredQuestion.objects.bulk_update(other, FIELDS, batch_size=500)
+    return bool(gone or new or other)
+
+
+def _found(parameters: dict[str, Any]) -> Iterator[UnansweredQuestion]:
+    for row in rows("judge_questions", parameters, SQL):
+        if is_small_talk(row["content"]):
+            continue
+        reasons = [reason for reason in ("refused", "unsure", "bad", "again") if row[reason]]
+        if row["repeated_soon"] and not row["again"] and alike(row["content"], row["next_content"]):
+            reasons.append("again")
+        if reasons:
+            is_doubtful = reasons == ["unsure"] and speaks_of(row["unsure_words"], row["content"])
+            yield UnansweredQuestion(
+                message_id=row["id"],
+                conversation_id=row["conversation_id"],
+                owner_id=row["owner_id"],
+                asked_at=row["created_at"],
+                reasons=reasons,
+                is_certain=not is_doubtful,
+                digest=digest_of(row["content"]),
+                answers=sorted(row["answers"]),
+                shown=sorted(row["shown"]),
+                cited=sorted(row["cited"]),
+            )
+
+
+def _group() -> None:
+    """Number the groups of the newest questions anew."""
+    newest = UnansweredQuestion.objects.order_by("-asked_at", "pk")
+    asked = list(newest.values_list("pk", "message__content", "group_number")[:MAX_ASKED])
+    numbers = numbered([text for _, text, _ in asked])
+    changed = [
+        UnansweredQuestion(pk=key, group_number=number)
+        for (key, _, before), number in zip(asked, numbers, strict=True)
+        if number != before
+    ]
+    UnansweredQuestion.objects.bulk_update(changed, ["group_number"], batch_size=1_000)
+    oldest = newest[MAX_ASKED - 1 : MAX_ASKED].values_list("asked_at", flat=True).first()
+    if oldest is not None:
+        older = UnansweredQuestion.objects.filter(asked_at__lt=oldest)
+        older.exclude(group_number=None).update(group_number=None)

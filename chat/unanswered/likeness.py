@@ -1,0 +1,53 @@
+"""Which questions are alike, and the groups that they form. Pure."""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice
+
+from chat.verification.same_question import asks_the_same, content_words, read
+from ingestion.search.tokens import plain_words
+
+LIKE = 0.6  # share of common words for questions of a group
+COMPARED = 100  # other wordings that a question is compared with
+
+
+def alike(one: str, other: str) -> bool:
+    """Whether questions ask the same, or share most words and all numbers and negations."""
+    first, second = content_words(one), content_words(other)
+    shared = len(first & second)
+    if 2 * shared < min(len(first), len(second)) or _signature(one) != _signature(other):
+        return False
+    return bool(shared) and (shared >= LIKE * len(first | second) or asks_the_same(one, other))
+
+
+def _signature(text: str) -> tuple[object, ...]:
+    """What questions of a group must have in common: numbers and the number of negations."""
+    return (read(text).negations, *sorted(word for word in content_words(text) if word.startswith("#")))
+
+
+def numbered(texts: Sequence[str]) -> list[int]:
+    """The number of the group of each question: that of the first similar one among its nearest.
+
+    Groups are numbered from 0 in the order of their first questions.
+    """
+    frequency = Counter(word for text in texts for word in content_words(text))
+    numbers: list[int] = []
+    known = 0
+    of_wording: dict[str, int] = {}
+    of_word: dict[tuple[object, ...], list[tuple[int, str]]] = {}  # by signature and word
+    for text in texts:
+        wording = plain_words(text)
+        number = of_wording.get(wording)
+        if number is None:
+            # Rare words first, because frequent ones lead to almost all groups.
+            words = sorted(content_words(text), key=lambda word: (frequency[word], word))
+            keys = [(*_signature(text), word) for word in words]
+            near = islice((pair for key in keys for pair in of_word.get(key, ())), COMPARED)
+            number = next((each for each, other in near if alike(text, other)), None)
+            if number is None:
+                number, known = known, known + 1
+            of_wording[wording] = number
+            for key in keys:
+                of_word.setdefault(key, []).append((number, text))
+        numbers.append(number)
+    return numbers

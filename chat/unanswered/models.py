@@ -1,0 +1,37 @@
+"""What the worker found about questions that were not, or perhaps not, answered. No words of anybody."""
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from history.models import Conversation, Message
+
+
+class UnansweredQuestion(models.Model):
+    """A question without a satisfactory answer; deleted with it. Its text is read from the message.
+
+    Questions of the same `group_number` are alike; numbers change from one count to the next.
+    """
+
+    message = models.OneToOneField(Message, primary_key=True, on_delete=models.CASCADE, related_name="+")
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="+")
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    asked_at = models.DateTimeField(db_index=True)
+    reasons = ArrayField(models.CharField(max_length=10), help_text="Of chat.unanswered.REASONS.")
+    is_certain = models.BooleanField(help_text="False: it was perhaps answered all the same.")
+    digest = models.CharField(max_length=64, help_text="Keyed, of its words.")
+    group_number = models.PositiveIntegerField(
+        null=True, help_text="Empty: there are more questions than are grouped."
+    )
+    answers = ArrayField(models.UUIDField(), help_text="The messages that answer it.")
+    shown = ArrayField(models.BigIntegerField(), help_text="Documents that the answers cite.")
+    cited = ArrayField(
+        models.BigIntegerField(),
+        help_text="Documents that the conversation cites up to the next question; 0 for one that is gone.",
+    )
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.message_id}"

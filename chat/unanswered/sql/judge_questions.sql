@@ -1,0 +1,137 @@
+-- Questions of some people since a moment that may have been asked in vain: refused, answered without being sure or
+-- without a source (unless the asker rated that answer good), rated bad, answered again at once, or followed by another
+-- question of the same person at once.
+-- `cited` has the documents that the conversation cites up to the next question, and 0 if one of them is gone;
+-- `shown` those that the answers cite; `unsure_words` are the unsure answers with the titles and headings of their sources.
+\set since '2026-01-01'
+\set owners '{}'
+\set nothing 'Nothing'
+\set unsure 'Unsure'
+
+WITH asked AS (
+    SELECT
+        message.id,
+        message.conversation_id,
+        message.position,
+        message.content,
+        message.created_at,
+        conversation.owner_id,
+        coalesce(
+            lead(message.position) OVER (PARTITION BY message.conversation_id ORDER BY message.position), 2147483647
+        ) AS next_position,
+        lead(message.content) OVER mine AS next_content,
+        lead(message.created_at) OVER mine <= message.created_at + interval '2 minutes' AS repeated_soon
+    FROM history_conversation AS conversation
+    JOIN history_message AS message ON message.conversation_id = conversation.id
+    WHERE
+        conversation.owner_id = any(:'owners'::bigint[])
+        AND conversation.updated_at >= :'since'::timestamptz
+        AND message.role = 'user'
+        AND NOT message.imported
+        AND message.created_at >= :'since'::timestamptz
+        AND conversation.listed
+        AND conversation.deleted_at IS NULL
+    WINDOW mine AS (PARTITION BY conversation.owner_id ORDER BY message.created_at, message.position)
+),
+
+said AS (
+    SELECT answer.*
+    FROM history_message AS answer
+    WHERE
+        answer.conversation_id IN (SELECT asked.conversation_id FROM asked)
+        AND answer.role = 'assistant'
+),
+
+-- An answer that was given again stands after later questions, and the first message of its run says which it follows.
+given_again AS (
+    SELECT DISTINCT ON (said.exchange)
+        said.exchange,
+        said.follows
+    FROM said
+    WHERE said.exchange IS NOT NULL
+    ORDER BY said.exchange, said.position
+),
+
+answered AS (
+    SELECT
+        asked.id,
+        array_agg(answer.id) AS answers,
+        bool_or(answer.content = :'nothing') AS refused,
+        bool_or(
+            answer.content <> :'nothing'
+            AND feedback.rating IS DISTINCT FROM 'good'
+            AND (
+                starts_with(answer.content, :'unsure')
+                OR (answer.state = 'complete' AND answer.content <> '' AND answer.citations = '[]'::jsonb)
+            )
+        ) AS unsure,
+        bool_or(feedback.rating = 'bad') AS bad,
+        -- Several runs: not counted as distinct ones, which would sort all answers with their texts.
+        min(answer.exchange::text) FILTER (WHERE answer.created_at <= asked.created_at + interval '2 minutes')
+        < max(answer.exchange::text) FILTER (WHERE answer.created_at <= asked.created_at + interval '2 minutes')
+            AS again
+    FROM asked
+    JOIN said AS answer ON answer.conversation_id = asked.conversation_id
+    LEFT JOIN given_again ON given_again.exchange = answer.exchange
+    LEFT JOIN history_feedback AS feedback ON feedback.message_id = answer.id
+    WHERE
+        CASE
+            WHEN given_again.follows IS NULL
+                THEN answer.position > asked.position AND answer.position < asked.next_position
+            ELSE given_again.follows = asked.position
+        END
+    GROUP BY asked.id
+),
+
+judged AS (
+    SELECT
+        asked.*,
+        coalesce(answered.answers, '{}') AS answers,
+        coalesce(answered.refused, false) AS refused,
+        coalesce(answered.unsure, false) AS unsure,
+        coalesce(answered.bad, false) AS bad,
+        coalesce(answered.again, false) AS again
+    FROM asked
+    LEFT JOIN answered ON answered.id = asked.id
+)
+
+SELECT
+    judged.id,
+    judged.conversation_id,
+    judged.content,
+    judged.created_at,
+    judged.owner_id,
+    judged.next_content,
+    judged.repeated_soon,
+    judged.refused,
+    judged.unsure,
+    judged.bad,
+    judged.again,
+    judged.answers,
+    ARRAY(
+        SELECT DISTINCT source.document_id
+        FROM said
+        JOIN history_source AS source ON source.message_id = said.id
+        WHERE said.id = any(judged.answers) AND said.citations @> to_jsonb(source.label)
+    ) AS shown,
+    ARRAY(
+        SELECT DISTINCT coalesce(source.document_id, 0)
+        FROM said
+        CROSS JOIN LATERAL jsonb_array_elements_text(said.citations) AS cited (label)
+        LEFT JOIN history_source AS source ON source.message_id = said.id AND source.label = cited.label
+        WHERE said.conversation_id = judged.conversation_id AND said.position < judged.next_position
+    ) AS cited,
+    CASE
+        WHEN judged.unsure
+            THEN (
+                SELECT string_agg(concat_ws(' ', said.content, source.title, source.heading), ' ')
+                FROM said
+                LEFT JOIN history_source AS source
+                    ON source.message_id = said.id AND said.citations @> to_jsonb(source.label)
+                WHERE said.id = any(judged.answers) AND said.content <> :'nothing'
+            )
+        ELSE ''
+    END AS unsure_words
+FROM judged
+WHERE judged.refused OR judged.unsure OR judged.bad OR judged.again OR judged.repeated_soon
+ORDER BY judged.created_at DESC

@@ -12,8 +12,6 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext, gettext_lazy
-from procrastinate.contrib.django.admin import ProcrastinateEventInline, ProcrastinateJobAdmin
-from procrastinate.contrib.django.models import ProcrastinateJob
 
 from chatsite.accounts.admin_filters import TypedGroupFilter, TypedValueFilter
 from chatsite.accounts.audit import record, record_before
@@ -36,6 +34,7 @@ from ingestion.portal.upload_admin import AddSeveral, record_upserted
 from ingestion.reasons import in_words
 
 from . import documents
+from . import queue_admin as _queue  # noqa: F401 (registers its pages)
 from .documents import upsert
 from .embedding import pending_change
 from .file_names import (
@@ -47,11 +46,6 @@ from .models import AccessEntry, Document, Passage
 from .search.labels import content_address
 
 PASSAGES_SHOWN = 100
-JOB_STATES = {
-    "todo": gettext_lazy("waiting"), "doing": gettext_lazy("running"), "failed": gettext_lazy("failed"),
-    "succeeded": gettext_lazy("done"), "cancelled": gettext_lazy("cancelled"),
-    "aborted": gettext_lazy("aborted"),
-}  # fmt: skip
 MARKS = {Document.Status.READY: "✓", Document.Status.FAILED: "✗"}
 
 
@@ -296,73 +290,3 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
         lines = format_html_join("", "<dt>{}</dt><dd>{}</dd>", rows)
         total = gettext("%(count)s in all") % {"count": found.count()}
         return format_html('<p>{}</p><dl dir="auto">{}</dl>', total, lines)
-
-
-admin.site.unregister(ProcrastinateJob)
-
-
-class StateFilter(admin.SimpleListFilter):
-    """Filters by the state of jobs, in plain words."""
-
-    title, parameter_name = gettext_lazy("state"), "status"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(state, str(words)) for state, words in JOB_STATES.items()]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        return queryset.filter(status=self.value()) if self.value() else queryset
-
-
-class WorkFilter(admin.SimpleListFilter):
-    """Filters by the kind of job, in plain words."""
-
-    title, parameter_name = gettext_lazy("work"), "task"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        tasks = ProcrastinateJob.objects.order_by("task_name").values_list("task_name", flat=True).distinct()
-        return [(task, work_of(task)) for task in tasks]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        return queryset.filter(task_name=self.value()) if self.value() else queryset
-
-
-def work_of(task: str) -> str:
-    """A readable name of a task: “Read document” for ingestion.read_document."""
-    return task.rpartition(".")[2].replace("_", " ").capitalize()
-
-
-class EventInline(ProcrastinateEventInline):
-    verbose_name_plural = gettext_lazy("What happened to it")
-
-
-@admin.register(ProcrastinateJob)
-class JobAdmin(OwnFilters, ProcrastinateJobAdmin):
-    """Jobs of the workers. Superusers can retry, cancel and abort them."""
-
-    list_display = ["pk", "work", "pretty_args", "job_state", "summary"]
-    list_filter = [StateFilter, WorkFilter]
-    inlines = [EventInline]
-
-    @admin.display(description=gettext_lazy("work"), ordering="task_name")
-    def work(self, job: ProcrastinateJob) -> str:
-        return work_of(job.task_name)
-
-    @admin.display(description=gettext_lazy("state"), ordering="status")
-    def job_state(self, job: ProcrastinateJob) -> str:
-        return str(JOB_STATES.get(job.status, job.status))
-
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        context = {"title": gettext("Job of the queue"), **(extra_context or {})}
-        return super().change_view(request, object_id, form_url, context)
-
-    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        return super().get_actions(request) if request.user.is_superuser else {}
-
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        return super().changelist_view(request, {"title": gettext("Queue"), **(extra_context or {})})

@@ -9,6 +9,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from chat.models import Lease, Run
 from chatsite.accounts.models import User
 from history.models import Conversation, Message
+from ingestion.queue_admin import WORK
 
 
 class RunAdminTests(TestCase):
@@ -70,13 +71,20 @@ class RunAdminTests(TestCase):
         app.configure_task("chat.prove").defer(run_id=1)
         self.client.force_login(self.root)
         page = self.client.get("/admin/procrastinate/procrastinatejob/?status=todo&task=chat.prove")
-        for words in ("1 job", "Prove", "waiting"):
+        for words in ("1 job", "Run a proof", "waiting"):
             self.assertContains(page, words)
         self.assertNotContains(page, "rocrastinate job")
         self.assertContains(self.client.get("/admin/procrastinate/procrastinatejob/?status=doing"), "0 jobs")
         job = ProcrastinateJob.objects.get(task_name="chat.prove")
         page = self.client.get(f"/admin/procrastinate/procrastinatejob/{job.pk}/change/")
         self.assertContains(page, "<h1>Job of the queue</h1>", html=True)
+        self.assertContains(page, ": queued</li>")
+        for words in ("Todo", "Deferred", "Queueing", "Args"):
+            self.assertNotContains(page, words)
+
+    def test_every_task_has_a_name_in_plain_words(self):
+        tasks = {name for name in app.tasks if not name.startswith("builtin")}
+        self.assertEqual(tasks - set(WORK), set())
 
     def test_headings_of_the_first_page_have_other_names_than_its_lists(self):
         self.client.force_login(User.objects.create_superuser("superuser"))

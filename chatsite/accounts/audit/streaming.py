@@ -5,6 +5,7 @@ server that is away gets everything once it is back; after a failure in the midd
 of it twice.
 """
 
+import asyncio
 import logging
 import socket
 import time
@@ -22,7 +23,7 @@ from .exporting import line_of
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 200  # entries
-TIMEOUT = 5.0  # seconds, for the whole of a batch to begin, and for each piece of it
+TIMEOUT = 5.0  # seconds, for a batch to the webhook, and for each piece of one to a syslog server
 SECONDS = 5.0  # of one job, for which no document is read; the next one goes on
 SYSLOG_PORT = 514
 LOG_AUDIT, WARNING, INFORMATIONAL = 13, 4, 6  # facility and severities of RFC 5424
@@ -94,9 +95,23 @@ def _message(entry: AuditEntry, line: str) -> bytes:
 
 
 def _to_webhook(lines: Sequence[tuple[AuditEntry, str]]) -> None:
-    """One POST of JSON Lines; redirects are not followed, and any status but 2xx is a failure."""
+    """One POST of JSON Lines; redirects are not followed, and any status but 2xx is a failure.
+
+    The body of the answer is not read, and the whole takes at most TIMEOUT, however slowly the server speaks.
+    """
     body = "".join(f"{line}\n" for _, line in lines).encode()
-    with httpx2.Client(timeout=TIMEOUT, follow_redirects=False) as client:
-        client.post(
-            settings.AUDIT_WEBHOOK, content=body, headers={"Content-Type": "application/x-ndjson"}
-        ).raise_for_status()
+
+    async def post() -> None:
+        async with (
+            asyncio.timeout(TIMEOUT),
+            httpx2.AsyncClient(timeout=TIMEOUT, follow_redirects=False) as client,
+            client.stream(
+                "POST",
+                settings.AUDIT_WEBHOOK,
+                content=body,
+                headers={"Content-Type": "application/x-ndjson"},
+            ) as response,
+        ):
+            response.raise_for_status()
+
+    asyncio.run(post())

@@ -1,10 +1,13 @@
 """New entries of the audit log on their way to a syslog server and a webhook."""
 
+import contextlib
 import json
 import re
 import socket
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from unittest.mock import patch
 
 from django.core.checks import run_checks
 from django.test import TestCase, override_settings
@@ -23,14 +26,23 @@ class Webhook(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self):
-        self.bodies, self.status = [], 204
+        self.bodies, self.status, self.location, self.drips = [], 204, "", False
         super().__init__(("127.0.0.1", 0), Handler)
 
 
 class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         self.server.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.server.drips:  # an answer that goes on and never ends
+            with contextlib.suppress(OSError):
+                self.wfile.write(b"HTTP/1.1 200 OK\r\n")
+                while self.server.drips:
+                    self.wfile.write(b"X")
+                    time.sleep(0.05)
+            return
         self.send_response(self.server.status)
+        if self.server.location:
+            self.send_header("Location", self.server.location)
         self.send_header("Content-Length", "0")
         self.end_headers()
 
@@ -57,11 +69,15 @@ class StreamingTests(TestCase):
         record(action, actor=self.ada, subject=subject)
         chain.seal_new()
 
-    def webhook(self):
+    def webhook_server(self):
         server = Webhook()
         threading.Thread(target=server.serve_forever, daemon=True).start()
         self.addCleanup(server.server_close)
         self.addCleanup(server.shutdown)
+        return server
+
+    def webhook(self):
+        server = self.webhook_server()
         override = override_settings(AUDIT_WEBHOOK=f"http://127.0.0.1:{server.server_port}/in")
         override.enable()
         self.addCleanup(override.disable)
@@ -88,6 +104,27 @@ class StreamingTests(TestCase):
         server.status = 200
         self.assertEqual(streaming.deliver(), 1)
         self.assertEqual(server.bodies[0], server.bodies[1])
+
+    def test_a_server_that_never_ends_its_answer_holds_nobody_up(self):
+        server = self.webhook()
+        streaming.deliver()
+        self.entry("kept")
+        server.drips = True
+        with patch.object(streaming, "TIMEOUT", 0.5), self.assertLogs("chatsite.accounts.audit.streaming"):
+            begun = time.monotonic()
+            self.assertEqual(streaming.deliver(), 0)
+        self.assertLess(time.monotonic() - begun, HANG_SECONDS)
+        server.drips = False
+        self.assertEqual(streaming.deliver(), 1)
+
+    def test_a_redirect_is_a_failure_and_leads_nowhere(self):
+        server, inner = self.webhook(), self.webhook_server()
+        streaming.deliver()
+        self.entry("kept")
+        server.status, server.location = 307, f"http://127.0.0.1:{inner.server_port}/in"
+        with self.assertLogs("chatsite.accounts.audit.streaming", "WARNING"):
+            self.assertEqual(streaming.deliver(), 0)
+        self.assertEqual(inner.bodies, [])
 
     def test_a_syslog_server_gets_messages_of_rfc_5424(self):
         with socket.create_server(("127.0.0.1", 0)) as server:

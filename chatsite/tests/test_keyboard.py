@@ -2,10 +2,25 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from chatsite.tests.chromium import PHONE, violations
 from chatsite.tests.portal_pages import QUESTION, WIDE, ask_and_wait, signed_in
+
+# What has the focus; whether a ring is drawn around it or what holds it, and whether something lies over its
+# middle. Regions that scroll are larger than what is seen of them.
+FOCUSED = """() => {
+  const element = document.activeElement;
+  if (element === document.body) return null;
+  const { left, top, right, bottom, width, height } = element.getBoundingClientRect();
+  const around = [element, element.parentElement, element.parentElement.parentElement];
+  const ring = around.some(each => getComputedStyle(each).outlineStyle !== 'none');
+  const hit = document.elementFromPoint(left + width / 2, top + height / 2);
+  const own = [element, ...(element.labels ?? [])].some(each => each.contains(hit) || hit?.contains(each));
+  const name = element.ariaLabel || element.textContent.trim() || element.name || element.tagName;
+  return { name: name.slice(0, 60), ring, clear: own || height > innerHeight / 2 };
+}"""
 
 
 def press(page, *keys):
@@ -181,3 +196,29 @@ def test_on_a_phone_past_conversations_are_searched_from_the_bar(chromium, site)
         page.keyboard.type("carried")
         expect(page.locator("#palette [aria-selected=true]")).to_have_attribute("href", re.compile("^/c/"))
         assert violations(page) == []
+
+
+@pytest.mark.parametrize("screen", [WIDE, PHONE], ids=["wide", "phone"])
+def test_each_tab_stop_is_seen_and_nothing_lies_over_it(chromium, site, screen):
+    with signed_in(chromium, site, "hr", **screen) as page:
+        ask_and_wait(page)
+        conversation = page.url.partition("#")[0]
+        pages = (
+            conversation,
+            f"{conversation}?source=1.1",
+            f"{conversation}share",
+            "/search/",
+            "/documents/",
+        )
+        for address in (*pages, "/documents/add/", "/settings/"):
+            page.goto(address)
+            names = []
+            for _ in range(45):
+                press(page, "Tab")
+                found = page.evaluate(FOCUSED)
+                if found is None:
+                    break
+                assert found["ring"], (address, found)
+                assert found["clear"], (address, found)
+                names.append(found["name"])
+            assert len(names) >= 5, (address, names)

@@ -25,8 +25,8 @@ class Proof:
     rank: int = 0  # of the source to open; 0 if nothing was compared
     marks: tuple[tuple[int, int], ...] = ()
     by_model: bool = False  # whether it is supported by the language model's second look alone
-    # Not found, but no fact disagrees; never stored.
-    doubtful: bool = field(default=False, compare=False)
+    # Not found, but no fact disagrees: the words differ too much to tell.
+    unclear: bool = False
     # Start and end of the sentence whose facts disagree, in the source with that rank; never stored.
     disagreeing: tuple[int, int] | None = field(default=None, compare=False)
 
@@ -46,6 +46,11 @@ class Statement:
         """Whether nothing but the language model's second look supports it."""
         proven = [proof for proof in self.proofs if proof.verdict in ("quoted", "supported")]
         return bool(proven) and all(proof.by_model for proof in proven)
+
+    @property
+    def unclear(self) -> bool:
+        """Whether it was not found, but for one of its citations the words differ too much to tell."""
+        return self.verdict == "not_found" and any(proof.unclear for proof in self.proofs)
 
     def moved(self, by: int) -> "Statement":
         """The same in a text with that many more characters before it."""
@@ -84,6 +89,7 @@ def to_rows(statements: Iterable[Statement]) -> list[Json]:
                     "rank": proof.rank,
                     "marks": [list(mark) for mark in proof.marks],
                     **({"by_model": True} if proof.by_model else {}),
+                    **({"unclear": True} if proof.unclear else {}),
                 }
                 for proof in each.proofs
             ],
@@ -109,6 +115,7 @@ def from_rows(rows: Iterable[Mapping[str, Any]]) -> tuple[Statement, ...]:
                     proof["rank"],
                     tuple((start, end) for start, end in proof["marks"]),
                     bool(proof.get("by_model")),
+                    bool(proof.get("unclear")),
                 )
                 for proof in row["proofs"]
             ),
@@ -126,6 +133,7 @@ def to_api(statements: Sequence[Statement]) -> list[Json]:
             "citations": list(each.citations),
             "verdict": each.verdict,
             **({"by_model": True} if each.by_model else {}),
+            **({"unclear": True} if each.unclear else {}),
         }
         for each in statements
     ]

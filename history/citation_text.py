@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from .tally import is_by_model
+from .tally import is_by_model, is_unclear
 
 CITATION = re.compile(r"(?<![ \t])([ \t]*)\[([^\[\]\n]+)\](?!\()")
 
@@ -68,6 +68,7 @@ def verified_as_sent(
         verdict = row["verdict"] if labels or not row["citations"] else "uncited"
         statement = {"start": place(row["start"]), "end": place(row["end"])}
         checked = {"by_model": True} if verdict == "supported" and is_by_model(row) else {}
+        checked |= {"unclear": True} if verdict == "not_found" and is_unclear(row) else {}
         sent.append(statement | {"citations": labels, "verdict": verdict, **checked})
     return sent
 

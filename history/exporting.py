@@ -19,7 +19,7 @@ from .models import Conversation, Message, Source
 from .recording import timestamp
 from .response_serializers import ConversationRowSerializer, StoredMessageSerializer, readable_text
 from .signatures import signed
-from .tally import is_by_model, tally
+from .tally import is_by_model, is_unclear, tally
 
 # Any scheme but http, https and mailto, in a link or a link reference.
 UNSAFE_LINK = re.compile(r"(?i)(\]\(\s*|\]:\s*)(?!https?:|mailto:)([a-z][a-z0-9+.-]*):")
@@ -101,7 +101,8 @@ def _answer(message: Message, readable: Sequence[Source]) -> list[str]:
         listed.append(f"{number}. {_line(name)}")
     parts.append("\n".join(listed))
     statements = message.verification or ()
-    counted = tally((row["verdict"] for row in statements), sum(map(is_by_model, statements)))
+    by_model, unclear = (sum(map(test, statements)) for test in (is_by_model, is_unclear))
+    counted = tally((row["verdict"] for row in statements), by_model, unclear)
     # If a source was withdrawn, the line on citations would reveal too much and be wrong.
     if not set(message.citations) - titles.keys():
         parts.append(" · ".join(f"*{line}*" for line in (counted.summary, counted.rest) if line and order))

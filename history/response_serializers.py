@@ -137,6 +137,10 @@ class StatementSerializer(serializers.Serializer[Any]):
     by_model = serializers.BooleanField(
         required=False, help_text="Whether it was found by the language model's second look alone."
     )
+    unclear = serializers.BooleanField(
+        required=False,
+        help_text="Whether it was not found because its words differ too much from the source's to tell.",
+    )
 
 
 class VerifiedSerializer(serializers.Serializer[Any]):

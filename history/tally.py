@@ -16,18 +16,21 @@ class Tally:
     missing: int = 0  # with a citation whose source does not support them
     uncited: int = 0
     by_model: int = 0  # of those found: supported by the language model's second look alone
+    unclear: int = 0  # with a citation, in words too different from the source's to tell
 
     @property
     def cited(self) -> int:
-        return self.found + self.missing
+        return self.found + self.missing + self.unclear
 
     @property
     def summary(self) -> str:
         """One line on the citations; empty for an answer without any."""
         if not self.cited:
             return ""
-        if not self.missing:
+        if not (self.missing or self.unclear):
             found = gettext("All citations found in the text")
+        elif not self.missing:
+            found = self._compare
         elif self.cited == 1:
             found = gettext("The statement was not found in its source")
         else:
@@ -37,6 +40,8 @@ class Tally:
                 self.missing,
             )
             found = words % {"missing": self.missing, "cited": self.cited}
+            if self.unclear:
+                found = f"{found}; {self._compare}"
         if not self.by_model:
             return found
         words = ngettext(
@@ -45,6 +50,15 @@ class Tally:
             self.by_model,
         )
         return words % {"found": found, "count": self.by_model}
+
+    @property
+    def _compare(self) -> str:
+        words = ngettext(
+            "%(count)s statement in other words: compare it with its source",
+            "%(count)s statements in other words: compare them with their sources",
+            self.unclear,
+        )
+        return words % {"count": self.unclear}
 
     @property
     def rest(self) -> str:
@@ -57,13 +71,19 @@ class Tally:
         return words % {"count": self.uncited}
 
 
-def tally(verdicts: Iterable[str], by_model: int = 0) -> Tally:
-    """Counts of the verdicts of an answer's statements."""
+def tally(verdicts: Iterable[str], by_model: int = 0, unclear: int = 0) -> Tally:
+    """Counts of the verdicts of an answer's statements; `unclear` ones are among those not found."""
     counts = Counter(verdicts)
-    return Tally(counts["quoted"] + counts["supported"], counts["not_found"], counts["uncited"], by_model)
+    found = counts["quoted"] + counts["supported"]
+    return Tally(found, counts["not_found"] - unclear, counts["uncited"], by_model, unclear)
 
 
 def is_by_model(row: Mapping[str, Any]) -> bool:
     """Whether nothing but the language model's second look supports a stored statement."""
     proven = [proof for proof in row.get("proofs", ()) if proof["verdict"] in ("quoted", "supported")]
     return bool(proven) and all(proof.get("by_model") for proof in proven)
+
+
+def is_unclear(row: Mapping[str, Any]) -> bool:
+    """Whether a stored statement was not found because its words differ too much to tell."""
+    return row["verdict"] == "not_found" and any(proof.get("unclear") for proof in row.get("proofs", ()))

@@ -229,7 +229,7 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
       .map(mark => mark.textContent)
       .join(' … ')
       .slice(0, 320);
-    const verdict = $('.facts :is(.checked, .unproved)', panel)?.cloneNode(true);
+    const verdict = $('.facts :is(.checked, .unproved, .compare)', panel)?.cloneNode(true);
     card.replaceChildren(title, place, ...[words.textContent && words, verdict].filter(Boolean));
     main.append(card);
     link.removeAttribute('title'); // it says less

@@ -37,7 +37,7 @@ async def second_look(
         for each in statements
         if each.verdict == "not_found"
         for proof in each.proofs
-        if proof.doubtful
+        if proof.unclear
     ][: settings.SECOND_LOOK]
     if not doubted:
         return None
@@ -70,7 +70,7 @@ async def second_look(
 
 def _with_confirmed(statement: Statement, confirmed: set[Proof]) -> Statement:
     proofs = tuple(
-        replace(proof, verdict="supported", by_model=True) if proof in confirmed else proof
+        replace(proof, verdict="supported", by_model=True, unclear=False) if proof in confirmed else proof
         for proof in statement.proofs
     )
     if proofs == statement.proofs:

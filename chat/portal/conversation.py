@@ -131,7 +131,7 @@ class SourceLine:
         """How many statements cite it, and whether it supports any of them."""
         if not self.tally.cited:
             return ""
-        if not self.tally.found:
+        if not (self.tally.found or self.tally.unclear):
             return gettext("not found")
         count = self.tally.cited
         return ngettext("%(count)s statement", "%(count)s statements", count) % {"count": count}
@@ -202,7 +202,11 @@ class Answer:
     def html(self) -> str:
         """The finished blocks."""
         if not self.running:
-            missing = [(each.start, each.end) for each in self.statements if each.verdict == "not_found"]
+            missing = [
+                (each.start, each.end)
+                for each in self.statements
+                if each.verdict == "not_found" and not each.unclear
+            ]
             return render(with_marks(self.text, missing) if missing else self.text, self.citations)
         return "\n".join(render_block(block, self.citations) for block in self._cut[0])
 
@@ -237,7 +241,7 @@ class Answer:
                 number,
                 label,
                 self.source_of(label),
-                tally(each.verdict for each in self.statements if label in each.citations),
+                self._tally_of([each for each in self.statements if label in each.citations]),
             )
             for number, label in enumerate(order, start=1)
         ]
@@ -263,13 +267,22 @@ class Answer:
 
     @cached_property
     def tally(self) -> Tally:
-        by_model = sum(statement.by_model for statement in self.statements)
-        return tally((statement.verdict for statement in self.statements), by_model)
+        return self._tally_of(self.statements)
+
+    @staticmethod
+    def _tally_of(statements: Sequence[Statement]) -> Tally:
+        by_model, unclear = (
+            sum(each.by_model for each in statements),
+            sum(each.unclear for each in statements),
+        )
+        return tally((each.verdict for each in statements), by_model, unclear)
 
     @property
     def all_found(self) -> bool:
         """Whether each cited statement is supported by a source that the reader may still open."""
-        return bool(self.tally.found) and not self.tally.missing and all(line.source for line in self.cited)
+        counted = self.tally
+        is_checked = counted.found and not counted.missing and not counted.unclear
+        return bool(is_checked) and all(line.source for line in self.cited)
 
     @property
     def status(self) -> str:

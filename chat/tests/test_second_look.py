@@ -294,8 +294,8 @@ class SecondLookExchangeTests(TransactionTestCase):
             whole.add(event)
         self.assertEqual(to_api(whole.verification)[0]["by_model"], True)
         ends = [each for frame in frames for each in frame["messages"] if each["type"] in ("whole", "done")]
-        self.assertIn('class="missing"', ends[0]["body"])
-        self.assertNotIn('class="missing"', ends[-1]["body"])
+        self.assertIn("1 statement in other words", ends[0]["end"])
+        self.assertNotIn("1 statement in other words", ends[-1]["end"])
         self.assertIn("1 statement checked again by the language model", ends[-1]["end"])
         exported = await in_database(lambda: as_markdown(self.principal, message.conversation))
         self.assertIn("1 statement checked again by the language model", exported)

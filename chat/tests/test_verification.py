@@ -2,7 +2,7 @@
 
 from django.test import SimpleTestCase
 
-from chat.statements import after_edits, from_rows, marks_by_rank, to_rows
+from chat.statements import after_edits, from_rows, marks_by_rank, to_api, to_rows
 from chat.tests.sources import source
 from chat.verification import verify
 from chat.verification.facts import number_value, tokens
@@ -123,6 +123,64 @@ class VerdictTests(SimpleTestCase):
             "Tom Hale runs the office in Sennick harbour [b.md].",
             "Der jährliche Urlaub beträgt mindestens 24 Werktage [c.md].",
         )
+
+    def test_what_no_fact_denies_is_unclear_in_other_words_and_loud_on_another_subject(self):
+        for statement, unclear in (
+            ("Anyone can move five days into the following calendar [a.md#x]", True),
+            ("Ask your manager, Anna Berg, about the parking permit [a.md#x]", True),
+            ("The kitchen serves soup and fresh bread at noon [a.md#x]", False),
+            ("You can carry over six days of leave until 31 March [a.md#x]", False),
+        ):
+            with self.subTest(statement):
+                (found,) = verify(statement, (LEAVE,))
+                self.assertEqual((found.verdict, found.unclear), ("not_found", unclear))
+                self.assertEqual(from_rows(to_rows((found,))), (found,))
+                self.assertEqual(to_api((found,))[0].get("unclear", False), unclear)
+
+    def test_a_fact_beside_other_words_contradicts_only_what_is_nearly_literal(self):
+        (literal,) = verify("The meal allowance is £30 [a.md#x]", (LEAVE,))
+        (free,) = verify("Anna Berg plans what people eat on journeys for £30 [a.md#x]", (LEAVE,))
+        self.assertEqual((literal.verdict, literal.unclear), ("not_found", False))
+        self.assertEqual((free.verdict, free.unclear), ("not_found", True))
+
+    def test_numbers_in_words_are_numbers(self):
+        facts = source(
+            9,
+            "n.md",
+            "You can have up to 24 credit hours. The top salary in FY22 was $176,300. Rates are reviewed "
+            "quarterly. Half the cost is refunded. The permit expires one year after it was issued.",
+        )
+        self.assert_verdicts_in(
+            facts,
+            "supported",
+            "You can have up to two dozen credit hours",
+            "Every three months the rates are reviewed",
+            "50 per cent of the cost is refunded",
+        )
+        self.assert_verdicts_in(
+            facts,
+            "not_found",
+            "You can have up to three dozen credit hours",
+            "Every six months the rates are reviewed",
+            "Half of the cost is paid, 40 per cent of the cost is refunded",
+            "The permit expires one month after it was issued",
+        )
+
+    def test_the_order_of_before_and_after_counts(self):
+        order = source(9, "o.md", "You should use your accrued comp time before using annual leave.")
+        self.assert_verdicts_in(order, "supported", "Use annual leave after your accrued comp time")
+        self.assert_verdicts_in(order, "not_found", "Use annual leave before your accrued comp time")
+
+    def test_an_opposite_word_is_not_supported(self):
+        fares = source(9, "f.md", "These fares are nonrefundable. The recovery starts automatically.")
+        self.assert_verdicts_in(fares, "supported", "These fares cannot be refunded")
+        self.assert_verdicts_in(
+            fares, "not_found", "These fares are refundable", "The recovery starts manually"
+        )
+
+    def test_a_statement_in_the_other_language_is_never_called_another_subject(self):
+        (found,) = verify("Every year you have at least 24 days of holiday [c.md]", (URLAUB,))
+        self.assertTrue(found.verdict == "supported" or found.unclear)
 
     def test_another_number_date_or_unit_is_not_found(self):
         self.assert_verdict(

@@ -2,18 +2,21 @@
 
 from collections.abc import Collection, Sequence
 
-from .claims import Claim
+from .claims import CONTRADICTION, MISPLACED, Claim
 from .facts import MAX_STEM, REFUSALS, Kind, Token, stem
 from .lexicon import DENIABLE, POLES
 from .numbers import NEAR, belongs_elsewhere, beside_of, columns_of
 from .passages import Passage, Unit
+from .relations import opposites_of
 
-# Evidence against a statement; from CONTRADICTION on it is marked.
-CONTRADICTION = 1.0
+# Evidence against a statement, as in claims.py.
 NEW_NOUN = 0.6
 NEW_DENIAL = 0.5
 NEARLY_LITERAL = 0.8  # the share of words from which a single other noun is a swap and no paraphrase
+ENTITLED = frozenset(map(stem, ("anspruch", "recht", "entitled", "entitlement", "right")))  # “no right to …”
+PERMITTED = frozenset(("allowed", "permitted", "erlaubt", "gestattet", "zulässig", "statthaft"))
 EQUAL = frozenset(map(stem, ("same", "equal", "equally", "gleich", "gleiche", "gleichen")))
+ORDER = POLES["before"][0]
 UNEQUAL = frozenset(("fewer", "less", "more", "weniger", "mehr"))
 
 
@@ -30,24 +33,29 @@ def related_words(claim: Claim, missing: Sequence[str], chosen: Sequence[Unit]) 
     return found
 
 
-def names_agree(
+def name_evidence(
     claim: Claim,
     chosen: Sequence[Unit],
     units: Sequence[Unit],
     around: frozenset[str],
     missing: Sequence[str],
-) -> bool:
-    """Each name stands in a chosen unit or a heading; or before it, where no other name takes its place."""
+) -> float:
+    """Evidence that a name is not in the source, or neither in a chosen unit, a heading nor shortly before
+    where no other name takes its place."""
+    found = 0.0
     held = frozenset().union(*(unit.values for unit in chosen))
     competing = bool(chosen[0].names - claim.values)
     for name in claim.names:
         if name in held:
+            is_beside = name in chosen[0].values or name in around
+            if competing and not is_beside and not claim.joins:
+                found = MISPLACED
             holding = [unit for unit in chosen if name in unit.values]
             place = next(at for at, token in enumerate(claim.tokens) if token.value == name)
             beside = beside_of(claim.tokens, place) - claim.names
             rivals = [unit for unit in chosen if unit.names - claim.values]
             if name not in around and all(belongs_elsewhere(beside, unit, rivals) for unit in holding):
-                return False
+                found = MISPLACED
             continue
         if name in around:
             continue
@@ -58,8 +66,10 @@ def names_agree(
             unit for unit in units if unit.rank == first.rank and first.place - 3 <= unit.place < first.place
         )
         if competing or not any(name in unit.values for unit in before):
-            return False
-    return True
+            if not any(name in unit.values for unit in units):
+                return CONTRADICTION
+            found = MISPLACED
+    return found
 
 
 def _scope(found: Sequence[Token], at: int, claim: Claim) -> list[str]:
@@ -70,7 +80,7 @@ def _scope(found: Sequence[Token], at: int, claim: Claim) -> list[str]:
             break
         if token.kind in (Kind.WORD, Kind.NAME, Kind.POLAR):
             after.append(token.value)
-    if after and not claim.german:
+    if found[at].unit == "without" or (after and not claim.german):
         return after[:3]
     before: list[str] = []
     for place in range(at, max(0, at - 3), -1):
@@ -113,7 +123,14 @@ def denial(claim: Claim, chosen: Sequence[Unit], known: Collection[str]) -> floa
         for value in _before(claim.tokens, at)
     }
     theirs = [
-        ([claim.word_for(value, unit) for value in _scope(unit.tokens, at, claim)], unit.tokens[at])
+        (
+            [
+                claim.word_for(value, unit)
+                for value in _scope(unit.tokens, at, claim)
+                if value not in ENTITLED
+            ],
+            unit.tokens[at],
+        )
         for unit, at in denials
         if (unit, at) not in cells
     ]
@@ -136,12 +153,16 @@ def denial(claim: Claim, chosen: Sequence[Unit], known: Collection[str]) -> floa
             not there or there[0] not in claim.values for there, _ in theirs
         )
         subject = bool(scope) and scope[0] in before  # “no compensation” and “compensation is not due”
-        if not (same or other or subject or refused_there - refused or denied_above):
+        # “Cannot be refunded” is “nonrefundable”.
+        prefixed = any(held & opposites_of(claim.wholes[value]) for value in scope if value in claim.wholes)
+        if not (same or other or subject or prefixed or refused_there - refused or denied_above):
             if scope and scope[0] in known:
                 return CONTRADICTION
             evidence = NEW_DENIAL
     if refused - refused_there:
         return evidence
+    if not (own or refused) and any(there[:1] and there[0] in PERMITTED for there, _ in theirs):
+        return CONTRADICTION  # “is not allowed” for “you can”
     for there, negation in theirs:
         shared = [value for value in there if value in claim.values]
         is_said = not own and negation.unit != "if"  # rather than the condition for it
@@ -203,11 +224,15 @@ def poles_agree(claim: Claim, chosen: Sequence[Unit]) -> bool:
     for at in poles:
         pair, side = _pole(claim.tokens, at)
         beside = beside_of(claim.tokens, at)
+        is_order = pair == ORDER
         same = opposite = False
         for unit in chosen:
             for place, other in enumerate(unit.tokens):
                 if other.kind is Kind.POLAR and POLES[other.value][0] == pair:
-                    if _pole(unit.tokens, place)[1] == side:
+                    if is_order and (turned := _is_turned(claim.tokens, at, unit.tokens, place)) is not None:
+                        agrees = turned != (_pole(unit.tokens, place)[1] == side)
+                        same, opposite = same or agrees, opposite or not agrees
+                    elif _pole(unit.tokens, place)[1] == side:
                         same = True
                     elif beside & beside_of(unit.tokens, place):
                         opposite = True
@@ -217,12 +242,52 @@ def poles_agree(claim: Claim, chosen: Sequence[Unit]) -> bool:
     return True
 
 
+def _is_turned(own: Sequence[Token], at: int, found: Sequence[Token], place: int) -> bool | None:
+    """Whether the words before and after a word such as “before” have changed places; None if unclear."""
+
+    def sides(tokens: Sequence[Token], middle: int) -> tuple[set[str], set[str]]:
+        parts = (tokens[max(0, middle - NEAR) : middle], tokens[middle + 1 : middle + 1 + NEAR])
+        first, last = ({each.value for each in part if each.whole} for part in parts)
+        return first - last, last - first
+
+    (left, right), (other_left, other_right) = sides(own, at), sides(found, place)
+    if left & other_right and right & other_left:
+        return True
+    return False if left & other_left or right & other_right else None
+
+
 def _pole(found: Sequence[Token], at: int) -> tuple[int, int]:
     """The pair of a word and its side, the other one where it is denied (“may not”)."""
     pair, side = POLES[found[at].value]
     near = (*found[max(0, at - 1) : at], *found[at + 1 : at + 2])
     denied = pair in DENIABLE and any(token.kind is Kind.NEGATION and not token.opens for token in near)
     return pair, side ^ denied
+
+
+def says_opposite(claim: Claim, chosen: Sequence[Unit]) -> bool:
+    """Whether a word replaces its opposite in a unit (“automatically”, “manually”), and neither is denied."""
+    held = frozenset().union(*(unit.values for unit in chosen))
+    for at, token in enumerate(claim.tokens):
+        if not token.whole or token.unit or token.value in held:
+            continue
+        opposites = opposites_of(token.whole) - claim.values
+        if opposites.isdisjoint(held):
+            continue
+        beside = beside_of(claim.tokens, at)
+        for unit in chosen:
+            for place, other in enumerate(unit.tokens):
+                if (
+                    other.value in opposites
+                    and _is_denied(unit.tokens, place) == _is_denied(claim.tokens, at)
+                    and beside & unit.values
+                ):
+                    return True
+    return False
+
+
+def _is_denied(found: Sequence[Token], at: int) -> bool:
+    near = found[max(0, at - 2) : at + 2]
+    return any(token.kind is Kind.NEGATION for token in near)
 
 
 def joins_rows(claim: Claim, chosen: Sequence[Unit]) -> bool:

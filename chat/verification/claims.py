@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from .facts import Kind, Token, is_german, measure, tokens
+from .facts import Kind, Token, language_of, measure, tokens
 from .lexicon import AFTER_NOUNS, BEFORE_NOUNS, GENERAL_NOUNS, LIGHT_WORDS
+from .likeness import content_words
 from .passages import Unit, said
 from .relations import Relations
 
@@ -18,6 +19,10 @@ _CLAUSE = re.compile(
 _BY = re.compile(r"\s+by\s+(?:(?:the|a|an|your|our|their|its|his|her)\s+)?", re.IGNORECASE)
 _ENDS = ",.;:!?()"
 _NO_NOUNS = ("ly", "ed", "ing")
+# Evidence against a claim: a contradiction alone marks it. A misplaced fact is in the source beside other
+# words, which contradicts a nearly literal claim, and leaves a paraphrase unclear.
+CONTRADICTION = 1.0
+MISPLACED = 0.9
 _WEIGHTS = {Kind.NUMBER: 1.5, Kind.NAME: 1.5, Kind.WORD: 1.0, Kind.POLAR: 0.3, Kind.NEGATION: 0.0}
 
 
@@ -28,8 +33,12 @@ class Claim:
     text: str
     tokens: tuple[Token, ...]
     names: frozenset[str]  # values that the source must have
-    german: bool
+    language: str
     joins: bool = False  # whether it may make several statements
+
+    @property
+    def german(self) -> bool:
+        return self.language == "german"
 
     @cached_property
     def values(self) -> frozenset[str]:
@@ -52,6 +61,12 @@ class Claim:
                 token.value for token in self.tokens if token.kind in kinds and token.whole not in LIGHT_WORDS
             )
         )
+
+    @cached_property
+    def spoken(self) -> dict[str, str]:
+        """The words that likeness compares: full forms by stem."""
+        words = content_words(self.tokens).items()
+        return {value: whole for value, whole in words if whole not in LIGHT_WORDS}
 
     @cached_property
     def wholes(self) -> dict[str, str]:
@@ -151,16 +166,16 @@ class Claim:
 
 def claim_of(text: str, known_names: frozenset[str]) -> Claim:
     found = tokens(text)
-    german = is_german(text)
+    language = language_of(text)
     names = {token.value for token in found if token.kind is Kind.NAME}
-    if german:
+    if language == "german":
         names = {name for name in names if name.startswith("month") or any(c.isdigit() for c in name)}
     elif found and found[0].kind is Kind.WORD and text.lstrip(" *_>\"“'(")[:1].isupper():
         # The first word may be a name, too: if a source writes it as one, or another name follows.
         follows = len(found) > 1 and found[1].kind is Kind.NAME and found[1].start - found[0].end <= 1
-        if found[0].value in known_names or follows:
+        if found[0].value in known_names or (follows and not found[0].whole.endswith(_NO_NOUNS)):
             names.add(found[0].value)
-    return Claim(text, tuple(found), frozenset(names), german, bool(_JOINS.search(text)))
+    return Claim(text, tuple(found), frozenset(names), language, bool(_JOINS.search(text)))
 
 
 def _head(text: str, found: Sequence[Token], start: int, last: int, gap: str) -> list[tuple[str, ...]]:

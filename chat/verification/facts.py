@@ -97,7 +97,10 @@ _DOUBLED = re.compile(r"(.)\1+")
 _PART = re.compile(
     r"(?:(?:a\s{1,20}|one\s{1,20})?(?P<part>half|quarter)\s{1,20}(?:of\s{1,20})?an?\s{1,20}|halbe[ns]?\s{1,20})(?P<unit>hour|year|day|stunde|jahre?s?)\b"
     r"|an?\s{1,20}(?P<whole>hour|year|day)\s{1,20}and\s{1,20}a\s{1,20}half\b"
-    r"|(?:a|one)\s{1,20}(?P<part_of>third|quarter|fifth|tenth)\s{1,20}of\b",
+    r"|(?:a|one)\s{1,20}(?P<part_of>third|quarter|fifth|tenth)\s{1,20}of\b"
+    r"|half\s{1,20}(?:of\s{1,20})?(?P<half>the|your|its|their|his|her|our)\b"
+    r"|(?P<several>two|three|drei)\s{1,20}(?P<parts>thirds|quarters|fifths|viertel)\b"
+    r"|eine?[ms]?\s{1,20}(?P<teil>drittel|viertel|fünftel|zehntel)\b",
     re.IGNORECASE,
 )
 # “within a week”: one of a unit that is counted.
@@ -108,7 +111,17 @@ _SINGLE = re.compile(
 )
 _LETTERS = re.compile(r"[^\W\d_]+")
 _ARTICLES = frozenset(("a", "an", "one", "ein", "eine", "einem", "einen", "einer", "eines"))
-_FRACTION_WORDS = _ARTICLES | {"half", "quarter", "halbe", "halben", "halbes", "viertelstunde"}
+_FRACTION_WORDS = _ARTICLES | {
+    "two",
+    "three",
+    "drei",
+    "half",
+    "quarter",
+    "halbe",
+    "halben",
+    "halbes",
+    "viertelstunde",
+}
 _PHRASE_WORDS = (
     frozenset(lexicon.PHRASES)
     | lexicon.DENIALS
@@ -117,6 +130,12 @@ _PHRASE_WORDS = (
 )
 _OBJECTS = frozenset(("it", "them", "this", "that", "these", "those"))
 _THOUSANDS = re.compile(r"(\d{1,6})k")
+_SHARE = re.compile(
+    r"\s{1,20}(third|quarter|fifth|tenth)\s{1,20}(?:over|under|above|below|more|less|higher|lower|to|for)\b",
+    re.IGNORECASE,
+)
+_HALF_UNIT = re.compile(r"half-(hour|day|year)s?(?:ly)?")
+_FISCAL_YEAR = re.compile(r"fy-?(\d\d|\d{4})")
 _HALVES = {"hour": ("minute", 30), "year": ("month", 6), "day": ("hour", 12)}
 _SOLID = re.compile(r"\w+")
 MAX_PHRASE = 24  # characters that follow the first word of a verb of several words
@@ -189,7 +208,7 @@ def number_value(text: str) -> str:
 
 def tokens(text: str, offset: int = 0) -> list[Token]:
     """All that counts in `text`, in order; each number with its unit. Places are moved by `offset`."""
-    found = _with_bounds(list(_tokens(text)), text)
+    found = _with_bounds(_multiplied(list(_tokens(text)), text), text)
     end = found[0].start if found else 0
     for place, token in enumerate(found):
         kind, value, start, stop, unit, opens, whole = token
@@ -205,6 +224,25 @@ def tokens(text: str, offset: int = 0) -> list[Token]:
         if offset or opens or unit:
             found[place] = Token(kind, value, start + offset, stop + offset, unit, opens, whole)
     return found
+
+
+def _multiplied(found: list[Token], text: str) -> list[Token]:
+    """“Two dozen” and “3 million” as one number."""
+    kept: list[Token] = []
+    for token in found:
+        before = kept[-1] if kept else None
+        if (
+            before
+            and token.kind is before.kind is Kind.NUMBER
+            and text[before.end : token.start] == " "
+            and text[token.start : token.end].casefold() in lexicon.MULTIPLIERS
+        ):
+            product = f"{float(before.value) * int(token.value):g}" if before.value.isdigit() else ""
+            if product.isdigit():
+                kept[-1] = before._replace(value=product, end=token.end)
+                continue
+        kept.append(token)
+    return kept
 
 
 def _with_bounds(found: list[Token], text: str) -> list[Token]:
@@ -335,7 +373,7 @@ def _phrase(text: str, word: str, start: int, end: int) -> Token | None:
     compared = _COMPARISON.match(text, end) if folded in lexicon.DENIALS else None
     if compared:
         return Token(Kind.POLAR, "most" if compared["most"] else "least", start, end)
-    if folded == "one" and _RANGE.match(text, end):
+    if folded == "one" and (_RANGE.match(text, end) or _SINGLE.match(text, end)):
         return Token(Kind.NUMBER, "1", start, end)
     if _LEFT_OUT.match(text, start):
         return Token(Kind.POLAR, "excluded", start, end)
@@ -361,8 +399,19 @@ def _fraction(text: str, folded: str, start: int, end: int) -> Token | None:
     if folded == "viertelstunde":
         return Token(Kind.NUMBER, "15", start, end, "minute")
     part = _PART.match(text, start)
+    if part is None and folded in ("a", "one") and (bare := _SHARE.match(text, end)):
+        # “A fifth over the budget”: the share, without a noun that it would count.
+        return Token(Kind.NUMBER, str(lexicon.FRACTIONS[bare[1].casefold()]), start, bare.end(1), "%")
     if part and part["part_of"]:
         return Token(Kind.NUMBER, str(lexicon.FRACTIONS[part["part_of"].casefold()]), start, part.end(), "%")
+    if part and part["half"]:
+        return Token(Kind.NUMBER, "50", start, part.start("half"), "%")
+    if part and part["several"]:
+        share = lexicon.FRACTIONS[part["parts"].casefold().removesuffix("s")]
+        number = (lexicon.ONES[part["several"].casefold()] * share * 100 + 50) // 100
+        return Token(Kind.NUMBER, str(number), start, part.end(), "%")
+    if part and part["teil"]:
+        return Token(Kind.NUMBER, str(lexicon.FRACTIONS[part["teil"].casefold()]), start, part.end(), "%")
     if part and part["whole"]:
         unit, count = _HALVES[part["whole"].casefold()]
         return Token(Kind.NUMBER, str(3 * count), start, part.end(), unit)
@@ -382,7 +431,7 @@ def _word(word: str, *, fresh: bool) -> Iterator[Token]:
     folded = folded.removesuffix("'s").removesuffix("'")
     capital = word[0].isupper()
     if folded in lexicon.NEGATIONS or folded.endswith("n't"):
-        yield Token(Kind.NEGATION, "not", start, end)
+        yield Token(Kind.NEGATION, "not", start, end, "without" if folded in ("without", "ohne") else "")
     elif capital and folded in lexicon.MONTHS and not (fresh and folded in ("may", "mar", "sep", "dec")):
         yield Token(Kind.NAME, f"month{lexicon.MONTHS[folded]}", start, end)
     elif (number := _number_of(folded)) is not None:
@@ -404,7 +453,12 @@ def _word(word: str, *, fresh: bool) -> Iterator[Token]:
 
 def _content_word(word: str, folded: str, start: int, *, is_name: bool) -> Iterator[Token]:
     end = start + len(word)
-    if thousands := _THOUSANDS.fullmatch(folded):
+    if half := _HALF_UNIT.fullmatch(folded):
+        unit, count = _HALVES[half[1]]
+        yield Token(Kind.NUMBER, str(count), start, end, unit)
+    elif year := _FISCAL_YEAR.fullmatch(folded):
+        yield Token(Kind.NUMBER, year[1] if len(year[1]) == 4 else f"20{year[1]}", start, end)
+    elif thousands := _THOUSANDS.fullmatch(folded):
         yield Token(Kind.NUMBER, number_value(thousands[1] + "000"), start, end)  # 100k
     elif any(character.isdigit() for character in word) or (len(word) > 1 and word.isupper()):
         yield Token(Kind.NAME, folded, start, end)
@@ -442,8 +496,13 @@ def _number_of(word: str) -> int | None:
     return None
 
 
+def language_of(text: str) -> str:
+    """“german” or “english” by the function words; empty if neither has more."""
+    found = _LETTERS.findall(text[:2_000].casefold())
+    german, english = (sum(word in words for word in found) for words in (lexicon.GERMAN, lexicon.ENGLISH))
+    return "german" if german > english else "english" if english > german else ""
+
+
 def is_german(text: str) -> bool:
     """Whether capitals say nothing about names, because every noun has one."""
-    found = _LETTERS.findall(text[:2_000].casefold())
-    german = sum(word in lexicon.GERMAN for word in found)
-    return german > sum(word in lexicon.ENGLISH for word in found)
+    return language_of(text) == "german"

@@ -134,6 +134,13 @@ POLES: dict[str, tuple[int, int]] = {
 }
 DENIABLE = frozenset(number for number, line in enumerate(_POLES) if line.startswith("!"))
 
+# Pairs of groups of words, which unlike poles are content words, too.
+OPPOSITES = tuple(
+    tuple(side.split() for side in line.split("|"))
+    for line in Path(__file__).with_name("opposites.txt").read_text(encoding="utf-8").splitlines()
+    if line and not line.startswith("#")
+)
+
 # Words for the same, one group a line.
 SYNONYMS = tuple(
     line
@@ -198,6 +205,7 @@ tenth zehnte zehnten
 _MORE = {"hundred": 100, "hundert": 100, "thousand": 1000, "tausend": 1000, "dozen": 12, "dutzend": 12}
 _MORE |= dict.fromkeys(("million", "millionen"), 1_000_000)
 _MORE |= dict.fromkeys(("billion", "milliarde", "milliarden"), 1_000_000_000)
+MULTIPLIERS = _MORE.keys()
 NUMBERS = {
     form: number
     for form, number in (ONES | TENS | _ORDINALS | _MORE).items()
@@ -285,6 +293,7 @@ for _line in _PHRASES.strip().splitlines():
         PHRASES.setdefault(_first, []).append((tuple(_rest), _meaning))
 # Parts of an hour, a year, a whole.
 FRACTIONS = {"half": 50, "third": 33, "quarter": 25, "fifth": 20, "tenth": 10}
+FRACTIONS |= {"drittel": 33, "viertel": 25, "fünftel": 20, "zehntel": 10}
 # Between these and a unit, “a” counts: “within a week” is within one week, “£8 a month” is no month.
 BEFORE_UNITS = _words("within inside after under than last lasts for innerhalb binnen nach")
 # Behind these a noun phrase begins.

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .claims import Claim
+from .claims import CONTRADICTION, MISPLACED, Claim
 from .facts import Kind, Token, measure
 from .lexicon import DIMENSIONS
 from .passages import Unit
@@ -14,7 +14,12 @@ CLEARLY_MORE = 2  # words by which a sentence with another number must match mor
 LEAST_HEADER = 4  # words of a header with two columns of numbers
 FIRST_HALF, SECOND_HALF = 0.55, 0.67  # of a header: positions of the words of two columns
 MAX_TOKENS = 2_000  # more than a unit has between two of its words
-HALF = ("half", "halb", "halbe", "halben")
+HALF = ("half", "halb", "halbe", "halben", "hälf")
+PERIODS = {
+    ("3", "month"): ("quarterly", "quarter", "vierteljährlich", "quartalsweise", "quartal"),
+    ("6", "month"): ("half-yearly", "semiannual", "halbjährlich", "halbjahr"),
+    ("2", "week"): ("fortnight", "fortnightly", "biweekly", "zweiwöchentlich", "vierzehntägig"),
+}
 MAX_BEFORE = 16  # characters before a number that are read
 NEARLY = 1.15  # times a share that is said to be exceeded
 MAX_HOLDING = 10  # occurrences of a number that are examined
@@ -37,10 +42,11 @@ _BEYOND = {
 }
 
 
-def numbers_agree(
+def number_evidence(
     claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit], around: frozenset[str]
-) -> bool:
-    """Whether each number is in a chosen unit, and no other is nearer to the words around it."""
+) -> float:
+    """Evidence that a number is not in the source, or not in a chosen unit nearest to the words around it."""
+    found = 0.0
     own = [claim.tokens[place] for place in claim.numbers]
     for number, place in zip(own, claim.numbers, strict=True):
         holding = [
@@ -58,6 +64,9 @@ def numbers_agree(
         is_half = not holding and (number.value, number.unit) == ("50", "%")
         if is_half and any(token.value in HALF for unit in chosen for token in unit.tokens):
             continue
+        periods = PERIODS.get((number.value, number.unit), ())
+        if not holding and any(token.whole in periods for unit in chosen for token in unit.tokens):
+            continue
         if not holding:
             if number.value in around and not number.unit:
                 continue
@@ -65,7 +74,15 @@ def numbers_agree(
                 continue
             if _COMPARED.search(claim.text) and _is_derived(number, own, chosen):
                 continue
-            return False
+            is_there = any(
+                token.kind is Kind.NUMBER and _same_number(number, token)
+                for unit in units
+                for token in unit.tokens
+            )
+            if not is_there and number.value != "0":  # “below zero” is “negative”
+                return CONTRADICTION
+            found = MISPLACED
+            continue
         beside = beside_of(claim.tokens, place) - around
         rivals = [
             unit
@@ -78,9 +95,9 @@ def numbers_agree(
         if not any(
             _Occurrence(claim, own, units, unit, at).is_meant(beside, rivals)
             for unit, at in holding[:MAX_HOLDING]
-        ):
-            return False
-    return True
+        ) and not (_COMPARED.search(claim.text) and _is_derived(number, own, chosen)):
+            found = MISPLACED
+    return found
 
 
 @dataclass(frozen=True)
@@ -225,10 +242,10 @@ class _Occurrence:
 def _is_of_the_others(claim: Claim, number: Token, own: Sequence[Token]) -> bool:
     """Whether a number follows from the statement: of four the “other three”, “between two days”."""
     before = claim.text[max(0, number.start - MAX_BEFORE) : number.start].casefold().split()
+    if before and before[-1] in ("between", "zwischen"):
+        return number.value == "2"
     if number.unit or not before:
         return False
-    if before[-1] in ("between", "zwischen"):
-        return number.value == "2"
     amounts = [_amount(each) for each in own]
     return before[-1] in _OTHERS and (_amount(number) or 0.0) + 1 in amounts
 

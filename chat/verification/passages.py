@@ -10,8 +10,9 @@ from typing import Protocol
 
 from ingestion.search.sentence_splitting import split_sentences
 
-from .facts import UNSPACED, Kind, Token, measure, tokens
+from .facts import UNSPACED, Kind, Token, language_of, measure, tokens
 from .lexicon import STOP_WORDS
+from .likeness import Likeness
 from .relations import Relations
 
 Mark = tuple[int, int]
@@ -66,9 +67,12 @@ class Unit:
     @cached_property
     def words(self) -> frozenset[str]:
         """The words of the unit and of its header."""
-        return self.context.union(
-            token.value for token in self.tokens if token.kind in (Kind.WORD, Kind.NAME)
-        )
+        return self.context | self.content
+
+    @cached_property
+    def content(self) -> frozenset[str]:
+        """Its own words."""
+        return frozenset(token.value for token in self.tokens if token.kind in (Kind.WORD, Kind.NAME))
 
     @cached_property
     def values(self) -> frozenset[str]:
@@ -199,6 +203,16 @@ class Passage:
     @cached_property
     def relations(self) -> Relations:
         return Relations([*(token for unit in self.units for token in unit.tokens), *self.tokens])
+
+    @cached_property
+    def language(self) -> str:
+        return language_of(self.text)
+
+    @cached_property
+    def likeness(self) -> Likeness:
+        units = self.units
+        sentences, contexts = [unit.tokens for unit in units], [unit.context for unit in units]
+        return Likeness(sentences, contexts, self.tokens, self.relations)
 
     @cached_property
     def tokens(self) -> list[Token]:

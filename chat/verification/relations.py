@@ -5,9 +5,15 @@ from functools import lru_cache
 from math import ceil
 
 from .facts import LISTED, MAX_STEM, SYNONYMS, Token, skeletons, stem
+from .lexicon import OPPOSITES
 
 MAX_COMPOUND = 60  # letters of a word that is split
 MIN_PART = 5  # letters of a noun that is looked for inside of compounds
+_DENYING = ("un", "non", "in", "im", "ir")  # “refundable” and “nonrefundable”
+_DENIABLE_ENDS = (
+    "able", "ible", "ed", "ent", "ant", "al", "ful", "ive", "ate", "lich", "ig", "bar", "sam", "iert", "ten",
+)  # fmt: skip
+MIN_DENIABLE = 5  # letters after such a prefix
 SAME_WORD = 0.65  # of the letters of a German noun that its inflected forms share
 
 
@@ -73,3 +79,24 @@ def forms(word: str) -> tuple[str, ...]:
     """The identifiers that a word shares with its synonyms and irregular forms (begins, began; gilt,
     galt)."""
     return (*SYNONYMS.get(stem(word), ()), *(skeleton for skeleton in skeletons(word) if skeleton))
+
+
+_OPPOSITES: dict[str, set[str]] = {}
+for _sides in OPPOSITES:
+    _stems = [set(map(stem, side)) for side in _sides]
+    for _place, _side in enumerate(_stems):
+        for _form in _side:
+            _OPPOSITES.setdefault(_form, set()).update(_stems[1 - _place] - _side)
+
+
+@lru_cache(20_000)
+def opposites_of(word: str) -> frozenset[str]:
+    """The stems of words that say the opposite of a word, by the list or by a prefix that denies."""
+    found = set(_OPPOSITES.get(stem(word), ()))
+    for prefix in _DENYING:
+        rest = word.removeprefix(prefix).removeprefix("-")
+        if rest != word and len(rest) >= MIN_DENIABLE and rest.endswith(_DENIABLE_ENDS):
+            found.add(stem(rest))
+    if len(word) >= MIN_DENIABLE and word.endswith(_DENIABLE_ENDS):
+        found.update(stem(prefix + word) for prefix in (*_DENYING, "non-"))
+    return frozenset(found)

@@ -1,12 +1,13 @@
 """Compares each statement with the passages that it cites."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from chat.statements import Proof, Statement, Verdict
 
 from .agreement import (
-    CONTRADICTION,
+    NEARLY_LITERAL,
+    NEW_DENIAL,
     additions,
     denial,
     has_other_agent,
@@ -14,26 +15,30 @@ from .agreement import (
     is_swapped,
     joins_apart,
     joins_rows,
-    names_agree,
+    name_evidence,
     poles_agree,
     related_words,
+    says_opposite,
     takes_other_name,
 )
-from .claims import Claim, claim_of
+from .claims import CONTRADICTION, MISPLACED, Claim, claim_of
 from .facts import Kind, tokens
 from .lexicon import STOP_WORDS
-from .numbers import exceeds_bound, numbers_agree
+from .numbers import exceeds_bound, number_evidence
 from .passages import Citable, Mark, Passage, Unit
 from .statements import Citation, Cut, cut
 
 MAX_CHARACTERS = 2_000  # of a statement that are compared
 MAX_UNITS = 3  # sentences of a passage that may support a statement together
-LEAST_SHARE = 0.55  # of a statement's words that the sentences must have
-LITTLE_SHARE = 0.35
-# Evidence against a statement beside what agreement.py finds.
-FEW_WORDS = 0.4  # less than LEAST_SHARE
-OTHER_WORDS = 1.0  # less than LITTLE_SHARE
+LEAST_SHARE = 0.55  # of a statement's words that a sentence has whose facts are said to disagree
+# Likeness of a statement and the best place of a passage: below the first it is about something else, below
+# the second its words are too different to tell.
+OFF_TOPIC = 0.42
+LEAST_LIKENESS = 0.5
+MUCH_LIKENESS = 2.0
 JOINED_APART = 0.5
+MIN_LITERAL = 4  # words of a statement
+MOST_OF_SENTENCE = 0.6
 LEAST_GAIN = 1.4  # by which another sentence must match more of a statement
 MIN_GAIN_BESIDE = 1.0  # the same for an adjacent one, if the sentence alone does not support it
 LENGTH = 0.02  # malus for each word of a sentence: a short one with the same words is better evidence
@@ -45,13 +50,13 @@ WIDE_GAP = 30  # characters between two words that are marked as one range
 
 @dataclass(frozen=True)
 class _Finding:
-    """The comparison of a statement with some units; `doubtful` if no fact disagrees, only the words."""
+    """The comparison of a statement with some units; `unclear` if no fact disagrees, only the words."""
 
     verdict: Verdict
     units: tuple[Unit, ...] = ()
     marks: tuple[tuple[int, Mark], ...] = ()  # by rank of the passage
     share: float = 0.0
-    doubtful: bool = False
+    unclear: bool = False
 
     def proof(self, citation: Citation, rank: int) -> Proof:
         """Of the passage with most of the words; of `rank`, the first with that label, if none has any."""
@@ -63,7 +68,7 @@ class _Finding:
         elif self.units:
             rank = self.units[0].rank
         disagreeing = None
-        if self.verdict == "not_found" and not self.doubtful and self.share >= LEAST_SHARE:
+        if self.verdict == "not_found" and not self.unclear and self.share >= LEAST_SHARE:
             words = self.units[0].tokens
             disagreeing = (words[0].start, words[-1].end)
         return Proof(
@@ -73,7 +78,7 @@ class _Finding:
             self.verdict,
             rank,
             tuple(mark for each, mark in self.marks if each == rank),
-            doubtful=self.doubtful,
+            unclear=self.unclear,
             disagreeing=disagreeing,
         )
 
@@ -138,6 +143,8 @@ def _proved(
             used = tuple(unit for unit in together.units if unit.rank in ranks)
             marks = tuple(mark for mark in together.marks if mark[0] in ranks)
             finding = _Finding("supported" if used else "not_found", used, marks)
+        elif together and together.unclear:
+            finding = replace(finding, unclear=True)
         proofs.append(finding.proof(citation, passages[0].rank))
     verdicts = {proof.verdict for proof in proofs}
     verdict: Verdict = next((one for one in ("quoted", "supported") if one in verdicts), "not_found")
@@ -177,8 +184,7 @@ def _compared(claim: Claim, units: Sequence[Unit], passages: Sequence[Passage]) 
     around = frozenset().union(*(passage.around for passage in passages))
     chosen = _chosen(claim, units, LEAST_GAIN)
     if not chosen:
-        has_facts = claim.numbers or claim.names or any(each.kind is Kind.NEGATION for each in claim.tokens)
-        return _Finding("not_found", doubtful=not has_facts)
+        return _without_facts(claim, passages)
     finding = _judged(claim, chosen, units, around, passages)
     if finding.verdict == "not_found":
         more = _chosen(claim, units, MIN_GAIN_BESIDE)
@@ -204,22 +210,22 @@ def _judged(
     missing = [value for value in missing if value not in related]
     total = len(claim.content)
     share = (total - len(missing)) / total if total else 1.0
-    # The rest of the passage is its topic, which a sentence need not repeat.
-    topics = len(frozenset().union(*(unit.values.intersection(missing) for unit in units)))
-    enough_words = share + TOPIC * topics / max(1, total)
-    evidence = _evidence(claim, chosen, units, around, above, missing, related, share, passages)
-    is_contradicted = evidence >= CONTRADICTION
-    if not is_contradicted:
-        if total <= 2:
-            evidence += OTHER_WORDS if total and len(missing) == total else 0.0
-        elif enough_words < LEAST_SHARE:
-            evidence += OTHER_WORDS if enough_words < LITTLE_SHARE else FEW_WORDS
-        places = {(unit.rank, unit.place + step) for unit in chosen for step in range(-NEAR, NEAR + 1)}
-        near = [unit for unit in units if (unit.rank, unit.place) in places]
-        evidence += additions(claim, near, passages)
-    if evidence < CONTRADICTION:
-        return _Finding("supported", chosen, tuple(_marks(claim, chosen, related)), share)
-    return _Finding("not_found", chosen, (), share, doubtful=not is_contradicted)
+    is_literal = _is_nearly_literal(claim, chosen[0], above | related.keys())
+    facts = _evidence(claim, chosen, units, around, above, missing, related, share)
+    if facts >= CONTRADICTION or (facts >= MISPLACED and is_literal):
+        return _Finding("not_found", chosen, (), share)
+    # Words in common are alike: then nothing is left to compare.
+    likeness = share if share >= LEAST_SHARE or not claim.spoken else _likeness(claim, passages)
+    # Numbers that agree say that it is about the same.
+    if likeness < OFF_TOPIC and not claim.numbers and _same_language(claim, passages):
+        return _Finding("not_found", chosen, (), share)
+    places = {(unit.rank, unit.place + step) for unit in chosen for step in range(-NEAR, NEAR + 1)}
+    near = [unit for unit in units if (unit.rank, unit.place) in places]
+    doubts = facts + additions(claim, near, passages)
+    is_denied_anew = facts >= NEW_DENIAL and is_literal
+    if doubts >= MISPLACED or is_denied_anew or says_opposite(claim, chosen) or likeness < LEAST_LIKENESS:
+        return _Finding("not_found", chosen, (), share, unclear=True)
+    return _Finding("supported", chosen, tuple(_marks(claim, chosen, related)), share)
 
 
 def _evidence(
@@ -231,24 +237,53 @@ def _evidence(
     missing: Sequence[str],
     related: Mapping[str, str],
     share: float,
-    passages: Sequence[Passage],
 ) -> float:
     """How strongly the facts disagree: other wording is weighed afterwards."""
-    if not (
-        numbers_agree(claim, chosen, units, around)
-        and names_agree(claim, chosen, units, above, missing)
-        and poles_agree(claim, chosen)
-        and not joins_rows(claim, chosen)
-        and not takes_other_name(claim, chosen)
-        and not has_other_agent(claim, chosen, above | related.keys())
-        and not is_of_another_row(claim, chosen[0], units)
-        and not exceeds_bound(claim, chosen)
-        and not is_swapped(claim, chosen, missing, share)
+    if (
+        joins_rows(claim, chosen)
+        or takes_other_name(claim, chosen)
+        or has_other_agent(claim, chosen, above | related.keys())
+        or is_of_another_row(claim, chosen[0], units)
+        or exceeds_bound(claim, chosen)
+        or is_swapped(claim, chosen, missing, share)
     ):
         return CONTRADICTION
     held = frozenset().union(*(unit.values for unit in chosen))
     apart = JOINED_APART if joins_apart(claim, chosen) else 0.0
-    return denial(claim, chosen, held | related.keys()) + apart
+    return max(
+        number_evidence(claim, chosen, units, around),
+        name_evidence(claim, chosen, units, above, missing),
+        min(denial(claim, chosen, held | related.keys()) + apart, MISPLACED),
+        0.0 if poles_agree(claim, chosen) else MISPLACED,
+    )
+
+
+def _is_nearly_literal(claim: Claim, unit: Unit, known: Collection[str]) -> bool:
+    """Whether a sentence has nearly all words of the statement, so that what differs is a difference.
+
+    Of a few words that says little, unless the statement has most words of the sentence, too.
+    """
+    held = [value for value in claim.content if value in unit.values or value in known]
+    if len(held) < NEARLY_LITERAL * len(claim.content):
+        return False
+    return len(claim.content) >= MIN_LITERAL or len(held) >= MOST_OF_SENTENCE * len(unit.content)
+
+
+def _without_facts(claim: Claim, passages: Sequence[Passage]) -> _Finding:
+    """For a claim that has no words in common with the passages."""
+    has_facts = claim.numbers or claim.names
+    is_like = not _same_language(claim, passages) or _likeness(claim, passages) >= OFF_TOPIC
+    return _Finding("not_found", unclear=not has_facts and is_like)
+
+
+def _likeness(claim: Claim, passages: Sequence[Passage]) -> float:
+    return max(passage.likeness.coverage(claim.spoken, claim.names) for passage in passages)
+
+
+def _same_language(claim: Claim, passages: Sequence[Passage]) -> bool:
+    """Whether words can be compared: not across languages, and only English and German have vectors."""
+    languages = {passage.language for passage in passages}
+    return "" not in languages and (not claim.language or claim.language in languages)
 
 
 def _chosen(claim: Claim, units: Sequence[Unit], least_beside: float) -> tuple[Unit, ...]:

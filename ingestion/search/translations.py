@@ -61,6 +61,11 @@ def translations_of(word: str) -> tuple[str, ...]:
     return _known().get(word, ())
 
 
+def english_of(word: str) -> str:
+    """The first translation of a German word; empty for any other."""
+    return _first_english().get(word, "")
+
+
 @functools.lru_cache(maxsize=50)  # a search needs it several times
 def language_of(question: str) -> str:
     """“german” or “english”, whichever has more distinctive words in the question; empty if neither."""
@@ -102,14 +107,27 @@ def in_english(words: Sequence[str]) -> list[str]:
 def _known() -> Mapping[str, tuple[str, ...]]:
     """The words of each language by those of the other."""
     known: dict[str, dict[str, None]] = {}
-    for line in LIST.read_text(encoding="utf-8").splitlines():
-        german, colon, english = line.partition(":")
-        if not colon or line.startswith("#"):
-            continue
-        germans = [plain_words(each) for each in german.split(",")]
-        words = plain_words(english).split()
+    for germans, words in _lines():
         for each in germans:
             known.setdefault(each, {}).update(dict.fromkeys(words))
         for word in words:
             known.setdefault(word, {}).update(dict.fromkeys(germans))
     return {word: tuple(others)[:MAX_TRANSLATIONS] for word, others in known.items()}
+
+
+@functools.cache
+def _first_english() -> Mapping[str, str]:
+    lines = _lines()
+    english = {word for _, words in lines for word in words}
+    return {each: words[0] for germans, words in reversed(lines) for each in germans if each not in english}
+
+
+@functools.cache
+def _lines() -> Sequence[tuple[list[str], list[str]]]:
+    """The German and the English words of each line of the list."""
+    found = []
+    for line in LIST.read_text(encoding="utf-8").splitlines():
+        german, colon, english = line.partition(":")
+        if colon and not line.startswith("#"):
+            found.append(([plain_words(each) for each in german.split(",")], plain_words(english).split()))
+    return found

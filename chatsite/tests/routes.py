@@ -1,6 +1,7 @@
 """Every URL of the site, read from the URL configuration, and addresses made from them."""
 
 import re
+from functools import cache
 
 from django.urls import URLPattern, get_resolver, reverse
 
@@ -35,15 +36,21 @@ def parameters(pattern):
 
 def address(name, arguments):
     """The path of a named route; takes of `arguments` (parameter: value) those that it has."""
-    pattern = next(pattern for route, pattern in routes() if route == name)
+    pattern = _patterns()[name]
     wanted = parameters(pattern)
     missing = wanted - set(arguments)
     assert not missing, f"{name} has parameters that the world has no value for: {sorted(missing)}"
     return reverse(name, kwargs={key: arguments[key] for key in wanted})
 
 
+@cache
+def _patterns():
+    """{name: its first pattern} of every HTTP URL."""
+    return dict(reversed(routes()))
+
+
 def admin_addresses():
-    """(name, path) for every page of the admin; numbers that name nothing stand for ids."""
+    """(name, path) for every page of the admin, each once; numbers that name nothing stand for ids."""
     values = {
         "app_label": "auth",
         "content_type_id": 1,
@@ -51,10 +58,14 @@ def admin_addresses():
         "url": "nothing/",
         "what": "people",
     }
+    found = {}
     for name, pattern in routes():
         if not name.startswith("admin:"):
             continue
-        if pattern.name is None:
-            yield name, "/admin/nothing-here/"
-            continue
-        yield name, reverse(name, kwargs={key: values.get(key, 1) for key in parameters(pattern)})
+        if pattern.name is None:  # each model has one
+            path = "/admin/nothing-here/"
+        else:
+            path = reverse(name, kwargs={key: values.get(key, 1) for key in parameters(pattern)})
+        found.setdefault(path, name)
+    for path, name in found.items():
+        yield name, path

@@ -10,10 +10,9 @@ from django.utils.http import parse_header_parameters
 from django.utils.translation import gettext
 from rest_framework import exceptions, parsers
 
+from chat.attachments import attach
 from chat.requests import InvalidRequest
 from chatsite.http.json_parser import StrictJSONParser
-
-from .attachments import attach
 
 
 class AttachmentParser(parsers.BaseParser):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chat import errors
-from chat.api.attachments import (
+from chat.attachments import (
     MAX_IMAGES,
     image,
 )

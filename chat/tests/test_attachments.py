@@ -5,13 +5,13 @@ import json
 
 from django.test import AsyncClient, SimpleTestCase, override_settings
 
-from chat.api.attachments import (
-    MAX_IMAGE_BYTES,
-    MAX_IMAGES,
-)
 from chat.api.parsers import (
     MAX_PARTS,
     parts,
+)
+from chat.attachments import (
+    MAX_IMAGE_BYTES,
+    MAX_IMAGES,
 )
 from chat.llm import Prompt, use_model
 from chat.llm.base import messages

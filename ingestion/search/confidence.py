@@ -13,7 +13,8 @@ import numpy as np
 
 from ingestion.embedding.word_vectors import word_vectors
 
-from .sentences import STOP_WORDS, Synonyms, forms, stem, weak_stems
+from .rough_stems import STOP_WORDS, forms, stem, weak_stems
+from .sentences import Synonyms
 from .stopwords import without_question_words
 from .tokens import has_unspaced_script, plain_words, search_text
 from .translations import language_of, without_grammar

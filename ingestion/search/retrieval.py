@@ -25,6 +25,7 @@ from ingestion.indexing.passages import vector_text
 from ingestion.models import Document, EmbeddingSpace
 from ingestion.parsing.language import common_words
 
+from .definitions import defines
 from .fusion import (
     CLOSE,
     PAIRS,
@@ -47,7 +48,6 @@ from .plans import find_candidates
 from .query_expansion import EXPANSION_WEIGHT, joined_words
 from .rerank import rerank_scores
 from .scopes import documents_in
-from .sentences import defines
 from .stems import LANGUAGES
 from .stopwords import without_question_words
 from .tokens import (

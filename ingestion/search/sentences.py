@@ -8,19 +8,18 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
 from typing import Protocol
 
 import numpy as np
 
 from ingestion.embedding import BUILT_IN_NAME, embedder, runs_here
 
-from .irregular import BASES
+from .definitions import defined_thing, gives_definition, states
+from .rough_stems import first_part, held_stems, stems, weak_stems
 from .sentence_splitting import (
     Span,
     split_sentences,
 )
-from .tokens import search_text
 
 MIN_SHARE = 0.25  # of the question's words that a sentence and its surroundings must have
 AROUND = 0.35  # weight of a word in the sentence before, the heading or the title
@@ -35,10 +34,6 @@ NO_ANSWER = 0.2  # malus for a sentence that refers elsewhere, was cut off, or i
 OPPOSITE = 0.5  # malus for the other direction than the one asked for
 EARLIER = 0.5  # weight of a word that only earlier questions have
 SYNONYM = 0.6  # weight of another word for one of the question's
-MAX_STEM = 6
-LAST_LETTERS = 4  # of a compound, in its stem
-MIN_COMPOUND = 10  # letters, without endings
-MAX_ENDINGS = 3
 MIN_NAMED = 0.5  # of what a question names, that an answer must have to be shown as one
 LISTS = 0.1  # bonus for a lead-in with its list if several things are asked for
 LITERAL = 0.1  # bonus for a path or a name with symbols, written as in the question
@@ -50,23 +45,8 @@ MIN_CONTENTS = 4  # numbered titles of a table of contents
 MAX_TITLE = 60  # characters of each, on average
 BARE_WORDS = 5  # a list item with no more words means nothing by itself
 MAX_COLUMN = 120  # characters before a number in which the name of its column begins
-MAX_DEFINED = 200  # characters of a question that asks for a definition
-SUBJECT_WORDS = 2  # before the verb of a definition, besides the thing
 NEARLY = 0.7  # of the score of a passage's best sentence
 
-STOP_WORDS = frozenset(
-    """
-    a about am an and any are as at be been by can could did do does for from had has have he her his
-    how i if in is it its me my of on or our shall she should so some that the their them there these
-    they this to was we were what when where which who whom whose why will with would you your
-    """.split()  # noqa: SIM905 (a list of words reads as one)
-)
-_WEAK_WORDS = """
-    allowed answer apply asked belong best called change come contain difference do find found get give given
-    go good happen happens hold kept keep know made make mean means must need needed needs offer place placed
-    possible put required say says stand store stored take taken tell thing things use used uses work works
-    much many long often old far high large big early late soon spend
-    """
 _SEVERAL = re.compile(r"\s*(?:what|which)\b|\bwelche\b", re.IGNORECASE)
 _AMOUNT = re.compile(
     r"\bhow (many|much|long|often|old|far|high|large|big|early|late|soon)\b|\b(when|which year)\b"
@@ -99,36 +79,15 @@ _DIRECTION = re.compile(
 )
 _CLAUSE_END = re.compile(r"[;.:!?](?=\s|\Z)")
 _COLUMN = re.compile(r"(?:\A|; )([^;:]{1,100}): (?:up to |at least )?\Z")  # the name before a cell of a row
-_DEFINITION = re.compile(
-    r"(?:what (?:is|are|does)|what's|was (?:ist|sind|bedeutet)) (?:(?:an?|the|ein|eine|der|die|das) )?"
-    r"(?P<thing>[^?]{2,60}?)(?: (?:used for|for|mean|stand for|good for))?\Z",
-    re.IGNORECASE,
-)
-_WHAT_IS = re.compile(
-    r"(?:[Ww]hat (?:is|are)|[Ww]hat's|[Ww]as (?:ist|sind)) (?:(?:an?|eine?) (?P<thing>[^?]{2,60}?)"
-    r"|(?P<name>[A-ZÄÖÜ]\w+(?: [A-ZÄÖÜ]\w+){0,3}))\?\Z"
-)
-_STATES = re.compile(
-    r"\b(?:is|are|means?|refers?|contains?|includes?|holds?|consists?|provides?|describes?|offers?|ist|sind|bedeutet)\b",
-    re.IGNORECASE,
-)
-_CALLED = re.compile(r"\b(?:called|known as|termed) (?:an? |the )?[\"“]([^\"”]{2,60})[\"”]")
-_TO = re.compile(r"To [\"“]([^\"”]{2,60})[\"”]")
-_POINTS = re.compile(r"(?:this|it|these|they|dies\w{0,2}|es|sie)\b", re.IGNORECASE)
 _POINTER = re.compile(
     r"(?:please )?(?:see|refer to|read|consult|siehe|vgl)\b"
     r"|(?:for )?(?:more|further|detailed) (?:details|information)\b",
     re.IGNORECASE,
 )
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z]\w+")
-_ENDINGS = re.compile(
-    r"(?<=\w{5})(?:(?:ung|heit|keit|schaft)(?:en)?|ations?|ements?|ments?|it(?:y|ies)|ness|an[ct]es?|ent|ences?|ate|able"
-    r"|ible|ically|ical|al|ly|ive|ing|ed|isch|lich|ig|er|en|em|es|e|n|s)\Z"
-)
 _WORD = re.compile(r"\w+")
 _LEADER = ". . . ."
 _CONTENTS_LINE = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){1,4}\.? [^\Wa-zäöü\d_]")
-_BEFORE_CLAUSE = re.compile(r"(?:when|if|while|once|wenn|falls|sobald|während)\b", re.IGNORECASE)
 _QUOTES = ".,;:?!\"'“”‘’()"
 _COMPARISON = re.compile(r"\b(?:difference|differ|unterschied)\w*\b", re.IGNORECASE)
 _QUESTION_MARKS = ("?", "？")
@@ -235,14 +194,14 @@ def answers(
     question: str, texts: Sequence[str], share: float = MIN_NAMED, synonyms: Synonyms | None = None
 ) -> bool:
     """Whether `texts` have this share of what a question names, and a number if it asks for one."""
-    asked = _stems(question)
+    asked = stems(question)
     named = (asked - weak_stems()) or asked
-    held = _held_stems(" ".join(texts))
+    held = held_stems(" ".join(texts))
     if texts and not _AMOUNT.search(question) and _said(texts[0]) <= asked:
         return False  # it says nothing that the question does not say
     if _AMOUNT.search(question) and not any(_NUMBER.search(text) for text in texts):
         return False
-    if any(_is_opposite(_directions(question), text) for text in texts) or not _is_definition(
+    if any(_is_opposite(_directions(question), text) for text in texts) or not gives_definition(
         question, texts
     ):
         return False
@@ -257,36 +216,20 @@ def answers(
 
 def _said(text: str) -> frozenset[str]:
     """The stems of a text without numbers, which may be those of sections."""
-    return frozenset(word for word in _stems(text) if not word.isdigit())
-
-
-def _is_definition(question: str, texts: Sequence[str]) -> bool:
-    """Whether `texts` say what a thing is, if a question about one without “the” asks for that."""
-    match = _WHAT_IS.match(" ".join(question[:MAX_DEFINED].split()))
-    if match is None:
-        return True
-    thing = _stems(match["thing"] or match["name"])
-    headings = _held_stems(" ".join(texts[1:]))
-    words = len(match[0].split()) + SUBJECT_WORDS
-    return any(
-        _defines(thing, span.text, headings)
-        or (thing <= _held_stems(" ".join(span.text.split()[:words])) and not _BEFORE_CLAUSE.match(span.text))
-        for text in texts[:1]
-        for span in split_sentences(text)
-    )
+    return frozenset(word for word in stems(text) if not word.isdigit())
 
 
 def shares_word(question: str, text: str, synonyms: Synonyms | None = None) -> bool:
     """Whether `text` has a content word of the question, or another word for one."""
-    wanted = _stems(question) - weak_stems()
-    held = _held_stems(text)
+    wanted = stems(question) - weak_stems()
+    held = held_stems(text)
     return any(word in held or bool(_others(word, synonyms or {}) & held) for word in wanted)
 
 
 def matching_words(question: str, text: str) -> list[tuple[int, int]]:
     """Positions in `text` of the words of the question, in any form, as (start, end)."""
-    wanted = _stems(question)
-    return [match.span() for match in _WORD.finditer(text) if _held_stems(match[0]) & wanted]
+    wanted = stems(question)
+    return [match.span() for match in _WORD.finditer(text) if held_stems(match[0]) & wanted]
 
 
 def _judged(
@@ -298,9 +241,9 @@ def _judged(
     everything: bool = False,
 ) -> list[Sentence]:
     """The relevant sentences, best first; with `everything` also barely relevant ones."""
-    asked = _stems(question)
+    asked = stems(question)
     question = f"{earlier} {question}".strip()
-    wanted = {word: _others(word, synonyms or {}) | _first_part(word) for word in asked | _stems(earlier)}
+    wanted = {word: _others(word, synonyms or {}) | first_part(word) for word in asked | stems(earlier)}
     choices = [choice for index, passage in enumerate(passages) for choice in _choices(index, passage)]
     if not choices or not (wanted or everything):
         return []
@@ -312,7 +255,7 @@ def _judged(
     # Too many sentences to embed them on a server.
     alike_counts = not everything or runs_here()
     likeness = _likeness(question, choices) if alike_counts else [0.0] * len(choices)
-    thing = _thing(question)
+    thing = defined_thing(question)
     counted = [frozenset({word}) | wanted.get(word, frozenset()) for word in _counted(question)]
     literals = _literals(question)
     directions = _directions(question)
@@ -331,7 +274,7 @@ def _judged(
             + LISTS * (choice.has_list and bool(_SEVERAL.match(question)))
             + HEADED * _held(choice.headings, wanted, weights)
             + TOPIC * _is_topic(choice.topic, subject)
-            + DEFINES * _defines(thing, choice.span.text, choice.headings)
+            + DEFINES * states(thing, choice.span.text, choice.headings)
             + LITERAL * any(f" {literal}" in f" {choice.span.text}" for literal in literals)
             - NO_ANSWER * (choice.cut or bool(_POINTER.match(choice.span.text)))
             - OPPOSITE * _is_opposite(directions, choice.span.text)
@@ -345,9 +288,9 @@ def _judged(
 def _choices(index: int, passage: Quotable) -> list[_Choice]:
     if _is_contents(passage.content):
         return []
-    named = _held_stems(f"{passage.title} {passage.heading}")
-    topic = _stems(passage.heading.rpartition("›")[2]) - weak_stems()
-    everywhere = _held_stems(passage.content) | named
+    named = held_stems(f"{passage.title} {passage.heading}")
+    topic = stems(passage.heading.rpartition("›")[2]) - weak_stems()
+    everywhere = held_stems(passage.content) | named
     choices = []
     heading: frozenset[str] = frozenset()
     above = topic
@@ -355,9 +298,9 @@ def _choices(index: int, passage: Quotable) -> list[_Choice]:
     spans = split_sentences(passage.content)
     names = {_plain(passage.title), _plain(passage.heading.rpartition("›")[2])}
     for place, span in enumerate(spans):
-        words = _held_stems(span.text)
+        words = held_stems(span.text)
         if span.is_heading or _plain(span.text) in names:
-            heading, above, before = words, _stems(span.text) or topic, frozenset()
+            heading, above, before = words, stems(span.text) or topic, frozenset()
             continue
         if not span.text.endswith(_QUESTION_MARKS) and not _is_bare_item(spans, place):
             after = spans[place + 1] if place + 1 < len(spans) else None
@@ -405,71 +348,10 @@ def _is_bare_item(spans: Sequence[Span], place: int) -> bool:
     return first == 0 or spans[first - 1].is_heading or not spans[first - 1].text.endswith((":", "："))
 
 
-def _stems(text: str) -> frozenset[str]:
-    """Approximate stems for any language: enough to compare words."""
-    words = (word for word in search_text(text, stored=False).split() if word not in STOP_WORDS)
-    return frozenset(map(stem, words))
-
-
-def _held_stems(text: str) -> frozenset[str]:
-    """The stems by which the words of a text are found."""
-    words = (word for word in search_text(text, stored=False).split() if word not in STOP_WORDS)
-    return frozenset(each for word in words for each in forms(word))
-
-
-@cache
-def weak_stems() -> frozenset[str]:
-    return _stems(_WEAK_WORDS)
-
-
-def stem(word: str) -> str:
-    """An approximate stem: enough to compare words.
-
-    Of a long word without endings, such as a German compound, it has the last letters too, because many
-    different ones begin alike (Arbeitszeit, Arbeitsspeicher).
-    """
-    word = BASES.get(word, word)
-    if len(word) >= MIN_COMPOUND and word.isalpha():
-        root = _without_endings(word)
-        if len(root) >= MIN_COMPOUND:
-            return f"{root[:MAX_STEM]}~{root[-LAST_LETTERS:]}"
-    if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
-        word = word[:-1]
-    for ending in ("ness", "ing", "ed", "ly", "e"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            word = word[: -len(ending)]
-            break
-    if len(word) > 3 and word.endswith("y"):
-        word = f"{word[:-1]}i"  # salary, salaries
-    return word[:MAX_STEM]
-
-
-@lru_cache(maxsize=20_000)
-def forms(word: str) -> tuple[str, ...]:
-    """The stems by which a word of a text is found: of a compound also that of its first part."""
-    whole = stem(word)
-    return (whole, whole.partition("~")[0]) if "~" in whole else (whole,)
-
-
-def _first_part(word: str) -> frozenset[str]:
-    """The stem of the first part of a compound."""
-    first, tilde, _ = word.partition("~")
-    return frozenset({first}) if tilde else frozenset()
-
-
-def _without_endings(word: str) -> str:
-    for _ in range(MAX_ENDINGS):
-        ending = _ENDINGS.search(word)
-        if ending is None:
-            break
-        word = word[: ending.start()]
-    return word
-
-
 def _others(word: str, synonyms: Synonyms) -> frozenset[str]:
     """Stems of other words for a stem of the question."""
-    stems = (_stems(" ".join(words)) for phrase, words in synonyms.items() if word in _stems(phrase))
-    return frozenset().union(*stems) - {word}
+    others = (stems(" ".join(words)) for phrase, words in synonyms.items() if word in stems(phrase))
+    return frozenset().union(*others) - {word}
 
 
 def _weights(wanted: Mapping[str, frozenset[str]], choices: Sequence[_Choice]) -> dict[str, float]:
@@ -504,17 +386,11 @@ def _is_topic(topic: frozenset[str], subject: Sequence[frozenset[str]]) -> bool:
     return bool(topic) and all(forms & topic for forms in subject) and topic <= frozenset().union(*subject)
 
 
-def _thing(question: str) -> frozenset[str]:
-    """The words for the thing to define; none for other questions."""
-    match = _DEFINITION.match(" ".join(question[:MAX_DEFINED].split()).rstrip("? "))
-    return _stems(match["thing"]) if match else frozenset()
-
-
 def _counted(question: str) -> list[str]:
     """The stems of the counted thing, in order: “how many days of annual leave do …”."""
     match = _WIE_VIELE.search(question) or _HOW_MANY.search(question)
     words = _VERB.sub("", match[1]).split() if match else []
-    return [each for word in words for each in sorted(_stems(word))]
+    return [each for word in words for each in sorted(stems(word))]
 
 
 def _counts(thing: Sequence[frozenset[str]], text: str) -> float:
@@ -527,10 +403,10 @@ def _counts(thing: Sequence[frozenset[str]], text: str) -> float:
     best = 0.0
     for number in _COUNT.finditer(text) if thing else ():
         clause = _CLAUSE_END.split(text[number.end() : number.end() + 100], maxsplit=1)[0]
-        near = _held_stems(" ".join(clause.split()[: COUNTED_WITHIN + len(thing)]))
+        near = held_stems(" ".join(clause.split()[: COUNTED_WITHIN + len(thing)]))
         column = _COLUMN.search(text, max(0, number.start() - MAX_COLUMN), number.start())
         if column:
-            near |= _held_stems(column[1])
+            near |= held_stems(column[1])
         share = sum(bool(forms & near) for forms in thing) / len(thing)
         best = max(best, (1 + share) / 2 if share else 0.0)
     return best
@@ -553,39 +429,6 @@ def _literals(question: str) -> list[str]:
     """The words with symbols: paths, file names, 401(k)."""
     words = (word.strip(_QUOTES) for word in question.split())
     return [word for word in words if len(word) > 1 and not word.replace("-", "").isalnum()]
-
-
-def defines(question: str, heading: str, content: str) -> bool:
-    """Whether `content`, below `heading`, defines what the question asks about."""
-    thing = _thing(question)
-    if not thing:
-        return False
-    headings = _held_stems(heading)
-    return any(
-        _defines(thing, span.text, headings) for span in split_sentences(content) if not span.is_heading
-    )
-
-
-def _defines(thing: frozenset[str], text: str, headings: frozenset[str] = frozenset()) -> bool:
-    """Whether `text` begins with the thing and says what it is, or names something by that name.
-
-    “This directory contains …” is about what the headings name.
-    """
-    if not thing:
-        return False
-    called = _CALLED.search(text)
-    if called and thing == _stems(called[1]):
-        return True
-    to = _TO.match(text)
-    if to and thing == _stems(to[1]):
-        return True
-    states = _STATES.search(text)
-    if states is None:
-        return False
-    subject = text[: states.start()]
-    if _POINTS.match(subject) and len(subject.split()) <= SUBJECT_WORDS:
-        return thing <= _held_stems(subject) | headings
-    return len(subject.split()) <= len(thing) + SUBJECT_WORDS and thing <= _held_stems(subject)
 
 
 def _has_kind(question: str, text: str) -> bool:

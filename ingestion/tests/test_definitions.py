@@ -3,7 +3,7 @@
 from django.test import SimpleTestCase, TestCase
 
 from ingestion.search import retrieval
-from ingestion.search.sentences import defines
+from ingestion.search.definitions import defines
 from ingestion.tests.factories import command_principal, make_document, make_user
 
 

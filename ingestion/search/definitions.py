@@ -1,0 +1,80 @@
+"""Whether a text defines the thing that a question asks about."""
+
+import re
+from collections.abc import Sequence
+
+from .rough_stems import held_stems, stems
+from .sentence_splitting import split_sentences
+
+MAX_DEFINED = 200  # characters of a question that asks for a definition
+SUBJECT_WORDS = 2  # before the verb of a definition, besides the thing
+_DEFINITION = re.compile(
+    r"(?:what (?:is|are|does)|what's|was (?:ist|sind|bedeutet)) (?:(?:an?|the|ein|eine|der|die|das) )?"
+    r"(?P<thing>[^?]{2,60}?)(?: (?:used for|for|mean|stand for|good for))?\Z",
+    re.IGNORECASE,
+)
+_WHAT_IS = re.compile(
+    r"(?:[Ww]hat (?:is|are)|[Ww]hat's|[Ww]as (?:ist|sind)) (?:(?:an?|eine?) (?P<thing>[^?]{2,60}?)"
+    r"|(?P<name>[A-ZÄÖÜ]\w+(?: [A-ZÄÖÜ]\w+){0,3}))\?\Z"
+)
+_STATES = re.compile(
+    r"\b(?:is|are|means?|refers?|contains?|includes?|holds?|consists?|provides?|describes?|offers?|ist|sind|bedeutet)\b",
+    re.IGNORECASE,
+)
+_CALLED = re.compile(r"\b(?:called|known as|termed) (?:an? |the )?[\"“]([^\"”]{2,60})[\"”]")
+_TO = re.compile(r"To [\"“]([^\"”]{2,60})[\"”]")
+_POINTS = re.compile(r"(?:this|it|these|they|dies\w{0,2}|es|sie)\b", re.IGNORECASE)
+_BEFORE_CLAUSE = re.compile(r"(?:when|if|while|once|wenn|falls|sobald|während)\b", re.IGNORECASE)
+
+
+def defined_thing(question: str) -> frozenset[str]:
+    """The words for the thing to define; none for other questions."""
+    match = _DEFINITION.match(" ".join(question[:MAX_DEFINED].split()).rstrip("? "))
+    return stems(match["thing"]) if match else frozenset()
+
+
+def gives_definition(question: str, texts: Sequence[str]) -> bool:
+    """Whether `texts` say what a thing is, if a question about one without “the” asks for that."""
+    match = _WHAT_IS.match(" ".join(question[:MAX_DEFINED].split()))
+    if match is None:
+        return True
+    thing = stems(match["thing"] or match["name"])
+    headings = held_stems(" ".join(texts[1:]))
+    words = len(match[0].split()) + SUBJECT_WORDS
+    return any(
+        states(thing, span.text, headings)
+        or (thing <= held_stems(" ".join(span.text.split()[:words])) and not _BEFORE_CLAUSE.match(span.text))
+        for text in texts[:1]
+        for span in split_sentences(text)
+    )
+
+
+def defines(question: str, heading: str, content: str) -> bool:
+    """Whether `content`, below `heading`, defines what the question asks about."""
+    thing = defined_thing(question)
+    if not thing:
+        return False
+    headings = held_stems(heading)
+    return any(states(thing, span.text, headings) for span in split_sentences(content) if not span.is_heading)
+
+
+def states(thing: frozenset[str], text: str, headings: frozenset[str] = frozenset()) -> bool:
+    """Whether `text` begins with the thing and says what it is, or names something by that name.
+
+    “This directory contains …” is about what the headings name.
+    """
+    if not thing:
+        return False
+    called = _CALLED.search(text)
+    if called and thing == stems(called[1]):
+        return True
+    to = _TO.match(text)
+    if to and thing == stems(to[1]):
+        return True
+    verb = _STATES.search(text)
+    if verb is None:
+        return False
+    subject = text[: verb.start()]
+    if _POINTS.match(subject) and len(subject.split()) <= SUBJECT_WORDS:
+        return thing <= held_stems(subject) | headings
+    return len(subject.split()) <= len(thing) + SUBJECT_WORDS and thing <= held_stems(subject)

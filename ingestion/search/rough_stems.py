@@ -1,0 +1,90 @@
+"""Approximate stems of words, by which a question and a text are compared."""
+
+import re
+from functools import cache, lru_cache
+
+from .irregular import BASES
+from .tokens import search_text
+
+MAX_STEM = 6
+LAST_LETTERS = 4  # of a compound, in its stem
+MIN_COMPOUND = 10  # letters, without endings
+MAX_ENDINGS = 3
+STOP_WORDS = frozenset(
+    """
+    a about am an and any are as at be been by can could did do does for from had has have he her his
+    how i if in is it its me my of on or our shall she should so some that the their them there these
+    they this to was we were what when where which who whom whose why will with would you your
+    """.split()  # noqa: SIM905 (a list of words reads as one)
+)
+_WEAK_WORDS = """
+    allowed answer apply asked belong best called change come contain difference do find found get give given
+    go good happen happens hold kept keep know made make mean means must need needed needs offer place placed
+    possible put required say says stand store stored take taken tell thing things use used uses work works
+    much many long often old far high large big early late soon spend
+    """
+_ENDINGS = re.compile(
+    r"(?<=\w{5})(?:(?:ung|heit|keit|schaft)(?:en)?|ations?|ements?|ments?|it(?:y|ies)|ness|an[ct]es?|ent|ences?|ate|able"
+    r"|ible|ically|ical|al|ly|ive|ing|ed|isch|lich|ig|er|en|em|es|e|n|s)\Z"
+)
+
+
+def stems(text: str) -> frozenset[str]:
+    """Approximate stems for any language: enough to compare words."""
+    words = (word for word in search_text(text, stored=False).split() if word not in STOP_WORDS)
+    return frozenset(map(stem, words))
+
+
+def held_stems(text: str) -> frozenset[str]:
+    """The stems by which the words of a text are found."""
+    words = (word for word in search_text(text, stored=False).split() if word not in STOP_WORDS)
+    return frozenset(each for word in words for each in forms(word))
+
+
+@cache
+def weak_stems() -> frozenset[str]:
+    return stems(_WEAK_WORDS)
+
+
+def stem(word: str) -> str:
+    """An approximate stem: enough to compare words.
+
+    Of a long word without endings, such as a German compound, it has the last letters too, because many
+    different ones begin alike (Arbeitszeit, Arbeitsspeicher).
+    """
+    word = BASES.get(word, word)
+    if len(word) >= MIN_COMPOUND and word.isalpha():
+        root = _without_endings(word)
+        if len(root) >= MIN_COMPOUND:
+            return f"{root[:MAX_STEM]}~{root[-LAST_LETTERS:]}"
+    if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
+        word = word[:-1]
+    for ending in ("ness", "ing", "ed", "ly", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            word = word[: -len(ending)]
+            break
+    if len(word) > 3 and word.endswith("y"):
+        word = f"{word[:-1]}i"  # salary, salaries
+    return word[:MAX_STEM]
+
+
+@lru_cache(maxsize=20_000)
+def forms(word: str) -> tuple[str, ...]:
+    """The stems by which a word of a text is found: of a compound also that of its first part."""
+    whole = stem(word)
+    return (whole, whole.partition("~")[0]) if "~" in whole else (whole,)
+
+
+def first_part(word: str) -> frozenset[str]:
+    """The stem of the first part of a compound."""
+    first, tilde, _ = word.partition("~")
+    return frozenset({first}) if tilde else frozenset()
+
+
+def _without_endings(word: str) -> str:
+    for _ in range(MAX_ENDINGS):
+        ending = _ENDINGS.search(word)
+        if ending is None:
+            break
+        word = word[: ending.start()]
+    return word

@@ -59,6 +59,12 @@ def session_chromium():
         asyncio._set_running_loop(loop)
 
 
+def pytest_itemcollected(item):
+    """Mark what uses the browser, also where a module forgets to say so."""
+    if "chromium" in getattr(item, "fixturenames", ()):
+        item.add_marker("browser")
+
+
 @pytest.fixture
 def chromium(session_chromium):
     """Chromium, for pages of `open_page`."""

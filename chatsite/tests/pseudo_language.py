@@ -45,12 +45,18 @@ class Pseudo(catalogues.NullTranslations):
 
 
 @contextmanager
-def speaking_pseudo():
-    """Translate everything in the block into the pseudo-language."""
+def offering_pseudo():
+    """Let requests in the block ask for the pseudo-language."""
     with override_settings(LANGUAGES=[*settings.LANGUAGES, (PSEUDO, "qx")]):
         trans_real._translations[PSEUDO] = Pseudo()  # Django forgets all of them with the setting
-        with translation.override(PSEUDO):
-            yield
+        yield
+
+
+@contextmanager
+def speaking_pseudo():
+    """Translate everything in the block into the pseudo-language."""
+    with offering_pseudo(), translation.override(PSEUDO):
+        yield
 
 
 class Words(HTMLParser):

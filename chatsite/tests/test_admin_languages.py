@@ -3,27 +3,23 @@
 import re
 from datetime import timedelta
 
-from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.models import Group
 from django.db import connection
-from django.test import TestCase, override_settings
+from django.test import TestCase
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import trans_real
 
 from chat.models import (
     Agent,
     MessageAllowance,
-    ProofQuestion,
-    ProofResult,
-    ProofRun,
     Retention,
     Run,
     SiteTexts,
     StartingQuestion,
     VerifiedAnswer,
 )
+from chat.proof.models import ProofQuestion, ProofResult, ProofRun
 from chat.tests.conversations import LABEL, answered
 from chatsite.accounts import looks
 from chatsite.accounts.models import (
@@ -35,12 +31,13 @@ from chatsite.accounts.models import (
     WebhookDelivery,
     WebhookEndpoint,
 )
-from chatsite.tests.pseudo_language import PSEUDO, Pseudo, Words
+from chatsite.tests.pseudo_language import PSEUDO, Words, offering_pseudo
 from chatsite.tests.routes import admin_addresses
 from history.models import Feedback, Share
 from ingestion.access.lists import Audience, access_list_for
 from ingestion.bulk import changes
-from ingestion.models import BulkChange, BulkItem, Document, HouseWord
+from ingestion.bulk.models import BulkChange, BulkItem
+from ingestion.models import Document, HouseWord
 from ingestion.tests.factories import make_document, make_user
 
 # Ids, dates and pictures of Django's own, texts that are data, and names of formats and scopes.
@@ -59,10 +56,7 @@ class AdminLanguageTests(TestCase):
     def setUp(self):
         self.root = User.objects.create_superuser("qxroot", first_name="qxa", last_name="qxb")
         self.client.force_login(self.root)
-        languages = override_settings(LANGUAGES=[*settings.LANGUAGES, (PSEUDO, "qx")])
-        languages.enable()
-        self.addCleanup(languages.disable)
-        trans_real._translations[PSEUDO] = Pseudo()  # Django forgets all of them with the setting
+        self.enterContext(offering_pseudo())
         self.make_rows()
 
     def make_rows(self):

@@ -2,17 +2,15 @@
 
 import re
 
-from django.conf import settings
 from django.core.cache import cache
-from django.test import TestCase, override_settings
-from django.utils.translation import trans_real
+from django.test import TestCase
 from drf_spectacular.generators import SchemaGenerator
 
 from chat.tests.conversations import answered
 from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.models import ApiKey
 from chatsite.accounts.principal import Principal
-from chatsite.tests.pseudo_language import PSEUDO, Pseudo
+from chatsite.tests.pseudo_language import PSEUDO, offering_pseudo
 from chatsite.tests.test_schema import filled, operations
 from history import projects
 from ingestion.tests.factories import make_document, make_user
@@ -59,10 +57,7 @@ class ApiLanguageTests(TestCase):
         self.ids = {"conversation_id": conversation.pk, "message_id": answer.pk, "project_id": project.pk}
         self.ids |= {"document_id": foreign.public_id, "public_id": self.document.public_id}
         _, self.key = ApiKey.objects.issue(self.user, "qx", scopes=Scope.values)
-        languages = override_settings(LANGUAGES=[*settings.LANGUAGES, (PSEUDO, "qx")])
-        languages.enable()
-        self.addCleanup(languages.disable)
-        trans_real._translations[PSEUDO] = Pseudo()  # Django forgets all of them with the setting
+        self.enterContext(offering_pseudo())
         self.seen, self.found = 0, {}
 
     def look(self, method, path, key=None, **request):

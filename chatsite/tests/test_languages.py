@@ -18,7 +18,7 @@ from django.contrib import admin
 from django.core.files.base import ContentFile
 from django.test import TestCase, override_settings
 from django.utils import timezone, translation
-from django.utils.translation import gettext, trans_real
+from django.utils.translation import gettext
 
 from chat.llm.base import NOTHING_FITS
 from chat.llm.quoting import UNSURE
@@ -30,7 +30,7 @@ from chatsite.context_processors import SCRIPT_WORDS
 from chatsite.db.threads import in_database
 from chatsite.model_names import APPS as OWN_APPS
 from chatsite.model_names import NAMES, fields
-from chatsite.tests.pseudo_language import PSEUDO, Pseudo, Words
+from chatsite.tests.pseudo_language import PSEUDO, Words, offering_pseudo
 from chatsite.tests.server import BASE
 from history import projects, recording, sharing
 from ingestion.access.lists import Audience
@@ -210,10 +210,7 @@ class LeftOutTests(TestCase):
         recording.move(principal, self.conversation.pk, self.project.pk)
         _, self.token = sharing.create(principal, self.conversation.pk, Audience(everyone=True))
         self.client.force_login(self.user)
-        languages = override_settings(LANGUAGES=[*settings.LANGUAGES, (PSEUDO, "qx")])
-        languages.enable()
-        self.addCleanup(languages.disable)
-        trans_real._translations[PSEUDO] = Pseudo()  # Django forgets all of them with the setting
+        self.enterContext(offering_pseudo())
 
     def left_out(self, path, client=None):
         response = (client or self.client).get(path, headers={"accept-language": PSEUDO})

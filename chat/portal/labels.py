@@ -10,12 +10,12 @@ from django.utils.translation import gettext, gettext_noop, ngettext
 
 from chat.events import Thought
 
-PLACE = re.compile(r"(page|slide|sheet)=(.+)\Z")
 PLACES = {
     "page": gettext_noop("page %(place)s"),
     "slide": gettext_noop("slide %(place)s"),
     "sheet": gettext_noop("sheet %(place)s"),
 }
+PLACE = re.compile(rf"({'|'.join(PLACES)})=(.+)\Z")
 
 
 class Found(Protocol):

@@ -10,10 +10,9 @@ from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
+from chat.overview.models import CountedUntil, DocumentUse
 from ingestion.admin import DocumentAdmin
 from ingestion.models import EXPIRY_REMINDER, Document
-
-from .models import CountedUntil, DocumentUse
 
 UNUSED_DAYS = 90
 

@@ -1,24 +1,25 @@
-"""Runs and their journal; agents, allowances, verified answers, proof questions, and usage figures."""
+"""Runs and their journal, agents, allowances, retention and verified answers."""
 
 import uuid
 from typing import ClassVar
 
 from django.conf import settings
 from django.contrib.auth.models import Group
-from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
-from django.utils.formats import date_format
-from django.utils.translation import gettext, gettext_lazy, gettext_noop, pgettext_lazy
+from django.utils.translation import gettext, gettext_lazy, gettext_noop
 
 from chatsite.accounts.principal import Principal
 from history.models import Conversation, Message
-from ingestion.models import AccessEntry, Document
+from ingestion.access.models import AccessEntry
+from ingestion.models import Document
 
+from .overview.models import Asker, CountedUntil, DayFigures, DocumentUse  # noqa: F401 (tables of this app)
+from .proof.models import ProofQuestion, ProofResult, ProofRun  # noqa: F401 (tables of this app)
 from .site_texts.models import SiteTexts, StartingQuestion  # noqa: F401 (tables of this app)
-from .unanswered.models import UnansweredQuestion  # noqa: F401
+from .unanswered.models import UnansweredQuestion  # noqa: F401 (tables of this app)
 
 
 class AgentQuerySet(models.QuerySet["Agent"]):
@@ -366,238 +367,3 @@ class DismissedQuestion(models.Model):
 
     def __str__(self) -> str:
         return self.reason
-
-
-class ProofQuestionQuerySet(models.QuerySet["ProofQuestion"]):
-    def managed_by(self, user_id: int) -> "ProofQuestionQuerySet":
-        """Questions without a document, or with one that this person may read; their own also with a deleted
-        one."""
-        readable = Q(document__access_list__in=AccessEntry.lists_of(user_id))
-        gone = Q(document=None, added_by=user_id)
-        return self.filter(Q(wants_nothing=True) | readable | gone)
-
-
-class ProofQuestion(models.Model):
-    """A question with the document that it should find, or none. Managed in the admin; see chat.proof."""
-
-    class Origin(models.TextChoices):
-        HAND = "hand", gettext_lazy("by hand")
-        FILE = "file", gettext_lazy("a CSV file")
-        VERIFIED = "verified", gettext_lazy("a verified answer")
-        UNANSWERED = "unanswered", gettext_lazy("what was asked in vain")
-        FEEDBACK = "feedback", gettext_lazy("an answer marked good")
-
-    MAX_CHARACTERS: ClassVar = 500
-    MAX_PLACE: ClassVar = 200
-
-    text = models.CharField(gettext_lazy("question"), max_length=MAX_CHARACTERS)
-    wants_nothing = models.BooleanField(
-        gettext_lazy("nothing should be found"),
-        default=False,
-        help_text=gettext_lazy("For questions that no document answers: the site should say so."),
-    )
-    document = models.ForeignKey(
-        Document,
-        null=True,
-        blank=True,
-        on_delete=models.SET_NULL,
-        related_name="+",
-        help_text=gettext_lazy("Should be among the first five that are found."),
-    )
-    place = models.CharField(
-        max_length=MAX_PLACE,
-        blank=True,
-        help_text=gettext_lazy("As in a citation: page=4. Empty: anywhere in the document."),
-    )
-    added_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, editable=False, on_delete=models.SET_NULL, related_name="+"
-    )
-    asker = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, editable=False, on_delete=models.CASCADE, related_name="+",
-        help_text=gettext_lazy("Whose words these are, where they were taken from an answer marked good."),
-    )  # fmt: skip
-    origin = models.CharField(
-        gettext_lazy("made from"), max_length=10, choices=Origin, default=Origin.HAND, editable=False
-    )
-    changed_at = models.DateTimeField(auto_now=True)
-
-    objects = ProofQuestionQuerySet.as_manager()
-
-    class Meta:
-        ordering = ["-changed_at", "-pk"]
-        verbose_name = gettext_lazy("proof question")
-        constraints = [
-            models.UniqueConstraint(
-                name="proof_question_once",
-                fields=["text", "document", "place"],
-                violation_error_message=gettext_lazy("This question is there already."),
-            ),
-            models.CheckConstraint(
-                name="proof_question_wants_one",
-                condition=Q(wants_nothing=False) | Q(document=None, place=""),
-                violation_error_message=gettext_lazy("Choose a document or nothing, not both."),
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return self.text
-
-
-class ProofRun(models.Model):
-    """One run of all proof questions, with the rights of a group or of the person who started it."""
-
-    class State(models.TextChoices):
-        WAITING = "waiting", gettext_lazy("waiting")
-        RUNNING = "running", gettext_lazy("running")
-        DONE = "done", gettext_lazy("done")
-        CANCELLED = "cancelled", gettext_lazy("cancelled")
-        FAILED = "failed", gettext_lazy("failed")
-
-    started_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
-    )
-    group = models.ForeignKey(
-        Group, null=True, blank=True, on_delete=models.CASCADE, related_name="+",
-        verbose_name=gettext_lazy("with the rights of"),
-        help_text=gettext_lazy("Empty: of the person who started it."),
-    )  # fmt: skip
-    note = models.CharField(max_length=200, blank=True, help_text=gettext_lazy("What was changed before it."))
-    state = models.CharField(max_length=10, choices=State, default=State.WAITING)
-    created_at = models.DateTimeField(auto_now_add=True)
-    ended_at = models.DateTimeField(null=True, editable=False)
-
-    class Meta:
-        ordering = ["-pk"]
-        verbose_name = gettext_lazy("proof run")
-        default_permissions = ("add", "delete", "view")
-        constraints = [
-            models.UniqueConstraint(
-                name="proof_run_one_unfinished",
-                fields=["ended_at"],
-                nulls_distinct=False,
-                condition=Q(ended_at=None),
-            )
-        ]
-
-    def __str__(self) -> str:
-        moment = date_format(timezone.localtime(self.created_at), gettext("j M Y, H:i"))
-        return gettext("Run %(number)s of %(moment)s") % {"number": self.pk, "moment": moment}
-
-
-class ProofResult(models.Model):
-    """The result of one question in one run; deleted with the question, which determines who may see it."""
-
-    class Outcome(models.TextChoices):
-        WAITING = "", gettext_lazy("not asked yet")
-        ANSWERED = "answered", gettext_lazy("answered")
-        VERIFIED = "verified", pgettext_lazy("outcome", "a verified answer")
-        UNSURE = "unsure", gettext_lazy("unsure")
-        NOTHING = "nothing", gettext_lazy("nothing found")
-
-    run = models.ForeignKey(ProofRun, on_delete=models.CASCADE, related_name="results")
-    question = models.ForeignKey(ProofQuestion, on_delete=models.CASCADE, related_name="+")
-    asked = models.CharField(max_length=64, help_text="Digest of the question and the place it wanted.")
-    wants_nothing = models.BooleanField()
-    wanted = models.BigIntegerField(null=True, help_text="The document, unless it was deleted before.")
-    outcome = models.CharField(max_length=10, choices=Outcome, default=Outcome.WAITING, blank=True)
-    rank = models.PositiveSmallIntegerField(default=0, help_text="Of what was wanted; 0 if it was not found.")
-    found = ArrayField(models.BigIntegerField(), default=list, help_text="Documents, the best first.")
-    statements = models.PositiveSmallIntegerField(default=0, help_text="Of the answer.")
-    supported = models.PositiveSmallIntegerField(default=0, help_text="Of these: said by their sources.")
-
-    class Meta:
-        default_permissions = ()
-        ordering = ["pk"]
-        constraints = [models.UniqueConstraint(name="proof_result_once", fields=["run", "question"])]
-
-    def __str__(self) -> str:
-        return f"{self.run_id} {self.question_id}: {self.outcome}"
-
-    @property
-    def is_right(self) -> bool:
-        """Whether the expected document is among the first five; without one, whether the site claims no
-        answer."""
-        return (
-            self.outcome in (self.Outcome.NOTHING, self.Outcome.UNSURE)
-            if self.wants_nothing
-            else self.rank > 0
-        )
-
-
-class DayFigures(models.Model):
-    """Usage figures of one day, of everyone or of a group's members; see chat.overview.
-
-    Only numbers, which remain when a conversation is deleted or a person is erased.
-    """
-
-    day = models.DateField(help_text="On which the questions were asked, in the site's time zone.")
-    group = models.ForeignKey(
-        Group, null=True, on_delete=models.CASCADE, related_name="+", help_text="Empty: everyone."
-    )
-    people = models.PositiveIntegerField(default=0, help_text="Who asked.")
-    questions = models.PositiveIntegerField(default=0)
-    answered = models.PositiveIntegerField(default=0)
-    unsure = models.PositiveIntegerField(default=0)
-    refused = models.PositiveIntegerField(default=0)
-    failed = models.PositiveIntegerField(default=0)
-    stopped = models.PositiveIntegerField(default=0, help_text="By who asked.")
-    prompt_tokens = models.PositiveBigIntegerField(default=0)
-    completion_tokens = models.PositiveBigIntegerField(default=0)
-    first_words = ArrayField(
-        models.PositiveIntegerField(),
-        default=list,
-        help_text="Answers by the time to their first word (chat.overview.first_word).",
-    )
-
-    class Meta:
-        default_permissions = ()
-        permissions = [("view_figures", gettext_noop("Can see how the site is used"))]
-        constraints = [
-            models.UniqueConstraint(name="figures_of_day", fields=["day", "group"], nulls_distinct=False)
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.day} {self.group_id or 'everyone'}"
-
-
-class Asker(models.Model):
-    """A person who asked on a day, so that people are counted once in a period. Deleted with the account."""
-
-    day = models.DateField()
-    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-
-    class Meta:
-        default_permissions = ()
-        constraints = [models.UniqueConstraint(name="asker_of_day", fields=["day", "person"])]
-
-    def __str__(self) -> str:
-        return f"{self.day} {self.person_id}"
-
-
-class DocumentUse(models.Model):
-    """In how many answers of a day a document was found, and in how many it was cited."""
-
-    day = models.DateField()
-    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+")
-    found = models.PositiveIntegerField()
-    cited = models.PositiveIntegerField()
-
-    class Meta:
-        default_permissions = ()
-        constraints = [models.UniqueConstraint(name="document_use_of_day", fields=["day", "document"])]
-
-    def __str__(self) -> str:
-        return f"{self.day} {self.document_id}: {self.cited}"
-
-
-class CountedUntil(models.Model):
-    """The end of the last counted run: one row for each count, locked during it."""
-
-    finished_at = models.DateTimeField(help_text="Runs that ended later are not counted yet.")
-    counted_at = models.DateTimeField(help_text="When the worker last looked.")
-
-    class Meta:
-        default_permissions = ()
-
-    def __str__(self) -> str:
-        return f"{self.finished_at}"

@@ -19,7 +19,8 @@ from django.db.models import Q
 from django.http import FileResponse, HttpRequest
 from django.http.response import HttpResponseBase
 
-from chat.models import ProofQuestion, ProofRun, VerifiedAnswer
+from chat.models import VerifiedAnswer
+from chat.proof.models import ProofQuestion, ProofRun
 from chatsite.accounts import looks
 from chatsite.accounts.audit import record_before
 from chatsite.accounts.models import AuditEntry, User

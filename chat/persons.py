@@ -21,11 +21,10 @@ from chat.models import (
     JournalEntry,
     Lease,
     MessageAllowance,
-    ProofQuestion,
-    ProofRun,
     Run,
     VerifiedAnswer,
-)  # fmt: skip
+)
+from chat.proof.models import ProofQuestion, ProofRun
 from chat.runs import notifications
 from chat.unanswered.models import UnansweredQuestion
 from chatsite.accounts.audit import NamedPerson, chain, named, record
@@ -35,9 +34,11 @@ from chatsite.accounts.sessions import end_sessions
 from chatsite.db.threads import reading_everything
 from history.models import Conversation, Feedback, Message, Project, Share, Source
 from history.signatures import signed
+from ingestion.access.models import AccessEntry
 from ingestion.bulk.changes import STOPPED_BY
+from ingestion.bulk.models import BulkChange, BulkItem
 from ingestion.documents import delete_documents, transfer_ownership
-from ingestion.models import AccessEntry, BulkChange, BulkItem, Document
+from ingestion.models import Document
 
 logger = logging.getLogger(__name__)
 

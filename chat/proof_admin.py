@@ -21,6 +21,7 @@ from django.urls import URLPattern, path
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
+from chat.proof.models import ProofQuestion, ProofResult, ProofRun
 from chatsite.accounts.audit import record, record_before
 from chatsite.accounts.audited_admin import AuditedChanges
 from chatsite.accounts.models import AuditEntry, User
@@ -30,7 +31,6 @@ from chatsite.accounts.read_only_admin import OwnFilters, RowsOnly
 from chatsite.accounts.returning_admin import ReturnsToUnanswered
 from ingestion.models import Document
 
-from .models import ProofQuestion, ProofResult, ProofRun
 from .proof import comparing, questions, running
 
 MAX_OPTIONS = 300  # of a choice; with more, the name is typed

@@ -15,8 +15,9 @@ from chatsite.accounts.audit import record
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.db.threads import reading_everything
 from history.models import Conversation, Feedback, Message
+from ingestion.access.models import AccessEntry
 from ingestion.documents import delete_documents
-from ingestion.models import AccessEntry, Document
+from ingestion.models import Document
 
 from .models import Retention
 

@@ -29,7 +29,8 @@ from chatsite.accounts.sessions import admin_is_idle, admin_was_used, begin
 from chatsite.db.threads import request_reads_everything
 from chatsite.http import error_pages
 from chatsite.server import status_page
-from ingestion.models import AccessEntry, Document
+from ingestion.access.models import AccessEntry
+from ingestion.models import Document
 
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 

@@ -14,7 +14,8 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext, gettext_lazy
 
 from chatsite.accounts.principal import Principal
-from ingestion.models import AccessList, Document
+from ingestion.access.models import AccessList
+from ingestion.models import Document
 
 
 class ConversationQuerySet(models.QuerySet["Conversation"]):

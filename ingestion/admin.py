@@ -26,6 +26,7 @@ from ingestion.access.lists import (
     change_rights,
     reader_names,
 )
+from ingestion.access.models import AccessEntry
 from ingestion.bulk.admin import ChangeMany
 from ingestion.bulk.forms import groups_field, people_field
 from ingestion.portal.actions import details_in_words
@@ -42,7 +43,7 @@ from .file_names import (
     folder_name,
 )
 from .glossary import admin as _words  # noqa: F401 (registers its pages)
-from .models import AccessEntry, Document, Passage
+from .models import Document, Passage
 from .search.labels import content_address
 
 PASSAGES_SHOWN = 100

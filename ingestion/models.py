@@ -10,7 +10,6 @@ from datetime import timedelta
 from typing import ClassVar
 
 from django.conf import settings
-from django.contrib.auth.models import Group
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
@@ -19,11 +18,13 @@ from django.db.models import F, Q, Value
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import MD5, Lower
 from django.utils import timezone
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext_lazy
 from pgvector.django import HalfVectorField
 
 from chatsite.accounts.principal import Principal
 
+from .access.models import AccessEntry, AccessList
+from .bulk.models import BulkChange, BulkItem  # noqa: F401 (tables of this app)
 from .details import is_web_address
 from .glossary.models import HouseWord  # noqa: F401 (a table of this app)
 
@@ -37,61 +38,6 @@ WITH_PARTS = """
     )
     SELECT id FROM found
 """
-
-
-class AccessList(models.Model):
-    """A set of people and groups who may read; equal sets share a row (see ingestion.access.lists)."""
-
-    digest = models.CharField(max_length=64, unique=True, editable=False)
-
-    def __str__(self) -> str:
-        return f"Access list {self.pk}"
-
-
-class AccessEntry(models.Model):
-    """One line of an access list: a user, a group, or (both empty) everyone who signs in, or also guests."""
-
-    access_list = models.ForeignKey(AccessList, on_delete=models.CASCADE, related_name="entries")
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
-    group = models.ForeignKey(Group, null=True, on_delete=models.CASCADE, related_name="+")
-    guests = models.BooleanField(
-        default=False, help_text=gettext_lazy("Everyone, and those who have not signed in.")
-    )
-
-    class Meta:
-        verbose_name_plural = gettext_lazy("access entries")
-        constraints = [
-            models.CheckConstraint(
-                name="access_entry_guests_are_of_everyone",
-                condition=Q(guests=False) | Q(user=None, group=None),
-            ),
-            models.CheckConstraint(name="access_entry_user_or_group", condition=Q(user=None) | Q(group=None)),
-            models.UniqueConstraint(
-                name="access_entry_unique", fields=["access_list", "user", "group"], nulls_distinct=False
-            ),
-        ]
-        indexes = [
-            models.Index(
-                name="access_entry_everyone", fields=["access_list"], condition=Q(user=None, group=None)
-            )
-        ]
-
-    def __str__(self) -> str:
-        if self.user or self.group:
-            return str(self.user or self.group)
-        return gettext("everyone, also guests") if self.guests else gettext("everyone")
-
-    @staticmethod
-    def lists_of(user_id: int) -> RawSQL:
-        """The ids of the access lists that include this person now, as a subquery."""
-        mine = "SELECT mine.access_list_id FROM ingestion_readable_entries(%s) AS mine"
-        return RawSQL(mine, [user_id])  # noqa: S611 (constant text, and a parameter)
-
-    @staticmethod
-    def including(user_id: int) -> RawSQL:
-        """The ids of the entries that include this person, as a subquery; also for a disabled account."""
-        mine = "SELECT mine.entry_id FROM ingestion_readable_entries(%s, even_if_disabled => true) AS mine"
-        return RawSQL(mine, [user_id])  # noqa: S611 (constant text, and a parameter)
 
 
 class DocumentQuerySet(models.QuerySet["Document"]):
@@ -332,84 +278,6 @@ class ExternalId(models.Model):
 
     def __str__(self) -> str:
         return self.external_id
-
-
-class BulkChange(models.Model):
-    """One change of many documents: selected, then described, then done by a worker.
-
-    It has ids of documents and people, and no names, so that it can outlive both.
-    """
-
-    class Kind(models.TextChoices):
-        READERS = "readers", gettext_lazy("Readers")
-        CATEGORY = "category", gettext_lazy("Category")
-        FOLDER = "folder", gettext_lazy("Folder")
-        LABELS = "labels", gettext_lazy("Labels")
-        LAST_DAY = "last_day", gettext_lazy("Last day")
-        OWNER = "owner", gettext_lazy("Owner")
-        READ_AGAIN = "read_again", gettext_lazy("Read again")
-        DELETE = "delete", gettext_lazy("Delete")
-
-    class State(models.TextChoices):
-        CHOSEN = "chosen", gettext_lazy("Not decided yet")
-        RUNNING = "running", gettext_lazy("Running")
-        DONE = "done", gettext_lazy("Done")
-        STOPPED = "stopped", gettext_lazy("Stopped")
-
-    actor = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
-    )
-    kind = models.CharField(max_length=10, choices=Kind, blank=True)
-    wanted = models.JSONField(
-        default=dict, help_text=gettext_lazy("What the form said, by the kind of change.")
-    )
-    undoes = models.OneToOneField("self", null=True, on_delete=models.CASCADE, related_name="undone_by")
-    state = models.CharField(max_length=10, choices=State, default=State.CHOSEN)
-    reason = models.CharField(
-        max_length=200, blank=True, help_text=gettext_lazy("Why it stopped before its end.")
-    )
-    total = models.PositiveIntegerField(default=0, help_text=gettext_lazy("Documents."))
-    created_at = models.DateTimeField(auto_now_add=True)
-    finished_at = models.DateTimeField(null=True)
-
-    class Meta:
-        ordering = ["-pk"]
-        verbose_name = gettext_lazy("change of many documents")
-        verbose_name_plural = gettext_lazy("changes of many documents")
-        default_permissions: ClassVar[list[str]] = []  # those of documents apply
-
-    def __str__(self) -> str:
-        return gettext("Change %(number)s") % {"number": self.pk}
-
-
-class BulkItem(models.Model):
-    """One document of a bulk change, with its outcome; it may be deleted meanwhile."""
-
-    class Outcome(models.TextChoices):
-        WAITING = "waiting", gettext_lazy("Waiting")
-        DONE = "done", gettext_lazy("Changed")
-        UNCHANGED = "unchanged", gettext_lazy("Unchanged")
-        REFUSED = "refused", gettext_lazy("Refused")
-        GONE = "gone", gettext_lazy("Gone")
-
-    change = models.ForeignKey(BulkChange, on_delete=models.CASCADE, related_name="items", db_index=False)
-    document = models.ForeignKey(
-        Document, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
-    )
-    owner = models.BigIntegerField(null=True, help_text="When it was chosen.")
-    outcome = models.CharField(max_length=10, choices=Outcome, default=Outcome.WAITING)
-    reason = models.CharField(max_length=200, blank=True)
-    before = models.JSONField(null=True)
-    after = models.JSONField(null=True)
-
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["change", "document"], name="bulk_item_once")]
-        indexes = [
-            models.Index(name="bulk_item_waiting", fields=["change", "id"], condition=Q(outcome="waiting"))
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.change_id}: {self.document_id}"
 
 
 class FormerVersion(models.Model):

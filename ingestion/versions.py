@@ -8,9 +8,10 @@ from django.db.models.functions import Length
 from django.utils import timezone
 
 from chatsite.accounts.principal import Principal
+from ingestion.access.models import AccessEntry
 
 from . import quota
-from .models import AccessEntry, Document, FormerVersion
+from .models import Document, FormerVersion
 
 MAX_CHARACTERS = 1_000_000  # of a version; a longer text is not kept and not compared
 PURGE_BATCH = 1_000

@@ -25,15 +25,16 @@ from django.utils import timezone
 
 from chat.llm.base import NOTHING_FITS
 from chat.llm.quoting import UNSURE
-from chat.models import CountedUntil
 from chat.overview.counting import count_ended_runs
+from chat.overview.models import CountedUntil
 from chatsite.accounts.models import User
 from chatsite.db.threads import reading_everything
 from ingestion.access.lists import Audience, access_list_for
+from ingestion.access.models import AccessList
 from ingestion.document_identity import origin_of
 from ingestion.indexing.passages import NewPassage
 from ingestion.indexing.replacing import prepare, write_passages
-from ingestion.models import AccessList, Document, Passage
+from ingestion.models import Document, Passage
 
 SHARE = float(os.environ.get("CHATSITE_SEED_SHARE", "1"))
 PEOPLE, QUESTIONS, DAYS = round(5_000 * SHARE), round(100_000 * SHARE), 60

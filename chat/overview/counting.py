@@ -17,12 +17,12 @@ from django.utils import timezone
 
 from chat.llm.base import NOTHING_FITS
 from chat.llm.quoting import UNSURE
-from chat.models import Asker, CountedUntil, DayFigures
 from chatsite.accounts.models import User
 from chatsite.db.sql_files import rows
 from chatsite.db.threads import reading_everything
 
 from . import first_word
+from .models import Asker, CountedUntil, DayFigures
 
 SQL = Path(__file__).parent / "sql"
 LAG = timedelta(seconds=30)  # in which the transaction that ended a run commits or is rolled back

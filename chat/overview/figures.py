@@ -14,16 +14,17 @@ from django.contrib.auth.models import Group
 from django.db.models import Count, QuerySet, Sum
 from django.utils import timezone
 
-from chat.models import Asker, CountedUntil, DayFigures
 from chatsite.accounts.models import User
 from chatsite.db.sql_files import Rows, rows
 from history.models import Feedback
+from ingestion.access.models import AccessEntry
 from ingestion.fair_queue import TASK
-from ingestion.models import AccessEntry, Document
+from ingestion.models import Document
 from ingestion.reasons import in_words
 
 from . import first_word
 from .counting import OUTCOMES
+from .models import Asker, CountedUntil, DayFigures
 
 SQL = Path(__file__).parent / "sql"
 PERIODS = (7, 30, 90)  # days

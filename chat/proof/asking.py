@@ -12,7 +12,7 @@ from chat.engine.searching import as_source, found_for
 from chat.engine.verified import cited_passages, matching, with_labels
 from chat.llm.base import Prompt
 from chat.llm.quoting import quote, search_query
-from chat.models import ProofQuestion, ProofResult, VerifiedAnswer
+from chat.models import VerifiedAnswer
 from chat.sources import SourceView
 from chat.verification import verify
 from chatsite.accounts.models import User
@@ -22,6 +22,8 @@ from ingestion.evaluation.bm25 import Place
 from ingestion.evaluation.judging import CitationTarget, ranking
 from ingestion.search.labels import cleaned_label
 from ingestion.search.retrieval import FoundPassage
+
+from .models import ProofQuestion, ProofResult
 
 FIRST = 5  # rank up to which a document counts as found; an answer gets as many passages
 SAID = ("quoted", "supported")  # verdicts on supported statements

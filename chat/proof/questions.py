@@ -10,14 +10,16 @@ from uuid import UUID
 from django.db import transaction
 from django.utils.translation import gettext
 
-from chat.models import ProofQuestion, VerifiedAnswer
+from chat.models import VerifiedAnswer
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
 from chatsite.http.csv_cells import decoded, plain, unplain
 from history.models import Feedback, Message
+from ingestion.access.models import AccessEntry
 from ingestion.evaluation.judging import CitationTarget, Resolver, resolver_for
-from ingestion.models import AccessEntry, Document
+from ingestion.models import Document
 
+from .models import ProofQuestion
 from .running import MAX_QUESTIONS
 
 COLUMNS = ("question", "document", "place")

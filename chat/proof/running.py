@@ -13,13 +13,13 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from procrastinate.contrib.django import app
 
-from chat.models import ProofQuestion, ProofResult, ProofRun
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
 from chatsite.db import side_jobs
 from chatsite.db.threads import reading_as
 
 from .asking import ask, member_of
+from .models import ProofQuestion, ProofResult, ProofRun
 
 logger = logging.getLogger(__name__)
 

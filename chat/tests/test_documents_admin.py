@@ -6,7 +6,7 @@ from django.test import TestCase
 from django.utils import timezone
 from django.utils.formats import date_format
 
-from chat.models import CountedUntil, DocumentUse
+from chat.overview.models import CountedUntil, DocumentUse
 from chatsite.accounts.models import User
 from ingestion.models import Document
 from ingestion.tests.factories import make_document

@@ -13,10 +13,11 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from chat.llm.base import NOTHING_FITS
-from chat.models import Asker, CountedUntil, DayFigures, DocumentUse, Run
+from chat.models import Run
 from chat.overview import first_word
 from chat.overview.charts import stacked
 from chat.overview.counting import count_ended_runs
+from chat.overview.models import Asker, CountedUntil, DayFigures, DocumentUse
 from chat.persons import erase
 from chat.tests.conversations import answered
 from chatsite.accounts.models import User

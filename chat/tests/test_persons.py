@@ -22,12 +22,11 @@ from chat.models import (
     DismissedQuestion,
     JournalEntry,
     MessageAllowance,
-    ProofQuestion,
-    ProofRun,
     Run,
     Usage,
 )
 from chat.persons import ErasureRefused, count_data, erase, erase_returned
+from chat.proof.models import ProofQuestion, ProofRun
 from chat.tests.conversations import answered
 from chat.tests.test_verified_answers import make_verified
 from chat.unanswered.models import UnansweredQuestion
@@ -44,8 +43,14 @@ from chatsite.accounts.models import (
 )
 from history.models import Feedback, Message, Project, Share, Source
 from ingestion.access.lists import Audience, access_list_for, change_rights
+from ingestion.bulk.models import BulkChange, BulkItem
 from ingestion.documents import upsert
-from ingestion.models import BulkChange, BulkItem, CitedName, Document, ExternalId, FormerVersion
+from ingestion.models import (
+    CitedName,
+    Document,
+    ExternalId,
+    FormerVersion,
+)
 from ingestion.tests.factories import command_principal, make_document, make_user
 
 CANARY = "zzqkanarx"

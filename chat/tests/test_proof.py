@@ -12,8 +12,8 @@ from django.db import OperationalError, connection
 from django.test import TestCase
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from chat.models import ProofQuestion, ProofResult, ProofRun
 from chat.proof import comparing, questions, running
+from chat.proof.models import ProofQuestion, ProofResult, ProofRun
 from chat.tests.conversations import WORDS, answered
 from chat.tests.test_verified_answers import make_verified
 from chatsite.accounts.models import AuditEntry, User

@@ -14,7 +14,7 @@ from django.utils.crypto import salted_hmac
 
 from chat.llm.base import NOTHING_FITS
 from chat.llm.quoting import UNSURE
-from chat.models import CountedUntil
+from chat.overview.models import CountedUntil
 from chat.unanswered.models import UnansweredQuestion
 from chatsite.db.sql_files import rows
 from chatsite.db.threads import reading_everything

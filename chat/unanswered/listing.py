@@ -17,7 +17,8 @@ from uuid import UUID
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
-from chat.models import CountedUntil, DismissedQuestion
+from chat.models import DismissedQuestion
+from chat.overview.models import CountedUntil
 from chat.unanswered.models import UnansweredQuestion
 from chat.verification.same_question import content_words
 from chatsite.accounts.principal import Principal

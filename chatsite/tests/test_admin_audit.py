@@ -13,7 +13,8 @@ from chatsite.tests.routes import routes
 from history.models import Feedback, Share
 from ingestion.access.lists import Audience, access_list_for
 from ingestion.bulk import changes
-from ingestion.models import BulkChange, Document
+from ingestion.bulk.models import BulkChange
+from ingestion.models import Document
 from ingestion.tests.factories import make_document, make_user
 
 # What the pages of each kind of row show of others, or why their lists and pages leave no entry.

@@ -14,12 +14,11 @@ from django.utils.translation import gettext, gettext_noop
 from chatsite.accounts import directory
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
-from ingestion.models import (
-    AccessEntry,
-    Document,
-)
+from ingestion.models import Document
 from ingestion.reasons import in_words
 from ingestion.search.labels import identifier_range
+
+from .models import AccessEntry
 
 NAMES_SHOWN = 10
 DOCUMENTS_SHOWN = 20

@@ -12,11 +12,9 @@ from chatsite.accounts.audit import NamedPerson, named, record
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.db.threads import reading_everything
 from ingestion import events
-from ingestion.models import (
-    AccessEntry,
-    AccessList,
-    Document,
-)
+from ingestion.models import Document
+
+from .models import AccessEntry, AccessList
 
 
 @dataclass(frozen=True)

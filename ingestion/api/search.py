@@ -21,7 +21,8 @@ from chatsite.http.strict_fields import (
     StrictIntegerField,
     StrictSerializer,
 )
-from ingestion.models import AccessEntry, Passage
+from ingestion.access.models import AccessEntry
+from ingestion.models import Passage
 from ingestion.search import retrieval
 from ingestion.search.labels import content_address
 from ingestion.search.retrieval import FoundPassage

@@ -15,10 +15,11 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from chatsite.accounts.models import User
 from chatsite.accounts.read_only_admin import OwnFilters, shown_object
-from ingestion.models import BulkChange, BulkItem, Document
+from ingestion.models import Document
 
 from . import changes
 from .forms import FORMS, BulkForm
+from .models import BulkChange, BulkItem
 
 Outcome, State = BulkItem.Outcome, BulkChange.State
 ITEMS_SHOWN = 100  # on a page

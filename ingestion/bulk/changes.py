@@ -25,7 +25,9 @@ from chatsite.db.threads import reading_everything
 from ingestion import documents
 from ingestion.access.lists import Audience, audience_of, change_rights, widens
 from ingestion.details import label_names
-from ingestion.models import BulkChange, BulkItem, Document
+from ingestion.models import Document
+
+from .models import BulkChange, BulkItem
 
 TASK = "ingestion.bulk_change"
 BATCH = 50  # documents per transaction

@@ -14,10 +14,13 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 from chatsite.accounts.models import User
 from chatsite.accounts.pickers import Picker, SeveralPicker
 from ingestion.access.lists import Audience, count_people
+from ingestion.access.models import AccessEntry
 from ingestion.details import label_names
 from ingestion.file_names import UploadRefused, category_name, folder_name
-from ingestion.models import AccessEntry, BulkChange, Document
+from ingestion.models import Document
 from ingestion.reasons import in_words
+
+from .models import BulkChange
 
 Kind = BulkChange.Kind
 

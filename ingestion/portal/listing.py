@@ -16,12 +16,8 @@ from django.utils import timezone
 
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
-from ingestion.models import (
-    EXPIRY_REMINDER,
-    AccessEntry,
-    Document,
-    DocumentQuerySet,
-)
+from ingestion.access.models import AccessEntry
+from ingestion.models import EXPIRY_REMINDER, Document, DocumentQuerySet
 
 Show = Literal["all", "mine", "running", "failed", "ending"]
 Sort = Literal["newest", "changed", "name", "size"]

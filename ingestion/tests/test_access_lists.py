@@ -14,7 +14,8 @@ from ingestion.access.lists import (
     count_people,
     set_audience,
 )
-from ingestion.models import AccessEntry, AccessList, Document, Passage
+from ingestion.access.models import AccessEntry, AccessList
+from ingestion.models import Document, Passage
 from ingestion.tests.media import MediaMixin, principal
 
 

@@ -13,7 +13,8 @@ from chatsite.accounts.models import AuditEntry, User
 from ingestion import documents
 from ingestion.access.lists import Audience, audience_of
 from ingestion.bulk import changes
-from ingestion.models import BulkChange, BulkItem, Document, Passage, SourceFile
+from ingestion.bulk.models import BulkChange, BulkItem
+from ingestion.models import Document, Passage, SourceFile
 from ingestion.tests.factories import make_document, make_user
 from ingestion.tests.media import MediaMixin
 

@@ -8,7 +8,8 @@ from chatsite.accounts.models import ApiKey, AuditEntry, User
 from ingestion import documents
 from ingestion.access.lists import Audience
 from ingestion.bulk import changes
-from ingestion.models import BulkChange, BulkItem, Document
+from ingestion.bulk.models import BulkChange, BulkItem
+from ingestion.models import Document
 from ingestion.tests.factories import make_user
 from ingestion.tests.media import MediaMixin
 from ingestion.tests.test_sync_command import SyncMixin

@@ -14,7 +14,8 @@ from psycopg.conninfo import make_conninfo
 from chatsite.accounts.models import User
 from chatsite.db.sql_files import statement
 from chatsite.db.threads import libpq_parameters, reading_as
-from ingestion.models import AccessEntry, Document
+from ingestion.access.models import AccessEntry
+from ingestion.models import Document
 from ingestion.search import plans
 from ingestion.search.retrieval import search
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from chat.verification.same_question import asks_the_same
 
-OWN = Path(__file__).parent / "verified_answers" / "pairs.tsv"
+OWN = Path(__file__).parent / "verified_answers"
 CERTAINTY = 1.96  # standard deviations, for 95 %
 CROSSED = 300  # questions of which each is compared with each other
 Pair = tuple[str, str, str]  # kind, question, question
@@ -27,13 +27,14 @@ Pair = tuple[str, str, str]  # kind, question, question
 def main() -> None:
     shows = "--all" in sys.argv
     folders = [Path(argument) for argument in sys.argv[1:] if not argument.startswith("--")]
-    report("own pairs", list(read_own()), shows)
+    for name in ("pairs", "pairs_second"):
+        report(name, list(read_own(name)), shows)
     for folder in folders:
         report("BoolQ in BECEL", list(published(folder)), shows)
 
 
-def read_own() -> Iterator[Pair]:
-    for line in OWN.read_text(encoding="utf-8").splitlines():
+def read_own(name: str) -> Iterator[Pair]:
+    for line in (OWN / f"{name}.tsv").read_text(encoding="utf-8").splitlines():
         kind, one, other = line.split("\t")
         yield kind, one, other
 

@@ -84,10 +84,14 @@ _TELLING = frozenset(
     by or make makes made give gives given come comes
     after before until till since during under over above below against between within without up down out off
     only all both each every more most much less least other another same again once still yet already even
-    ever too also first last next former instead per than from versus vs else own
+    ever too also first last next former instead per than from versus vs else own as
     nach vor bis seit während unter über gegen zwischen innerhalb ohne nur alle beide jede jeder jedes mehr
     weniger andere noch schon auch außer statt als ab
     """.split()  # noqa: SIM905 (a list of words reads as one)
+)
+# Nouns that verification passes over, because answers use them of their sources.
+_OF_SOURCES = re.compile(
+    r"\b(page|document|source|section|seite|abschnitt|dokument|quelle)(?:e?s|e?n)?\b", re.IGNORECASE
 )
 _MODAL_WORDS = frozenset(
     """
@@ -217,6 +221,14 @@ class Question:
         return plain_words(self.text[self._placed[place][2] : self._placed[place + 1][1]]).split()
 
     @cached_property
+    def of_sources(self) -> list[tuple[str, int]]:
+        """Nouns like “page”, which are no content words, each with the number of content words before it."""
+        return [
+            (match[1].lower(), sum(start < match.start() for _, start, _ in self._placed))
+            for match in _OF_SOURCES.finditer(self.text)
+        ]
+
+    @cached_property
     def negations(self) -> int:
         return sum(token.kind is Kind.NEGATION for token in self._tokens)
 
@@ -253,6 +265,7 @@ def asks_the_same(asked: str, pattern: str) -> bool:
         and one.negations == other.negations
         and one.poles == other.poles
         and one.telling == other.telling
+        and one.of_sources == other.of_sources
         and one.is_past == other.is_past
         and one.is_passive == other.is_passive
         and (len(kinds) == 1 or kinds == {"", "what"})
@@ -350,15 +363,10 @@ def beginnings(pattern: str) -> str:
     plain = set(plain_words(pattern).split())
     wanted = []
     for word in read(pattern).content:
-        stems = forms_of(word) if word in plain else {""}
+        stems = {_stem(each) for each in (word, *_synonyms_of(word))} if word in plain else {""}
         if all(len(stem) >= MIN_BEGINNING for stem in stems):
             wanted.append("(" + " | ".join(f"'{stem}':*" for stem in sorted(stems)) + ")")
     return " & ".join(wanted)
-
-
-def forms_of(word: str) -> set[str]:
-    """The beginnings of all forms of a word and of its synonyms; empty ones for what is no plain word."""
-    return {_stem(each) for each in (word, *_synonyms_of(word))}
 
 
 def _synonyms_of(word: str) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """How much of what the documents do not answer is in the list of unanswered questions, and how rightly.
 
-    .venv-dev/bin/python -m benchmarks.bench_unanswered [--documents FOLDER] [--all]
+    .venv-dev/bin/python -m benchmarks.bench_unanswered [--documents FOLDER SET] [--all]
 
 The questions of benchmarks/questions/unanswered.jsonl (200) and unanswered_second.jsonl (120) were judged by
 the text of the sample documents that the demo's `employee` may read. Each is asked once, in an order that is
@@ -8,10 +8,13 @@ always the same and in a conversation of its own, and answered by quoting. Liste
 the demo's administrator; it shows a wording only when three people used it or its asker agreed. With --all
 the questions are shown that are listed though the documents answer them, and the other way round.
 
-unanswered_third.jsonl has 74 questions about ten pages of Mastodon's documentation, which is not kept here:
-with --documents they alone are asked, once these files were added for everyone beside the sample documents.
-FOLDER has contacts, discoverability, moderating, moving, network, posting, preferences, profile, quote-posts
-and signup.md of content/en/user in github.com/mastodon/documentation at commit 2903485d.
+unanswered_third.jsonl has 74 questions about ten pages of Mastodon's documentation, unanswered_fourth.jsonl
+60 about 13 pages of BookStack's, which are not kept here: with --documents they alone are asked, once these
+files were added for everyone beside the sample documents. SET is third or fourth. FOLDER has
+
+- contacts, discoverability, moderating, moving, network, posting, preferences, profile, quote-posts and
+  signup.md of content/en/user in github.com/mastodon/documentation at commit 2903485d;
+- the pages of content/docs/user in github.com/BookStackApp/website at commit 2d710d92, but _index.md.
 """
 
 import json
@@ -33,7 +36,6 @@ from chatsite.tests.server import BASE, Site, prepared, temporary_folder
 
 QUESTIONS = Path(__file__).parent / "questions"
 SETS = ("unanswered", "unanswered_second")
-OTHER_DOCUMENTS = ("unanswered_third",)
 SEED = 200
 LIST = """
 import json
@@ -42,16 +44,17 @@ from chat.unanswered.judging import judge_new
 
 judge_new(everything=True)
 every = UnansweredQuestion.objects.select_related("message")
-print("listed:" + json.dumps({each.message.content: [each.is_certain, each.reasons] for each in every}))
+print("listed:" + json.dumps({each.message.content: each.reasons for each in every}))
 """
 Question = dict[str, Any]  # as in the file; and what was `said`, and the `reasons` of its listing
 
 
 def main() -> None:
     added = sys.argv[sys.argv.index("--documents") + 1] if "--documents" in sys.argv else ""
+    names = (f"unanswered_{sys.argv[sys.argv.index('--documents') + 2]}",) if added else SETS
     sets = {
         name: [json.loads(line) for line in (QUESTIONS / f"{name}.jsonl").read_text("utf-8").splitlines()]
-        for name in (OTHER_DOCUMENTS if added else SETS)
+        for name in names
     }
     questions = [question for of_set in sets.values() for question in of_set]
     folder = temporary_folder()

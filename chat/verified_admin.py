@@ -44,8 +44,8 @@ from .unanswered.listing import (
     dismiss,
     documents_shown,
     judged_at,
-    lists,
     read_texts,
+    unanswered,
 )
 from .verified_answers import (
     RECORDED_FOR,
@@ -61,7 +61,6 @@ from .verified_answers import (
 VALID = timedelta(days=365)  # of a new answer by default
 UNANSWERED = "chat.view_unanswered"
 CONFIRMED = "confirmed"  # the box below a form whose sources do not say what it says
-PERHAPS = "perhaps"  # instead of a reason: those that were perhaps answered
 GROUPS_SHOWN = 25  # on a page
 MAX_WORDINGS = 5  # that a new answer starts with
 MAX_REASON = 300  # characters
@@ -324,14 +323,12 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         what = "the page of one group" if sought else f"page {page_number[:MAX_REASON]}"
         subject = f"Of the last {LISTED_FOR.days} days, {what}"
         record_before(AuditEntry.Action.UNANSWERED_LISTED, actor=actor, subject=subject)
-        both = lists(_reader(request))
+        found = unanswered(_reader(request))
         reason = request.GET.get("reason", "")
-        if sought:
-            reason = PERHAPS if both[False].group_of(sought) and not both[True].group_of(sought) else ""
-        found = both[reason != PERHAPS]
-        counted = Counter(each for group in both[True].groups for each in group.counted)
+        counted = Counter(each for group in found.groups for each in group.counted)
         groups = [group for group in found.groups if not counted[reason] or group.counted[reason]]
         if sought and (group := found.group_of(sought)):
+            reason, groups = "", list(found.groups)
             page_number = str(groups.index(group) // GROUPS_SHOWN + 1)
         page = Paginator(groups, GROUPS_SHOWN).get_page(page_number)
         read_texts(page)
@@ -346,9 +343,8 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
                 Row(group, answer_to(group.wordings[:MAX_WORDINGS], speaking), shown)
                 for group, shown in zip(page, documents, strict=True)
             ],
-            "reason": reason if counted[reason] or reason == PERHAPS else "",
-            "all_groups": len(both[True].groups),
-            "perhaps": len(both[False].groups),
+            "reason": reason if counted[reason] else "",
+            "all_groups": len(found.groups),
             "judged_at": judged_at(),
             "reasons": [(name, words, counted[name]) for name, words in REASONS.items() if counted[name]],
             "others": found.others,
@@ -363,8 +359,7 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         """Dismiss a group; returns the URL of the next one, which takes its place in the list."""
         reason = request.POST.get("reason", "").strip()[:MAX_REASON]
         key = request.POST.get("group", "")
-        both = lists(_reader(request))
-        found = both[key in both[True].by_key or key not in both[False].by_key]
+        found = unanswered(_reader(request))
         group = next_one = found.by_key.get(key)
         if group is None:
             messages.error(request, gettext("These questions are no longer on the list."))

@@ -21,7 +21,6 @@ class Migration(migrations.Migration):
                 ('message', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='+', serialize=False, to='history.message')),
                 ('asked_at', models.DateTimeField(db_index=True)),
                 ('reasons', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=10), help_text='Of chat.unanswered.REASONS.', size=None)),
-                ('is_certain', models.BooleanField(help_text='False: it was perhaps answered all the same.')),
                 ('digest', models.CharField(help_text='Keyed, of its words.', max_length=64)),
                 ('group_number', models.PositiveIntegerField(help_text='Empty: there are more questions than are grouped.', null=True)),
                 ('answers', django.contrib.postgres.fields.ArrayField(base_field=models.UUIDField(), help_text='The messages that answer it.', size=None)),

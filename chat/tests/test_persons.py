@@ -144,7 +144,7 @@ def person_with_everything():
     )
     UnansweredQuestion.objects.create(
         message=run.question, conversation=conversation, owner=person, asked_at=timezone.now(),
-        reasons=["bad"], is_certain=True, digest=CANARY, answers=[], shown=[], cited=[],
+        reasons=["bad"], digest=CANARY, answers=[], shown=[], cited=[],
     )  # fmt: skip
     JournalEntry.objects.create(run=run, first=1, last=1, events=[CANARY])
     Look.objects.create(person=person, conversation=conversation.pk, reason=CANARY)

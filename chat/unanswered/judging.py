@@ -20,8 +20,7 @@ from chatsite.db.sql_files import rows
 from chatsite.db.threads import reading_everything
 from ingestion.search.tokens import plain_words
 
-from .evidence import is_small_talk, speaks_of
-from .likeness import alike, numbered
+from .likeness import alike, is_small_talk, numbered
 
 SQL = Path(__file__).parent / "sql"
 LISTED_FOR = timedelta(days=30)
@@ -29,7 +28,7 @@ LAG = timedelta(seconds=30)  # in which the transaction that ended a run commits
 MAX_ASKED = 5_000  # newest questions that are grouped
 OWNERS_AT_ONCE = 200
 PLACE = 2  # of CountedUntil; 1 is that of the figures
-FIELDS = ("owner_id", "asked_at", "reasons", "is_certain", "digest", "answers", "shown", "cited")
+FIELDS = ("owner_id", "asked_at", "reasons", "digest", "answers", "shown", "cited")
 
 
 def digest_of(text: str) -> str:
@@ -95,14 +94,12 @@ def _found(parameters: dict[str, Any]) -> Iterator[UnansweredQuestion]:
         if row["repeated_soon"] and not row["again"] and alike(row["content"], row["next_content"]):
             reasons.append("again")
         if reasons:
-            is_doubtful = reasons == ["unsure"] and speaks_of(row["unsure_words"], row["content"])
             yield UnansweredQuestion(
                 message_id=row["id"],
                 conversation_id=row["conversation_id"],
                 owner_id=row["owner_id"],
                 asked_at=row["created_at"],
                 reasons=reasons,
-                is_certain=not is_doubtful,
                 digest=digest_of(row["content"]),
                 answers=sorted(row["answers"]),
                 shown=sorted(row["shown"]),

@@ -1,4 +1,4 @@
-"""Which questions are alike, and the groups that they form. Pure."""
+"""Which messages ask something, which questions are alike, and the groups that they form. Pure."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -9,6 +9,16 @@ from ingestion.search.tokens import plain_words
 
 LIKE = 0.6  # share of common words for questions of a group
 COMPARED = 100  # other wordings that a question is compared with
+# A message of these alone asks nothing.
+SMALL_TALK = frozenset(
+    """
+    hi hello hey hallo moin servus good guten guter gute morning afternoon evening night day morgen
+    tag abend nacht thanks thank thx danke dankeschön vielen dank many much so very sehr please
+    bitte ok okay yes no ja nein bye goodbye tschüss ciao cheers great super prima cool nice perfect
+    perfekt test testing you dir ihnen for the your für die deine ihre help hilfe how are is it
+    going wie geht es well gut fine sorry welcome
+    """.split()  # noqa: SIM905 (a list of words reads as one)
+)
 
 
 def alike(one: str, other: str) -> bool:
@@ -23,6 +33,12 @@ def alike(one: str, other: str) -> bool:
 def _signature(text: str) -> tuple[object, ...]:
     """What questions of a group must have in common: numbers and the number of negations."""
     return (read(text).negations, *sorted(word for word in content_words(text) if word.startswith("#")))
+
+
+def is_small_talk(text: str) -> bool:
+    """Whether a message greets, thanks or tries the site out, and asks nothing."""
+    words = plain_words(text).split()
+    return not words or SMALL_TALK.issuperset(words)
 
 
 def numbered(texts: Sequence[str]) -> list[int]:

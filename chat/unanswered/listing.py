@@ -151,21 +151,14 @@ class Unanswered:
 
 def unanswered(principal: Principal) -> Unanswered:
     """Unanswered questions as far as `principal` may see them."""
-    return lists(principal)[True]
-
-
-def lists(principal: Principal) -> dict[bool, Unanswered]:
-    """Questions that were not answered (True), and those that perhaps were (False)."""
     since = timezone.now() - LISTED_FOR
     every = rows("unanswered", {"since": since}, SQL)
     cited = {number for row in every for number in row["cited"]}
     documents = Document.objects.visible_to(principal).filter(pk__in=cited)
     readable = set(documents.values_list("pk", flat=True))
-    older = UnansweredQuestion.objects.filter(group_number=None, asked_at__gte=since)
-    oldest = every[-1]["asked_at"] if every and older.exists() else None
-    groups: dict[bool, dict[int, Group]] = {True: {}, False: {}}
+    groups: dict[int, Group] = {}
     for row in every:
-        groups[row["is_certain"]].setdefault(row["group_number"], Group()).asked.append(
+        groups.setdefault(row["group_number"], Group()).asked.append(
             Asked(
                 message=row["message_id"],
                 person=row["owner_id"] if row["is_person"] else None,
@@ -177,13 +170,11 @@ def lists(principal: Principal) -> dict[bool, Unanswered]:
                 shown=tuple(row["shown"]),
             )
         )
-    found = {}
-    for is_certain, numbered in groups.items():
-        shown = [group for group in numbered.values() if group.is_shown]
-        shown.sort(key=lambda group: (group.times, group.last), reverse=True)
-        others = sum(group.times for group in numbered.values() if not group.is_shown)
-        found[is_certain] = Unanswered(shown, others, oldest)
-    return found
+    shown = [group for group in groups.values() if group.is_shown]
+    shown.sort(key=lambda group: (group.times, group.last), reverse=True)
+    others = sum(group.times for group in groups.values() if not group.is_shown)
+    older = UnansweredQuestion.objects.filter(group_number=None, asked_at__gte=since)
+    return Unanswered(shown, others, every[-1]["asked_at"] if every and older.exists() else None)
 
 
 def read_texts(groups: Iterable[Group]) -> None:

@@ -1,4 +1,4 @@
-"""What the worker found about questions that were not, or perhaps not, answered. No words of anybody."""
+"""What the worker found about unanswered questions. No words of anybody."""
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -18,7 +18,6 @@ class UnansweredQuestion(models.Model):
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     asked_at = models.DateTimeField(db_index=True)
     reasons = ArrayField(models.CharField(max_length=10), help_text="Of chat.unanswered.REASONS.")
-    is_certain = models.BooleanField(help_text="False: it was perhaps answered all the same.")
     digest = models.CharField(max_length=64, help_text="Keyed, of its words.")
     group_number = models.PositiveIntegerField(
         null=True, help_text="Empty: there are more questions than are grouped."

@@ -2,7 +2,7 @@
 -- without a source (unless the asker rated that answer good), rated bad, answered again at once, or followed by another
 -- question of the same person at once.
 -- `cited` has the documents that the conversation cites up to the next question, and 0 if one of them is gone;
--- `shown` those that the answers cite; `unsure_words` are the unsure answers with the titles and headings of their sources.
+-- `shown` those that the answers cite.
 \set since '2026-01-01'
 \set owners '{}'
 \set nothing 'Nothing'
@@ -120,18 +120,7 @@ SELECT
         CROSS JOIN LATERAL jsonb_array_elements_text(said.citations) AS cited (label)
         LEFT JOIN history_source AS source ON source.message_id = said.id AND source.label = cited.label
         WHERE said.conversation_id = judged.conversation_id AND said.position < judged.next_position
-    ) AS cited,
-    CASE
-        WHEN judged.unsure
-            THEN (
-                SELECT string_agg(concat_ws(' ', said.content, source.title, source.heading), ' ')
-                FROM said
-                LEFT JOIN history_source AS source
-                    ON source.message_id = said.id AND said.citations @> to_jsonb(source.label)
-                WHERE said.id = any(judged.answers) AND said.content <> :'nothing'
-            )
-        ELSE ''
-    END AS unsure_words
+    ) AS cited
 FROM judged
 WHERE judged.refused OR judged.unsure OR judged.bad OR judged.again OR judged.repeated_soon
 ORDER BY judged.created_at DESC

@@ -1,10 +1,9 @@
--- The grouped questions since a moment that were not answered, or perhaps not, newest first. No texts.
+-- The grouped questions since a moment that were not answered, newest first. No texts.
 -- Deleted conversations, dismissed questions and withdrawn agreements count from the moment of the request.
 \set since '2026-01-01'
 
 SELECT
     question.message_id,
-    question.is_certain,
     question.owner_id,
     account.guest_until IS NULL AND account.service_for = '' AS is_person,
     question.asked_at,

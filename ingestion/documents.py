@@ -30,7 +30,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from chatsite.accounts.holds import DOCUMENT_ON_HOLD, OnHold, is_on_hold
 from chatsite.accounts.models import User
-from chatsite.db.threads import reading_everything
+from chatsite.db.threads import reading_everything, release_connection
 from ingestion.access.lists import (
     Audience,
     access_list_for,
@@ -330,10 +330,11 @@ def _to_read(document_id: int, stored: files.Stored | None) -> Document | None:
 
 def _store(upload: "File[bytes]") -> files.Stored:
     limit = settings.DOCUMENT_MAX_BYTES
+    release_connection()  # the storage may hang
     try:
         return files.store(upload, limit)
-    except files.StorageFault:
-        logger.exception("The storage does not take a file.")
+    except files.StorageFault as fault:
+        logger.error("The storage does not take a file: %s", type(fault.__cause__).__name__)
         raise UploadRefused("storage_away", STORAGE_AWAY) from None
     except files.TooLarge:
         raise UploadRefused(

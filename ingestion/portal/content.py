@@ -228,6 +228,7 @@ def file_response(request: Request, document: Document) -> HttpResponseBase:
     etag = quote_etag(f"{document.sha256}-inert" if renamed else document.sha256)
     if _unchanged(request, etag):
         return _guarded(HttpResponse(status=HTTPStatus.NOT_MODIFIED), etag)
+    release_connection()  # the storage may hang
     try:
         file = files.open_file(document)
     except FileNotFoundError:

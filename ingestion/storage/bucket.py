@@ -17,13 +17,21 @@ from .ranged import (
 )
 
 BUFFER_BYTES = 256 * 1024
+# A server that hangs is given up after READ_SECONDS times ATTEMPTS: a person waits for the answer.
+CONNECT_SECONDS = 3
+READ_SECONDS = 8
+ATTEMPTS = 2
 
 
 class BucketStorage(S3Storage):  # type: ignore[misc]
     """django-storages' S3 storage, whose files are streamed in ranges and never loaded completely."""
 
     def __init__(self, **options: Any) -> None:
-        time_limits = Config(connect_timeout=5, read_timeout=30, retries={"total_max_attempts": 3})
+        time_limits = Config(
+            connect_timeout=CONNECT_SECONDS,
+            read_timeout=READ_SECONDS,
+            retries={"total_max_attempts": ATTEMPTS},
+        )
         super().__init__(**{"client_config": time_limits} | options)
         self.transfer_config = TransferConfig(use_threads=False)  # one part of an upload in memory, not ten
 

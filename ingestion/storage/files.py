@@ -174,12 +174,18 @@ def _listed(folder: str) -> tuple[list[str], list[str]]:
 
 @contextlib.contextmanager
 def _answering() -> Iterator[None]:
-    """Translate errors of third-party storages into StorageFault."""
+    """Translate errors of third-party storages into StorageFault.
+
+    Errors of this machine have a number. Those of libraries for HTTP are OSErrors as well, without one.
+    """
     try:
         yield
-    except (OSError, TooLarge, SuspiciousOperation):
+    except (StorageFault, FileNotFoundError, TooLarge, SuspiciousOperation):
         raise
     except Exception as error:
+        is_local = isinstance(error, OSError) and error.errno is not None
+        if is_local and not isinstance(error, ConnectionError | TimeoutError):
+            raise
         raise StorageFault("The storage does not answer.") from error
 
 

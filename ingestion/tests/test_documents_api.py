@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from django.conf import settings
 from django.contrib.auth.models import Group
+from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import TestCase, TransactionTestCase
 from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
@@ -25,6 +26,7 @@ from chatsite.db.threads import reading_everything
 from ingestion import documents
 from ingestion.access.lists import Audience, audience_of
 from ingestion.models import Document, ExternalId
+from ingestion.portal import content
 from ingestion.storage import files
 from ingestion.tests.factories import make_document, make_user
 
@@ -274,6 +276,31 @@ class PutTests(DocumentsApiTestCase):
                 refused = self.put("one", query="name=a.md")
             self.assertEqual((refused.status_code, refused["Retry-After"]), (status, seconds))
         self.assertFalse(Document.objects.filter(name="a.md").exists())
+
+    def test_a_storage_that_hangs_is_away_and_keeps_no_connection_to_the_database(self):
+        class ReadTimeout(OSError):
+            """As those of HTTP libraries: an OSError without a number."""
+
+        def hangs(*_):
+            self.assertTrue(released.called)
+            raise ReadTimeout("Read timed out.")
+
+        with (
+            mock.patch.object(documents, "release_connection") as released,
+            mock.patch.object(default_storage, "save", side_effect=hangs),
+            self.assertLogs("ingestion.documents") as logged,
+        ):
+            refused = self.put("one", query="name=a.md")
+        self.assertEqual((refused.status_code, refused["Retry-After"]), (503, "2"))
+        self.assertEqual(logged.output[0].count("\n"), 0)
+        with (
+            mock.patch.object(content, "release_connection") as released,
+            mock.patch.object(default_storage, "open", side_effect=hangs),
+            self.assertLogs("django.request"),
+        ):
+            file = self.client.get(f"/api/documents/{self.own.public_id}/file", headers=self.headers)
+        self.assertEqual(file.status_code, 503)
+        self.assertIn("Retry-After", file)
 
     def test_without_a_file_name_the_name_in_the_address_counts(self):
         for name, query in (("leave-1.md", "name="), ("leave-2.md", "")):

@@ -170,3 +170,29 @@ class ConnectionLimiter:
 
 
 connection_limiter = ConnectionLimiter()
+
+
+BURST = 120  # messages of all pages of one person that are read at once
+MESSAGES_PER_SECOND = 10.0  # of those that follow
+MAX_DELAY = 10.0  # seconds that a message waits for its turn
+
+
+class MessagePace:
+    """Paces the messages that all open pages of one person send, in this process."""
+
+    def __init__(self) -> None:
+        self._due: dict[int, float] = {}  # by user: when the pace so far has been made up for
+
+    def delay(self, user_id: int, now: float) -> float | None:
+        """Count a message that arrives now; for how many seconds it waits, or None if that is too long."""
+        if len(self._due) > BURST:
+            self._due = {user: due for user, due in self._due.items() if due > now}
+        due = max(now, self._due.get(user_id, now)) + 1 / MESSAGES_PER_SECOND
+        delay = max(0.0, due - now - BURST / MESSAGES_PER_SECOND)
+        if delay > MAX_DELAY:
+            return None
+        self._due[user_id] = due
+        return delay
+
+
+message_pace = MessagePace()

@@ -31,7 +31,7 @@ from chat.errors import (
     database_away,
     storage_full,
 )
-from chat.limits import connection_limiter
+from chat.limits import connection_limiter, message_pace
 from chat.requests import Options, RunRequest, is_scope
 from chatsite.accounts.principal import (
     Principal,
@@ -192,6 +192,12 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self.close(CLOSED_FLOOD)
             return None
         self.received.append(now)
+        delay = message_pace.delay(self.principal.user_id, now)
+        if delay is None:
+            await self.close(CLOSED_FLOOD)
+            return None
+        if delay:
+            await asyncio.sleep(delay)
         if text is None:
             await self.close(CLOSED_BINARY)
             return None

@@ -1,0 +1,37 @@
+"""All pages of one person together have a pace, and nobody else waits for it."""
+
+from chat.limits import BURST, MAX_DELAY, MESSAGES_PER_SECOND, MessagePace
+
+ADA, EVE = 1, 2
+
+
+def flooded(seconds):
+    """A pace after sixty pages of one person have sent three messages a second."""
+    pace, read = MessagePace(), 0
+    for number in range(int(180 * seconds)):
+        read += pace.delay(ADA, number / 180) is not None
+    return pace, read
+
+
+def test_sixty_pages_at_their_own_pace_are_read_as_slowly_as_a_few():
+    _, read = flooded(60)
+    assert read <= BURST + (60 + MAX_DELAY) * MESSAGES_PER_SECOND + 1
+
+
+def test_what_waits_too_long_is_refused_and_others_do_not_wait():
+    pace, _ = flooded(60)
+    assert None in [pace.delay(ADA, 60.0) for _ in range(3)]
+    assert pace.delay(EVE, 60.0) == 0
+
+
+def test_a_hundred_pages_that_are_opened_again_do_not_wait():
+    pace = MessagePace()
+    assert [pace.delay(ADA, 0.0) for _ in range(100)] == [0.0] * 100
+
+
+def test_after_a_while_the_pace_is_as_before_and_who_is_quiet_is_forgotten():
+    pace, _ = flooded(60)
+    assert pace.delay(ADA, 600.0) == 0
+    for user in range(10, 10 + 2 * BURST):
+        pace.delay(user, 600.0 + user)
+    assert len(pace._due) <= BURST + 1

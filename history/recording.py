@@ -36,6 +36,7 @@ COPIED_FIELDS = (
     "state", "finish_reason", "error_code", "agent_name", "citations", "labels", "verification", "created_at",
     "finished_at", "verified",
 )  # fmt: skip
+PURGE_BATCH = 500  # conversations
 RESTORE_TTL = timedelta(hours=1)  # within which a deleted conversation can be restored
 UNLISTED_TTL = timedelta(hours=1)  # within which requests with the same idempotency key are repeated
 
@@ -364,12 +365,19 @@ def restore(principal: Principal, conversation_id: UUID) -> None:
     _change(Conversation.objects.deleted_by(principal), conversation_id, deleted_at=None)
 
 
+@transaction.atomic
 def purge() -> int:
-    """Delete conversations that can no longer be restored, and unlisted ones; none under a legal hold."""
+    """Delete conversations that can no longer be restored, and unlisted ones; none under a legal hold.
+
+    At most PURGE_BATCH of them, and none that another process is deleting: two that delete the rows of one
+    conversation in different orders would wait for each other. Returns the number of rows.
+    """
     now = timezone.now()
     gone = Q(deleted_at__lt=now - RESTORE_TTL) | Q(listed=False, updated_at__lt=now - UNLISTED_TTL)
     finished = ~Exists(Message.objects.filter(conversation=OuterRef("pk"), state__in=Message.UNFINISHED))
-    return Conversation.objects.filter(gone, finished, owner__legal_hold="").delete()[0]
+    due = Conversation.objects.filter(gone, finished, owner__legal_hold="").order_by("pk")
+    locked = due.select_for_update(skip_locked=True, of=("self",)).values_list("pk", flat=True)
+    return Conversation.objects.filter(pk__in=list(locked[:PURGE_BATCH])).delete()[0]
 
 
 def _titled(owner_id: int, title: str) -> dict[str, Any]:

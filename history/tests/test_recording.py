@@ -1,8 +1,12 @@
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from unittest.mock import patch
 
-from django.test import TestCase
+from django.db import connection, transaction
+from django.test import TestCase, TransactionTestCase
 from django.utils import timezone
 
+from chatsite.tests.limits import HANG_SECONDS
 from history import recording
 from history.models import Conversation, Message
 from history.recording import Closing
@@ -81,3 +85,18 @@ class RecordingTests(TestCase):
         Conversation.objects.update(updated_at=timezone.now() - timedelta(hours=2))
         recording.purge()
         self.assertEqual([item.listed for item in Conversation.objects.all()], [True])
+
+
+class PurgeTests(TransactionTestCase):
+    def test_two_processes_do_not_delete_the_same_conversations_at_once(self):
+        for _ in range(3):
+            conversation = recording.open_conversation(command_principal(make_user()))
+            recording.append(conversation, Message.Role.USER, "Why?")
+        Conversation.objects.update(deleted_at=timezone.now() - timedelta(hours=2))
+        with ThreadPoolExecutor(1) as threads, transaction.atomic():
+            with patch("history.recording.PURGE_BATCH", 2):
+                recording.purge()
+            # Neither waits for the first one's transaction nor takes what that deletes.
+            deleted = threads.submit(lambda: (recording.purge(), connection.close())[0])
+            self.assertEqual(deleted.result(timeout=HANG_SECONDS), 2)
+        self.assertFalse(Conversation.objects.exists())

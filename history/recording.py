@@ -19,6 +19,7 @@ from django.utils import timezone
 from chatsite.accounts.holds import demand_no_hold
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import rows, statement
+from chatsite.db.threads import reading_everything
 
 from . import projects
 from .branches import START, Branches
@@ -370,14 +371,16 @@ def purge() -> int:
     """Delete conversations that can no longer be restored, and unlisted ones; none under a legal hold.
 
     At most PURGE_BATCH of them, and none that another process is deleting: two that delete the rows of one
-    conversation in different orders would wait for each other. Returns the number of rows.
+    conversation in different orders would wait for each other. Reads everything: the sources of the answers
+    go too, and nobody is signed in here. Returns the number of rows.
     """
     now = timezone.now()
     gone = Q(deleted_at__lt=now - RESTORE_TTL) | Q(listed=False, updated_at__lt=now - UNLISTED_TTL)
     finished = ~Exists(Message.objects.filter(conversation=OuterRef("pk"), state__in=Message.UNFINISHED))
     due = Conversation.objects.filter(gone, finished, owner__legal_hold="").order_by("pk")
     locked = due.select_for_update(skip_locked=True, of=("self",)).values_list("pk", flat=True)
-    return Conversation.objects.filter(pk__in=list(locked[:PURGE_BATCH])).delete()[0]
+    with reading_everything():
+        return Conversation.objects.filter(pk__in=list(locked[:PURGE_BATCH])).delete()[0]
 
 
 def _titled(owner_id: int, title: str) -> dict[str, Any]:

@@ -6,11 +6,13 @@ from django.db import connection, transaction
 from django.test import TestCase, TransactionTestCase
 from django.utils import timezone
 
+from chat.tests.conversations import answered
 from chatsite.tests.limits import HANG_SECONDS
+from chatsite.tests.test_reader_of_a_session import nobody_by_default
 from history import recording
-from history.models import Conversation, Message
+from history.models import Conversation, Message, Source
 from history.recording import Closing
-from ingestion.tests.factories import command_principal, make_user
+from ingestion.tests.factories import command_principal, make_document, make_user
 
 
 class RecordingTests(TestCase):
@@ -88,6 +90,14 @@ class RecordingTests(TestCase):
 
 
 class PurgeTests(TransactionTestCase):
+    def test_a_process_in_which_nobody_is_signed_in_deletes_answers_with_their_sources(self):
+        person = make_user()
+        answered(person, make_document(owner=person))
+        Conversation.objects.update(deleted_at=timezone.now() - timedelta(hours=2))
+        with nobody_by_default():
+            recording.purge()
+        self.assertEqual((Conversation.objects.count(), Source.objects.count()), (0, 0))
+
     def test_two_processes_do_not_delete_the_same_conversations_at_once(self):
         for _ in range(3):
             conversation = recording.open_conversation(command_principal(make_user()))

@@ -139,7 +139,7 @@ def _count(principal: Principal) -> None:
 
 
 def _give_back(principal: Principal) -> None:
-    """Take back what :func:`_count` counted, for a request that nothing was done for."""
+    """Undo :func:`_count` for a request that was refused before any work was done."""
     times = _asked_at.pop(principal.user_id, deque())
     if len(times) > 1:
         _asked_at[principal.user_id] = deque(list(times)[:-1])

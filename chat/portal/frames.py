@@ -7,7 +7,7 @@ loses the connection has either all of an event or nothing of it. Messages are
 - `{"type": "found", "html"}`: what was searched for, and the documents that were found;
 - `{"type": "block", "html"}`: a finished block, in place of the open one;
 - `{"type": "open", "html"}`: the block that is being written, replacing what was sent of it before;
-- `{"type": "grow", "text"}`: text behind the last text of the open block;
+- `{"type": "grow", "text"}`: text to append to the open block;
 - `{"type": "whole", …}`: the end of the text, with the part below it; follow-up questions may still come;
 - `{"type": "title", "title"}`: of the conversation.
 """
@@ -70,7 +70,7 @@ Json = dict[str, Any]
 PLAIN = re.compile(r"[^*_`~\[\]<>&$\\|#!^\n]*")
 CODE = re.compile(r"[^`~]*")
 MARKED = re.compile(r"[$\\]")
-SLOW_SECONDS = 0.02  # spent on rendering the open block, above which it is rendered less often
+SLOW_SECONDS = 0.02  # if rendering the open block takes longer, it is rendered less often
 PAUSE = 10  # the pause until it is rendered again, as a multiple of that time
 MAX_CHARACTERS_AT_ONCE = 1_000  # rendered on the event loop; a hostile text of this length takes some ms
 
@@ -242,7 +242,8 @@ def asked_after(
 ) -> tuple[UUID | None, str | None] | None:
     """The running run and the HTML of all turns from that position on; None if there are none.
 
-    Without HTML where they do not go on from the turns before that position, but are a branch of their own.
+    The result is (None, None) if they start another branch instead of continuing the turns before them: the
+    page has to be loaded again.
     """
     conversation = Conversation.objects.owned_by(principal).filter(pk=conversation_id).first()
     if conversation is None:

@@ -42,7 +42,7 @@ def a_number(value: Any, member: str, least: float, most: float) -> float:
 
 
 def a_whole_number(value: Any, member: str, least: int, most: int) -> int:
-    if isinstance(value, float) and value.is_integer():  # JSON does not tell 1.0 from 1
+    if isinstance(value, float) and value.is_integer():  # in JSON, 1.0 and 1 are the same number
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise InvalidRequest(f"“{member}” must be a whole number from {least} to {most}.", member)

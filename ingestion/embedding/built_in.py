@@ -1,7 +1,8 @@
 """The built-in model: word vectors of an installed wheel, no network.
 
-Only the package's files are used. Its own code stores the vectors in double width in each process, and its
-imports take as much memory again; here they are memory-mapped, so that all processes share them.
+Only the package's files are used: its own code would keep a copy of the vectors as 64-bit numbers in each
+process, and its imports take as much memory again. Here the vectors are memory-mapped and shared by all
+processes.
 """
 
 import json

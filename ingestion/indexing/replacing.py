@@ -1,7 +1,7 @@
 """Prepares passages with their vectors outside of a transaction, then replaces the former ones at once.
 
-A text embedded before, in the same document by the same model, keeps its vector, wherever it is now. Prepared
-vectors are in the database, so that an interrupted reading continues.
+A text that the same model has already embedded for this document is not embedded again, even if it has moved.
+Prepared vectors are stored in the database, so that an interrupted reading continues where it stopped.
 """
 
 import hashlib
@@ -42,7 +42,7 @@ LOST = "What was prepared for the document is gone; it is read again."
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The digests of all pieces by passage, whose vectors are ready in `space`."""
+    """The digests of all pieces, in the order of the passages; their vectors are ready in `space`."""
 
     space: EmbeddingSpace
     counts: "array[int]" = field(default_factory=lambda: array("l"))  # pieces of each passage
@@ -130,8 +130,11 @@ def digest_of(piece: str) -> int:
 
 
 def copy_vectors(columns: Sequence[str], rows: Iterable[Sequence[int]], vectors: Vectors) -> None:
-    """Append to the table that the first of `columns` names; `rows` are the values of the others, one row per
-    vector, all bigints."""
+    """Append rows with vectors to a table.
+
+    `columns` is the table's name followed by the names of its bigint columns, `rows` the values of these, one
+    row for each vector.
+    """
     table, *names = columns
     # halfvec's own binary form: two numbers of 16 bits, dimensions and zero, then the vector.
     head = np.array([vectors.shape[1], 0], dtype=">i2").tobytes()

@@ -1,7 +1,7 @@
 """Extracts a sentence with the paragraph, list or table that it belongs to, as a quotation.
 
-A lead-in brings its list and an item its lead-in, a paragraph the table below it, a row its column names, and
-a sentence that refers back brings the one before it.
+A lead-in is quoted with its list, an item with its lead-in, a paragraph with the table below it, a row with
+its column names, and a sentence that refers back with the one before it.
 """
 
 import re
@@ -48,7 +48,7 @@ class Extract:
 def extract(content: str, start: int, wanted: Sequence[int] = ()) -> Extract | None:
     """The extract around the sentence that begins at `start`; None if it cannot be quoted.
 
-    `wanted` has the starts of other good sentences: of a table their rows are quoted as well.
+    `wanted` has the starts of other good sentences: if they are rows of the same table, they are quoted too.
     """
     spans = split_sentences(content)
     at = next((number for number, span in enumerate(spans) if span.start == start), None)
@@ -172,7 +172,7 @@ def _neighbours(spans: Sequence[Span], at: int, first: int, last: int) -> tuple[
 def _list(content: str, spans: Sequence[Span], at: int, lead_from: int | None = None) -> Extract:
     """The list with its lead-in; of a long list the lead-in and the item.
 
-    `lead_from` is where a paragraph begins that introduces the list as a whole.
+    `lead_from` is the start of a paragraph that introduces the whole list.
     """
     first = last = at
     while first > 0 and spans[first - 1].is_item:

@@ -26,7 +26,7 @@ PLACE_CHARACTERS = 4_000  # of a section: the rest of a longer one is cited by p
 
 
 def is_title(text: str) -> bool:
-    """Whether a bold line of its own reads like a heading."""
+    """Whether a paragraph that is one bold line reads like a heading."""
     line = text.strip()
     return (
         0 < len(line) <= TITLE_CHARACTERS

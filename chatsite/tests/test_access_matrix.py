@@ -10,7 +10,7 @@ import re
 import shutil
 import tempfile
 
-from asgiref.sync import sync_to_async
+from asgiref.sync import AsyncSingleThreadContext, sync_to_async
 from asgiref.testing import ApplicationCommunicator
 from django.conf import settings
 from django.test import Client, SimpleTestCase, TransactionTestCase, override_settings
@@ -352,6 +352,7 @@ class Matrix(TransactionTestCase):
     """One world for all rows: making it anew for each would take minutes."""
 
     def setUp(self):
+        self.enterContext(AsyncSingleThreadContext())  # one thread for all requests, not one for each
         self.files = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.files)
         overridden = override_settings(

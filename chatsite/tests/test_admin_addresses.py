@@ -6,6 +6,7 @@ from pathlib import Path
 from unittest.mock import patch
 from urllib.parse import urlencode
 
+from asgiref.sync import AsyncSingleThreadContext
 from django.conf import settings
 from django.contrib import admin
 from django.test import Client, TransactionTestCase
@@ -28,6 +29,7 @@ class AdminAddressTests(TransactionTestCase):
     """Without a transaction around: what PostgreSQL refuses would spoil it for the next request."""
 
     def setUp(self):
+        self.enterContext(AsyncSingleThreadContext())  # one thread for all requests, not one for each
         self.client = Client(raise_request_exception=False)
         self.client.force_login(User.objects.create_superuser("root"))
 

@@ -3,6 +3,7 @@
 import re
 from datetime import timedelta
 
+from asgiref.sync import AsyncSingleThreadContext
 from django.contrib import admin
 from django.contrib.auth.models import Group
 from django.db import connection
@@ -56,6 +57,7 @@ class AdminLanguageTests(TestCase):
     def setUp(self):
         self.root = User.objects.create_superuser("qxroot", first_name="qxa", last_name="qxb")
         self.client.force_login(self.root)
+        self.enterContext(AsyncSingleThreadContext())  # one thread for all requests, not one for each
         self.enterContext(offering_pseudo())
         self.make_rows()
 

@@ -2,6 +2,7 @@
 
 import re
 
+from asgiref.sync import AsyncSingleThreadContext
 from django.core.cache import cache
 from django.test import TestCase
 from drf_spectacular.generators import SchemaGenerator
@@ -57,6 +58,7 @@ class ApiLanguageTests(TestCase):
         self.ids = {"conversation_id": conversation.pk, "message_id": answer.pk, "project_id": project.pk}
         self.ids |= {"document_id": foreign.public_id, "public_id": self.document.public_id}
         _, self.key = ApiKey.objects.issue(self.user, "qx", scopes=Scope.values)
+        self.enterContext(AsyncSingleThreadContext())  # one thread for all requests, not one for each
         self.enterContext(offering_pseudo())
         self.seen, self.found = 0, {}
 

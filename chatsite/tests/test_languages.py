@@ -10,7 +10,7 @@ from unittest import mock
 from zoneinfo import ZoneInfo
 
 import pytest
-from asgiref.sync import async_to_sync
+from asgiref.sync import AsyncSingleThreadContext, async_to_sync
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 from django.conf import settings
@@ -210,6 +210,7 @@ class LeftOutTests(TestCase):
         recording.move(principal, self.conversation.pk, self.project.pk)
         _, self.token = sharing.create(principal, self.conversation.pk, Audience(everyone=True))
         self.client.force_login(self.user)
+        self.enterContext(AsyncSingleThreadContext())  # one thread for all requests, not one for each
         self.enterContext(offering_pseudo())
 
     def left_out(self, path, client=None):

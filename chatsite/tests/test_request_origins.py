@@ -6,7 +6,7 @@ import logging
 import random
 import tempfile
 
-from asgiref.sync import sync_to_async
+from asgiref.sync import AsyncSingleThreadContext, sync_to_async
 from asgiref.testing import ApplicationCommunicator
 from django.db import connection
 from django.test import Client, TransactionTestCase, override_settings
@@ -89,6 +89,7 @@ def client_of(user):
 
 class QuietCase(TransactionTestCase):
     def setUp(self):
+        self.enterContext(AsyncSingleThreadContext())  # one thread for all requests, not one for each
         logging.disable(logging.WARNING)
         self.addCleanup(logging.disable, logging.NOTSET)
 

@@ -29,6 +29,7 @@ from chatsite.accounts.pickers import AutocompleteAdmin
 from chatsite.accounts.principal import Principal
 from chatsite.accounts.read_only_admin import OwnFilters, RowsOnly
 from chatsite.accounts.returning_admin import ReturnsToUnanswered
+from chatsite.http.csv_cells import MAX_FILE_BYTES, BadFile
 from ingestion.models import Document
 
 from .proof import comparing, questions, running
@@ -194,8 +195,8 @@ class ProofQuestionAdmin(
         if request.method == "POST" and form.is_valid():
             upload: UploadedFile[bytes] = form.cleaned_data["upload"]
             try:
-                count = questions.read_csv(user, upload.read(questions.MAX_FILE_BYTES + 1))
-            except questions.BadFile as refusal:
+                count = questions.read_csv(user, upload.read(MAX_FILE_BYTES + 1))
+            except BadFile as refusal:
                 form.add_error("upload", gettext("%(refusal)s Nothing was taken.") % {"refusal": refusal})
             else:
                 _record(user, f"Added {count} questions of a file")

@@ -1,8 +1,6 @@
 """Proof questions: import and export as CSV, and proposals from existing answers."""
 
-import csv
 import functools
-import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
@@ -13,7 +11,7 @@ from django.utils.translation import gettext
 from chat.models import VerifiedAnswer
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
-from chatsite.http.csv_cells import decoded, plain, unplain
+from chatsite.http.csv_cells import BadFile, bad_line, csv_of, rows_of, text_of
 from history.models import Feedback, Message
 from ingestion.access.models import AccessEntry
 from ingestion.evaluation.judging import CitationTarget, Resolver, resolver_for
@@ -24,14 +22,9 @@ from .running import MAX_QUESTIONS
 
 COLUMNS = ("question", "document", "place")
 NOTHING = "nothing"  # replaces a document
-MAX_FILE_BYTES = 1_000_000
 MAX_PROPOSED = 50
 MAX_LOOKED_AT = 200  # newest answers marked as good
 Origin = ProofQuestion.Origin
-
-
-class BadFile(Exception):
-    """Why a line of a file is invalid. Nothing was imported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +41,7 @@ class Proposal:
 def write_csv(user: User) -> str:
     """All questions that `user` may see, in the format of read_csv; documents by name, or else by id."""
     resolve = functools.cache(resolver_for(Principal(user.pk, "session"), user.get_username()))
-    written = io.StringIO()
-    writer = csv.writer(written)
-    writer.writerow(COLUMNS)
+    rows = [COLUMNS]
     for each in ProofQuestion.objects.managed_by(user.pk).select_related("document").order_by("pk"):
         named = NOTHING if each.wants_nothing else ""
         if document := each.document:
@@ -58,23 +49,14 @@ def write_csv(user: User) -> str:
                 resolve(document.name) == CitationTarget(document.pk) and document.name.lower() != NOTHING
             )
             named = document.name if is_clear else str(document.public_id)
-        writer.writerow([plain(cell) for cell in (each.text, named, each.place)])
-    return "\ufeff" + written.getvalue()  # the byte order mark by which Excel recognises UTF-8
+        rows.append((each.text, named, each.place))
+    return csv_of(rows)
 
 
 def read_csv(user: User, content: bytes) -> int:
     """Import the questions of a file; returns the number of new ones. Raises BadFile without importing
     any."""
-    if len(content) > MAX_FILE_BYTES:
-        raise BadFile(
-            gettext("The file has more than %(limit)s.") % {"limit": f"{MAX_FILE_BYTES // 1_000_000} MB"}
-        )
-    try:
-        text = decoded(content)
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise BadFile(_at(line, gettext("this is not UTF-8. Save the file as “CSV UTF-8”."))) from None
-    found = list(_questions(user, text))
+    found = list(_questions(user, text_of(content)))
     with transaction.atomic():
         known = {_key(each) for each in ProofQuestion.objects.managed_by(user.pk)}
         new = list({_key(each): each for each in found if _key(each) not in known}.values())
@@ -126,72 +108,54 @@ def _questions(user: User, text: str) -> Iterator[ProofQuestion]:
     first = text.partition("\n")[0].replace('"', "").strip().lower()
     headers = {each.join(COLUMNS[:count]): each for each in ",;\t" for count in (2, 3)}
     delimiter = headers.get(first, ",")
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     resolve = resolver_for(Principal(user.pk, "session"), user.get_username())
-    line = 1
     count = 0
-    try:
-        for row in reader:
-            cells = [unplain(cell.strip()) for cell in row]
-            is_header = line == 1 and [cell.lower() for cell in cells] == list(COLUMNS)[: len(cells)]
-            if any(cells) and not is_header:
-                count += 1
-                if count > MAX_QUESTIONS:
-                    words = gettext("a file holds at most %(most)s questions.") % {"most": MAX_QUESTIONS}
-                    raise BadFile(_at(line, words))
-                yield _question(user, cells, line, resolve)
-            line = reader.line_num + 1
-    except csv.Error as error:
-        raise BadFile(_at(line, f"{error}.")) from None
+    for line, cells in rows_of(text, delimiter):
+        is_header = line == 1 and [cell.lower() for cell in cells] == list(COLUMNS)[: len(cells)]
+        if any(cells) and not is_header:
+            count += 1
+            if count > MAX_QUESTIONS:
+                words = gettext("a file holds at most %(most)s questions.") % {"most": MAX_QUESTIONS}
+                raise bad_line(line, words)
+            yield _question(user, cells, line, resolve)
 
 
 def _question(user: User, cells: list[str], line: int, resolve: Resolver) -> ProofQuestion:
     if not 2 <= len(cells) <= len(COLUMNS):
-        raise BadFile(
-            _at(
-                line,
-                gettext("it has %(count)s columns and not 2 or 3: %(names)s.")
-                % {"count": len(cells), "names": ", ".join(COLUMNS)},
-            )
+        raise bad_line(
+            line,
+            gettext("it has %(count)s columns and not 2 or 3: %(names)s.")
+            % {"count": len(cells), "names": ", ".join(COLUMNS)},
         )
     text, document, place = [*cells, ""][:3]
     if not text or len(text) > ProofQuestion.MAX_CHARACTERS:
-        raise BadFile(
-            _at(
-                line,
-                gettext("a question has 1 to %(most)s characters.") % {"most": ProofQuestion.MAX_CHARACTERS},
-            )
+        raise bad_line(
+            line,
+            gettext("a question has 1 to %(most)s characters.") % {"most": ProofQuestion.MAX_CHARACTERS},
         )
     if any("\0" in cell for cell in cells):
-        raise BadFile(_at(line, gettext("it holds a NUL character.")))
+        raise bad_line(line, gettext("it holds a NUL character."))
     question = ProofQuestion(text=text, added_by=user, origin=Origin.FILE)
     if document.lower() == NOTHING:
         if place:
-            raise BadFile(_at(line, gettext("nothing has no place.")))
+            raise bad_line(line, gettext("nothing has no place."))
         question.wants_nothing = True
         return question
     if not document:
-        raise BadFile(
-            _at(
-                line,
-                gettext("name the document that should be found, or write “%(nothing)s”.")
-                % {"nothing": NOTHING},
-            )
+        raise bad_line(
+            line,
+            gettext("name the document that should be found, or write “%(nothing)s”.") % {"nothing": NOTHING},
         )
     name, _, anchor = document.partition("#")
     found = _by_public_id(user, name) or resolve(name)
     if isinstance(found, str):
         words = gettext("you can read no document, or several, of the name “%(name)s”.")
-        raise BadFile(_at(line, words % {"name": name[:100]}))
+        raise bad_line(line, words % {"name": name[:100]})
     question.document_id = found if isinstance(found, int) else found.document_id
     question.place = place or anchor
     if len(question.place) > ProofQuestion.MAX_PLACE:
-        raise BadFile(_at(line, gettext("the place is too long.")))
+        raise bad_line(line, gettext("the place is too long."))
     return question
-
-
-def _at(line: int, words: str) -> str:
-    return gettext("Line %(line)s: %(words)s") % {"line": line, "words": words}
 
 
 def _by_public_id(user: User, name: str) -> int | None:

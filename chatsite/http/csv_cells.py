@@ -1,8 +1,23 @@
-"""CSV as spreadsheets save it, and cells that no spreadsheet reads as a formula."""
+"""CSV files that people edit in spreadsheets: reading them line by line, and cells that are no formulas."""
 
 import codecs
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
 
+from django.utils.translation import gettext
+
+MAX_FILE_BYTES = 1_000_000
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # with these a spreadsheet formula begins
+
+
+class BadFile(Exception):
+    """Why a file is refused, in words for people; nothing of it was imported."""
+
+
+def bad_line(line: int, words: str) -> BadFile:
+    """The refusal of a file because of one of its lines."""
+    return BadFile(gettext("Line %(line)s: %(words)s") % {"line": line, "words": words})
 
 
 def plain(cell: str) -> str:
@@ -20,10 +35,37 @@ def _is_formula(cell: str) -> bool:
     return cell.lstrip("'").startswith(FORMULA_STARTS)
 
 
-def decoded(content: bytes) -> str:
+def text_of(content: bytes) -> str:
     """The text of a file in UTF-8, or in UTF-16 with a byte order mark, as Excel's “Unicode Text” has it.
 
-    Raises UnicodeDecodeError.
+    Raises BadFile.
     """
+    if len(content) > MAX_FILE_BYTES:
+        raise BadFile(
+            gettext("The file has more than %(limit)s.") % {"limit": f"{MAX_FILE_BYTES // 1_000_000} MB"}
+        )
     has_mark = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    return content.decode("utf-16" if has_mark else "utf-8-sig")
+    try:
+        return content.decode("utf-16" if has_mark else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise bad_line(line, gettext("this is not UTF-8. Save the file as “CSV UTF-8”.")) from None
+
+
+def rows_of(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows with the numbers of their first lines; cells as they were before `plain`. Raises BadFile."""
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
+    line = 1
+    try:
+        for row in reader:
+            yield line, [unplain(cell.strip()) for cell in row]
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise bad_line(line, f"{error}.") from None
+
+
+def csv_of(rows: Iterable[Sequence[str]]) -> str:
+    """A file with these rows, which `text_of` and `rows_of` read as they were."""
+    written = io.StringIO()
+    csv.writer(written).writerows([plain(cell) for cell in row] for row in rows)
+    return "\ufeff" + written.getvalue()  # the byte order mark by which Excel recognises UTF-8

@@ -21,6 +21,7 @@ from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.pickers import SeveralPicker
 from chatsite.accounts.read_only_admin import OwnFilters, RowsOnly
 from chatsite.accounts.returning_admin import ReturnsToUnanswered
+from chatsite.http.csv_cells import MAX_FILE_BYTES, BadFile
 from ingestion.search.office_words import lines
 from ingestion.search.tokens import plain_words
 
@@ -156,8 +157,8 @@ class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, 
         if request.method == "POST" and form.is_valid():
             upload: UploadedFile[bytes] = form.cleaned_data["upload"]
             try:
-                taken = files.read_csv(user, upload.read(files.MAX_FILE_BYTES + 1))
-            except files.BadFile as refusal:
+                taken = files.read_csv(user, upload.read(MAX_FILE_BYTES + 1))
+            except BadFile as refusal:
                 form.add_error("upload", gettext("%(refusal)s Nothing was taken.") % {"refusal": refusal})
             else:
                 said = f"{taken.new} new, {taken.changed} changed"

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils.translation import gettext
 
 from chatsite.accounts.models import User
-from chatsite.http.csv_cells import decoded, plain, unplain
+from chatsite.http.csv_cells import BadFile, bad_line, csv_of, rows_of, text_of
 from ingestion.search.tokens import plain_words
 
 from .models import HouseWord, names_of
@@ -22,14 +22,9 @@ COLUMNS = ("word", "other words", "meaning", "groups", "kind")
 DELIMITERS = ",;\t"
 BETWEEN_GROUPS = "|"
 SEPARATOR_LINE = re.compile(r"sep=([,;\t])\r?\n")  # tells Excel the separator, before the header
-MAX_FILE_BYTES = 1_000_000
 MAX_WORDS = 5_000  # of the site
 
 Kind = HouseWord.Kind
-
-
-class BadFile(Exception):
-    """Why a line of a file is invalid. Nothing was imported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +53,21 @@ class Line:
         kind = cells.get("kind", "").lower() or Kind.TERM
         if kind not in Kind.values:
             words = gettext("the kind is “%(one)s” or “%(other)s”.")
-            raise BadFile(_at(number, words % {"one": Kind.TERM.value, "other": Kind.EVERYDAY.value}))
+            raise bad_line(number, words % {"one": Kind.TERM.value, "other": Kind.EVERYDAY.value})
         if any("\0" in cell for cell in cells.values()):
-            raise BadFile(_at(number, gettext("it holds a NUL character.")))
+            raise bad_line(number, gettext("it holds a NUL character."))
         others = ", ".join(names_of(cells.get("other words", "")))
         word = HouseWord(kind=kind, term=cells["word"], synonyms=others, meaning=cells.get("meaning", ""))
         try:
             word.full_clean()
         except ValidationError as error:
-            raise BadFile(_at(number, " ".join(error.messages))) from None
+            raise bad_line(number, " ".join(error.messages)) from None
         cell = io.StringIO(cells.get("groups", ""), newline="")
         rows = csv.reader(cell, delimiter=BETWEEN_GROUPS, skipinitialspace=True)
         named = [name for row in rows for each in row if (name := each.strip())]
         if unknown := [name for name in named if name not in groups]:
             words = gettext("you are in no group of the name “%(name)s”.")
-            raise BadFile(_at(number, words % {"name": unknown[0][:100]}))
+            raise bad_line(number, words % {"name": unknown[0][:100]})
         return cls(number, word, frozenset(groups[name] for name in named))
 
 
@@ -89,9 +84,7 @@ def groups_of(user: User) -> "dict[str, int]":
 
 def write_csv(user: User) -> str:
     """All entries that `user` manages, in the format of read_csv, with a byte order mark for Excel."""
-    written = io.StringIO()
-    writer = csv.writer(written)
-    writer.writerow(COLUMNS)
+    rows = [COLUMNS]
     words = HouseWord.objects.managed_by(user.pk, is_superuser=user.is_superuser)
     for word in words.prefetch_related("groups"):
         # Names of groups in one cell, quoted like CSV cells if they contain a separator.
@@ -103,26 +96,17 @@ def write_csv(user: User) -> str:
             # hidden since its groups were deleted: without a group it would be imported for everyone
             continue
         others = ", ".join(names_of(word.synonyms))
-        writer.writerow([plain(cell) for cell in (word.term, others, word.meaning, groups, word.kind)])
-    return "\ufeff" + written.getvalue()
+        rows.append((word.term, others, word.meaning, groups, word.kind))
+    return csv_of(rows)
 
 
 def read_csv(user: User, content: bytes) -> ImportCounts:
     """Import a file: add entries and change existing ones. Raises BadFile without changing anything."""
-    if len(content) > MAX_FILE_BYTES:
-        raise BadFile(
-            gettext("The file has more than %(limit)s.") % {"limit": f"{MAX_FILE_BYTES // 1_000_000} MB"}
-        )
-    try:
-        text = decoded(content)
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise BadFile(_at(line, gettext("this is not UTF-8. Save the file as “CSV UTF-8”."))) from None
     found: dict[tuple[tuple[str, str], frozenset[int]], Line] = {}
-    for each in _lines(user, text):
+    for each in _lines(user, text_of(content)):
         if first := found.get((each.key, each.groups)):
             words = gettext("“%(word)s” is in line %(other)s already.")
-            raise BadFile(_at(each.number, words % {"word": each.word.term[:100], "other": first.number}))
+            raise bad_line(each.number, words % {"word": each.word.term[:100], "other": first.number})
         found[each.key, each.groups] = each
     if not found:
         raise BadFile(gettext("The file has no words."))
@@ -178,30 +162,19 @@ def _lines(user: User, text: str) -> Iterator[Line]:
     first = text.partition("\n")[0]
     said = SEPARATOR_LINE.match(text)
     delimiter = said[1] if said else max(DELIMITERS, key=first.count)
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     header: list[str] = []
-    line = 1
-    try:
-        for row in reader:
-            cells = [unplain(cell.strip()) for cell in row]
-            if said and line == 1:
-                pass
-            elif not header:
-                header = [cell.lower() for cell in cells]
-                while header and not header[-1]:
-                    header.pop()
-                if "word" not in header or len(set(header)) < len(header) or not set(header) <= set(COLUMNS):
-                    words = gettext("it names the columns, “word” and any of: %(others)s.")
-                    raise BadFile(_at(line, words % {"others": ", ".join(COLUMNS[1:])}))
-            elif any(cells):
-                if len(cells) > len(header) and any(cells[len(header) :]):
-                    words = gettext("it has %(count)s columns and not %(wanted)s.")
-                    raise BadFile(_at(line, words % {"count": len(cells), "wanted": len(header)}))
-                yield Line.of(dict(zip(header, cells, strict=False)), line, groups)
-            line = reader.line_num + 1
-    except csv.Error as error:
-        raise BadFile(_at(line, f"{error}.")) from None
-
-
-def _at(line: int, words: str) -> str:
-    return gettext("Line %(line)s: %(words)s") % {"line": line, "words": words}
+    for line, cells in rows_of(text, delimiter):
+        if said and line == 1:
+            continue
+        if not header:
+            header = [cell.lower() for cell in cells]
+            while header and not header[-1]:
+                header.pop()
+            if "word" not in header or len(set(header)) < len(header) or not set(header) <= set(COLUMNS):
+                words = gettext("it names the columns, “word” and any of: %(others)s.")
+                raise bad_line(line, words % {"others": ", ".join(COLUMNS[1:])})
+        elif any(cells):
+            if len(cells) > len(header) and any(cells[len(header) :]):
+                words = gettext("it has %(count)s columns and not %(wanted)s.")
+                raise bad_line(line, words % {"count": len(cells), "wanted": len(header)})
+            yield Line.of(dict(zip(header, cells, strict=False)), line, groups)

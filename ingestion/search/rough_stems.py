@@ -18,10 +18,10 @@ STOP_WORDS = frozenset(
     """.split()  # noqa: SIM905 (a list of words reads as one)
 )
 _WEAK_WORDS = """
-    allowed answer apply asked belong best called change come contain difference do find found get give given
-    go good happen happens hold kept keep know made make mean means must need needed needs offer place placed
-    possible put required say says stand store stored take taken tell thing things use used uses work works
-    much many long often old far high large big early late soon spend
+    allowed answer apply asked back belong best called change come contain difference do find found get give
+    given go good happen happens hold kept keep know made make mean means must need needed needs offer place
+    placed possible put required say says stand store stored take taken tell thing things use used uses work
+    works much many long often old far high large big early late soon spend
     """
 _ENDINGS = re.compile(
     r"(?<=\w{5})(?:(?:ung|heit|keit|schaft)(?:en)?|ations?|ements?|ments?|it(?:y|ies)|ness|an[ct]es?|ent|ences?|ate|able"

@@ -6,7 +6,7 @@ its passage), by its similarity to the question, and by whether it has the kind 
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,7 +15,7 @@ import numpy as np
 from ingestion.embedding import BUILT_IN_NAME, embedder, runs_here
 
 from .definitions import defined_thing, gives_definition, states
-from .rough_stems import first_part, held_stems, stems, weak_stems
+from .rough_stems import first_part, held_stems, stem, stems, weak_stems
 from .sentence_splitting import (
     Span,
     split_sentences,
@@ -34,7 +34,7 @@ NO_ANSWER = 0.2  # malus for a sentence that refers elsewhere, was cut off, or i
 OPPOSITE = 0.5  # malus for the other direction than the one asked for
 EARLIER = 0.5  # weight of a word that only earlier questions have
 SYNONYM = 0.6  # weight of another word for one of the question's
-MIN_NAMED = 0.5  # of what a question names, that an answer must have to be shown as one
+MIN_NAMED = 0.6  # of what a question names, that an answer must have to be shown as one: both of two words
 LISTS = 0.1  # bonus for a lead-in with its list if several things are asked for
 LITERAL = 0.1  # bonus for a path or a name with symbols, written as in the question
 WEAK = 0.25  # weight of a word that only says what is done with the subject
@@ -62,6 +62,9 @@ _VERB = re.compile(
     r"|darf|kann|muss|bekomme|gibt)\b.*",
     re.IGNORECASE,
 )
+# “How late” asks for a time; in “my ferry is late” the word is what is asked about.
+_HOW_LATE = re.compile(r"\bhow (?:early|late|soon)\b", re.IGNORECASE)
+_TIMELY = frozenset(map(stem, ("early", "late", "soon")))
 _PERSON = re.compile(r"\b(who|whom|whose|wer|wem|wen)\b", re.IGNORECASE)
 _NUMBER = re.compile(
     r"\d|\b(one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundreds?|thousands?|millions?|daily|"
@@ -195,7 +198,8 @@ def answers(
 ) -> bool:
     """Whether `texts` have this share of what a question names, and a number if it asks for one."""
     asked = stems(question)
-    named = (asked - weak_stems()) or asked
+    weak = weak_stems() if _HOW_LATE.search(question) else weak_stems() - _TIMELY
+    named = (asked - weak) or asked
     held = held_stems(" ".join(texts))
     if texts and not _AMOUNT.search(question) and _said(texts[0]) <= asked:
         return False  # it says nothing that the question does not say
@@ -206,12 +210,47 @@ def answers(
     ):
         return False
     counted = [word for word in _counted(question) if word in named]
-    if counted and not any(word in held or _others(word, synonyms or {}) & held for word in counted):
+    if counted and not _known(counted, held, synonyms):
+        return False
+    if counted and texts and not _is_counted(counted, named, texts, synonyms):
         return False
     if _COMPARISON.search(question):
         share = 1.0
-    known = sum(word in held or bool(_others(word, synonyms or {}) & held) for word in named)
-    return known >= share * len(named)
+    return _known(named, held, synonyms) >= share * len(named)
+
+
+def _known(words: Collection[str], held: frozenset[str], synonyms: Synonyms | None) -> int:
+    """How many of the words are held, or all words of another phrase for them."""
+    phrases = [
+        (stems(phrase), [stems(other) for other in others]) for phrase, others in (synonyms or {}).items()
+    ]
+    return sum(
+        word in held
+        or any(
+            word in phrase and any(other and other <= held for other in others) for phrase, others in phrases
+        )
+        for word in words
+    )
+
+
+def _is_counted(
+    counted: Sequence[str], named: frozenset[str], texts: Sequence[str], synonyms: Synonyms | None
+) -> bool:
+    """Whether a sentence with a number of the counted thing has, with the headings, half of what is named
+    besides."""
+    others = named - frozenset(counted)
+    thing = [frozenset({word}) | _others(word, synonyms or {}) for word in counted]
+    headings = held_stems(" ".join(texts[1:]))
+    spans = [span.text for span in split_sentences(texts[0])]
+    # “Leave is booked early. It is 27 days.”: with the sentence before.
+    numbered = [
+        " ".join(spans[max(0, place - 1) : place + 1])
+        for place, text in enumerate(spans)
+        if _counts(thing, text)
+    ]
+    return not numbered or any(  # without one the number may be put in other words, or in a table
+        2 * _known(others, held_stems(text) | headings, synonyms) >= len(others) for text in numbered
+    )
 
 
 def _said(text: str) -> frozenset[str]:

@@ -52,6 +52,15 @@ _ASKED = (
     (" wen ", "who"),
 )
 
+# Verbs that end what is counted: “how many weeks of leave do partners have”.
+_VERBS = frozenset(
+    """
+    hat habe haben hast bekomme bekommen bekommt gibt gelten darf kann können muss müssen
+    """.split()  # noqa: SIM905 (a list of words reads as one)
+)
+# Units at the end of a compound (Urlaubstage), whose translation in the list may lack them.
+_UNITS = {"tage": "days", "tagen": "days", "wochen": "weeks", "stunden": "hours", "monate": "months"}
+
 LIST = Path(__file__).with_suffix(".txt")
 MAX_TRANSLATIONS = 6  # of a word
 
@@ -90,11 +99,14 @@ def question_in_english(question: str) -> str:
         return ""
     words = plain_words(question)
     asked = next((english for german, english in _ASKED if german in f" {words} "), "")
-    named = [
-        next(iter(translations_of(word)), word)
-        for word in words.split()
-        if word not in _GERMAN and word not in _ASKING["german"]
-    ]
+    is_counted = asked in ("how many", "how much")
+    named: list[str] = []
+    for word in words.split():
+        if word in _VERBS and is_counted and named:
+            named.append("do")
+        elif word not in _GERMAN and word not in _ASKING["german"]:
+            unit = next((_UNITS[end] for end in _UNITS if word.endswith(end) and word != end), "")
+            named += [*unit.split(), next(iter(translations_of(word)), word)]
     return " ".join(filter(None, (asked, *dict.fromkeys(named))))
 
 

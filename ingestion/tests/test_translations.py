@@ -52,7 +52,8 @@ class WordsTests(SimpleTestCase):
 
     def test_a_german_question_is_asked_in_english_words(self):
         for question, words in (
-            ("Wie viele Tage Urlaub habe ich im Jahr?", "how many day leave year"),
+            ("Wie viele Tage Urlaub habe ich im Jahr?", "how many day leave do year"),
+            ("Wie viele Urlaubstage bekommen Partner?", "how many days leave do partner"),
             ("Wer genehmigt meinen Urlaub auf der Aurora?", "who approval leave aurora"),
             ("How many days?", ""),
         ):

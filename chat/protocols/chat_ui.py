@@ -93,7 +93,10 @@ def failed_without_text(result: RunResult) -> bool:
 
 
 class TeamChatUi(ChatUi):
-    """The multi-agent mode: each agent's answer is a message of its own; whole, they come in an array."""
+    """The multi-agent mode: each agent's answer is a message of its own.
+
+    A response that is not streamed is an array of them.
+    """
 
     team = True
 
@@ -135,7 +138,7 @@ class ChatUiMessages(ChatUi):
 
 
 class TeamChatUiMessages(ChatUiMessages):
-    """The same of a team."""
+    """The same for a team."""
 
     team = True
 
@@ -232,7 +235,7 @@ class ChatUiEncoder:
 
 
 class ChatUiMinimal(ChatUi):
-    """The "Minimal Response Format": whole an array of messages, streamed one message an event."""
+    """The "Minimal Response Format": an array of messages, or a stream with one event for each message."""
 
     def encoder(self) -> "MinimalEncoder":  # type: ignore[override]
         return MinimalEncoder()
@@ -245,7 +248,7 @@ class ChatUiMinimal(ChatUi):
 
 
 class TeamChatUiMinimal(ChatUiMinimal):
-    """The same of a team."""
+    """The same for a team."""
 
     team = True
 

@@ -18,8 +18,8 @@ from .uvicorn_server import (
 from .websocket_protocol import LimitedWebSocketProtocol
 
 WEBSOCKET_MESSAGE_BYTES = 1_000_000
-# Thresholds of the garbage collector. Python's own are 700, 10 and 10; with 10 and 10, a million objects of
-# garbage could accumulate.
+# Thresholds of the garbage collector. Python's own are 700, 10 and 10. A first one of 10,000 needs lower ones
+# for the older generations: with 10 and 10, a million objects of garbage could accumulate.
 GARBAGE_THRESHOLDS = (10_000, 5, 2)
 CUT_SECONDS = 1  # after the grace period, for clients that read nothing
 

@@ -23,7 +23,8 @@ WINDOW = 8  # words within which a pair counts as close together
 MAX_TEXT_UNITS = 1_000  # of one text
 MAX_QUERY_UNITS = 32  # of a question
 MAX_CACHED_TEXTS = 500  # some six kilobytes each: a site's questions find the same passages again
-# Virtual texts without the word: most compared texts are about the question's subject.
+# Number of assumed further texts without the word. The compared texts alone would make the words of the
+# question's subject look common, because most of them are about it.
 OTHERS = 500
 SYNONYM = 0.8  # similarity of a word of documents to the everyday word that it stands for
 LENGTH = 0.1  # a text twice as long is more likely by this amount to have a similar word
@@ -36,7 +37,7 @@ class RerankScores:
     """For each text, from 0 to about 1: how well its words match the question's, and how well adjacent words
     match close together.
 
-    `closest` is the best match of words of any text.
+    `closest` is how well the words of the best text match.
     """
 
     words: Numbers
@@ -49,7 +50,7 @@ def rerank_scores(
 ) -> RerankScores:
     """Score the texts for the words `asked` (units, in the order of the question).
 
-    `everyday` has the words of documents for some of them.
+    `everyday` maps some of them to the words that documents use instead.
     """
     asked = asked[:MAX_QUERY_UNITS]
     cut = [_units_of_passage(text) for text in texts]

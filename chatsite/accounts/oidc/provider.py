@@ -17,7 +17,7 @@ from chatsite.http.loopback import is_loopback
 
 CACHE_TTL = 3_600.0
 MIN_INTERVAL = 30.0  # between two requests for the provider's keys, whatever tokens arrive
-RETRY_SECONDS = 5.0  # the same as long as there was no answer at all
+RETRY_SECONDS = 5.0  # the same until the provider has responded for the first time
 WAITING_SECONDS = 6.0  # for another thread's request
 TIMEOUT = httpx2.Timeout(5.0)
 MAX_BYTES = 1_000_000

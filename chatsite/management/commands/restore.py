@@ -1,5 +1,7 @@
-"""`manage.py restore`: restore a site from a backup, compared table by table and file by file; or
-rehearse."""
+"""`manage.py restore`: restore a site from a backup, or only rehearse it.
+
+The result is compared with the backup table by table and file by file.
+"""
 
 import secrets
 import shutil

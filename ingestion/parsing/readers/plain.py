@@ -34,8 +34,8 @@ def read_text(path: Path, limits: Limits) -> Contents:
         heading = one_line(" › ".join(title for _, title in headings), HEADING_CHARACTERS)
         contents.add("" if is_short else f"line={first}", None, heading, "".join(part))
 
-    is_bare = False  # whether the last heading has no text, so that it is the text itself
-    skipped = 0  # the number of an underline
+    is_bare = False  # whether the last heading has no text below it; it is then kept as text
+    skipped = 0  # the number of the line that underlines a heading
     for number, line in enumerate(lines, 1):
         underline = _underline(line, lines[number]) if number < len(lines) else ""
         ends = not line.strip() or size > 2 * PLACE_CHARACTERS

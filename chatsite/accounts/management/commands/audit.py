@@ -1,4 +1,4 @@
-"""`manage.py audit`: is the audit log as it was written, and the log for other programs."""
+"""`manage.py audit`: verify that the audit log is unchanged, export it for other programs, or shorten it."""
 
 import os
 import sys

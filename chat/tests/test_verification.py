@@ -499,6 +499,11 @@ class RowsTests(SimpleTestCase):
         ):
             counted = tally(verdicts)
             self.assertEqual((counted.summary, counted.rest), (summary, rest))
+        unclear = "1 statement in other words: compare it with its source"
+        self.assertEqual(tally(["quoted", "not_found"], unclear=1).summary, unclear)
+        both = tally(["quoted", "not_found", "not_found"], unclear=1)
+        self.assertEqual(both.summary, f"1 of 3 statements was not found in its source; {unclear}")
+        self.assertEqual((both.found, both.missing, both.cited), (1, 1, 3))
 
     def test_places_move_with_what_is_left_out_and_added_before_them(self):
         place = after_edits([(5, 10, 0), (12, 12, 3)])

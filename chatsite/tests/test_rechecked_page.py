@@ -1,4 +1,4 @@
-"""A second look of the language model in Chromium: it delays nothing, and takes an open page's marks away."""
+"""A second look of the language model in Chromium: it delays nothing, and takes an open page's note away."""
 
 import asyncio
 import re
@@ -14,12 +14,12 @@ from chatsite.tests.server import Site, prepared, temporary_folder, wait_for_doc
 
 pytestmark = [pytest.mark.browser, pytest.mark.server]
 
-WORDS = "Sunshine makes faces smile broadly"
+WORDS = "Employees take leftover days of leave along to the coming spring"
 LOOK_SECONDS = 3
 
 
 async def paraphrasing(exchange):
-    """An answer with words that its source does not have."""
+    """An answer in other words than its source, which the rules leave unclear."""
     label = re.search(r"^Sources:\n(.+?): ", exchange.request.prompt, re.M)[1]
     await answer(*re.findall(r"\s*\S+", f"{WORDS} [{label}]."))(exchange)
 
@@ -53,19 +53,19 @@ def site():
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def test_the_mark_goes_when_the_model_has_looked_again(chromium, site):
+def test_the_note_goes_when_the_model_has_looked_again(chromium, site):
     with signed_in(chromium, site) as page:
         ask(page, "How many days of leave may employees carry over?")
         wait_for_state(page, "complete")
         last = page.locator(".answer").last
-        expect(last.locator(".prose .missing").first).to_be_visible()
+        expect(last.locator(".sources-head")).to_contain_text("1 statement in other words")
+        expect(last.locator(".prose .missing")).to_have_count(0)
         expect(page.locator("#send")).to_be_visible()  # while the model is still looking
-        expect(last.locator(".prose .missing")).to_have_count(0, timeout=(LOOK_SECONDS + 10) * 1000)
         expect(last.locator(".sources-head")).to_contain_text(
-            "1 statement checked again by the language model"
+            "1 statement checked again by the language model", timeout=(LOOK_SECONDS + 10) * 1000
         )
         expect(last.locator(".prose")).to_contain_text(WORDS)
         last.locator(".prose .cite").click()
         expect(page.locator(".facts .checked")).to_contain_text("Checked again by the language model")
         page.reload()
-        expect(page.locator(".answer").last.locator(".prose .missing")).to_have_count(0)
+        expect(page.locator(".answer").last.locator(".sources-head")).not_to_contain_text("in other words:")

@@ -1,6 +1,7 @@
 """The queue in the admin: jobs of the workers, in the words of the site instead of the library's."""
 
 import json
+from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
@@ -10,7 +11,6 @@ from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.functional import Promise
 from django.utils.html import format_html, format_html_join
-from django.utils.timesince import timesince
 from django.utils.translation import gettext, gettext_lazy
 from procrastinate.contrib.django.admin import ProcrastinateJobAdmin
 from procrastinate.contrib.django.models import ProcrastinateJob
@@ -125,17 +125,13 @@ class JobAdmin(OwnFilters, ProcrastinateJobAdmin):
         event = next(iter(job.procrastinateevent_set.all()), None)
         if event is None or event.at is None:
             return "–"
-        words = {"event": EVENTS.get(event.type, event.type), "time": timesince(event.at, timezone.now())}
-        return gettext("%(event)s %(time)s ago") % words
+        return f"{_moment(event.at)}: {EVENTS.get(event.type, event.type)}"
 
     @admin.display(description=gettext_lazy("what happened to it"))
     def events(self, job: ProcrastinateJob) -> str:
         """Newest first."""
         rows = [
-            (
-                date_format(timezone.localtime(event.at), gettext("j M Y, H:i")),
-                EVENTS.get(event.type, event.type),
-            )
+            (_moment(event.at), EVENTS.get(event.type, event.type))
             for event in job.procrastinateevent_set.all()
             if event.at
         ]
@@ -154,8 +150,8 @@ class JobAdmin(OwnFilters, ProcrastinateJobAdmin):
         return job.priority
 
     @admin.display(description=gettext_lazy("not before"))
-    def due(self, job: ProcrastinateJob) -> Any:
-        return job.scheduled_at
+    def due(self, job: ProcrastinateJob) -> str:
+        return _moment(job.scheduled_at) if job.scheduled_at else "–"
 
     @admin.display(description=gettext_lazy("attempts"))
     def tries(self, job: ProcrastinateJob) -> int:
@@ -182,7 +178,7 @@ class JobAdmin(OwnFilters, ProcrastinateJobAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        context = {"title": gettext("Job of the queue"), **(extra_context or {})}
+        context = {"title": gettext("Job of the queue"), "subtitle": "", **(extra_context or {})}
         return super().change_view(request, object_id, form_url, context)
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
@@ -190,3 +186,7 @@ class JobAdmin(OwnFilters, ProcrastinateJobAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         return super().changelist_view(request, {"title": gettext("Queue"), **(extra_context or {})})
+
+
+def _moment(moment: datetime) -> str:
+    return date_format(timezone.localtime(moment), gettext("j M Y, H:i"))

@@ -14,6 +14,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from uvicorn.server import ServerState
 from websockets.server import ServerProtocol
 
+from chatsite.http.address_limit import GONE_KEY
 from chatsite.server import uvicorn_server
 
 OVERRIDDEN = [
@@ -165,3 +166,24 @@ def test_what_waits_behind_a_request_is_not_copied_for_each_of_them():
 
     asyncio.run(scenario())
     assert CountedBytes.copied <= 2 * requests * len(request)
+
+
+def test_a_request_knows_when_its_connection_is_lost():
+    scopes = []
+
+    async def waits(scope, receive, send):
+        scopes.append(scope)
+        await scope[GONE_KEY]
+
+    async def scenario():
+        config = Config(waits, http="httptools", ws="websockets-sansio", proxy_headers=False)
+        config.load()
+        connection = uvicorn_server.LimitedProtocol(config=config, server_state=ServerState(), app_state={})
+        connection.connection_made(Mock(is_closing=lambda: False, get_extra_info=lambda *_: None))
+        connection.data_received(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        await asyncio.sleep(0)
+        assert not scopes[0][GONE_KEY].done()
+        connection.connection_lost(None)
+        await asyncio.wait_for(asyncio.gather(*connection.tasks), 5)
+
+    asyncio.run(scenario())

@@ -61,7 +61,10 @@ class ReadingTests(SimpleTestCase):
     def test_a_wish_has_at_most_10000_characters(self):
         half = {"role": "system", "content": "x" * 4_999}
         self.assertEqual(len(parsed(messages=[half, half, USER]).wish), 10_000)
-        self.assert_refused("messages[2]", messages=[half, half, {"role": "system", "content": "x"}, USER])
+        with self.assertRaises(InvalidRequest) as refused:
+            parsed(messages=[half, half, {"role": "system", "content": "x"}, USER])
+        self.assertEqual((refused.exception.status, refused.exception.member), (400, "messages[2]"))
+        self.assertIn("10,000 characters", refused.exception.message)
 
     def test_null_contents_and_results_of_tools_are_read(self):
         called = {"id": "c1", "type": "function", "function": {"name": "clock", "arguments": "{}"}}

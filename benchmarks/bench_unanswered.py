@@ -40,7 +40,7 @@ SEED = 200
 LIST = """
 import json
 from chat.unanswered.models import UnansweredQuestion
-from chat.unanswered.judging import judge_new
+from chat.unanswered.question_judging import judge_new
 
 judge_new(everything=True)
 every = UnansweredQuestion.objects.select_related("message")

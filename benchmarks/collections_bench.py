@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ingestion.evaluation import throwaway
-from ingestion.evaluation.metrics import ndcg
 from ingestion.evaluation.question_files import Questions, read_questions, subset
+from ingestion.evaluation.ranking_metrics import ndcg
 from ingestion.evaluation.throwaway import empty_database
 
 __all__ = [

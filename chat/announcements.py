@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from uuid import UUID
 
-from chat.llm.base import NOTHING_FITS
+from chat.llm.chat_model import NOTHING_FITS
 from chat.llm.quoting import UNSURE
 from chatsite.accounts import webhooks
 from chatsite.accounts.models import User, WebhookDelivery

@@ -26,7 +26,7 @@ from chatsite.accounts.audit import record_before
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import reading_everything, request_may_wait
-from history import exporting, projects
+from history import conversation_export, projects
 from history.models import Conversation, Feedback, Project, Share
 from ingestion.models import Document, FormerVersion
 from ingestion.storage import files
@@ -191,8 +191,8 @@ def _export_conversations(person: User, archive: ZipFile) -> None:
     conversations = Conversation.objects.filter(owner=person).order_by("created_at", "pk")
     for number, conversation in enumerate(conversations, start=1):
         name = f"conversations/{number:05}"
-        archive.writestr(f"{name}.json", _json(exporting.as_json(principal, conversation)))
-        archive.writestr(f"{name}.md", exporting.as_markdown(principal, conversation))
+        archive.writestr(f"{name}.json", _json(conversation_export.as_json(principal, conversation)))
+        archive.writestr(f"{name}.md", conversation_export.as_markdown(principal, conversation))
 
 
 def _export_files(person: User, archive: ZipFile) -> None:

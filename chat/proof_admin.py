@@ -32,7 +32,7 @@ from chatsite.accounts.returning_admin import ReturnsToUnanswered
 from chatsite.http.csv_cells import MAX_FILE_BYTES, BadFile
 from ingestion.models import Document
 
-from .proof import comparing, questions, running
+from .proof import proof_questions, run_comparison, running
 
 MAX_OPTIONS = 300  # of a choice; with more, the name is typed
 MAX_OTHERS = 20  # runs for comparison offered on a page
@@ -176,10 +176,10 @@ class ProofQuestionAdmin(
         if not super().has_add_permission(request):
             raise PermissionDenied
         user = _user(request)
-        proposed = questions.proposals(user)
+        proposed = proof_questions.proposals(user)
         if request.method == "POST":
             keys = set(request.POST.getlist("chosen"))
-            added = questions.add(user, [each for each in proposed if each.key in keys])
+            added = proof_questions.add(user, [each for each in proposed if each.key in keys])
             _record(user, f"Added {len(added)} questions that the site had")
             messages.success(request, gettext("Added: %(count)s.") % {"count": len(added)})
             return redirect("admin:chat_proofquestion_changelist")
@@ -195,7 +195,7 @@ class ProofQuestionAdmin(
         if request.method == "POST" and form.is_valid():
             upload: UploadedFile[bytes] = form.cleaned_data["upload"]
             try:
-                count = questions.read_csv(user, upload.read(MAX_FILE_BYTES + 1))
+                count = proof_questions.read_csv(user, upload.read(MAX_FILE_BYTES + 1))
             except BadFile as refusal:
                 form.add_error("upload", gettext("%(refusal)s Nothing was taken.") % {"refusal": refusal})
             else:
@@ -211,7 +211,9 @@ class ProofQuestionAdmin(
     def csv_file(self, request: HttpRequest) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
-        response = HttpResponse(questions.write_csv(_user(request)), content_type="text/csv; charset=utf-8")
+        response = HttpResponse(
+            proof_questions.write_csv(_user(request)), content_type="text/csv; charset=utf-8"
+        )
         response["Content-Disposition"] = 'attachment; filename="questions.csv"'
         return response
 
@@ -329,7 +331,7 @@ class ProofRunAdmin(OwnFilters, RowsOnly, AuditedChanges, admin.ModelAdmin):  # 
             may_cancel=self.has_add_permission(request),
             total=len(every),
             asked=len(asked),
-            summaries=(comparing.summary(asked),),
+            summaries=(run_comparison.summary(asked),),
             lines=_lines(user, asked),
             others=earlier.select_related("group", "started_by")[:MAX_OTHERS],
         )
@@ -348,7 +350,7 @@ class ProofRunAdmin(OwnFilters, RowsOnly, AuditedChanges, admin.ModelAdmin):  # 
             [each for each in running.results_of(run, user) if each.outcome] for run in (before, after)
         )
         pairs = running.pairs_of(former, asked)
-        change, support = comparing.change(pairs), comparing.change_of_support(pairs)
+        change, support = run_comparison.change(pairs), run_comparison.change_of_support(pairs)
         return self._page(
             request,
             "compare.html",
@@ -359,12 +361,12 @@ class ProofRunAdmin(OwnFilters, RowsOnly, AuditedChanges, admin.ModelAdmin):  # 
             rights=(self.rights(before), self.rights(after)),
             change=change,
             verdict=VERDICTS[change.verdict],
-            least=comparing.LEAST_CHANGED,
+            least=run_comparison.LEAST_CHANGED,
             difference=_points(change.difference, change.low, change.high),
             support=_points(support.mean, support.low, support.high) if support else None,
             summaries=(
-                comparing.summary(one for one, _ in pairs),
-                comparing.summary(two for _, two in pairs),
+                run_comparison.summary(one for one, _ in pairs),
+                run_comparison.summary(two for _, two in pairs),
             ),
             unpaired=len(former) + len(asked) - 2 * len(pairs),
             lines=sorted(

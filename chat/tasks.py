@@ -4,13 +4,13 @@ from django.conf import settings
 from procrastinate import RetryStrategy
 from procrastinate.contrib.django import app
 
-from chatsite.accounts.audit import chain, streaming
+from chatsite.accounts.audit import audit_stream, chain
 from chatsite.db import side_jobs
 
-from . import announcements, retention  # noqa: F401  (what webhooks are sent is looked up there)
+from . import announcements, retention_rules  # noqa: F401  (what webhooks are sent is looked up there)
 from .overview.counting import count_ended_runs
 from .proof import running
-from .unanswered.judging import judge_new
+from .unanswered.question_judging import judge_new
 
 
 @app.periodic(cron="*/5 * * * *")
@@ -39,7 +39,7 @@ def judge_all_questions(timestamp: int) -> None:
 def seal_audit_log(timestamp: int) -> None:
     """Seal new entries of the audit log, and send them to the configured server."""
     chain.seal_new()
-    streaming.deliver()
+    audit_stream.deliver()
 
 
 @app.periodic(cron="41 2 * * *")
@@ -55,7 +55,7 @@ def trim_audit_log(timestamp: int) -> None:
 @app.task(name="chat.apply_retention", queue=side_jobs.QUEUE, queueing_lock="apply-retention")
 def apply_retention(timestamp: int) -> None:
     """Apply the retention rules of the admin."""
-    retention.apply()
+    retention_rules.apply()
 
 
 @app.task(name=running.TASK, queue=side_jobs.QUEUE, retry=RetryStrategy(max_attempts=5, exponential_wait=3))

@@ -35,8 +35,8 @@ from ingestion.models import Document
 from ingestion.search import retrieval
 
 from .models import VerifiedAnswer, VerifiedAnswerQuerySet, VerifiedCitation, VerifiedQuestion
-from .unanswered.judging import LISTED_FOR
-from .unanswered.listing import (
+from .unanswered.question_judging import LISTED_FOR
+from .unanswered.unanswered_list import (
     MIN_PEOPLE,
     REASONS,
     Group,

@@ -16,7 +16,7 @@ from ingestion.models import Document, Passage
 from ingestion.search.tokens import plain_words
 
 from .models import VerifiedAnswer
-from .unanswered.listing import MIN_PEOPLE
+from .unanswered.unanswered_list import MIN_PEOPLE
 
 SQL = Path(__file__).parent / "sql"
 REMIND = timedelta(days=14)  # before its last day, unless another day is set

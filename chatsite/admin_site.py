@@ -21,7 +21,7 @@ from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
 from chat import site_texts
-from chat.overview import pages
+from chat.overview import overview_pages
 from chatsite.accounts.audit import record_sign_in, record_sign_out
 from chatsite.accounts.forms import SignInForm
 from chatsite.accounts.models import User
@@ -118,7 +118,7 @@ class SiteAdmin(admin.AdminSite):
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
         status = require_safe(self.admin_view(self.status))
-        figures = require_safe(self.admin_view(pages.csv_file))
+        figures = require_safe(self.admin_view(overview_pages.csv_file))
         return [
             path("status/", status, name="status"),
             path("figures/<str:part>.csv", figures, name="figures"),
@@ -137,7 +137,7 @@ class SiteAdmin(admin.AdminSite):
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         """How the site is used, for those who may see it, above the lists."""
-        return super().index(request, {**pages.overview(request), **(extra_context or {})})
+        return super().index(request, {**overview_pages.overview(request), **(extra_context or {})})
 
     def status(self, request: HttpRequest) -> HttpResponse:
         return status_page.status(request, self.each_context(request))

@@ -20,7 +20,7 @@ from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.preferences import Preferences
 from chatsite.demo import accounts_on_page
 from history import projects
-from history.listing import SIDEBAR_ROWS, newest
+from history.conversation_lists import SIDEBAR_ROWS, newest
 from history.models import Conversation, Project
 from ingestion.models import Document
 

@@ -236,7 +236,7 @@ STORAGES: dict[str, dict[str, Any]] = {
     "default": {"BACKEND": "ingestion.storage.durable.DurableStorage"}
     if STORAGE == "FILESYSTEM"
     else {
-        "BACKEND": "ingestion.storage.bucket.BucketStorage",
+        "BACKEND": "ingestion.storage.bucket_storage.BucketStorage",
         "OPTIONS": {
             "bucket_name": S3_BUCKET,
             "endpoint_url": S3_ENDPOINT or None,

@@ -25,12 +25,12 @@ from chatsite.accounts.resource_views import JSONNegotiation
 from chatsite.http.json_parser import StrictJSONParser
 
 from . import (
-    exporting,
-    listing,
+    conversation_export,
+    conversation_lists,
     merging,
+    message_search,
     projects,
     recording,
-    search,
 )
 from .models import Conversation, Project
 from .pagination import ConversationPagination, SearchPagination
@@ -104,7 +104,7 @@ class HistoryView(generics.GenericAPIView[Any]):
         """A conversation, that of the URL by default, as a row of the list."""
         conversation = conversation or self.get_object()
         projects.hide_closed(self.principal, [conversation])
-        return Response(self.get_serializer(listing.summaries([conversation])[0]).data)
+        return Response(self.get_serializer(conversation_lists.summaries([conversation])[0]).data)
 
 
 class ConversationsView(HistoryView, generics.ListCreateAPIView[Any]):
@@ -171,11 +171,11 @@ class SearchView(HistoryView):
         responses=FoundConversationSerializer(many=True),
     )
     def get(self, request: Request) -> Response:
-        self.query = search.cleaned(request.query_params.get("q", ""))
+        self.query = message_search.cleaned(request.query_params.get("q", ""))
         if not self.query:
             raise serializers.ValidationError({"q": gettext("must have the words to look for.")})
         page: Any = self.paginate_queryset(self.get_queryset())
-        hits = search.hits(self.principal, [row.conversation.pk for row in page], self.query)
+        hits = message_search.hits(self.principal, [row.conversation.pk for row in page], self.query)
         rows = FoundConversationSerializer(page, many=True, context={"hits": hits})
         return self.get_paginated_response(rows.data)
 
@@ -267,7 +267,7 @@ class MessagesView(SavingView):
         responses=StoredMessageSerializer(many=True),
     )
     def get(self, request: Request, conversation_id: str) -> Response:
-        messages, sources = listing.messages_shown(self.principal, self.get_object())
+        messages, sources = conversation_lists.messages_shown(self.principal, self.get_object())
         return Response(
             StoredMessageSerializer(cast(Any, messages), many=True, context={"sources": sources}).data
         )
@@ -302,9 +302,9 @@ class ExportView(HistoryView):
         kind = validated(ExportQuerySerializer, request.query_params.dict())["format"]
         name = slugify(conversation.title)[:80] or "conversation"
         if kind == "json":
-            body = exporting.as_json(self.principal, conversation)
+            body = conversation_export.as_json(self.principal, conversation)
             return Response(body, headers=attached(f"{name}.json"))
-        text = exporting.as_markdown(self.principal, conversation)
+        text = conversation_export.as_markdown(self.principal, conversation)
         return HttpResponse(text, content_type="text/markdown; charset=utf-8", headers=attached(f"{name}.md"))
 
 

@@ -22,7 +22,7 @@ from chatsite.accounts.principal import Principal
 from . import recording
 from .branches import START
 from .citation_text import without, without_links
-from .listing import shortened
+from .conversation_lists import shortened
 from .models import Conversation, Message, Source
 from .request_serializers import Incoming
 from .search_words import search_vector

@@ -10,7 +10,7 @@ from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from . import listing, projects, search
+from . import conversation_lists, message_search, projects
 from .models import Conversation
 
 
@@ -25,13 +25,13 @@ class ConversationPagination(BasePagination):
         limit, below = self.limit(), self.below()
         found, self.following = self.page(queryset, limit, below)
         projects.hide_closed(view.principal, found)
-        return list(listing.summaries(found))
+        return list(conversation_lists.summaries(found))
 
     def page(
-        self, queryset: Any, limit: int, below: listing.Place | None
-    ) -> tuple[Sequence[Conversation], listing.Place | None]:
+        self, queryset: Any, limit: int, below: conversation_lists.Place | None
+    ) -> tuple[Sequence[Conversation], conversation_lists.Place | None]:
         """Up to `limit` rows, and the start of the next page, if any."""
-        return listing.page(queryset, limit, below)
+        return conversation_lists.page(queryset, limit, below)
 
     def limit(self) -> int:
         limit = self.request.query_params.get("limit", str(self.page_size))
@@ -43,18 +43,18 @@ class ConversationPagination(BasePagination):
             )
         return int(limit)
 
-    def below(self) -> listing.Place | None:
+    def below(self) -> conversation_lists.Place | None:
         """The place that the cursor names; None for the first page."""
         cursor = self.request.query_params.get("cursor")
         try:
-            return listing.place_of(cursor) if cursor else None
+            return conversation_lists.place_of(cursor) if cursor else None
         except ValueError:
             raise ValidationError({"cursor": gettext("is not one that this site gave out.")}) from None
 
     def get_paginated_response(self, data: Any) -> Response:
         response = Response(data)
         if self.following is not None:
-            values = self.request.query_params.dict() | {"cursor": listing.cursor(self.following)}
+            values = self.request.query_params.dict() | {"cursor": conversation_lists.cursor(self.following)}
             response.headers["Link"] = f'<{self.request.path}?{urlencode(values)}>; rel="next"'
         return response
 
@@ -81,9 +81,11 @@ class ProjectPagination(ConversationPagination):
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         self.request, self.view = request, view
         limit, below = self.limit(), self.below()
-        found = list((listing.older(queryset, below) if below else queryset)[: limit + 1])
+        found = list((conversation_lists.older(queryset, below) if below else queryset)[: limit + 1])
         page = found[:limit]
-        self.following = listing.Place(page[-1].updated_at, page[-1].pk) if len(found) > limit else None
+        self.following = (
+            conversation_lists.Place(page[-1].updated_at, page[-1].pk) if len(found) > limit else None
+        )
         return projects.counted(view.principal, page)
 
 
@@ -94,6 +96,6 @@ class SearchPagination(ConversationPagination):
     max_page_size = 50
 
     def page(
-        self, queryset: Any, limit: int, below: listing.Place | None
-    ) -> tuple[Sequence[Conversation], listing.Place | None]:
-        return search.page(self.view.principal, self.view.query, limit, below)
+        self, queryset: Any, limit: int, below: conversation_lists.Place | None
+    ) -> tuple[Sequence[Conversation], conversation_lists.Place | None]:
+        return message_search.page(self.view.principal, self.view.query, limit, below)

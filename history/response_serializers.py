@@ -50,7 +50,7 @@ class NewConversationRowSerializer(serializers.Serializer[Conversation]):
 
 
 class ConversationRowSerializer(serializers.Serializer[Any]):
-    """A row of the list, from a :class:`history.listing.Summary`."""
+    """A row of the list, from a :class:`history.conversation_lists.Summary`."""
 
     id = serializers.UUIDField(source="conversation.pk")
     title = serializers.SerializerMethodField()
@@ -79,7 +79,7 @@ class ConversationRowSerializer(serializers.Serializer[Any]):
 
 
 class MatchSerializer(serializers.Serializer[Any]):
-    """A message with the search terms, from a :class:`history.search.Hit`."""
+    """A message with the search terms, from a :class:`history.message_search.Hit`."""
 
     messageId = serializers.SerializerMethodField()
     role = serializers.ChoiceField(Message.Role.values, source="message.role")

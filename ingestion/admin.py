@@ -29,8 +29,8 @@ from ingestion.access.lists import (
 from ingestion.access.models import AccessEntry
 from ingestion.bulk.admin import ChangeMany
 from ingestion.bulk.forms import groups_field, people_field
-from ingestion.portal.actions import details_in_words
 from ingestion.portal.descriptions import state
+from ingestion.portal.document_actions import details_in_words
 from ingestion.portal.upload_admin import AddSeveral, record_upserted
 from ingestion.reasons import in_words
 

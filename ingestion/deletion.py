@@ -8,7 +8,7 @@ from django.db import transaction
 from chatsite.accounts.holds import DOCUMENT_ON_HOLD, OnHold, is_on_hold
 from chatsite.accounts.webhooks import has_listeners
 
-from .events import Event, announce
+from .document_events import Event, announce
 from .indexing.passages import allow_long_statements, delete_passages
 from .models import Document, DocumentQuerySet
 from .storage import files

@@ -44,8 +44,8 @@ from ingestion.parsing.sections import Unreadable
 from . import quota
 from .deletion import delete_document, delete_documents
 from .details import Details, columns
+from .document_events import Event, announce, announce_access
 from .document_identity import Upload, Upserted, origin_of
-from .events import Event, announce, announce_access
 from .fair_queue import (
     job_arguments,
     job_priority,

@@ -4,11 +4,11 @@ from django.urls import path, re_path
 
 from .api.batch import BatchView
 from .api.contents import FileView, PageView, PassagesView, VersionsView
-from .api.documents import DocumentsView, DocumentView, SlashedDocumentView
-from .api.search import SearchView
+from .api.document_views import DocumentsView, DocumentView, SlashedDocumentView
+from .api.search_views import SearchView
 from .portal import (
-    actions,
     content,
+    document_actions,
     several,
     upload,
     views,
@@ -25,10 +25,10 @@ urlpatterns = [
     path("documents/several/", several.several, name="several"),
     path("documents/<uuid:public_id>/", views.document, name="document"),
     path("documents/<uuid:public_id>/changes/", views.changes, name="changes"),
-    path("documents/<uuid:public_id>/rights/", actions.rights, name="rights"),
-    path("documents/<uuid:public_id>/details/", actions.details, name="details"),
-    path("documents/<uuid:public_id>/again/", actions.again, name="again"),
-    path("documents/<uuid:public_id>/delete/", actions.delete, name="delete"),
+    path("documents/<uuid:public_id>/rights/", document_actions.rights, name="rights"),
+    path("documents/<uuid:public_id>/details/", document_actions.details, name="details"),
+    path("documents/<uuid:public_id>/again/", document_actions.again, name="again"),
+    path("documents/<uuid:public_id>/delete/", document_actions.delete, name="delete"),
     # REST
     re_path(r"^api/documents/?\Z", DocumentsView.as_view(), name="api-documents"),
     re_path(r"^api/documents/batch/?\Z", BatchView.as_view(), name="api-batch"),

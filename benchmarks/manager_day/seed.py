@@ -23,7 +23,7 @@ from django.db import connection, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from chat.llm.base import NOTHING_FITS
+from chat.llm.chat_model import NOTHING_FITS
 from chat.llm.quoting import UNSURE
 from chat.overview.counting import count_ended_runs
 from chat.overview.models import CountedUntil

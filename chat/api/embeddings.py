@@ -34,10 +34,10 @@ from chat.requests import InvalidRequest
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import rows
 from chatsite.db.threads import in_database_within_budget
-from ingestion.embedding.base import BUILT_IN_NAME, Embedder, EmbeddingError, unit
+from ingestion.embedding.embedder import BUILT_IN_NAME, Embedder, EmbeddingError, unit
 from ingestion.embedding.spaces import active_space, embedder_of
 
-from .base import (
+from .api_view import (
     ProtocolView,
     refused,
 )

@@ -16,12 +16,12 @@ from chat.protocols.framing import (
 from chat.requests import InvalidRequest
 from chatsite.accounts.principal import Principal
 
-from .base import (
+from .api_view import (
     ProtocolView,
     check_accepted,
     refused,
 )
-from .streaming import (
+from .streaming_responses import (
     ClosingStream,
     resumed_stream,
 )

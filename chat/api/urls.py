@@ -4,9 +4,9 @@ from django.urls import URLPattern, re_path
 
 from . import (
     embeddings,
-    openai,
-    projects,
-    responses,
+    openai_views,
+    project_views,
+    responses_views,
     runs,
     views,
 )
@@ -52,19 +52,19 @@ urlpatterns = [
     re_path(
         r"^api/messages/multi-agent-chat/?\Z", views.TeamMessagesChatUiView.as_view(), name="messages-team"
     ),
-    re_path(r"^api/projects/?\Z", projects.ProjectsView.as_view(), name="projects"),
+    re_path(r"^api/projects/?\Z", project_views.ProjectsView.as_view(), name="projects"),
     re_path(
         r"^api/projects/(?P<project_id>[^/]+)/members/?\Z",
-        projects.MembersView.as_view(),
+        project_views.MembersView.as_view(),
         name="project-members",
     ),
-    re_path(r"^api/projects/(?P<project_id>[^/]+)/?\Z", projects.ProjectView.as_view(), name="project"),
-    re_path(r"^v1//?chat/completions/?\Z", openai.ChatCompletionsView.as_view(), name="completions"),
-    re_path(r"^v1//?completions/?\Z", openai.CompletionsView.as_view(), name="legacy-completions"),
+    re_path(r"^api/projects/(?P<project_id>[^/]+)/?\Z", project_views.ProjectView.as_view(), name="project"),
+    re_path(r"^v1//?chat/completions/?\Z", openai_views.ChatCompletionsView.as_view(), name="completions"),
+    re_path(r"^v1//?completions/?\Z", openai_views.CompletionsView.as_view(), name="legacy-completions"),
     re_path(r"^v1//?embeddings/?\Z", embeddings.EmbeddingsView.as_view(), name="embeddings"),
-    re_path(r"^v1//?responses/?\Z", responses.ResponsesView.as_view(), name="responses"),
-    re_path(RESPONSE + r"/?\Z", responses.ResponseView.as_view(), name="response"),
-    re_path(RESPONSE + r"/cancel/?\Z", responses.CancelView.as_view(), name="cancel-response"),
-    re_path(r"^v1//?models/?\Z", openai.ModelsView.as_view(), name="models"),
-    re_path(r"^v1//?models/(?P<model>[^?#]{1,200}?)/?\Z", openai.ModelView.as_view(), name="model"),
+    re_path(r"^v1//?responses/?\Z", responses_views.ResponsesView.as_view(), name="responses"),
+    re_path(RESPONSE + r"/?\Z", responses_views.ResponseView.as_view(), name="response"),
+    re_path(RESPONSE + r"/cancel/?\Z", responses_views.CancelView.as_view(), name="cancel-response"),
+    re_path(r"^v1//?models/?\Z", openai_views.ModelsView.as_view(), name="models"),
+    re_path(r"^v1//?models/(?P<model>[^?#]{1,200}?)/?\Z", openai_views.ModelView.as_view(), name="model"),
 ]

@@ -38,7 +38,7 @@ from chatsite.db.threads import request_may_wait
 from chatsite.http.address_limit import release_slot
 from chatsite.http.json_parser import StrictJSONParser
 
-from .base import (
+from .api_view import (
     ProtocolView,
     check_accepted,
     limit_headers,
@@ -46,7 +46,7 @@ from .base import (
     refused_with,
 )
 from .parsers import AttachmentParser
-from .streaming import (
+from .streaming_responses import (
     ClosingStream,
     run_stream,
 )

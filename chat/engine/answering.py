@@ -21,7 +21,7 @@ from chat.events import (
     thought_from_json,
 )
 from chat.llm import ChatModel, Contribution, Prompt, SearchQuery, configured_model
-from chat.llm.base import NOTHING_FITS
+from chat.llm.chat_model import NOTHING_FITS
 from chat.requests import EarlierMessage
 from chat.statements import marks_by_rank, to_rows
 from chat.verification import verify
@@ -29,12 +29,12 @@ from chatsite.db.retry import retry_until_available
 from history import recording
 from history.models import Message, Source
 from history.recording import Closing
-from ingestion.questions import document_questions
 from ingestion.search import retrieval
 from ingestion.search.fusion import FoundBy
 from ingestion.search.retrieval import SearchResult
 from ingestion.search.scopes import count_unread
 from ingestion.search.translations import language_of
+from ingestion.suggested_questions import document_questions
 
 from . import searching
 from .run import AcceptedRun, Speaker

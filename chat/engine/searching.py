@@ -13,7 +13,7 @@ from django.db import IntegrityError, ProgrammingError
 
 from chat.events import ContextReady, Thought, Verified, members
 from chat.llm import ChatModel, SearchQuery
-from chat.llm.base import rerank
+from chat.llm.chat_model import rerank
 from chat.requests import Options
 from chat.sources import Caption, Given, PageImage, SourceView
 from chatsite.accounts.principal import Principal

@@ -8,7 +8,7 @@ from typing import Any
 
 from chat.events import Thought
 from chat.llm import ChatModel
-from chat.llm.base import answer_instructions
+from chat.llm.chat_model import answer_instructions
 from chat.requests import Options
 from ingestion.search.fusion import Mode
 from ingestion.search.retrieval import SearchResult

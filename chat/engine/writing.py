@@ -10,7 +10,7 @@ from django.conf import settings
 from chat.citations import CitationFilter, JsonCitationFilter
 from chat.events import MessageDone, TextDelta, Thinking, Usage
 from chat.llm import ChatModel, ModelError, Prompt, Text, TokenCount
-from chat.llm.base import (
+from chat.llm.chat_model import (
     NOTHING_FITS,
     Reasoning,
 )

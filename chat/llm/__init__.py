@@ -5,7 +5,7 @@
 :class:`~chat.llm.scripted.ScriptedModel` is the test double.
 """
 
-from .base import (
+from .chat_model import (
     ChatModel,
     Contribution,
     ModelError,

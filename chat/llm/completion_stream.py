@@ -15,7 +15,7 @@ import jiter
 
 from chatsite.http.model_server import TRANSPORT_ERRORS
 
-from .base import (
+from .chat_model import (
     End,
     ModelError,
     Part,

@@ -12,7 +12,7 @@ from chatsite.event_loops import PerEventLoop
 from chatsite.http.circuit_breaker import CircuitBreaker
 from chatsite.http.model_server import ModelServer, model_server, retry_after_of
 
-from .base import ModelError
+from .chat_model import ModelError
 
 COMPLETIONS = "chat/completions"  # below the base URL
 # Members of every request that some models refuse; the answer does not depend on them.

@@ -4,7 +4,7 @@ import asyncio
 
 from chatsite.event_loops import close_all
 
-from .base import configured_model
+from .chat_model import configured_model
 
 
 def write(title: str, text: str) -> list[str]:

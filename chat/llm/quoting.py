@@ -14,7 +14,6 @@ from chat.statements import marks_by_rank
 from chat.verification import verify
 from chatsite.db.retry import retry_until_available
 from ingestion.parsing.language import language_of
-from ingestion.questions import questions_about, subject_of
 from ingestion.search.confidence import SURE, confidence
 from ingestion.search.extracts import Extract, extract
 from ingestion.search.sentences import (
@@ -25,9 +24,10 @@ from ingestion.search.sentences import (
 )
 from ingestion.search.translations import language_of as asked_language
 from ingestion.search.translations import question_in_english
+from ingestion.suggested_questions import questions_about, subject_of
 
 from . import side_texts
-from .base import (
+from .chat_model import (
     NOTHING_FITS,
     Contribution,
     End,

@@ -20,7 +20,7 @@ from . import (
     completion_stream,
     side_texts,
 )
-from .base import (
+from .chat_model import (
     Contribution,
     ModelError,
     Part,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from chat.requests import EarlierMessage
 
-from .base import (
+from .chat_model import (
     Contribution,
     End,
     ModelError,

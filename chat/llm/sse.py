@@ -6,7 +6,7 @@ llama.cpp's former `error:` field.
 
 import json
 
-from .base import ModelError
+from .chat_model import ModelError
 
 MAX_EVENT_BYTES = 1_000_000  # of one line, and of one event's data
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"

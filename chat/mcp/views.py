@@ -15,8 +15,8 @@ from rest_framework.exceptions import ParseError, PermissionDenied
 from rest_framework.request import Request
 
 from chat import errors, runs
-from chat.api.base import ProtocolView, refused_with
-from chat.api.streaming import ClosingStream, KeepAliveTimer
+from chat.api.api_view import ProtocolView, refused_with
+from chat.api.streaming_responses import ClosingStream, KeepAliveTimer
 from chat.engine import AcceptedRun
 from chat.engine.searching import as_source
 from chat.errors import Refused
@@ -38,7 +38,7 @@ from chatsite.http.error_pages import FOREIGN
 from chatsite.http.origins import comes_from_elsewhere
 from ingestion.search import retrieval
 
-from . import documents
+from . import document_tools
 from .resource_metadata import challenge
 
 logger = logging.getLogger(__name__)
@@ -149,14 +149,16 @@ class McpView(ProtocolView):
                     name for name, scope in TOOL_SCOPES.items() if principal.has_scope(scope)
                 )
             case "resources/list":
-                found = documents.list_documents(principal, absolute, cursor=call.cursor, limit=PAGE_SIZE)
+                found = document_tools.list_documents(
+                    principal, absolute, cursor=call.cursor, limit=PAGE_SIZE
+                )
                 return mcp_tools.resources(*found)
             case "resources/templates/list":
                 return mcp_tools.templates()
             case "resources/read":
                 wanted = call.uri
                 found_extract = (
-                    documents.extract(principal, wanted.removeprefix(mcp_tools.DOCUMENT), absolute)
+                    document_tools.extract(principal, wanted.removeprefix(mcp_tools.DOCUMENT), absolute)
                     if wanted.startswith(mcp_tools.DOCUMENT)
                     else None
                 )
@@ -196,11 +198,11 @@ class McpView(ProtocolView):
         if call.tool == "list_sources":
             wanted = mcp_tools.list_arguments(call.arguments)
             return mcp_tools.listed(
-                *documents.list_documents(
+                *document_tools.list_documents(
                     principal, absolute, words=wanted.words, cursor=wanted.cursor, limit=wanted.limit
                 )
             )
-        extract = documents.extract(principal, mcp_tools.fetch_arguments(call.arguments), absolute)
+        extract = document_tools.extract(principal, mcp_tools.fetch_arguments(call.arguments), absolute)
         return mcp_tools.fetched(extract) if extract else mcp_tools.tool_failure(NOT_FOUND)
 
     def _accept(self, request: Request, principal: Principal, asked: mcp_tools.AskArguments) -> AcceptedRun:

@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from django.db.models import Count
 from django.utils import timezone
 
-from chat.llm.base import NOTHING_FITS
+from chat.llm.chat_model import NOTHING_FITS
 from chat.llm.quoting import UNSURE
 from chatsite.accounts.models import User
 from chatsite.db.sql_files import rows

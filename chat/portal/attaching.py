@@ -20,7 +20,7 @@ from ingestion.portal.forms import ONLY_ME, UploadForm
 from ingestion.portal.upload import add_files, reply, status_of
 from ingestion.search.scopes import DOCUMENT
 
-from .projects import open_project, question_page
+from .project_pages import open_project, question_page
 from .shares import signed_in
 from .views import own_conversation, scope_asked_for, scopes
 

@@ -26,7 +26,16 @@ from ingestion.models import Document
 from ingestion.parsing.language import language_tag
 from ingestion.search.scopes import DOCUMENT, describe, named
 
-from .labels import (
+from .markdown import (
+    BlockSplitter,
+    Chip,
+    Citations,
+    render,
+    render_block,
+    render_open,
+    with_marks,
+)
+from .source_labels import (
     SEARCHED_FOR,
     found_html,
     name_of,
@@ -37,16 +46,7 @@ from .labels import (
     searched_in,
     searching,
 )
-from .markdown import (
-    BlockSplitter,
-    Chip,
-    Citations,
-    render,
-    render_block,
-    render_open,
-    with_marks,
-)
-from .steps import in_short
+from .step_texts import in_short
 
 REFERENCE_LENGTH = 12
 LANGUAGE_SAMPLE = 1_000  # characters of an answer from which its language is detected

@@ -49,7 +49,13 @@ from .conversation import (
     answers_of,
     turns_of,
 )
-from .labels import (
+from .markdown import (
+    BlockRenderer,
+    Chip,
+    Citations,
+)
+from .open_block import closed
+from .source_labels import (
     awaiting,
     found_html,
     name_of,
@@ -57,12 +63,6 @@ from .labels import (
     searched_for,
     searching,
 )
-from .markdown import (
-    BlockRenderer,
-    Chip,
-    Citations,
-)
-from .open_block import closed
 
 Json = dict[str, Any]
 

@@ -15,7 +15,7 @@ from typing import Any
 import nh3
 from django.utils.translation import get_language, gettext
 
-from chat.llm.base import NOTHING_FITS
+from chat.llm.chat_model import NOTHING_FITS
 from chat.llm.quoting import NOTHING_MORE, UNSURE
 
 from .markdown_rules import BRACKETS, TASK, parser

@@ -10,9 +10,9 @@ from django.views.decorators.http import require_safe
 
 from chatsite.accounts.principal import Principal
 from history import projects
-from ingestion.portal import listing as documents
+from ingestion.portal import library as documents
 
-from .search import Excerpt, cleaned, conversations
+from .search_page import Excerpt, cleaned, conversations
 from .views import for_caller
 
 MAX_CONVERSATIONS = 6

@@ -21,8 +21,8 @@ from history import projects
 from ingestion.models import Document, DocumentQuerySet
 from ingestion.search.scopes import CATEGORY, DOCUMENT, FOLDER
 
-from .projects import open_project, or_404, own_project, question_page
-from .search import cleaned
+from .project_pages import open_project, or_404, own_project, question_page
+from .search_page import cleaned
 from .shares import signed_in
 from .views import (
     SeeOther,

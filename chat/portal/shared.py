@@ -17,7 +17,7 @@ from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
 from history import recording, sharing
-from history.exporting import message_as_markdown, messages_as_markdown
+from history.conversation_export import message_as_markdown, messages_as_markdown
 from history.models import Message, Share
 from ingestion.glossary.lookup import Glossary
 

@@ -17,22 +17,22 @@ from history.models import Conversation, Message, Source
 from history.withheld import withheld_labels
 from ingestion import versions
 from ingestion.access.explain import why_readable
-from ingestion.comparing import BROKEN
 from ingestion.models import Document, FormerVersion, Passage
 from ingestion.parsing.boxes import Box, boxes_of
 from ingestion.parsing.language import language_tag
 from ingestion.parsing.sections import Unreadable
 from ingestion.storage import files
+from ingestion.text_comparison import BROKEN
 
 from .conversation import (
     Answer,
     answers_of,
 )
-from .labels import (
+from .source_labels import (
     grouped,
     place_of,
 )
-from .steps import Step, step
+from .step_texts import Step, step
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from chat.engine.trial import is_answerable
 from chat.llm import configured_model
 from chatsite.accounts.principal import Principal
 from ingestion.models import Document
-from ingestion.questions import questions_of
+from ingestion.suggested_questions import questions_of
 
 KEY = re.compile(r"[A-Za-z0-9-]{8,64}", re.ASCII)
 

@@ -25,14 +25,14 @@ from chatsite.accounts.guests import guests_welcome
 from chatsite.accounts.principal import Principal
 from chatsite.http.origins import opened_from_here
 from history import projects, recording, sharing
-from history.exporting import answer_as_markdown, as_markdown
-from history.listing import SIDEBAR_ROWS, newest
+from history.conversation_export import answer_as_markdown, as_markdown
+from history.conversation_lists import SIDEBAR_ROWS, newest
 from history.models import Conversation, Share
 from ingestion.models import Document
 from ingestion.portal.descriptions import State, is_unfinished, parts_of, places, state
 from ingestion.search.scopes import ALL, OWN, describe, named
 
-from . import search as searching
+from . import search_page as searching
 from .conversation import (
     turns_of,
 )

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from chat.engine.searching import as_source, found_for
 from chat.engine.verified import cited_passages, matching, with_labels
-from chat.llm.base import Prompt
+from chat.llm.chat_model import Prompt
 from chat.llm.quoting import quote, search_query
 from chat.models import VerifiedAnswer
 from chat.sources import SourceView

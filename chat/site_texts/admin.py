@@ -23,7 +23,7 @@ from PIL import Image
 from chat.engine.trial import draft_answer
 from chat.errors import words
 from chat.llm import ModelError
-from chat.llm.base import APPEND_MARK, instructions
+from chat.llm.chat_model import APPEND_MARK, instructions
 from chatsite.accounts.audited_admin import AuditedChanges
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.pickers import AutocompleteAdmin

@@ -14,7 +14,7 @@ from chat.attachments import (
     MAX_IMAGES,
 )
 from chat.llm import Prompt, use_model
-from chat.llm.base import messages
+from chat.llm.chat_model import messages
 from chat.llm.scripted import ScriptedModel
 from chat.requests import ImageInput
 from chat.tests.golden_exchange import WORDS, GoldenTestCase

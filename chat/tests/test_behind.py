@@ -9,7 +9,7 @@ from uuid import UUID
 from chat import runs
 from chat.events import Finished, TextDelta
 from chat.llm import use_model
-from chat.llm.base import End
+from chat.llm.chat_model import End
 from chat.llm.scripted import ScriptedModel
 from chat.models import JournalEntry
 from chat.portal import consumers

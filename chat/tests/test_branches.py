@@ -9,18 +9,18 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from chat import runs
-from chat.api.responses import _continued
+from chat.api.responses_views import _continued
 from chat.errors import Refused
 from chat.models import Run
 from chat.portal.conversation import turns_of
 from chat.portal.frames import asked_after
 from chat.requests import RunRequest
 from chat.runs.start import earlier_messages
-from chat.unanswered.judging import judge_new
 from chat.unanswered.models import UnansweredQuestion
+from chat.unanswered.question_judging import judge_new
 from chat.withholding import shared_messages
 from chatsite.db.threads import in_database
-from history import exporting, listing, merging, recording, search, sharing
+from history import conversation_export, conversation_lists, merging, message_search, recording, sharing
 from history.branches import Branches, question_of
 from history.models import Conversation, Message
 from history.request_serializers import Incoming
@@ -65,7 +65,9 @@ class BranchCase(TestCase):
         return finished(runs.again(self.principal, answer_id), text)
 
     def said(self):
-        return [row.content for row in listing.messages_shown(self.principal, self.conversation)[0]]
+        return [
+            row.content for row in conversation_lists.messages_shown(self.principal, self.conversation)[0]
+        ]
 
     def all_said(self):
         rows = Message.objects.order_by("position").values_list("content", flat=True)
@@ -173,20 +175,22 @@ class ReaderTests(BranchCase):
         self.ask("Sick leave?", "Six weeks.", instead_of=0)  # 4, 5
 
     def test_exports_have_the_chosen_branch_and_json_the_others_beside_it(self):
-        self.assertNotIn("Five days.", exporting.as_markdown(self.principal, self.conversation))
-        body = exporting.as_json(self.principal, self.conversation)
+        self.assertNotIn("Five days.", conversation_export.as_markdown(self.principal, self.conversation))
+        body = conversation_export.as_json(self.principal, self.conversation)
         self.assertEqual([each["content"] for each in body["messages"]], ["Sick leave?", "Six weeks."])
         others = {each["content"]: each for each in body["otherBranches"]}
         self.assertEqual(list(others), ["Leave?", "Five days.", "Until when?", "March."])
         self.assertIsNone(others["Leave?"]["follows"])
         self.assertEqual(others["March."]["follows"], others["Until when?"]["messageId"])
-        self.assertEqual(exporting.answer_as_markdown(self.principal, self.conversation, 3), "March.\n")
+        self.assertEqual(
+            conversation_export.answer_as_markdown(self.principal, self.conversation, 3), "March.\n"
+        )
 
     def test_lists_and_searches_know_the_chosen_branch(self):
-        (summary,) = listing.summaries([self.conversation])
+        (summary,) = conversation_lists.summaries([self.conversation])
         self.assertEqual((summary.message_count, summary.last_message), (2, "Six weeks."))
         for query, found in {"March": 0, "weeks": 1}.items():
-            rows, _ = search.page(self.principal, query, 10)
+            rows, _ = message_search.page(self.principal, query, 10)
             self.assertEqual(len(rows), found, query)
 
     def test_a_response_that_is_not_the_chosen_version_goes_on_in_a_conversation_of_its_own(self):
@@ -221,7 +225,7 @@ class ReaderTests(BranchCase):
         self.assertEqual(shown, ["Leave?", "Five days.", "Until when?", "March."])
 
     def test_a_program_that_saves_what_it_shows_adds_to_the_chosen_branch(self):
-        shown = listing.messages_shown(self.principal, self.conversation)[0]
+        shown = conversation_lists.messages_shown(self.principal, self.conversation)[0]
         kept = [Incoming(str(row.pk), row.role, row.content) for row in shown]
         merging.merge(self.principal, self.conversation.pk, [*kept, Incoming("own", "user", "Noted.")])
         self.assertEqual(self.said(), ["Sick leave?", "Six weeks.", "Noted."])

@@ -8,7 +8,7 @@ from chat import runs
 from chat.errors import Refused
 from chat.events import TextDelta
 from chat.llm import ModelError, Prompt, use_model
-from chat.llm.base import instructions, messages
+from chat.llm.chat_model import instructions, messages
 from chat.llm.scripted import ScriptedModel
 from chat.requests import RunRequest
 from chatsite.db.threads import in_database

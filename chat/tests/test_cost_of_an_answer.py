@@ -15,7 +15,7 @@ from chat.runs import active
 from chatsite.accounts.models import ApiKey
 from chatsite.db import threads
 from chatsite.db.backend.base import ReaderCursor
-from chatsite.db.backend.sessions import Session
+from chatsite.db.backend.database_sessions import Session
 from chatsite.tests.limits import HANG_SECONDS
 from ingestion.tests.factories import make_document, make_user
 

@@ -13,8 +13,8 @@ from chat.models import MessageAllowance, Usage
 from chat.protocols import openai_embeddings
 from chat.tests.golden_exchange import GoldenTestCase
 from chatsite.db.threads import in_database
-from ingestion.embedding.base import EmbeddingError
 from ingestion.embedding.built_in import WordLlamaEmbedder
+from ingestion.embedding.embedder import EmbeddingError
 from ingestion.embedding.selection import embedder
 
 PATH = "/v1/embeddings"

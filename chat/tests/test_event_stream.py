@@ -4,7 +4,7 @@ import random
 
 from django.test import SimpleTestCase
 
-from chat.llm.base import (
+from chat.llm.chat_model import (
     End,
     ModelError,
     Reasoning,

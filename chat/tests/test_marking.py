@@ -12,7 +12,7 @@ from chat.portal.source_panel import (
     marked,
     parts_of,
 )
-from chat.portal.steps import step
+from chat.portal.step_texts import step
 from chat.statements import Proof
 
 

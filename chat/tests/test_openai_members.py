@@ -6,7 +6,7 @@ import json
 from django.test import SimpleTestCase, override_settings
 
 from chat.llm import ModelError
-from chat.llm.base import (
+from chat.llm.chat_model import (
     NOTHING_FITS,
     messages,
 )

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 from django.contrib.auth.models import Permission
 
-from chat.llm.base import (
+from chat.llm.chat_model import (
     instructions,
     messages,
 )

@@ -10,7 +10,7 @@ from django.test import AsyncClient, Client, TestCase
 
 from chat import runs
 from chat.llm import use_model
-from chat.llm.base import messages
+from chat.llm.chat_model import messages
 from chat.llm.scripted import ScriptedModel
 from chat.requests import RunRequest
 from chat.tests.conversations import answered

@@ -12,7 +12,7 @@ from django.test import SimpleTestCase, override_settings
 from PIL import Image
 
 from chat.engine import page_images
-from chat.llm.base import messages
+from chat.llm.chat_model import messages
 from chat.llm.connections import connection
 from chat.llm.remote import RemoteModel
 from chat.models import JournalEntry

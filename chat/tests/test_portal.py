@@ -261,7 +261,9 @@ class AskTests(PortalCase):
     def test_a_stop_while_the_conversation_is_deleted_is_no_error(self):
         self.client.post(f"{self.url}ask", {"question": "One?"})
         for address in ("stop", "delete"):
-            with patch("chat.portal.actions.runs.request_stop", side_effect=Refused("not_found")):
+            with patch(
+                "chat.portal.conversation_actions.runs.request_stop", side_effect=Refused("not_found")
+            ):
                 self.assertEqual(self.client.post(f"{self.url}{address}").status_code, 303)
 
 

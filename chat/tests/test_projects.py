@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from chat import runs
 from chat.errors import Refused
 from chat.llm import use_model
-from chat.llm.base import messages
+from chat.llm.chat_model import messages
 from chat.llm.scripted import ScriptedModel
 from chat.requests import Options, RunRequest
 from chat.tests.conversations import answered

@@ -12,7 +12,7 @@ from django.db import OperationalError, connection
 from django.test import TestCase
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from chat.proof import comparing, questions, running
+from chat.proof import proof_questions, run_comparison, running
 from chat.proof.models import ProofQuestion, ProofResult, ProofRun
 from chat.tests.conversations import WORDS, answered
 from chat.tests.test_verified_answers import make_verified
@@ -340,10 +340,12 @@ class QuestionTests(ProofCase):
 
     def test_a_file_has_no_more_than_there_is_room_for(self):
         self.question(LEAVE, self.guide)
-        with patch.object(questions, "MAX_QUESTIONS", 1):
+        with patch.object(proof_questions, "MAX_QUESTIONS", 1):
             page = self.upload(f"{FERRIES},nothing\n")
             self.assertContains(page, "1 questions are new, and there is room for 0.")
-            with patch.object(questions, "resolver_for", return_value=None):  # asked for no further line
+            with patch.object(
+                proof_questions, "resolver_for", return_value=None
+            ):  # asked for no further line
                 page = self.upload(f"{FERRIES},nothing\nWho?,nothing\nWhat?,missing.md\n")
             self.assertContains(page, "Line 2: a file holds at most 1 questions.")
 
@@ -362,11 +364,11 @@ class QuestionTests(ProofCase):
             self.assertContains(page, words)
         for words in ("secret", "What is closed"):
             self.assertNotContains(page, words)
-        keys = [each.key for each in questions.proposals(self.manager)]
+        keys = [each.key for each in proof_questions.proposals(self.manager)]
         self.client.post(f"{QUESTIONS}collect/", {"chosen": keys[1:]})
         added = ProofQuestion.objects.get()
         self.assertEqual((added.text, added.origin), ("May I carry leave over?", "feedback"))
-        self.assertEqual(len(questions.proposals(self.manager)), 1)
+        self.assertEqual(len(proof_questions.proposals(self.manager)), 1)
         self.assertEqual(self.entries(), ["proof_changed"])
 
     def test_deleting_a_question_names_it_alone_and_takes_its_results_along(self):
@@ -402,7 +404,7 @@ def results(pattern):
     ],
 )
 def test_a_change_is_told_from_chance_as_scipy_does(better, worse, same, p, low, high, verdict):
-    change = comparing.change(results(["WR"] * better + ["RW"] * worse + ["RR"] * same))
+    change = run_comparison.change(results(["WR"] * better + ["RW"] * worse + ["RR"] * same))
     assert (change.better, change.worse, change.total) == (better, worse, better + worse + same)
     assert change.p == pytest.approx(p, abs=1e-6)
     assert (change.low, change.high) == pytest.approx((low, high), abs=1e-5)
@@ -410,14 +412,14 @@ def test_a_change_is_told_from_chance_as_scipy_does(better, worse, same, p, low,
 
 
 def test_shares_have_the_intervals_of_wilson():
-    share = comparing.wilson(8, 10)
+    share = run_comparison.wilson(8, 10)
     assert (share.low, share.high) == pytest.approx((0.490162, 0.943318), abs=1e-6)
-    assert comparing.wilson(0, 0).percent == 0
-    assert comparing.wilson(0, 5).low == 0.0
+    assert run_comparison.wilson(0, 0).percent == 0
+    assert run_comparison.wilson(0, 5).low == 0.0
 
 
 def test_the_share_of_supported_statements_is_compared_question_by_question():
-    interval = comparing.change_of_support(results(["WR"] * 10 + ["RR"] * 10))
+    interval = run_comparison.change_of_support(results(["WR"] * 10 + ["RR"] * 10))
     assert interval.mean == pytest.approx(0.25)
     assert 0.1 < interval.low < 0.25 < interval.high < 0.4
-    assert comparing.change_of_support([]) is None
+    assert run_comparison.change_of_support([]) is None

@@ -4,7 +4,7 @@ import asyncio
 
 from django.test import SimpleTestCase, override_settings
 
-from chat.llm.base import (
+from chat.llm.chat_model import (
     NOTHING_FITS,
     Prompt,
     Text,

@@ -11,7 +11,7 @@ from chat.llm import (
     TokenCount,
     completion_stream,
 )
-from chat.llm.base import (
+from chat.llm.chat_model import (
     End,
     Reasoning,
 )

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from chat.events import ContextReady, Failed, Finished, MessageDone, Started, TextDelta
 from chat.llm import ModelError, use_model
-from chat.llm.base import (
+from chat.llm.chat_model import (
     NOTHING_FITS,
     messages,
 )

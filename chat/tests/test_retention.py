@@ -10,7 +10,7 @@ from django.test import TestCase
 from django.utils import timezone
 
 from chat.models import Retention
-from chat.retention import apply
+from chat.retention_rules import apply
 from chat.tests.conversations import answered
 from chatsite.accounts.models import AuditEntry, User
 from history import recording

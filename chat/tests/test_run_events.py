@@ -11,7 +11,7 @@ from django.db import OperationalError
 from django.test import AsyncClient, TransactionTestCase, override_settings
 
 from chat import runs
-from chat.api import streaming
+from chat.api import streaming_responses
 from chat.engine import searching
 from chat.llm import ModelError, use_model
 from chat.llm.scripted import ScriptedModel
@@ -191,7 +191,7 @@ class ServerSentTests(RunEventsCase):
 
     async def test_silence_is_broken_in_both_formats_and_in_the_streams_of_server_sent_events(self):
         model = ScriptedModel(words=["One ", "two."], pause=1.3)
-        with patch.object(streaming, "KEEP_ALIVE_SECONDS", 0.2), use_model(model):
+        with patch.object(streaming_responses, "KEEP_ALIVE_SECONDS", 0.2), use_model(model):
             asked = {"messages": ASKED["messages"], "stream": True}
             answer = await self.post("/v1/chat/completions", asked)
             run = answer.headers["Chat-Run"]

@@ -37,7 +37,7 @@ from chat.tests.upstream_faults import FAULTS, answer, completion
 from chat.verification import verify
 from chatsite.db.threads import in_database
 from history.citation_text import verified_as_sent
-from history.exporting import as_markdown
+from history.conversation_export import as_markdown
 from history.models import Message
 from history.tally import tally
 from ingestion.tests.factories import command_principal, make_document, make_user

@@ -18,7 +18,7 @@ from PIL import Image
 from chat import runs, site_texts
 from chat.errors import Refused
 from chat.llm import use_model
-from chat.llm.base import answer_instructions, instructions
+from chat.llm.chat_model import answer_instructions, instructions
 from chat.llm.scripted import ScriptedModel
 from chat.portal.starters import starts
 from chat.requests import RunRequest

@@ -6,7 +6,7 @@ from django.core.cache import cache
 from django.core.management import call_command
 from django.test import AsyncClient, TransactionTestCase, override_settings
 
-from chat.llm.base import NOTHING_FITS
+from chat.llm.chat_model import NOTHING_FITS
 from chat.llm.quoting import UNSURE
 from chat.portal.starters import STARTS, starts
 from chatsite.accounts.models import ApiKey

@@ -8,7 +8,7 @@ from django.utils import translation
 from chat.engine import searching, steps
 from chat.engine.verified import VERIFIED_STEP
 from chat.events import Thought
-from chat.portal.steps import FACTS, in_short, step
+from chat.portal.step_texts import FACTS, in_short, step
 from chat.requests import Options
 from chatsite.tests.pseudo_language import speaking_pseudo
 from ingestion.search.retrieval import SearchResult

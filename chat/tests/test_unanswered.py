@@ -11,14 +11,14 @@ from django.test import SimpleTestCase, TestCase
 from django.utils import timezone
 from django.utils.formats import date_format
 
-from chat.llm.base import NOTHING_FITS
+from chat.llm.chat_model import NOTHING_FITS
 from chat.llm.quoting import UNSURE
 from chat.models import DismissedQuestion
 from chat.tests.test_verified_answers import CANARY, make_verified
-from chat.unanswered.judging import judge_new
-from chat.unanswered.likeness import alike, is_small_talk
-from chat.unanswered.listing import read_texts, unanswered
 from chat.unanswered.models import UnansweredQuestion
+from chat.unanswered.question_judging import judge_new
+from chat.unanswered.question_likeness import alike, is_small_talk
+from chat.unanswered.unanswered_list import read_texts, unanswered
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal
 from history.models import Conversation, Feedback, Message, Source
@@ -101,7 +101,7 @@ class UnansweredTests(TestCase):
         [group] = self.found().groups
         self.assertEqual(group.reasons, [("asked again", 3)])
 
-    @patch("chat.unanswered.judging.MAX_ASKED", 3)
+    @patch("chat.unanswered.question_judging.MAX_ASKED", 3)
     def test_questions_that_others_only_followed_take_no_place_of_those_in_vain(self):
         for _ in range(3):
             self.ask(FERRY)
@@ -118,7 +118,7 @@ class UnansweredTests(TestCase):
         for days in (1, 2, 3, 4):
             self.ask(FERRY, at=timezone.now() - timedelta(days=days))
         self.assertNotContains(self.page(), "more than fit")
-        with patch("chat.unanswered.judging.MAX_ASKED", 3):
+        with patch("chat.unanswered.question_judging.MAX_ASKED", 3):
             since = date_format(timezone.localtime() - timedelta(days=3), "j M Y")
             self.assertContains(self.page(), f"those since {since} are listed")
 

@@ -5,8 +5,8 @@ from django.test import SimpleTestCase
 from chat.statements import after_edits, from_rows, marks_by_rank, to_api, to_rows
 from chat.tests.sources import source
 from chat.verification import verify
+from chat.verification.answer_statements import MAX_STATEMENTS
 from chat.verification.facts import number_value, tokens
-from chat.verification.statements import MAX_STATEMENTS
 from history.tally import tally
 
 LEAVE = source(

@@ -9,13 +9,13 @@ from django.test import AsyncClient, Client, TransactionTestCase, override_setti
 from django.utils import timezone
 
 from chat.llm import use_model
-from chat.llm.base import NOTHING_FITS
+from chat.llm.chat_model import NOTHING_FITS
 from chat.llm.scripted import ScriptedModel
 from chat.models import VerifiedAnswer
 from chat.verified_answers import digest_of, passage_with
 from chatsite.accounts.models import ApiKey
 from chatsite.accounts.principal import Principal
-from history import exporting
+from history import conversation_export
 from history.models import Conversation, Message
 from ingestion.access.lists import Audience, set_audience
 from ingestion.documents import delete_document
@@ -207,7 +207,7 @@ class VerifiedAnswerTests(TransactionTestCase):
         client.force_login(self.reader)
         self.assertContains(client.get(f"/c/{conversation.pk}/"), SIGNED)
         principal = Principal(self.reader.pk, "session")
-        self.assertIn(f"*{SIGNED}", exporting.as_markdown(principal, conversation))
-        answer = exporting.as_json(principal, conversation)["messages"][-1]
+        self.assertIn(f"*{SIGNED}", conversation_export.as_markdown(principal, conversation))
+        answer = conversation_export.as_json(principal, conversation)["messages"][-1]
         self.assertEqual(answer["verified"]["by"], "People Team")
-        self.assertNotIn("verified", exporting.as_json(principal, conversation)["messages"][0])
+        self.assertNotIn("verified", conversation_export.as_json(principal, conversation)["messages"][0])

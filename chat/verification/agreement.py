@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Sequence
 
+from .cited_passages import Passage, Unit
 from .claims import CONTRADICTION, MISPLACED, Claim
 from .facts import MAX_STEM, REFUSALS, Kind, Token, stem
 from .lexicon import DENIABLE, POLES
 from .numbers import NEAR, belongs_elsewhere, beside_of, columns_of
-from .passages import Passage, Unit
 from .relations import opposites_of
 
 # Evidence against a statement, as in claims.py.

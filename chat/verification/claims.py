@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from .cited_passages import Unit, said
 from .facts import Kind, Token, language_of, measure, tokens
 from .lexicon import AFTER_NOUNS, BEFORE_NOUNS, GENERAL_NOUNS, LIGHT_WORDS
 from .likeness import content_words
-from .passages import Unit, said
 from .relations import Relations
 
 _JOINS = re.compile(r"[,;]\s|\b(?:and|or|und|oder|sowie|both|beide)\b", re.IGNORECASE)

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from .cited_passages import Unit
 from .claims import CONTRADICTION, MISPLACED, Claim
 from .facts import Kind, Token, measure
 from .lexicon import DIMENSIONS
-from .passages import Unit
 
 NEAR = 4  # tokens: the greatest distance between related ones
 CLEARLY_MORE = 2  # words by which a sentence with another number must match more of a statement

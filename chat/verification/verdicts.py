@@ -21,12 +21,12 @@ from .agreement import (
     says_opposite,
     takes_other_name,
 )
+from .answer_statements import Citation, Cut, cut
+from .cited_passages import Citable, Mark, Passage, Unit
 from .claims import CONTRADICTION, MISPLACED, Claim, claim_of
 from .facts import Kind, tokens
 from .lexicon import STOP_WORDS
 from .numbers import exceeds_bound, number_evidence
-from .passages import Citable, Mark, Passage, Unit
-from .statements import Citation, Cut, cut
 
 MAX_CHARACTERS = 2_000  # of a statement that are compared
 MAX_UNITS = 3  # sentences of a passage that may support a statement together

@@ -31,7 +31,7 @@ from .models import (
     GroupMapping,
     User,
 )
-from .oidc.identities import drop_unmapped_memberships, unlink
+from .oidc.claimed_accounts import drop_unmapped_memberships, unlink
 from .pickers import AutocompleteAdmin
 from .privileges import grantable_groups, grantable_permissions, may_administer, may_administer_group
 from .read_only_admin import OwnFilters, ReadOnly

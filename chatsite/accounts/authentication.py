@@ -20,9 +20,9 @@ from chatsite.http.origins import proves_same_origin
 from .api_keys import address_of, hash_key
 from .audit import record
 from .models import AuditEntry, User
-from .oidc.identities import AccountDisabled, OtherClaim, user_for
+from .oidc.claimed_accounts import AccountDisabled, OtherClaim, user_for
+from .oidc.id_tokens import InvalidToken, looks_like_token, verify
 from .oidc.provider import Provider, ProviderUnavailable, provider
-from .oidc.tokens import InvalidToken, looks_like_token, verify
 from .principal import (
     Principal,
     principal_of,

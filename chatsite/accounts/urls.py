@@ -2,9 +2,9 @@
 
 from django.urls import path, re_path
 
-from . import api, directory, views
+from . import directory, views, whoami
 from .oidc import views as oidc
-from .webhooks import api as webhooks_api
+from .webhooks import webhook_api as webhooks_api
 
 ONE_WEBHOOK = r"^api/webhooks/(?P<webhook_id>[^/]+)"
 
@@ -20,7 +20,7 @@ urlpatterns = [
     path("settings/keys/<int:key_id>/revoke/", views.revoke_key, name="revoke-key"),
     path("settings/sessions/", views.sessions, name="sessions"),
     re_path(r"^directory/(?P<what>people|groups)\Z", directory.search, name="directory"),
-    re_path(r"^api/whoami/?\Z", api.WhoAmIView.as_view(), name="whoami"),
+    re_path(r"^api/whoami/?\Z", whoami.WhoAmIView.as_view(), name="whoami"),
     re_path(r"^api/webhooks/?\Z", webhooks_api.WebhooksView.as_view(), name="webhooks"),
     re_path(rf"{ONE_WEBHOOK}/?\Z", webhooks_api.WebhookView.as_view(), name="webhook"),
     re_path(rf"{ONE_WEBHOOK}/secret/?\Z", webhooks_api.WebhookSecretView.as_view(), name="webhook-secret"),

@@ -13,7 +13,7 @@ import psycopg
 
 from chatsite import environment
 from chatsite.db.availability import first_line
-from chatsite.db.backend.sessions import Session
+from chatsite.db.backend.database_sessions import Session
 
 from .refusal import StartRefused
 

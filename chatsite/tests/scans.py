@@ -12,7 +12,7 @@ from chatsite.tests.expressions import ROOT, trees
 # of the tree, of its settings, or of the machine.
 NOT_FOREIGN = {
     "chat.errors": {"words", "status"},
-    "chat.llm.base": {"instructions"},
+    "chat.llm.chat_model": {"instructions"},
     "chat.engine.page_images": {"scaled"},  # an image, of at most some pixels
     "chat.runs.journal": {"_with_readable"},
     "chatsite.accounts.throttling": {"admit", "forget"},  # work in the database

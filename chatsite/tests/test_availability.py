@@ -19,7 +19,7 @@ from chatsite.db.availability import (
     is_disk_full,
     why_absent,
 )
-from chatsite.db.backend import sessions
+from chatsite.db.backend import database_sessions
 from chatsite.db.threads import (
     reading_as,
     reading_for_request,
@@ -89,8 +89,8 @@ class Knowledge(SimpleTestCase):
         self.assertFalse(self.breaker.is_full)
 
 
-@mock.patch.object(sessions, "RETURN_SECONDS", 0.01)
-@mock.patch.object(sessions, "default_reader", str)
+@mock.patch.object(database_sessions, "RETURN_SECONDS", 0.01)
+@mock.patch.object(database_sessions, "default_reader", str)
 class ReturnTests(SimpleTestCase):
     def test_that_the_database_is_back_is_found_out_without_a_request(self):
         back = threading.Event()
@@ -104,14 +104,14 @@ class ReturnTests(SimpleTestCase):
 
         breaker = DatabaseBreaker()
         with (
-            mock.patch.object(sessions, "breaker", breaker),
-            mock.patch.object(sessions.psycopg, "connect", connect),
-            mock.patch.object(sessions, "libpq_parameters", dict),
+            mock.patch.object(database_sessions, "breaker", breaker),
+            mock.patch.object(database_sessions.psycopg, "connect", connect),
+            mock.patch.object(database_sessions, "libpq_parameters", dict),
         ):
-            sessions.report_missed()
+            database_sessions.report_missed()
             self.assertTrue(back.wait(HANG_SECONDS))
-            self.assertTrue(sessions._watched.acquire(timeout=HANG_SECONDS), "it has ended")
-            sessions._watched.release()
+            self.assertTrue(database_sessions._watched.acquire(timeout=HANG_SECONDS), "it has ended")
+            database_sessions._watched.release()
         self.assertEqual((breaker.is_missing, tries), (False, []))
 
 
@@ -199,7 +199,7 @@ class Sessions(TestCase):
     """Not in the transaction of the test: its session is lost."""
 
     def ask(self, statement="SELECT pg_sleep(3)"):
-        seconds = mock.patch("chatsite.db.backend.sessions.statement_seconds", return_value=0.3)
+        seconds = mock.patch("chatsite.db.backend.database_sessions.statement_seconds", return_value=0.3)
         with (
             seconds,
             mock.patch.object(availability, "QUIET_SECONDS", 0.1),

@@ -26,7 +26,7 @@ from chatsite.accounts.models import User
 from chatsite.db.threads import libpq_parameters
 from chatsite.management.commands import backup as backup_command
 from chatsite.server import database_setup
-from chatsite.server.backup import age, archive, database
+from chatsite.server.backup import age, backup_file, database
 from chatsite.tests.limits import HANG_SECONDS
 from chatsite.tests.rows import fill_tables
 from history.models import Conversation, Message
@@ -153,15 +153,15 @@ class Site(MediaMixin, TransactionTestCase):
             return session.execute(query).fetchall()
 
     def members(self):
-        with archive.members(self.file, "") as every:
+        with backup_file.members(self.file, "") as every:
             return [(name, file.read()) for name, file in every]
 
     def rewritten(self, changes):
         """A backup with other members, whose checksums are right."""
         path = self.folder / "rewritten.backup"
-        with archive.written(path, "") as target:
+        with backup_file.written(path, "") as target:
             for name, data in self.members():
-                if name != archive.CHECKSUMS:
+                if name != backup_file.CHECKSUMS:
                     target.add(name, changes.get(name, lambda data: data)(data))
         return path
 
@@ -314,7 +314,7 @@ class Refusals(Site):
             head = json.loads(data)
             return json.dumps({**head, "version": "9.1", "migrations": ["chat.9999_new"]}).encode()
 
-        words = self.refusal(file=self.rewritten({archive.HEAD: newer}))
+        words = self.refusal(file=self.rewritten({backup_file.HEAD: newer}))
         self.assertIn("version 9.1, which is newer than this one", words)
         self.assert_unchanged()
 
@@ -324,12 +324,12 @@ class Refusals(Site):
             head["tables"]["accounts_user"]["rows"] += 1
             return json.dumps(head).encode()
 
-        words = self.refusal(file=self.rewritten({archive.HEAD: other}))
+        words = self.refusal(file=self.rewritten({backup_file.HEAD: other}))
         self.assertIn("the table accounts_user is not as it was", words)
         self.assert_unchanged()
 
     def test_a_dump_that_breaks_off_undoes_all(self):
-        changes = {f"{archive.DATABASE}000000": lambda data: data[: len(data) - 2_000]}
+        changes = {f"{backup_file.DATABASE}000000": lambda data: data[: len(data) - 2_000]}
         self.refusal(file=self.rewritten(changes))
         self.assert_unchanged()
 
@@ -354,7 +354,7 @@ class Writing(Site):
     def test_a_full_disk_half_way_leaves_nothing(self):
         full = OSError(28, "No space left on device")
         with (
-            mock.patch.object(archive.Archive, "add_file", side_effect=full),
+            mock.patch.object(backup_file.Archive, "add_file", side_effect=full),
             self.assertRaisesMessage(CommandError, "the disk is full. Nothing is left of it."),
         ):
             self.backup()

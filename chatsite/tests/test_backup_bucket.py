@@ -8,7 +8,7 @@ from unittest import mock
 from django.core.management import CommandError, call_command
 from django.test import SimpleTestCase
 
-from chatsite.server.backup import age, archive, bucket, database
+from chatsite.server.backup import age, backup_bucket, backup_file, database
 from chatsite.tests.test_backup import FEW, PASSPHRASE, Site
 
 ADDRESS = "s3://backups/site.age"
@@ -82,11 +82,14 @@ class Addresses(SimpleTestCase):
     def test_one_that_names_no_object_is_refused(self):
         for address in ("s3://", "s3://backups", "s3://backups/", "s3:///site", "s3://backups/nights/"):
             with self.subTest(address), self.assertRaisesMessage(CommandError, "names no object"):
-                archive.place(address)
+                backup_file.place(address)
 
     def test_without_the_package_it_is_named(self):
-        with mock.patch.object(bucket, "INSTALLED", False), self.assertRaisesMessage(CommandError, "boto3"):
-            archive.place(ADDRESS)
+        with (
+            mock.patch.object(backup_bucket, "INSTALLED", False),
+            self.assertRaisesMessage(CommandError, "boto3"),
+        ):
+            backup_file.place(ADDRESS)
 
 
 class BucketMixin:
@@ -94,10 +97,10 @@ class BucketMixin:
         super().setUp()
         self.bucket = Bucket()
         for module, name, value in (
-            (bucket, "INSTALLED", True),
-            (bucket, "FAULTS", (Fault,)),
-            (bucket, "PART_BYTES", PART_BYTES),
-            (bucket, "client", lambda: self.bucket),
+            (backup_bucket, "INSTALLED", True),
+            (backup_bucket, "FAULTS", (Fault,)),
+            (backup_bucket, "PART_BYTES", PART_BYTES),
+            (backup_bucket, "client", lambda: self.bucket),
             (age, "WORK_FACTOR", FEW),
         ):
             patched = mock.patch.object(module, name, value)
@@ -109,9 +112,9 @@ class Streaming(BucketMixin, SimpleTestCase):
     """Archives of one file, without a site."""
 
     def write(self, address=ADDRESS, size=3 * PART_BYTES):
-        with archive.written(archive.place(address), PASSPHRASE) as target:
-            target.add(archive.HEAD, json.dumps({"format": archive.FORMAT}).encode())
-            target.add(archive.SECRET, os.urandom(size))
+        with backup_file.written(backup_file.place(address), PASSPHRASE) as target:
+            target.add(backup_file.HEAD, json.dumps({"format": backup_file.FORMAT}).encode())
+            target.add(backup_file.SECRET, os.urandom(size))
         return target.size
 
     def refusal(self, **options):
@@ -125,7 +128,9 @@ class Streaming(BucketMixin, SimpleTestCase):
         self.assertGreater(len(self.bucket.sent), 3)
         self.assertEqual(set(self.bucket.sent[:-1]), {PART_BYTES})
         self.assertEqual(size, sum(self.bucket.sent))
-        self.assertEqual(archive.checked(archive.place(ADDRESS), PASSPHRASE), {"format": archive.FORMAT})
+        self.assertEqual(
+            backup_file.checked(backup_file.place(ADDRESS), PASSPHRASE), {"format": backup_file.FORMAT}
+        )
 
     def test_what_goes_wrong_half_way_leaves_nothing_there_and_is_said_in_a_line(self):
         for code, said, words in (
@@ -152,31 +157,31 @@ class Streaming(BucketMixin, SimpleTestCase):
     def test_parts_that_cannot_be_removed_are_no_object_and_are_named(self):
         self.bucket.fail_at = 2, Fault("500", "Gone away")
         self.bucket.denied = {"abort"}
-        with self.assertLogs(bucket.log, "WARNING"):
+        with self.assertLogs(backup_bucket.log, "WARNING"):
             self.assertEqual(self.refusal(), "Gone away")
         self.assertEqual(self.bucket.objects, {})
 
     def test_another_object_is_never_written_over_even_by_a_key_that_cannot_look(self):
         self.bucket.put("site.age", b"kept")
-        self.assertTrue(archive.place(ADDRESS).exists())
+        self.assertTrue(backup_file.place(ADDRESS).exists())
         self.bucket.denied = {"head"}
-        self.assertFalse(archive.place(ADDRESS).exists())
+        self.assertFalse(backup_file.place(ADDRESS).exists())
         self.assertIn("another object", self.refusal())
         self.assertEqual(self.bucket.objects["site.age"][0], b"kept")
         self.assertEqual(self.bucket.uploads, {})
 
     def test_one_larger_than_an_upload_can_be_leaves_nothing(self):
-        with mock.patch.object(bucket, "MAX_PARTS", 2):
+        with mock.patch.object(backup_bucket, "MAX_PARTS", 2):
             self.assertIn("larger than", self.refusal())
         self.assertEqual((self.bucket.objects, self.bucket.uploads), ({}, {}))
 
     def test_no_two_versions_are_mixed(self):
         self.write()
-        source = archive.place(ADDRESS)
-        archive.checked(source, PASSPHRASE)
+        source = backup_file.place(ADDRESS)
+        backup_file.checked(source, PASSPHRASE)
         self.bucket.put("site.age", self.bucket.objects["site.age"][0])
         with self.assertRaisesRegex(OSError, "another object"):
-            archive.checked(source, PASSPHRASE)
+            backup_file.checked(source, PASSPHRASE)
 
 
 class InABucket(BucketMixin, Site):

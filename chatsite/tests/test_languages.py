@@ -20,7 +20,7 @@ from django.test import TestCase, override_settings
 from django.utils import timezone, translation
 from django.utils.translation import gettext
 
-from chat.llm.base import NOTHING_FITS
+from chat.llm.chat_model import NOTHING_FITS
 from chat.llm.quoting import UNSURE
 from chat.portal.markdown import Citations, render
 from chat.tests.conversations import answered

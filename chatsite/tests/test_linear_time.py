@@ -40,7 +40,7 @@ from chatsite.http.json_parser import StrictJSONParser
 from chatsite.tests import expressions, scans
 from chatsite.tests.limits import LONG_SECONDS
 from history.citation_text import without
-from history.search import excerpt
+from history.message_search import excerpt
 from ingestion.file_names import (
     UploadRefused,
     category_name,
@@ -192,7 +192,7 @@ def test_every_expression_is_looked_at():
         "chat/verification/same_question.py:module",
         "chatsite/http/body_limits.py:__init__",
         "chatsite/http/body_limits.py:module",
-        "history/search.py:_marks",
+        "history/message_search.py:_marks",
     }
     assert list(expressions.other_engines()) == []
 

@@ -24,7 +24,7 @@ from chatsite.http import api_description
 from chatsite.tests.chromium import open_page
 from chatsite.tests.routes import routes
 from chatsite.tests.server import Site, prepared, temporary_folder
-from history import search
+from history import message_search
 
 OPEN = {"chat:auth-setup", "chat:config"}  # for everyone, as front ends ask before they draw anything
 DESCRIBED = ("chat-api:", "history:")
@@ -201,7 +201,7 @@ class Description(SimpleTestCase):
         [words] = [each["schema"] for each in parameters if each["name"] == "q"]
         described = validator_for(words)
         for query in ("leave", "è", "休暇", "!", "a b", "", " ", "\t\x1c\x85\u3000"):
-            self.assertEqual(described.is_valid(query), bool(search.cleaned(query)), repr(query))
+            self.assertEqual(described.is_valid(query), bool(message_search.cleaned(query)), repr(query))
 
     def test_a_question_of_spaces_alone_is_described_as_none(self):
         schemas = api_description.document()["components"]["schemas"]

@@ -8,7 +8,7 @@ from django.test import AsyncClient, TransactionTestCase, override_settings
 from chat.llm import use_model
 from chat.llm.scripted import ScriptedModel
 from chatsite.accounts.models import User
-from chatsite.accounts.oidc.tokens import LEEWAY
+from chatsite.accounts.oidc.id_tokens import LEEWAY
 from chatsite.accounts.tests.fake_provider import FakeProvider
 from chatsite.db.threads import in_database
 from chatsite.tests.limits import MARGIN_SECONDS

@@ -3,7 +3,7 @@
 from django.test import TestCase
 
 from history import recording
-from history.exporting import as_markdown
+from history.conversation_export import as_markdown
 from history.tests.chat_history_case import LABEL, ChatHistoryCase
 from ingestion.tests.factories import command_principal, make_user
 

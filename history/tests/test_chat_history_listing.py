@@ -7,7 +7,7 @@ from itertools import chain
 from django.core import signing
 from django.utils import timezone
 
-from history import listing, recording
+from history import conversation_lists, recording
 from history.models import Conversation, Message
 from history.recording import Closing
 from history.tests.chat_history_case import LABEL, ChatHistoryCase
@@ -133,5 +133,5 @@ class ListingTests(ChatHistoryCase):
         self.assertEqual(len(self.get()), 1)
 
     def test_a_cursor_brings_back_its_place(self):
-        place = listing.Place(timezone.now(), self.conversation().pk)
-        self.assertEqual(listing.place_of(listing.cursor(place)), place)
+        place = conversation_lists.Place(timezone.now(), self.conversation().pk)
+        self.assertEqual(conversation_lists.place_of(conversation_lists.cursor(place)), place)

@@ -6,7 +6,7 @@ from unittest.mock import patch
 from django.apps import apps
 from django.db import connection
 
-from history import recording, search
+from history import message_search, recording
 from history.models import Conversation, Message
 from history.tests.chat_history_case import ChatHistoryCase
 from ingestion.search.tokens import plain_words
@@ -58,7 +58,7 @@ class ManyConversationsTests(ChatHistoryCase):
     def setUp(self):
         super().setUp()
         for name, value in {"FIRST_SCAN": 5, "MIN_FOUND": 2, "SECOND_SCAN": 10}.items():
-            self.enterContext(patch.object(search, name, value))
+            self.enterContext(patch.object(message_search, name, value))
         for number in range(40):
             owner = (self.user, self.other)[number % 3 == 0]
             conversation = recording.open_conversation(
@@ -72,7 +72,7 @@ class ManyConversationsTests(ChatHistoryCase):
         """All that are found, page by page."""
         ids, below = [], None
         while True:
-            rows, below = search.page(command_principal(owner or self.user), query, limit, below)
+            rows, below = message_search.page(command_principal(owner or self.user), query, limit, below)
             self.assertLessEqual(len(rows), limit)
             ids += [row.pk for row in rows]
             if below is None:
@@ -140,16 +140,16 @@ class ManyConversationsTests(ChatHistoryCase):
 
     def test_the_last_few_are_read_through_without_the_index(self):
         with (
-            patch.object(search, "SECOND_SCAN", 100),
-            patch.object(search, "_indexed", side_effect=AssertionError),
+            patch.object(message_search, "SECOND_SCAN", 100),
+            patch.object(message_search, "_indexed", side_effect=AssertionError),
         ):
             self.check()
 
     def test_the_number_of_queries_is_constant(self):
         for _ in range(2):
             with self.assertNumQueries(4):  # the newest, said in them, whether few are left, older
-                search.page(self.principal, "zeppelin", 50)
+                message_search.page(self.principal, "zeppelin", 50)
             with self.assertNumQueries(5):  # the newest and what was said in them, twice; what is older
-                search.page(self.principal, "lantern", 50)
+                message_search.page(self.principal, "lantern", 50)
             for number in range(20):
                 recording.append(recording.open_conversation(self.principal), "user", f"lantern {number}")

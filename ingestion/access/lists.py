@@ -11,7 +11,7 @@ from django.utils.translation import gettext, override
 from chatsite.accounts.audit import NamedPerson, named, record
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.db.threads import reading_everything
-from ingestion import events
+from ingestion import document_events
 from ingestion.models import Document
 
 from .models import AccessEntry, AccessList
@@ -115,7 +115,7 @@ def set_audience(document: Document, audience: Audience) -> None:
         Document.objects.filter(pk=document.pk).update(
             access_list=document.access_list, audience_version=F("audience_version") + 1
         )
-        events.announce_access(document, former, document.access_list_id)
+        document_events.announce_access(document, former, document.access_list_id)
 
 
 def count_people(audience: Audience) -> int:

@@ -23,7 +23,7 @@ from chatsite.http.strict_fields import BoundedListField, StrictCharField, Stric
 
 from .conditional import CONDITIONS
 from .document_serializers import ChangeSerializer, DocumentSerializer
-from .documents import DocumentWriteView
+from .document_views import DocumentWriteView
 
 MAX_ITEMS = 100
 MAX_BYTES = 8_000_000  # of the whole body, which is held in memory

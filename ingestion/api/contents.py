@@ -17,7 +17,7 @@ from ingestion.parsing.formats import PAGED
 from ingestion.portal.content import file_response
 
 from .document_serializers import DEFAULT_LIMIT, MAX_LIMIT
-from .documents import DOCUMENT_ID, OneDocumentView, validated
+from .document_views import DOCUMENT_ID, OneDocumentView, validated
 
 PAGE_NUMBER = re.compile("[0-9]{1,6}")
 NUMBER = OpenApiParameter(

@@ -17,9 +17,9 @@ from chatsite.http.strict_fields import (
 from ingestion import details
 from ingestion.models import Document
 from ingestion.parsing.formats import CONTAINERS
-from ingestion.portal import listing
-from ingestion.portal.actions import may_change
+from ingestion.portal import library
 from ingestion.portal.descriptions import PartsState, parts_of
+from ingestion.portal.document_actions import may_change
 from ingestion.reasons import in_words
 from ingestion.search.labels import content_address
 
@@ -31,7 +31,7 @@ class DocumentListQuerySerializer(serializers.Serializer[Any]):
 
     limit = serializers.IntegerField(min_value=1, max_value=MAX_LIMIT, default=DEFAULT_LIMIT)
     cursor = serializers.RegexField(
-        listing.CURSOR,
+        library.CURSOR,
         required=False,
         allow_blank=True,
         help_text="From the address of the next page in `Link`.",
@@ -39,7 +39,7 @@ class DocumentListQuerySerializer(serializers.Serializer[Any]):
     q = serializers.CharField(
         required=False,
         allow_blank=True,
-        max_length=listing.QUERY_LENGTH,
+        max_length=library.QUERY_LENGTH,
         help_text="Words of name, title or folder.",
     )
     folder = serializers.CharField(

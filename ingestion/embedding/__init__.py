@@ -1,7 +1,7 @@
 """Embedding models: local ones, or any OpenAI-compatible server."""
 
-from .base import BUILT_IN_NAME, Embedder, EmbeddingError, Vectors
 from .breaker import embed_question
+from .embedder import BUILT_IN_NAME, Embedder, EmbeddingError, Vectors
 from .selection import configured, embedder, is_built_in, runs_here
 from .spaces import active_space, embedder_of, lock_active, pending_change
 

@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 
 from ingestion.embedding_folder import FolderError, architecture, model_name
 
-from .base import Vectors, unit
+from .embedder import Vectors, unit
 
 HEADER = 8  # bytes of a safetensors file with the length of its header
 MAX_HEADER = 10_000_000

@@ -9,7 +9,7 @@ from django.conf import settings
 from chatsite import metrics
 from chatsite.http.circuit_breaker import CircuitBreaker, CircuitOpen
 
-from .base import Embedder, EmbeddingError, Vectors
+from .embedder import Embedder, EmbeddingError, Vectors
 
 FAILURES = 3  # in a row, after which the model gets no requests for a while
 REST_SECONDS = 30.0

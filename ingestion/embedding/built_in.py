@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from .base import BUILT_IN_DIMENSIONS, BUILT_IN_NAME, Vectors, unit
+from .embedder import BUILT_IN_DIMENSIONS, BUILT_IN_NAME, Vectors, unit
 
 TEXTS_PER_BATCH = 8  # tokenized together: tokens take far more memory than the texts
 HEADER = 8  # bytes of a safetensors file with the length of its header

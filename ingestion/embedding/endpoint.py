@@ -15,7 +15,7 @@ import openai
 from chatsite.event_loops import close_all
 from chatsite.http.model_server import model_server, retry_after_of
 
-from .base import EmbeddingError, Vectors, unit
+from .embedder import EmbeddingError, Vectors, unit
 
 BATCH = 128
 SECONDS = 60.0

@@ -9,7 +9,7 @@ from django.utils.module_loading import import_string
 
 from ingestion.embedding_folder import PREFIX, FolderError, architecture, model_name
 
-from .base import BUILT_IN_DIMENSIONS, BUILT_IN_NAME, Embedder, EmbeddingError
+from .embedder import BUILT_IN_DIMENSIONS, BUILT_IN_NAME, Embedder, EmbeddingError
 
 ENDPOINT = "ingestion.embedding.endpoint.EndpointEmbedder"
 FOLDER = "ingestion.embedding.bert.BertEmbedder"

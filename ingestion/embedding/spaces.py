@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 from chatsite.db.sql_files import Rows, instances, rows_of_each
 from ingestion.models import EmbeddingSpace, Vector
 
-from .base import Embedder
+from .embedder import Embedder
 from .selection import configured, embedder
 
 SPACE_LOCK = 0x636861740001  # any fixed number: the advisory lock for changing the active space

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .base import BUILT_IN_DIMENSIONS, BUILT_IN_NAME, Vectors
+from .embedder import BUILT_IN_DIMENSIONS, BUILT_IN_NAME, Vectors
 from .selection import embedder
 
 MAX_CACHED = 40_000  # words, a kilobyte each: computing a vector is far more expensive than a cache hit

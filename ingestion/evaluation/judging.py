@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from chatsite.accounts.principal import Principal
 from ingestion.evaluation.bm25 import Bm25, Place
-from ingestion.evaluation.metrics import Ranking, ndcg, recall, reciprocal_rank
 from ingestion.evaluation.question_files import Question
+from ingestion.evaluation.ranking_metrics import Ranking, ndcg, recall, reciprocal_rank
 from ingestion.models import Document, DocumentQuerySet
 from ingestion.search.fusion import Mode
 from ingestion.search.labels import cleaned_label

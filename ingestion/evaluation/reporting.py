@@ -16,7 +16,7 @@ from ingestion.evaluation.judging import (
     Settings,
     table,
 )
-from ingestion.evaluation.metrics import SAMPLES, Interval, intervals
+from ingestion.evaluation.ranking_metrics import SAMPLES, Interval, intervals
 
 SHOWN_LABELS = 3
 SAME = 1e-9  # smaller differences count as equal

@@ -25,7 +25,7 @@ from chatsite.http.csv_cells import MAX_FILE_BYTES, BadFile
 from ingestion.search.office_words import lines
 from ingestion.search.tokens import plain_words
 
-from . import files
+from . import glossary_csv
 from .models import HouseWord, names_of
 
 MAX_ASKED = 300  # characters of a question shown beside the field
@@ -55,10 +55,10 @@ class WordForm(forms.ModelForm):  # type: ignore[type-arg]
     def clean(self) -> dict[str, Any]:
         values: dict[str, Any] = super().clean() or {}
         if not self.errors and values.get("term"):
-            key = files.key_of(HouseWord(kind=values["kind"], term=values["term"]))
+            key = glossary_csv.key_of(HouseWord(kind=values["kind"], term=values["term"]))
             managed = HouseWord.objects.managed_by(self.user.pk, is_superuser=self.user.is_superuser)
             same = managed.filter(kind=values["kind"]).exclude(pk=self.instance.pk)
-            if any(files.key_of(word) == key for word in same):
+            if any(glossary_csv.key_of(word) == key for word in same):
                 self.add_error("term", gettext("This word is in the list already."))
         return values
 
@@ -117,7 +117,7 @@ class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, 
         return field
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return super().has_add_permission(request) and HouseWord.objects.count() < files.MAX_WORDS
+        return super().has_add_permission(request) and HouseWord.objects.count() < glossary_csv.MAX_WORDS
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
@@ -157,7 +157,7 @@ class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, 
         if request.method == "POST" and form.is_valid():
             upload: UploadedFile[bytes] = form.cleaned_data["upload"]
             try:
-                taken = files.read_csv(user, upload.read(MAX_FILE_BYTES + 1))
+                taken = glossary_csv.read_csv(user, upload.read(MAX_FILE_BYTES + 1))
             except BadFile as refusal:
                 form.add_error("upload", gettext("%(refusal)s Nothing was taken.") % {"refusal": refusal})
             else:
@@ -174,7 +174,9 @@ class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, 
     def csv_file(self, request: HttpRequest) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
-        response = HttpResponse(files.write_csv(_user(request)), content_type="text/csv; charset=utf-8")
+        response = HttpResponse(
+            glossary_csv.write_csv(_user(request)), content_type="text/csv; charset=utf-8"
+        )
         response["Content-Disposition"] = 'attachment; filename="words.csv"'
         return response
 

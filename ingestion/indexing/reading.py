@@ -11,11 +11,11 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from ingestion import versions
+from ingestion.document_events import Event, announce, announce_access
 from ingestion.embedding import (
     EmbeddingError,
     lock_active,
 )
-from ingestion.events import Event, announce, announce_access
 from ingestion.fair_queue import last_queued_file
 from ingestion.file_names import title_of
 from ingestion.models import Document
@@ -27,8 +27,8 @@ from ingestion.parsing.formats import (
 )
 from ingestion.parsing.sections import Unreadable
 from ingestion.parsing.workspace import workspace
-from ingestion.questions import MAX_QUESTIONS, questions_about
 from ingestion.storage import files
+from ingestion.suggested_questions import MAX_QUESTIONS, questions_about
 
 from . import parts
 from .passages import NewPassage, allow_long_statements

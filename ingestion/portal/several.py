@@ -24,8 +24,8 @@ from ingestion.file_names import UploadRefused, category_name, folder_name
 from ingestion.models import Document
 from ingestion.reasons import in_words
 
-from . import listing
-from .actions import IS_PART, any_group, details_in_words, may_change, may_delete, record_as_staff
+from . import library
+from .document_actions import IS_PART, any_group, details_in_words, may_change, may_delete, record_as_staff
 from .forms import AudienceForm
 
 MOST = 100  # documents in one form
@@ -63,12 +63,12 @@ def several(request: HttpRequest) -> HttpResponse:
     step = {"delete": _delete, "rights": _rights, "place": _place}.get(act)
     may = may_delete if act == "delete" else may_change
     principal = session_principal(request)
-    readable = listing.with_readers(Document.objects.visible_to(principal)).order_by("name", "public_id")
+    readable = library.with_readers(Document.objects.visible_to(principal)).order_by("name", "public_id")
     if "failed" in request.POST:  # all of one's own that failed
         failed = readable.owned_by(principal).filter(status=Document.Status.FAILED, version=0, part_of=None)
         selected = failed[:MAX_FAILED]
     else:
-        selected = readable.filter(public_id__in=listing.ids_in(request.POST.getlist("document")[:MOST]))
+        selected = readable.filter(public_id__in=library.ids_in(request.POST.getlist("document")[:MOST]))
     chosen = [each for each in selected if may(request, each)]
     whole = [each for each in chosen if not each.part_of_id]
     if step is None or not whole:

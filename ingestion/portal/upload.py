@@ -36,8 +36,7 @@ from ingestion.models import Document
 from ingestion.parsing.formats import FORMATS
 from ingestion.reasons import in_words
 
-from . import listing
-from .actions import any_group
+from . import library
 from .descriptions import (
     Row,
     as_json,
@@ -45,6 +44,7 @@ from .descriptions import (
     places,
     rows,
 )
+from .document_actions import any_group
 from .forms import UploadForm
 
 UUID_TEXT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -207,7 +207,7 @@ def _recent(principal: Principal) -> list[Row]:
         .filter(part_of=None)
         .filter(Q(status__in=Document.UNFINISHED) | Q(created_at__gt=timezone.now() - RECENT))
     )
-    return rows(list(listing.with_readers(mine)[:MAX_RECENT]), principal)
+    return rows(list(library.with_readers(mine)[:MAX_RECENT]), principal)
 
 
 def _known(principal: Principal, field: str) -> list[str]:

@@ -19,26 +19,26 @@ from chatsite.accounts.guests import guests_welcome
 from chatsite.accounts.models import User
 from ingestion import quota, versions
 from ingestion.access.explain import why_readable
-from ingestion.comparing import Paragraph, compare
 from ingestion.models import Document
 from ingestion.parsing.formats import CONTAINERS, PAGED
 from ingestion.parsing.language import TAGS
 from ingestion.reasons import in_words
 from ingestion.search.labels import content_address
+from ingestion.text_comparison import Paragraph, compare
 
-from . import finding, listing
-from .actions import (
-    details_form,
-    may_change,
-    may_delete,
-    rights_form,
-)
+from . import finding, library
 from .descriptions import (
     Row,
     as_json,
     parts_of,
     places,
     rows,
+)
+from .document_actions import (
+    details_form,
+    may_change,
+    may_delete,
+    rights_form,
 )
 
 PASSAGES_SHOWN = 20
@@ -109,9 +109,9 @@ class Comparison:
 def documents(request: HttpRequest) -> HttpResponse:
     """Documents that the reader may read, newest first."""
     principal = session_principal(request)
-    query = listing.ListingQuery.of(request.GET)
-    counts = listing.counts(principal)
-    found = listing.page(principal, query)
+    query = library.ListingQuery.of(request.GET)
+    counts = library.counts(principal)
+    found = library.page(principal, query)
     lines = rows(found.documents, principal)
     steps = query.folder.split("/") if query.folder else []
     words = {
@@ -128,7 +128,7 @@ def documents(request: HttpRequest) -> HttpResponse:
             Pill(query.address(show=name), text, counts[name], name == query.show)
             for name, text in words.items()
         ],
-        "choices": (choices := listing.choices(principal, query)),
+        "choices": (choices := library.choices(principal, query)),
         "folders": [(query.address(folder=path), name, number) for path, name, number in choices.folders],
         "path": [
             (query.address(folder="/".join(steps[: depth + 1])), name) for depth, name in enumerate(steps)
@@ -147,7 +147,7 @@ def documents(request: HttpRequest) -> HttpResponse:
             if may_change(request, line.document) and not line.document.part_of_id
         },
         "total": counts[query.show],
-        "searchable": listing.count_searchable(principal),
+        "searchable": library.count_searchable(principal),
         "anything": counts["all"],
         "rows": lines,
         "unfinished": any(line.unfinished for line in lines),
@@ -164,11 +164,11 @@ def documents(request: HttpRequest) -> HttpResponse:
 def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """One document: its state, its readers and why they may read it, and its passages."""
     principal = session_principal(request)
-    readable = listing.with_readers(Document.objects.visible_to(principal))
+    readable = library.with_readers(Document.objects.visible_to(principal))
     found = get_object_or_404(readable.with_public_id(public_id))
     inside: list[Row] = []  # the first files of an archive or a message
     if found.media_type in CONTAINERS:
-        parts = listing.with_readers(listing.listed_for(principal)).filter(part_of=found)
+        parts = library.with_readers(library.listed_for(principal)).filter(part_of=found)
         inside = rows(list(parts.order_by("part_path")[:PARTS_SHOWN]), principal)
     context: dict[str, Any] = {
         "document": found,
@@ -181,7 +181,7 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
         and not found.part_of_id,
         "inside": inside,
         "left_out": [(path, in_words(reason)) for path, reason in found.left_out],
-        "everything_inside": listing.ListingQuery(folder="/".join(filter(None, [found.folder, found.name]))),
+        "everything_inside": library.ListingQuery(folder="/".join(filter(None, [found.folder, found.name]))),
         "open_url": content_address(found.public_id, found.name),
         "paged": found.media_type in PAGED,
         "language_of_text": TAGS.get(found.language, ""),
@@ -269,7 +269,7 @@ def _passages(found: Document, query: QueryDict) -> dict[str, Any]:
 @require_safe
 def status(request: HttpRequest) -> JsonResponse:
     """The state of the documents with these ids, as far as the caller may read them."""
-    wanted = listing.ids_in(request.GET.getlist("id")[:MAX_STATUSES])
+    wanted = library.ids_in(request.GET.getlist("id")[:MAX_STATUSES])
     readable = list(Document.objects.visible_to(session_principal(request)).filter(public_id__in=wanted))
     before, parts = places(readable), parts_of(readable)
     return JsonResponse(

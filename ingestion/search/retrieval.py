@@ -18,7 +18,7 @@ from django.utils import timezone
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import rows, rows_of_each, statement
 from ingestion.embedding import EmbeddingError, active_space, embed_question, embedder_of, is_built_in
-from ingestion.embedding.base import unit
+from ingestion.embedding.embedder import unit
 from ingestion.embedding.spaces import ACTIVE
 from ingestion.glossary.lookup import Expansion, Lookup
 from ingestion.indexing.passages import vector_text

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from django.test import SimpleTestCase
 
-from ingestion.evaluation.metrics import intervals, ndcg, recall, reciprocal_rank
+from ingestion.evaluation.ranking_metrics import intervals, ndcg, recall, reciprocal_rank
 
 LOG3 = math.log2(3)
 

@@ -14,9 +14,9 @@ from chatsite.accounts.models import User
 from chatsite.db.threads import reading_as, reading_everything
 from ingestion import documents, quota, versions
 from ingestion.access.lists import Audience, set_audience
-from ingestion.comparing import compare, matches
 from ingestion.documents import upsert
 from ingestion.models import Document, FormerVersion
+from ingestion.text_comparison import compare, matches
 
 from .factories import command_principal, make_user
 from .media import MediaMixin

@@ -15,7 +15,7 @@ from hypothesis.strategies import characters, lists, sampled_from, sets, text, t
 from chatsite.accounts.models import AuditEntry
 from chatsite.db.sql_files import rows
 from chatsite.http.csv_cells import MAX_FILE_BYTES, BadFile
-from ingestion.glossary.files import ImportCounts, read_csv, write_csv
+from ingestion.glossary.glossary_csv import ImportCounts, read_csv, write_csv
 from ingestion.glossary.lookup import Glossary, Lookup
 from ingestion.glossary.models import HouseWord, names_of
 from ingestion.search.retrieval import search

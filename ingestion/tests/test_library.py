@@ -9,7 +9,7 @@ from django.test import TestCase
 from chatsite.accounts.models import AuditEntry
 from ingestion.access.lists import Audience, audience_of
 from ingestion.models import Document
-from ingestion.portal import listing
+from ingestion.portal import library
 from ingestion.tests.factories import make_document, make_user
 from ingestion.tests.media import MediaMixin
 
@@ -71,9 +71,9 @@ class NarrowingTests(LibraryCase):
         for number in range(9):
             make_document(f"same{number}.md", title="Same", everyone=True)
         with self.settings():
-            listing_size, listing.PAGE_SIZE = listing.PAGE_SIZE, 4
-            self.addCleanup(setattr, listing, "PAGE_SIZE", listing_size)
-            for sort in listing.SORTS:
+            listing_size, library.PAGE_SIZE = library.PAGE_SIZE, 4
+            self.addCleanup(setattr, library, "PAGE_SIZE", listing_size)
+            for sort in library.SORTS:
                 seen, query = [], f"?sort={sort}"
                 while query:
                     page = self.client.get(f"/documents/{query}")

@@ -2,7 +2,7 @@
 
 from django.test import SimpleTestCase
 
-from ingestion.questions import questions_about
+from ingestion.suggested_questions import questions_about
 
 TEXT = "Annual leave is counted in working days, and the days that you have are shown in the portal. " * 2
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from chat.retention import apply
+from chat.retention_rules import apply
 from chatsite.db.migration_state import demand_migrations
 
 

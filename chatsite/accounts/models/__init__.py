@@ -1,6 +1,6 @@
 """Accounts of people and programs, their keys, sessions, audit log and webhooks."""
 
-from .audit import (
+from .audit_log import (
     AuditDelivery,
     AuditEntry,
     AuditSeal,

@@ -15,8 +15,8 @@ import httpx2
 from django.conf import settings
 from django.contrib.sessions.backends.base import SessionBase
 
+from .id_tokens import Claims, InvalidToken, verify
 from .provider import Provider, ProviderUnavailable, json_of, request
-from .tokens import Claims, InvalidToken, verify
 
 IN_SESSION = "oidc_attempts"
 MAX_ATTEMPTS = 5  # at once in one session: open tabs

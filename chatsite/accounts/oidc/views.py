@@ -16,7 +16,7 @@ from chatsite.accounts.audit import record_sign_in
 from chatsite.accounts.sessions import begin
 
 from . import signing_in
-from .identities import AccountDisabled, OtherClaim, user_for
+from .claimed_accounts import AccountDisabled, OtherClaim, user_for
 from .provider import Provider, ProviderUnavailable, provider
 from .signing_in import SignInFailed
 

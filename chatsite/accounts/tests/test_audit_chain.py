@@ -18,7 +18,7 @@ from django.test import TestCase, override_settings
 from django.utils import timezone
 
 from chat.persons import erase
-from chatsite.accounts.audit import chain, exporting, record
+from chatsite.accounts.audit import audit_export, chain, record
 from chatsite.accounts.models import AuditEntry, AuditSeal, User
 from ingestion.tests.factories import make_user
 
@@ -186,7 +186,7 @@ class ExportTests(TestCase):
             return path.read_text(encoding="utf-8")
 
     def test_every_action_has_a_class(self):
-        self.assertEqual(set(exporting.CLASSES), set(AuditEntry.Action))
+        self.assertEqual(set(audit_export.CLASSES), set(AuditEntry.Action))
 
     def test_each_line_is_an_event_with_what_its_class_requires(self):
         events = [json.loads(line) for line in self.exported("log.jsonl").splitlines()]

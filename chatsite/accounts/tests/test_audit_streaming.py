@@ -12,7 +12,7 @@ from unittest.mock import patch
 from django.core.checks import run_checks
 from django.test import TestCase, override_settings
 
-from chatsite.accounts.audit import chain, record, streaming
+from chatsite.accounts.audit import audit_stream, chain, record
 from chatsite.accounts.models import AuditDelivery, AuditEntry
 from chatsite.tests.limits import HANG_SECONDS
 from ingestion.tests.factories import make_user
@@ -86,44 +86,47 @@ class StreamingTests(TestCase):
     def test_a_webhook_gets_each_entry_once_and_only_new_ones(self):
         self.entry("before it was set")
         server = self.webhook()
-        self.assertEqual(streaming.deliver(), 0)
+        self.assertEqual(audit_stream.deliver(), 0)
         self.entry("first")
         self.entry("Zweite – ü")
-        self.assertEqual(streaming.deliver(), 2)
-        self.assertEqual(streaming.deliver(), 0)
+        self.assertEqual(audit_stream.deliver(), 2)
+        self.assertEqual(audit_stream.deliver(), 0)
         events = [json.loads(line) for line in server.bodies[0].decode().splitlines()]
         self.assertEqual([event["unmapped"]["subject"] for event in events], ["first", "Zweite – ü"])
 
     def test_what_a_server_did_not_take_is_sent_again(self):
         server = self.webhook()
-        streaming.deliver()
+        audit_stream.deliver()
         server.status = 503
         self.entry("kept")
-        with self.assertLogs("chatsite.accounts.audit.streaming", "WARNING"):
-            self.assertEqual(streaming.deliver(), 0)
+        with self.assertLogs("chatsite.accounts.audit.audit_stream", "WARNING"):
+            self.assertEqual(audit_stream.deliver(), 0)
         server.status = 200
-        self.assertEqual(streaming.deliver(), 1)
+        self.assertEqual(audit_stream.deliver(), 1)
         self.assertEqual(server.bodies[0], server.bodies[1])
 
     def test_a_server_that_never_ends_its_answer_holds_nobody_up(self):
         server = self.webhook()
-        streaming.deliver()
+        audit_stream.deliver()
         self.entry("kept")
         server.drips = True
-        with patch.object(streaming, "TIMEOUT", 0.5), self.assertLogs("chatsite.accounts.audit.streaming"):
+        with (
+            patch.object(audit_stream, "TIMEOUT", 0.5),
+            self.assertLogs("chatsite.accounts.audit.audit_stream"),
+        ):
             begun = time.monotonic()
-            self.assertEqual(streaming.deliver(), 0)
+            self.assertEqual(audit_stream.deliver(), 0)
         self.assertLess(time.monotonic() - begun, HANG_SECONDS)
         server.drips = False
-        self.assertEqual(streaming.deliver(), 1)
+        self.assertEqual(audit_stream.deliver(), 1)
 
     def test_a_redirect_is_a_failure_and_leads_nowhere(self):
         server, inner = self.webhook(), self.webhook_server()
-        streaming.deliver()
+        audit_stream.deliver()
         self.entry("kept")
         server.status, server.location = 307, f"http://127.0.0.1:{inner.server_port}/in"
-        with self.assertLogs("chatsite.accounts.audit.streaming", "WARNING"):
-            self.assertEqual(streaming.deliver(), 0)
+        with self.assertLogs("chatsite.accounts.audit.audit_stream", "WARNING"):
+            self.assertEqual(audit_stream.deliver(), 0)
         self.assertEqual(inner.bodies, [])
 
     def test_a_syslog_server_gets_messages_of_rfc_5424(self):
@@ -131,10 +134,10 @@ class StreamingTests(TestCase):
             server.settimeout(HANG_SECONDS)
             address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
             with override_settings(AUDIT_SYSLOG=address):
-                streaming.deliver()
+                audit_stream.deliver()
                 self.entry("first")
                 self.entry("wrong password", AuditEntry.Action.SIGN_IN_REFUSED)
-                self.assertEqual(streaming.deliver(), 2)
+                self.assertEqual(audit_stream.deliver(), 2)
             connection, _ = server.accept()
             with connection:
                 connection.settimeout(HANG_SECONDS)
@@ -151,21 +154,21 @@ class StreamingTests(TestCase):
             server.bind(("127.0.0.1", 0))
             server.settimeout(HANG_SECONDS)
             with override_settings(AUDIT_SYSLOG=f"udp://127.0.0.1:{server.getsockname()[1]}"):
-                streaming.deliver()
+                audit_stream.deliver()
                 self.entry("first")
-                self.assertEqual(streaming.deliver(), 1)
+                self.assertEqual(audit_stream.deliver(), 1)
             self.assertIn(b'"subject": "first"', server.recv(65_536))
 
     def test_a_server_that_is_away_stops_nobody_and_misses_nothing(self):
         with socket.create_server(("127.0.0.1", 0)) as server:
             address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
         with override_settings(AUDIT_SYSLOG=address):
-            streaming.deliver()
+            audit_stream.deliver()
             self.entry("kept")
-            with self.assertLogs("chatsite.accounts.audit.streaming", "WARNING"):
-                streaming.deliver()
+            with self.assertLogs("chatsite.accounts.audit.audit_stream", "WARNING"):
+                audit_stream.deliver()
             self.assertLess(AuditDelivery.objects.get().position, 1)
-        streaming.deliver()
+        audit_stream.deliver()
         self.assertFalse(AuditDelivery.objects.exists())
 
     def test_addresses_that_cannot_be_meant_are_named(self):

@@ -7,8 +7,8 @@ from django.db import connection
 from django.test import TransactionTestCase
 
 from chatsite.accounts.models import ExternalIdentity, GroupMapping, ManagedMembership, User
-from chatsite.accounts.oidc.identities import user_for
-from chatsite.accounts.oidc.tokens import Claims
+from chatsite.accounts.oidc.claimed_accounts import user_for
+from chatsite.accounts.oidc.id_tokens import Claims
 
 
 class FirstSight(TransactionTestCase):

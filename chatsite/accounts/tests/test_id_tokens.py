@@ -15,7 +15,7 @@ from django.test import Client, TestCase, override_settings
 
 from chatsite.accounts.models import ApiKey, AuditEntry, ExternalIdentity, GroupMapping, User
 from chatsite.accounts.oidc import provider as provider_module
-from chatsite.accounts.oidc.identities import drop_unmapped_memberships, unlink
+from chatsite.accounts.oidc.claimed_accounts import drop_unmapped_memberships, unlink
 from chatsite.accounts.principal import (
     Principal,
     still_valid,

@@ -21,7 +21,7 @@ from django.test import SimpleTestCase, TestCase, TransactionTestCase, override_
 from django.utils import timezone
 
 from chat.announcements import announce_end
-from chat.llm.base import NOTHING_FITS
+from chat.llm.chat_model import NOTHING_FITS
 from chat.tests.conversations import answered
 from chatsite.accounts import webhooks
 from chatsite.accounts.models import ApiKey, AuditEntry, User, WebhookDelivery, WebhookEndpoint
@@ -505,7 +505,7 @@ class WebhookApiTests(WebhookCase):
 
         def meanwhile(*path):
             return patch(
-                "chatsite.accounts.webhooks.api.check_url",
+                "chatsite.accounts.webhooks.webhook_api.check_url",
                 side_effect=lambda url: self.call("delete" if not path else "post", one + "".join(path)),
             )
 

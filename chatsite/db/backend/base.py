@@ -1,6 +1,6 @@
 """The database wrapper, which tells PostgreSQL before a statement whom it reads for.
 
-Pools hold sessions of chatsite.db.backend.sessions, which bound every wait.
+Pools hold sessions of chatsite.db.backend.database_sessions, which bound every wait.
 
 The reader of a session is stored with the session itself, because a pool passes it from one thread to the
 next. `set_config` is part of the transaction: after anything that may have rolled it back, the reader counts
@@ -41,8 +41,8 @@ from chatsite.db.threads import (
 
 from . import pooling
 from .creation import DatabaseCreation
+from .database_sessions import Session, report_missed
 from .pooling import SETTING
-from .sessions import Session, report_missed
 
 SET_READER = f"SELECT set_config('{SETTING}', %s, false)"
 SET_NAMED_READER = SET_READER.replace("%s", "%(chatsite_reader)s")

@@ -15,8 +15,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from chatsite.db.migration_state import demand_migrations
-from chatsite.server.backup import archive, database
-from chatsite.server.backup.bucket import BucketObject
+from chatsite.server.backup import backup_file, database
+from chatsite.server.backup.backup_bucket import BucketObject
 from chatsite.server.diagnosis import note_backup
 from chatsite.server.product_version import product_version
 
@@ -45,8 +45,8 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        place = archive.place(options["file"])
-        passphrase = archive.read_passphrase(options["passphrase_file"])
+        place = backup_file.place(options["file"])
+        passphrase = backup_file.read_passphrase(options["passphrase_file"])
         if isinstance(place, BucketObject) and not passphrase:
             raise CommandError("A backup leaves this machine only encrypted: say --passphrase-file.")
         demand_migrations()
@@ -55,7 +55,7 @@ class Command(BaseCommand):
                 raise CommandError(f"{place} exists: choose another name.")
             if isinstance(place, Path) and not place.parent.is_dir():
                 raise CommandError(f"{place.parent} is no folder: make it first.")
-            with database.connect() as session, archive.written(place, passphrase) as target:
+            with database.connect() as session, backup_file.written(place, passphrase) as target:
                 summary, lost = _write(session, target)
         except OSError as error:
             is_full = error.errno in {errno.ENOSPC, errno.EDQUOT}
@@ -72,13 +72,13 @@ class Command(BaseCommand):
             sys.exit(2)
 
 
-def _write(session: database.Session, target: archive.Archive) -> tuple[str, list[str]]:
+def _write(session: database.Session, target: backup_file.Archive) -> tuple[str, list[str]]:
     """Write all members; returns their description, and the names of missing files."""
     with database.snapshot(session) as name:
         tables = database.tables(session)
         files = {row[0]: row[1:] for row in session.execute(FILES).fetchall()}
         head = {
-            "format": archive.FORMAT,
+            "format": backup_file.FORMAT,
             "version": product_version(),
             "made_at": timezone.now().isoformat(timespec="seconds"),
             "postgresql": session.info.server_version,
@@ -87,23 +87,23 @@ def _write(session: database.Session, target: archive.Archive) -> tuple[str, lis
             "storage": settings.STORAGE,
             "files": {file: {"size": size, "sha256": digest} for file, (size, digest) in files.items()},
         }
-        target.add(archive.HEAD, json.dumps(head).encode())
-        target.add(archive.SECRET, settings.SECRET_KEY.encode())
+        target.add(backup_file.HEAD, json.dumps(head).encode())
+        target.add(backup_file.SECRET, settings.SECRET_KEY.encode())
         # Before the dump, which takes long: a document deleted meanwhile is deleted with its file.
         lost = _write_files(target, files) if settings.STORAGE == "FILESYSTEM" else []
         for number, part in enumerate(database.dumped(session, name)):
-            target.add(f"{archive.DATABASE}{number:06d}", part)
+            target.add(f"{backup_file.DATABASE}{number:06d}", part)
     rows = sum(table.rows for table in tables.values())
     kept = "files" if settings.STORAGE == "FILESYSTEM" else "names of files in the bucket"
     return f"{len(tables)} tables with {rows} rows, {len(files) - len(lost)} {kept}", lost
 
 
-def _write_files(target: archive.Archive, files: Mapping[str, tuple[int, str]]) -> list[str]:
+def _write_files(target: backup_file.Archive, files: Mapping[str, tuple[int, str]]) -> list[str]:
     lost = []
     for name, (size, digest) in files.items():
         try:
             with default_storage.open(name) as file:
-                found = target.add_file(archive.FILES + name, file, size) if file.size == size else ""
+                found = target.add_file(backup_file.FILES + name, file, size) if file.size == size else ""
         except FileNotFoundError:
             found = ""
         if found != digest:

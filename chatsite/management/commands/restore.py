@@ -16,8 +16,8 @@ from django.core.management.base import BaseCommand, CommandError
 
 from chatsite import environment
 from chatsite.db.migration_state import known_migrations
-from chatsite.server.backup import archive, database
-from chatsite.server.backup.archive import BadBackup, Source
+from chatsite.server.backup import backup_file, database
+from chatsite.server.backup.backup_file import BadBackup, Source
 from chatsite.server.embedded_postgres import write_secret
 from chatsite.server.product_version import product_version
 
@@ -39,14 +39,14 @@ class Command(BaseCommand):
         parser.add_argument("--passphrase-file", type=Path, help="The file it was encrypted with.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        source = archive.place(options["file"])
+        source = backup_file.place(options["file"])
         try:
             passphrase = ""
-            if archive.is_encrypted(source):
+            if backup_file.is_encrypted(source):
                 if options["passphrase_file"] is None:
                     raise BadBackup("The backup is encrypted: say --passphrase-file.")
-                passphrase = archive.read_passphrase(options["passphrase_file"])
-            head = archive.checked(source, passphrase)
+                passphrase = backup_file.read_passphrase(options["passphrase_file"])
+            head = backup_file.checked(source, passphrase)
             _demand_known(head)
             if options["verify"]:
                 with database.connect() as session, database.throwaway(session) as name:
@@ -105,10 +105,10 @@ def _placed_files(source: Source, passphrase: str, root: Path) -> Iterator[None]
     staged = root / f".restore-{secrets.token_hex(4)}"
     placed = False
     try:
-        with archive.members(source, passphrase) as every:
+        with backup_file.members(source, passphrase) as every:
             for name, file in every:
-                if name.startswith(f"{archive.FILES}{FOLDER}/"):
-                    target = staged / name.removeprefix(archive.FILES)
+                if name.startswith(f"{backup_file.FILES}{FOLDER}/"):
+                    target = staged / name.removeprefix(backup_file.FILES)
                     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                     with target.open("xb") as copy:
                         target.chmod(0o600)
@@ -129,16 +129,16 @@ def _placed_files(source: Source, passphrase: str, root: Path) -> Iterator[None]
 
 def _parts(source: Source, passphrase: str) -> Iterator[bytes]:
     """The dump of the database."""
-    with archive.members(source, passphrase) as every:
+    with backup_file.members(source, passphrase) as every:
         for name, file in every:
-            if name.startswith(archive.DATABASE):
+            if name.startswith(backup_file.DATABASE):
                 while data := file.read(COPY_BYTES):
                     yield data
 
 
 def _secret(source: Source, passphrase: str) -> str:
-    with archive.members(source, passphrase) as every:
-        return next(file.read(10_000).decode() for name, file in every if name == archive.SECRET)
+    with backup_file.members(source, passphrase) as every:
+        return next(file.read(10_000).decode() for name, file in every if name == backup_file.SECRET)
 
 
 def _tables(head: Mapping[str, Any]) -> dict[str, database.Table]:

@@ -22,7 +22,7 @@ from chat import runs
 from chat.persons import erase_returned
 from chatsite import environment
 from chatsite.accounts.models import User
-from chatsite.accounts.oidc.identities import drop_unmapped_memberships
+from chatsite.accounts.oidc.claimed_accounts import drop_unmapped_memberships
 from chatsite.checks import check_database_role, serious_problems
 from chatsite.demo import create_demo, demo_accounts, exposed_by, refusal
 from chatsite.management.commands.work import processes, workers
@@ -75,7 +75,7 @@ class Command(BaseCommand):
             inherited = [listener.fileno(), gate]
             children.add(
                 [
-                    Child("web server", "chatsite.server.web", arguments, inherited, serves=True)
+                    Child("web server", "chatsite.server.web_process", arguments, inherited, serves=True)
                     for _ in range(options["web_workers"])
                 ]
             )

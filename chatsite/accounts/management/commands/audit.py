@@ -14,10 +14,10 @@ from django.core.management import BaseCommand, CommandError
 from django.utils import timezone
 from django.utils.dateparse import parse_date
 
-from chatsite.accounts.audit import chain, exporting, record_before
+from chatsite.accounts.audit import audit_export, chain, record_before
 from chatsite.accounts.models import AuditEntry
 
-WRITERS = {"csv": exporting.write_csv, "jsonl": exporting.write_lines}
+WRITERS = {"csv": audit_export.write_csv, "jsonl": audit_export.write_lines}
 
 
 class Command(BaseCommand):

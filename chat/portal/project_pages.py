@@ -17,11 +17,11 @@ from django.views.decorators.http import require_http_methods, require_safe
 from chat.models import Agent
 from chatsite.accounts.holds import OnHold
 from chatsite.accounts.principal import Principal
-from history import listing, projects, recording
+from history import conversation_lists, projects, recording
 from history.models import Conversation, Project
 from ingestion.portal.forms import SOME, AudienceForm
 
-from .search import cleaned, place_in_list
+from .search_page import cleaned, place_in_list
 from .shares import signed_in
 from .views import SeeOther, composer, conversation_page, new_page, own_conversation, scopes, typed
 
@@ -82,7 +82,7 @@ def project(request: HttpRequest, principal: Principal, project_id: UUID) -> Htt
 def project_page(request: HttpRequest, principal: Principal, project: Project, **kept: Any) -> HttpResponse:
     """A project; `kept` has the text of a refused question and the reason."""
     cursor = request.GET.get("cursor", "")
-    rows, following = listing.page(
+    rows, following = conversation_lists.page(
         projects.conversations_of(principal, project), PER_PAGE, place_in_list(cursor)
     )
     offered = scopes(principal, project.scope)
@@ -95,7 +95,7 @@ def project_page(request: HttpRequest, principal: Principal, project: Project, *
         "searched": dict(offered["scopes"])[offered["scope"]],
         "rows": rows,
         "cursor": cursor,
-        "older": listing.cursor(following) if following else "",
+        "older": conversation_lists.cursor(following) if following else "",
         "team_size": Agent.objects.team().count(),
         **offered,
     }

@@ -46,13 +46,13 @@ from history.citation_text import without
 from history.models import Conversation, Message
 from history.withheld import withheld_labels
 
-from .base import (
+from .api_view import (
     ProtocolView,
     refused,
     refused_with,
 )
-from .openai import check_abilities
-from .streaming import (
+from .openai_views import check_abilities
+from .streaming_responses import (
     ClosingStream,
     run_stream,
 )

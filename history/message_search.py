@@ -19,9 +19,9 @@ from ingestion.search.tokens import (
     plain_words,
 )
 
-from . import listing
+from . import conversation_lists
 from .citation_text import without
-from .listing import Place
+from .conversation_lists import Place
 from .models import Conversation, ConversationQuerySet, Message
 from .search_words import (
     owner_word,
@@ -77,10 +77,10 @@ def page(
         more, older = _read_through(principal, words, SECOND_SCAN, older)
         rows += more
     if older and len(rows) <= limit:
-        rows += listing.page(_indexed(principal, words), limit - len(rows) + 1, older)[0]
+        rows += conversation_lists.page(_indexed(principal, words), limit - len(rows) + 1, older)[0]
     if len(rows) <= limit:
         return rows, None
-    return rows[:limit], listing.place(rows[limit - 1])
+    return rows[:limit], conversation_lists.place(rows[limit - 1])
 
 
 def _read_through(
@@ -90,7 +90,7 @@ def _read_through(
     # Titles without indexed words are matched by a pattern.
     titled = Coalesce(_read(principal, words), ExpressionWrapper(_in_title(words), BooleanField()))
     mine = Conversation.objects.owned_by(principal).annotate(titled=titled)
-    read, older = listing.page(mine, number, below)
+    read, older = conversation_lists.page(mine, number, below)
     found = {row.pk for row in read if row.titled}  # type: ignore[attr-defined]
     said = Message.objects.chosen().filter(conversation__in=[row.pk for row in read if row.pk not in found])
     having = said.filter(_read(principal, words)).order_by().distinct()
@@ -100,7 +100,7 @@ def _read_through(
 
 def _are_few(principal: Principal, below: Place) -> bool:
     """Whether the rest is small enough to scan; the index would first collect the matches of everybody."""
-    left = listing.older(Conversation.objects.owned_by(principal), below)
+    left = conversation_lists.older(Conversation.objects.owned_by(principal), below)
     return not left.order_by("-updated_at", "-id").values("pk")[SECOND_SCAN : SECOND_SCAN + 1]
 
 

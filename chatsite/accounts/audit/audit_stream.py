@@ -18,7 +18,7 @@ from django.db import transaction
 
 from chatsite.accounts.models import AuditDelivery, AuditEntry, AuditSeal
 
-from .exporting import line_of
+from .audit_export import line_of
 
 logger = logging.getLogger(__name__)
 

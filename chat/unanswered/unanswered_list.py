@@ -26,7 +26,7 @@ from chatsite.db.sql_files import rows
 from history.models import Message
 from ingestion.models import Document
 
-from .judging import LISTED_FOR, PLACE
+from .question_judging import LISTED_FOR, PLACE
 
 SQL = Path(__file__).parent / "sql"
 MIN_PEOPLE = 3  # who asked, before anything is shown

@@ -8,11 +8,11 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from chatsite.accounts.principal import Principal
-from history import listing, search
+from history import conversation_lists, message_search
 from history.models import Conversation, Message
 
 PER_PAGE = 30
-cleaned = search.cleaned  # the searchable part of a query
+cleaned = message_search.cleaned  # the searchable part of a query
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,25 +43,25 @@ def conversations(
     """
     below = place_in_list(cursor)
     if query:
-        rows, following = search.page(principal, query, PER_PAGE, below)
+        rows, following = message_search.page(principal, query, PER_PAGE, below)
     else:
         mine = Conversation.objects.owned_by(principal)
         listed = mine.exclude(archived_at=None) if archived else mine.current()
-        rows, following = listing.page(listed, PER_PAGE, below)
-    hits = search.hits(principal, [row.pk for row in rows], query)
+        rows, following = conversation_lists.page(listed, PER_PAGE, below)
+    hits = message_search.hits(principal, [row.pk for row in rows], query)
     results = [
         Result(
             row,
-            _cut(search.excerpt(row.title or gettext("New conversation"), query, whole=True)),
+            _cut(message_search.excerpt(row.title or gettext("New conversation"), query, whole=True)),
             _cut(hits[row.pk][0].excerpt) if row.pk in hits else None,
             place_of(row.pk, hits[row.pk][0] if row.pk in hits else None),
         )
         for row in rows
     ]
-    return results, listing.cursor(following) if following else ""
+    return results, conversation_lists.cursor(following) if following else ""
 
 
-def place_of(conversation_id: UUID, hit: search.Hit | None) -> str:
+def place_of(conversation_id: UUID, hit: message_search.Hit | None) -> str:
     """The URL of a matching message, with a text fragment that highlights the words."""
     url = reverse("chat:conversation", args=[conversation_id])
     if hit is None:
@@ -74,15 +74,15 @@ def place_of(conversation_id: UUID, hit: search.Hit | None) -> str:
     return f"{anchor}:~:text={quote(hit.excerpt.text[start:end], safe='')}"
 
 
-def place_in_list(cursor: str) -> listing.Place | None:
+def place_in_list(cursor: str) -> conversation_lists.Place | None:
     """The place of a cursor in a URL; None for the first page."""
     try:
-        return listing.place_of(cursor) if cursor else None
+        return conversation_lists.place_of(cursor) if cursor else None
     except ValueError:
         return None
 
 
-def _cut(excerpt: search.Excerpt) -> Excerpt:
+def _cut(excerpt: message_search.Excerpt) -> Excerpt:
     """The text, split at its first hit."""
     start, end = excerpt.marks[0] if excerpt.marks else (len(excerpt.text),) * 2
     return Excerpt(excerpt.text[:start], excerpt.text[start:end], excerpt.text[end:])

@@ -31,7 +31,7 @@ from ingestion.access.lists import (
 from ingestion.details import Details
 from ingestion.models import Document
 
-from . import listing
+from . import library
 from .forms import AudienceForm, DetailsForm
 
 NOT_YOURS = gettext_noop(
@@ -91,7 +91,7 @@ def details_in_words(changed: Mapping[str, Any]) -> str:
 
 def _changeable(request: HttpRequest, public_id: UUID, *, even_part: bool = False) -> Document:
     """The document if the caller may change it; otherwise 403, or 404 if they may not read it."""
-    readable = listing.with_readers(Document.objects.visible_to(session_principal(request)))
+    readable = library.with_readers(Document.objects.visible_to(session_principal(request)))
     document = get_object_or_404(readable, public_id=public_id)
     if not may_change(request, document):
         raise PermissionDenied(gettext(NOT_YOURS))

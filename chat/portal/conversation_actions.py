@@ -26,7 +26,7 @@ from history import feedback as feedbacks
 from history import projects, recording
 from history.models import Conversation, Message, Project
 
-from .projects import move_several, open_project, project_page
+from .project_pages import move_several, open_project, project_page
 from .shares import signed_in
 from .starters import key_of
 from .views import (

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from chatsite.accounts.principal import Principal
 
-from . import listing
+from . import conversation_lists
 from .branches import Branches
 from .citation_text import (
     CITATION,
@@ -30,9 +30,9 @@ def as_json(principal: Principal, conversation: Conversation) -> dict[str, Any]:
 
     Each of the others names its predecessor, or null.
     """
-    messages, sources = listing.messages_shown(principal, conversation, aside=True)
+    messages, sources = conversation_lists.messages_shown(principal, conversation, aside=True)
     rows = StoredMessageSerializer(cast(Any, messages), many=True, context={"sources": sources}).data
-    body = ConversationRowSerializer(listing.summaries([conversation])[0]).data | {
+    body = ConversationRowSerializer(conversation_lists.summaries([conversation])[0]).data | {
         "mode": conversation.mode,
         "createdAt": timestamp(conversation.created_at),
         "messages": [row for message, row in zip(messages, rows, strict=True) if message.chosen],
@@ -50,7 +50,7 @@ def as_json(principal: Principal, conversation: Conversation) -> dict[str, Any]:
 
 def as_markdown(principal: Principal, conversation: Conversation) -> str:
     """Questions as headings, each followed by its answer and the sources that it cites."""
-    messages, sources = listing.messages_shown(principal, conversation)
+    messages, sources = conversation_lists.messages_shown(principal, conversation)
     return messages_as_markdown(conversation.title, conversation.created_at, messages, sources)
 
 
@@ -69,7 +69,7 @@ def messages_as_markdown(
 
 def answer_as_markdown(principal: Principal, conversation: Conversation, position: int) -> str | None:
     """One answer with its sources; None if there is no answer at that position."""
-    messages, sources = listing.messages_shown(principal, conversation, aside=True)
+    messages, sources = conversation_lists.messages_shown(principal, conversation, aside=True)
     for message in messages:
         if message.position == position and message.role == Message.Role.ASSISTANT:
             return message_as_markdown(message, sources.get(message.pk, ()))

@@ -20,7 +20,7 @@ from chatsite.accounts.models import (
     User,
 )
 
-from .tokens import Claims
+from .id_tokens import Claims
 
 UNSAFE = re.compile(r"[^\w.@+-]+")
 USERNAME_CHARACTERS = 100

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
-from chat.llm.base import NOTHING_FITS
+from chat.llm.chat_model import NOTHING_FITS
 from chat.llm.quoting import UNSURE
 from chat.overview.models import CountedUntil
 from chat.unanswered.models import UnansweredQuestion
@@ -20,7 +20,7 @@ from chatsite.db.sql_files import rows
 from chatsite.db.threads import reading_everything
 from ingestion.search.tokens import plain_words
 
-from .likeness import alike, is_small_talk, numbered
+from .question_likeness import alike, is_small_talk, numbered
 
 SQL = Path(__file__).parent / "sql"
 LISTED_FOR = timedelta(days=30)

@@ -24,7 +24,7 @@ from history.named_readers import (
     names_in,
 )
 from history.pagination import ProjectPagination
-from ingestion.api.search import ScopeField
+from ingestion.api.search_views import ScopeField
 from ingestion.search.scopes import ALL
 
 PROJECT_ID = OpenApiParameter("project_id", UUID, OpenApiParameter.PATH, description="The id of a project.")

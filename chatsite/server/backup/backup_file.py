@@ -21,7 +21,7 @@ from typing import IO, Any, Literal, Protocol
 from django.core.management.base import CommandError
 
 from . import age
-from .bucket import SCHEME, BucketObject
+from .backup_bucket import SCHEME, BucketObject
 
 FORMAT = 1
 HEAD, SECRET, FILES, DATABASE, CHECKSUMS = (

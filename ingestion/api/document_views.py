@@ -32,8 +32,8 @@ from ingestion.details import Details
 from ingestion.file_names import category_name
 from ingestion.models import Document, ExternalId
 from ingestion.parsing.formats import format_of
-from ingestion.portal import descriptions, listing
-from ingestion.portal.actions import (
+from ingestion.portal import descriptions, library
+from ingestion.portal.document_actions import (
     IS_PART,
     NOT_YOURS,
     any_group,
@@ -125,7 +125,7 @@ class DocumentsView(ResourceView):
     )
     def get(self, request: Request) -> Response:
         requested = validated(DocumentListQuerySerializer, request.query_params)
-        found = listing.with_readers(listing.listed_for(self.principal)).prefetch_related("external_ids")
+        found = library.with_readers(library.listed_for(self.principal)).prefetch_related("external_ids")
         filters = {name: requested[name] for name in ("category", "status") if requested.get(name)}
         if "folder" in requested:
             filters["folder"] = requested["folder"]
@@ -141,7 +141,7 @@ class DocumentsView(ResourceView):
             found = found.exclude(expired) if requested["valid"] == "true" else found.filter(expired)
         if requested["own"]:
             found = found.owned_by(self.principal)
-        page = listing.page_of(found, requested.get("q", ""), requested.get("cursor", ""), requested["limit"])
+        page = library.page_of(found, requested.get("q", ""), requested.get("cursor", ""), requested["limit"])
         context = {**self.get_serializer_context(), "parts": descriptions.parts_of(page.documents)}
         response = Response(DocumentSerializer(page.documents, many=True, context=context).data)
         if page.next:
@@ -158,7 +158,7 @@ class OneDocumentView(ResourceView):
 
     def found(self, document_id: str) -> Document:
         """The document, of which a caller who may not read it learns nothing. Raises Http404."""
-        listed = listing.listed_for(self.principal)
+        listed = library.listed_for(self.principal)
         if _PUBLIC_ID.fullmatch(document_id):
             document = listed.with_public_id(UUID(document_id)).first()
         elif not _EXTERNAL_ID.fullmatch(document_id):

@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from ingestion.evaluation.metrics import Interval, intervals
+from ingestion.evaluation.ranking_metrics import Interval, intervals
 
 LEVEL = 0.05
 Z = 1.959963984540054  # of the normal distribution, two-sided at LEVEL

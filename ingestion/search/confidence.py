@@ -1,8 +1,8 @@
 """How surely a quotation answers a question.
 
 Its words must have what the question names, and numbers and proper names literally; a similar word counts
-for less. The weights are those of a logistic regression: docs/benchmarks.md says on which questions, and how
-often the result is right.
+for less. The weights are those of a logistic regression: docs/measurements.md says on which questions, and
+how often the result is right.
 """
 
 import math

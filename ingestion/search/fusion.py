@@ -1,6 +1,6 @@
 """Combines the scores of words and vectors, and decides whether the best passage is relevant enough.
 
-The weights were measured on nine public collections; docs/benchmarks.md has the figures.
+The weights were measured on nine public collections; docs/measurements.md has the figures.
 """
 
 import math
@@ -80,7 +80,7 @@ class Bound:
 MIN_READABLE = 300  # passages; the bounds do not decrease for fewer
 
 # The share of the question's words plus the similarity; without usable vectors only the share, of words or of
-# character bigrams, which match less often by chance; or the similarity only. docs/benchmarks.md has the
+# character bigrams, which match less often by chance; or the similarity only. docs/measurements.md has the
 # errors of both bounds at four sizes.
 COMBINED = Bound(0.465, 0.017, 0.68, 0.074)
 WORDS = Bound(0.2, 0.01, 0.36, 0.05)

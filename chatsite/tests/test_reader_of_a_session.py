@@ -225,7 +225,8 @@ class WhoReads(SimpleTestCase):
             self.assertEqual(reader_name(), NOBODY)
 
     def test_the_web_server_nobody_until_a_request_says_whom(self):
-        asked = "from chatsite.server import web; from chatsite.db.threads import *; print([reader_name()])"
+        asked = "from chatsite.server import web_process; from chatsite.db.threads import *; "
+        asked += "print([reader_name()])"
         done = subprocess.run(
             [sys.executable, "-c", asked], cwd=BASE, capture_output=True, text=True, check=True
         )

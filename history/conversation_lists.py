@@ -20,7 +20,7 @@ from .models import Conversation, ConversationQuerySet, Message, Source
 SIDEBAR_ROWS = 30
 EXCERPT = 200  # characters of the last message, without citations
 READ = 2_000  # characters fetched for the excerpt
-SALT = "history.conversation_lists"
+SALT = "history.listing"
 SITE_SOURCE = re.compile(r"([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})-\d{1,20}")
 
 

@@ -75,7 +75,7 @@ class Counted:
 
         def counted(method):
             def sending(session, text, *rest, **options):
-                if getattr(self._thread, "counts", False):
+                if text and getattr(self._thread, "counts", False):  # the pool's ping of a session is empty
                     self.messages.append(text)
                 return method(session, text, *rest, **options)
 

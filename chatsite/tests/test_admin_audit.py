@@ -30,7 +30,7 @@ KINDS = {
     "chat.messageallowance": "numbers; every change is an entry",
     "chat.proofquestion": "texts of the site, no wider than the manager's rights; every change is an entry",
     "chat.proofrun": "numbers; a look with the rights of others is an entry (test_proof)",
-    "chat.retention_rules": "numbers; every change is an entry (test_retention)",
+    "chat.retention": "numbers; every change is an entry (test_retention)",
     "chat.run": "times and numbers",
     "chat.sitetexts": "texts of the site; every change is an entry",
     "chat.startingquestion": "texts of the site; every change is an entry",

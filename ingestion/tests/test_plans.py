@@ -166,7 +166,7 @@ class ChoiceTests(TestCase):
     def test_a_search_takes_few_statements(self):
         with forced("indexed, sampled"):
             search(principal_of(self.reader), "ferry")
-            # The space and words of the house, how much there is, the search, the passages with the stop words.
+            # Space and words of the house, how much there is, the search, the passages with the stop words.
             with self.assertNumQueries(4):
                 search(principal_of(self.reader), "ferry")
 

@@ -47,7 +47,7 @@ function showState(place, found) {
     bar.value = found.done;
   }
   if (found.unfinished) return;
-  announceState(`${found.name ?? ''}: ${found.words}`);
+  announceState(`${found.name ?? $('bdi', place)?.textContent ?? ''}: ${found.words}`);
   place.removeAttribute('data-document');
   if (place.hasAttribute('data-reload') && !document.activeElement?.closest('form')) location.reload();
 }

@@ -60,6 +60,17 @@ class SharedPage:
     def messages(self) -> list[SharedMessage]:
         return shared_messages(self.principal, self.share)
 
+    @property
+    def open_turns(self) -> list[list[SharedMessage]]:
+        """The turns of which the reader sees something, each a question with its ended answers."""
+        turns: list[list[SharedMessage]] = []
+        for shown in self.messages:
+            if shown.message.role == Message.Role.USER:
+                turns.append([])
+            if turns and shown.message.state not in Message.UNFINISHED:
+                turns[-1].append(shown)
+        return [turn for turn in turns if not all(each.closed for each in turn)]
+
     @cached_property
     def title(self) -> str:
         anonymous = gettext("Shared answer") if self.share.answer_id else gettext("Shared conversation")
@@ -103,6 +114,7 @@ class SharedPage:
             "shared_with": sharing.shared_with(self.share, reader),
             "title": self.title,
             "turns": self.turns,
+            "can_go_on": bool(self.open_turns),
         }
 
 
@@ -165,17 +177,10 @@ def shared_export(request: HttpRequest, page: SharedPage) -> HttpResponse:
 @for_reader
 def continue_conversation(request: HttpRequest, page: SharedPage) -> HttpResponse:
     """Copy what the reader sees to a conversation of their own."""
-    if request.method != "POST":
+    # What is hidden from the reader cannot be continued.
+    copies = [(_plain(each), each.sources) for turn in page.open_turns for each in turn]
+    if request.method != "POST" or not copies:
         return SeeOther(reverse("chat:shared", args=[page.token]))
-    turns: list[list[SharedMessage]] = []
-    for shown in page.messages:
-        if shown.message.role == Message.Role.USER:
-            turns.append([])
-        if turns and shown.message.state not in Message.UNFINISHED:
-            turns[-1].append(shown)
-    # Turns that are hidden from the reader cannot be continued.
-    open_turns = (turn for turn in turns if not all(each.closed for each in turn))
-    copies = [(_plain(each), each.sources) for turn in open_turns for each in turn]
     copied = recording.copy_shared(page.principal, page.title, copies)
     return SeeOther(reverse("chat:conversation", args=[copied.pk]) + "#latest")
 

@@ -100,7 +100,7 @@ def searched(readable: int | None, passages: int, documents: int) -> str:
 def searched_in(scope: str, passages: int) -> str:
     """As :func:`searched`, of a search in a part of the documents."""
     if not passages:
-        return gettext("Found nothing in %(scope)s") % {"scope": scope}
+        return gettext("Found nothing in %(scope)s; nothing else was searched") % {"scope": scope}
     return gettext("Read %(passages)s in %(scope)s") % {"passages": _passages(passages), "scope": scope}
 
 

@@ -50,6 +50,7 @@ export function begin({ $, $$, t, parsed, say, show }) {
     } else bar?.removeAttribute('value');
     item.toggleAttribute('data-unfinished', unfinished);
     if (!unfinished) say(`${$('bdi', item).textContent}: ${words}.`);
+    if (tone === 'danger') leaveOut(item); // nothing can be found in it
   }
 
   function choose(value, words) {
@@ -61,10 +62,18 @@ export function begin({ $, $$, t, parsed, say, show }) {
     scope.value = value;
     showChosen();
   }
-  // The chips are those of the documents that are searched, whatever else has been chosen meanwhile.
+  // Search in the other documents of the list, or in everything, if this one was searched.
+  function leaveOut(item) {
+    if (!scope.value.includes(item.dataset.document)) return showChosen();
+    const others = $$('[data-document]:not(.danger)', list).filter(each => each !== item && !each.hidden);
+    const ids = others.map(({ dataset }) => dataset.document).join(',');
+    choose(ids ? `document:${ids}` : 'all', t('Only the attached documents'));
+  }
+  // The chips are those of the documents that are searched, whatever else has been chosen meanwhile, and of
+  // those that failed.
   function showChosen() {
     for (const item of $$('[data-document]', list))
-      item.hidden = !scope.value.includes(item.dataset.document);
+      item.hidden = !(item.matches('.danger') || scope.value.includes(item.dataset.document));
     list.hidden = !$$('li', list).some(item => !item.hidden);
   }
 
@@ -112,6 +121,10 @@ export function begin({ $, $$, t, parsed, say, show }) {
         for (const other of $$(`[data-document="${made.id}"]`, list)) other.remove();
         item.dataset.document = made.id;
         showState(item, made);
+        if (item.matches('.danger')) {
+          resolve();
+          return;
+        }
         // Others may have been taken off meanwhile.
         const chosen = scope.value.startsWith('document:') ? scope.value.slice(9).split(',') : [];
         const value = `document:${[...new Set([...chosen, made.id])].join(',')}`;
@@ -152,10 +165,8 @@ export function begin({ $, $$, t, parsed, say, show }) {
     const item = event.target.closest('[data-detach]')?.closest('li');
     if (!item?.dataset.document) return;
     event.preventDefault();
-    const left = $$('[data-document]', list).filter(each => each !== item && !each.hidden);
-    const ids = left.map(({ dataset }) => dataset.document).join(',');
     item.remove();
-    choose(ids ? `document:${ids}` : 'all', t('Only the attached documents'));
+    leaveOut(item);
     ($('.chip:not([hidden]) button', list) ?? $('#attach')).focus();
   });
   scope.addEventListener('change', showChosen);

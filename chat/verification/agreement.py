@@ -102,11 +102,8 @@ def denial(claim: Claim, chosen: Sequence[Unit], known: Collection[str]) -> floa
     A paraphrase often denies the opposite (“must not be moved” for “remains in its place”), so a denial of
     something that the units do not mention is weak evidence.
     """
-    own = [
-        _scope(claim.tokens, at, claim)
-        for at, token in enumerate(claim.tokens)
-        if token.kind is Kind.NEGATION
-    ]
+    negations = [at for at, token in enumerate(claim.tokens) if token.kind is Kind.NEGATION]
+    own = [_scope(claim.tokens, at, claim) for at in negations]
     denials = [
         (unit, at) for unit in chosen for at, token in enumerate(unit.tokens) if token.kind is Kind.NEGATION
     ]
@@ -116,12 +113,7 @@ def denial(claim: Claim, chosen: Sequence[Unit], known: Collection[str]) -> floa
     if not own and any(_is_of_claimed_column(claim, unit, at) for unit, at in cells):
         return CONTRADICTION
     before = {value for unit, at in denials for value in _before(unit.tokens, at)}
-    before_own = {
-        value
-        for at, token in enumerate(claim.tokens)
-        if token.kind is Kind.NEGATION
-        for value in _before(claim.tokens, at)
-    }
+    before_own = {value for at in negations for value in _before(claim.tokens, at)}
     theirs = [
         (
             [

@@ -151,10 +151,10 @@ class AddressLimit:
     hangs, a queued request is refused no later than one that had its slots at once.
 
     A caller is a session or a key: `credential(scope)` returns what the request presents, valid or not. Those
-    without one have only the slots of their address. The line of a caller comes first, so that whoever waits
-    there takes nothing from others at the same address. While others are active, a caller has half of the
-    slots. The address is that of the caller behind a trusted proxy. Health checks have slots of their own: a
-    load balancer may share its address with busy clients.
+    without one have only the slots of their address. Requests queue for their caller's slots first, so that
+    those that wait there take nothing from others at the same address. While others are active, a caller has
+    half of the slots. The address is that of the caller behind a trusted proxy. Health checks have slots of
+    their own: a load balancer may share its address with busy clients.
     """
 
     def __init__(

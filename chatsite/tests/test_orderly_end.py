@@ -240,14 +240,14 @@ def test_bodies_that_drip_do_not_use_up_the_grace_period_and_are_told_to_come_ag
             time.sleep(1)
             begun = time.monotonic()
             site.process.send_signal(signal.SIGTERM)
-            told = b""
-            while not told and time.monotonic() < begun + grace:
+            reply = b""
+            while not reply and time.monotonic() < begun + grace:
                 slow.sendall(b" " * 100)
                 slow.settimeout(0.2)
                 with suppress(TimeoutError):
-                    told = slow.recv(4_096)
-            assert told.startswith(b"HTTP/1.1 503")
-            assert b"retry-after: " in told
+                    reply = slow.recv(4_096)
+            assert reply.startswith(b"HTTP/1.1 503")
+            assert b"retry-after: " in reply
         assert site.stop(signal.SIGTERM) == 0
         assert time.monotonic() - begun < uvicorn_server.BODIES_SECONDS + MARGIN_SECONDS + 10
     shutil.rmtree(folder, ignore_errors=True)

@@ -7,9 +7,19 @@ uses any more goes with the next one, in a migration that says so:
         contract = "0.4 reads `place`; 0.3 was the last that read `position`."
 """
 
-from django.db import migrations, models
+from django.apps import apps
+from django.db import connection, migrations, models
 from django.db.migrations.loader import MigrationLoader
-from django.test import SimpleTestCase
+from django.test import SimpleTestCase, TestCase
+from django.utils import timezone
+
+from chat.models import DocumentUse
+from chat.unanswered.models import UnansweredQuestion
+from chatsite.db.foreign_keys import act_on_delete
+from history.models import Conversation, Feedback, Message, Project, Share
+from ingestion.access.lists import Audience, access_list_for
+from ingestion.models import Document, ExternalId, Passage
+from ingestion.tests.factories import make_document, make_user
 
 # The last of each app in 0.2.0, with which the rule begins: whoever comes from before stops all machines.
 BASELINE = {"accounts": 10, "chat": 8, "history": 9, "ingestion": 11}
@@ -114,3 +124,136 @@ class Rules(SimpleTestCase):
         table = migrations.CreateModel("Note", [("id", models.AutoField(primary_key=True))])
         index = migrations.AddIndex("run", models.Index(fields=["id"], name="i"))
         self.assertEqual(self.judged(table, index), [])
+
+
+ACTIONS = {"CASCADE": "c", "SET_NULL": "n"}  # of Django's, as PostgreSQL stores them
+FOREIGN_KEYS = """
+    SELECT key.conrelid::regclass::text, attribute.attname, key.confdeltype::text
+    FROM pg_constraint AS key
+    JOIN pg_attribute AS attribute ON attribute.attrelid = key.conrelid AND attribute.attnum = key.conkey[1]
+    WHERE key.contype = 'f'
+"""
+
+
+def former():
+    """The models of the release with which the rule begins."""
+    loader = MigrationLoader(None)
+    numbers = {(app, int(name[:4])): name for app, name in loader.disk_migrations if app in BASELINE}
+    return loader.project_state([(app, numbers[app, number]) for app, number in BASELINE.items()]).apps
+
+
+def left_to_the_database():
+    """{(table, column): action} of what that release does not delete with a row, as it does not know of it.
+
+    Rows of a table that are deleted so take those of further tables along.
+    """
+    known = {
+        model._meta.db_table: {field.column for field in model._meta.local_fields}
+        for model in former().get_models(include_auto_created=True)
+    }
+    keys = [
+        (model._meta.db_table, field.column, field.remote_field.model._meta.db_table, action)
+        for model in apps.get_models(include_auto_created=True)
+        for field in model._meta.local_fields
+        if field.remote_field and model._meta.app_label in BASELINE
+        if (action := ACTIONS.get(field.remote_field.on_delete.__name__))
+    ]
+    emptied, found = set(known), {}
+    unseen = [key for key in keys if key[1] not in known.get(key[0], ())]
+    while more := [key for key in unseen if key[2] in emptied and key[:2] not in found]:
+        found |= {key[:2]: key[3] for key in more}
+        emptied |= {key[0] for key in more if key[3] == "c"}
+        cascading = {key[0] for key in more if key[3] == "c"}
+        unseen += [key for key in keys if key[2] in cascading]
+    return found
+
+
+class WhatTheVersionBeforeDeletes(TestCase):
+    maxDiff = None
+
+    """It deletes rows without knowing which new tables refer to them; PostgreSQL deletes or empties those."""
+
+    def test_each_new_foreign_key_acts_in_the_database(self):
+        with connection.cursor() as cursor:
+            cursor.execute(FOREIGN_KEYS)
+            acting = {(table, column): action for table, column, action in cursor.fetchall() if action != "a"}
+        wanted = left_to_the_database()
+        self.assertIn(("chat_unansweredquestion", "message_id"), wanted)
+        missing = sorted(key for key, action in wanted.items() if acting.get(key) != action)
+        self.assertEqual(missing, [], "see act_on_delete")
+
+    def deleted(self, app, model, row):
+        """Delete a row with the statements of the version before, and check foreign keys as a commit does."""
+        with connection.cursor() as cursor:
+            former().get_model(app, model).objects.filter(pk=row.pk).delete()
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+
+    def judged_conversation(self):
+        owner = make_user()
+        conversation = Conversation.objects.create(owner=owner)
+        question, answer = (
+            Message.objects.create(conversation=conversation, position=number, role=role, content="Text")
+            for number, role in enumerate(("user", "assistant"))
+        )
+        UnansweredQuestion.objects.create(
+            message=question,
+            conversation=conversation,
+            owner=owner,
+            asked_at=timezone.now(),
+            reasons=["nothing"],
+            digest="0" * 64,
+            answers=[answer.pk],
+            shown=[],
+            cited=[],
+        )
+        return conversation, question
+
+    def test_a_question_that_was_judged(self):
+        for conversation, question in (self.judged_conversation(), self.judged_conversation()):
+            self.deleted("history", "Message", question)
+            self.assertFalse(UnansweredQuestion.objects.filter(conversation=conversation).exists())
+
+    def test_a_conversation_and_its_owner(self):
+        for app, model, row in (
+            ("history", "Conversation", lambda conversation: conversation),
+            ("accounts", "User", lambda conversation: conversation.owner),
+        ):
+            conversation, _ = self.judged_conversation()
+            self.deleted(app, model, row(conversation))
+            self.assertFalse(UnansweredQuestion.objects.exists())
+            self.assertFalse(Message.objects.exists())
+
+    def test_a_document_with_all_that_refers_to_it(self):
+        owner = make_user()
+        archive = make_document("board.zip", owner=owner)
+        part = make_document("part.md", owner=owner, part_of=archive)
+        ExternalId.objects.create(document=archive, owner=owner, external_id="board")
+        DocumentUse.objects.create(document=part, day=timezone.now().date(), found=1, cited=1)
+        self.deleted("ingestion", "Document", archive)
+        for model in (Document, Passage, ExternalId, DocumentUse):
+            self.assertFalse(model.objects.exists(), model)
+
+    def test_a_member_whose_rows_stay_without_them(self):
+        owner, reader = make_user(), make_user()
+        project = Project.objects.create(owner=owner, name="Ferry")
+        conversation = Conversation.objects.create(owner=reader, project=project)
+        self.deleted("accounts", "User", owner)
+        conversation.refresh_from_db()
+        self.assertIsNone(conversation.project_id)
+
+    def test_a_message_with_feedback_and_a_share(self):
+        conversation, question = self.judged_conversation()
+        Feedback.objects.create(message=question, rating="good")
+        access_list = access_list_for(Audience(everyone=True), conversation.owner_id)
+        Share.objects.create(conversation=conversation, answer=question, up_to=1, access_list=access_list)
+        self.deleted("history", "Conversation", conversation)
+        self.assertFalse(Feedback.objects.exists() or Share.objects.exists())
+
+    def test_rows_that_are_there_before_the_migration(self):
+        make_document(owner=make_user())
+        with connection.cursor() as cursor:
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+            for statement in act_on_delete("CASCADE", ["ingestion_passage.document_id"]):
+                cursor.execute(statement)
+            cursor.execute(FOREIGN_KEYS)
+            self.assertIn(("ingestion_passage", "document_id", "c"), cursor.fetchall())

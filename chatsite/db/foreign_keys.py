@@ -1,0 +1,48 @@
+"""Foreign keys on which PostgreSQL itself acts when a row is deleted, for migrations.
+
+While machines are upgraded one after the other, the version before deletes rows without knowing the tables
+that refer to them since; a constraint of Django's alone would refuse that.
+"""
+
+from collections.abc import Iterable
+
+_REPLACE = """
+DO $$
+DECLARE present record;
+BEGIN
+    SELECT key.conname AS name, key.confrelid::regclass AS target, other.attname AS identifier
+    INTO STRICT present
+    FROM pg_constraint AS key
+    JOIN pg_attribute AS own ON own.attrelid = key.conrelid AND own.attnum = key.conkey[1]
+    JOIN pg_attribute AS other ON other.attrelid = key.confrelid AND other.attnum = key.confkey[1]
+    WHERE key.contype = 'f' AND key.conrelid = '{table}'::regclass AND own.attname = '{column}';
+    EXECUTE format(
+        'ALTER TABLE {table} DROP CONSTRAINT %1$I, ADD CONSTRAINT %1$I FOREIGN KEY ({column})'
+        ' REFERENCES %2$s (%3$I) ON DELETE {action} DEFERRABLE INITIALLY DEFERRED NOT VALID',
+        present.name, present.target, present.identifier
+    );
+END $$
+"""
+_VALIDATE = """
+DO $$
+DECLARE name text;
+BEGIN
+    SELECT key.conname INTO STRICT name
+    FROM pg_constraint AS key
+    JOIN pg_attribute AS own ON own.attrelid = key.conrelid AND own.attnum = key.conkey[1]
+    WHERE key.contype = 'f' AND key.conrelid = '{table}'::regclass AND own.attname = '{column}';
+    EXECUTE format('ALTER TABLE {table} VALIDATE CONSTRAINT %I', name);
+END $$
+"""
+
+
+def act_on_delete(action: str, columns: Iterable[str]) -> list[str]:
+    """Statements for RunSQL, of a migration that is not atomic: with `action`, CASCADE or SET NULL.
+
+    Columns are given as "table.column". Rows are looked at without a lock against writers.
+    """
+    statements = []
+    for column in columns:
+        table, _, name = column.partition(".")
+        statements += [each.format(table=table, column=name, action=action) for each in (_REPLACE, _VALIDATE)]
+    return statements

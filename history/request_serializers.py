@@ -15,6 +15,7 @@ from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from chatsite.dependency_internals import serializer_schema
 from chatsite.http.strict_fields import StrictBooleanField
 
 from .citation_text import without_links
@@ -333,7 +334,7 @@ class SavedMessageDescription(OpenApiSerializerExtension):  # type: ignore[no-un
     target_class = "history.request_serializers.SavedMessageSerializer"
 
     def map_serializer(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
-        schema: dict[str, Any] = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
+        schema = serializer_schema(auto_schema, self.target, direction)
         schema["description"] = (
             "`id` is read where `messageId` is missing or empty, and `agentIdentifier` where `agentName` is."
             " Other members are ignored."
@@ -355,7 +356,7 @@ class ConversationChangeDescription(OpenApiSerializerExtension):  # type: ignore
     target_class = "history.request_serializers.ConversationChangeSerializer"
 
     def map_serializer(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
-        schema: dict[str, Any] = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
+        schema = serializer_schema(auto_schema, self.target, direction)
         both = {
             "required": ["pinned", "archived"],
             "properties": {name: {"const": True} for name in ("pinned", "archived")},

@@ -9,6 +9,7 @@ from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from chatsite.dependency_internals import serializer_schema
 from ingestion.search.labels import content_address
 
 from .citation_text import verified_as_sent, with_links, without
@@ -282,7 +283,7 @@ class ConversationRowDescription(OpenApiSerializerExtension):  # type: ignore[no
     match_subclasses = True
 
     def map_serializer(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
-        schema: dict[str, Any] = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
+        schema = serializer_schema(auto_schema, self.target, direction)
         schema["required"] = [name for name in schema["required"] if name not in OWN_MEMBERS]
         return schema
 
@@ -293,7 +294,7 @@ class StoredMessageDescription(OpenApiSerializerExtension):  # type: ignore[no-u
     target_class = "history.response_serializers.StoredMessageSerializer"
 
     def map_serializer(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
-        schema: dict[str, Any] = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
+        schema = serializer_schema(auto_schema, self.target, direction)
         schema["required"] = [
             name for name in schema["required"] if name not in ("verification", "verified", "fromClient")
         ]

@@ -35,6 +35,7 @@ from chat.requests import (
 )
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import request_may_wait
+from chatsite.dependency_internals import django_request, mark_logged
 from chatsite.http.address_limit import release_slot
 from chatsite.http.json_parser import StrictJSONParser
 
@@ -114,8 +115,8 @@ class RunView(ProtocolView):
         code, body = self.protocol.full_response(result)
         failed = result.end if isinstance(result.end, Failed) and code >= 400 else None
         response = refused_with(body, code, failed.retry_after if failed else None)
-        # The failure of the run is logged already; Django would log the status as well.
-        response._has_been_logged = failed is not None  # type: ignore[attr-defined]
+        if failed:
+            mark_logged(response)
         return response
 
     def _start_run(self, request: Request) -> StartedRun:
@@ -135,7 +136,7 @@ class RunView(ProtocolView):
         asked = self.read(principal, request.data)
         if self.kwargs.get("alone"):
             asked = replace(asked, alone=True)
-        identifier = getattr(request._request, "request_id", "")
+        identifier = getattr(django_request(request), "request_id", "")
 
         def reserve(again: bool) -> None:
             self.slot = self.slot or connection_limiter.reserve(principal.user_id, again=again)

@@ -32,6 +32,7 @@ from chatsite.accounts.authentication import BearerAuthentication, SessionAuthen
 from chatsite.accounts.permissions import demand_scope
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import request_may_wait
+from chatsite.dependency_internals import django_request
 from chatsite.http.address_limit import release_slot
 from chatsite.http.api_description import VERSION
 from chatsite.http.error_pages import FOREIGN
@@ -68,7 +69,7 @@ class GuestSession(SessionAuthentication):
     """The portal's session. Guests need no CSRF token: see :meth:`McpView.post`."""
 
     def enforce_csrf(self, request: Request) -> None:
-        if not getattr(request._request.user, "is_guest", False):
+        if not getattr(django_request(request).user, "is_guest", False):
             super().enforce_csrf(request)
 
 
@@ -216,7 +217,7 @@ class McpView(ProtocolView):
             self.slot = self.slot or connection_limiter.reserve(principal.user_id, again=again)
 
         self._absolute = request.build_absolute_uri
-        identifier = getattr(request._request, "request_id", "")
+        identifier = getattr(django_request(request), "request_id", "")
         try:
             return runs.begin(principal, wanted, idempotency_key=None, request_id=identifier, reserve=reserve)
         except BaseException:

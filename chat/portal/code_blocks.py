@@ -5,11 +5,12 @@ import html
 import time
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 
 from django.utils.translation import gettext, ngettext
 from pygments.lexer import Lexer
 from pygments.lexers import find_lexer_class_by_name
-from pygments.token import Comment, Keyword, Name, Number, Operator, String, _TokenType
+from pygments.token import Comment, Keyword, Name, Number, Operator, String
 from pygments.util import ClassNotFound
 
 # Only these are highlighted: lexers are sets of regular expressions, which are tested on hostile text.
@@ -50,7 +51,7 @@ LONGEST_COLOURED = 10_000  # characters
 LONGEST_SECONDS = 0.1  # CPU time: some lexers take quadratic time on hostile text
 LONGEST_LANGUAGE = 20
 MAX_INFO = 200
-KINDS: tuple[tuple[_TokenType, str], ...] = (
+KINDS: tuple[tuple[Any, str], ...] = (
     (Comment, "c"),
     (Keyword, "w"),
     (Operator.Word, "w"),

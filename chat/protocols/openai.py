@@ -89,7 +89,7 @@ class OpenAI:
     def of(cls, body: Any) -> "OpenAI":
         """As this request wants it. Raises InvalidRequest."""
         members = an_exchange(body)
-        return cls(counts=_counts(members), json=_format(members) is not None)
+        return cls(counts=counts_usage(members), json=_format(members) is not None)
 
     def parse(self, body: Any) -> RunRequest:
         members = an_exchange(body)
@@ -288,7 +288,7 @@ def sources(context: ContextReady | None) -> list[Json]:
     ]
 
 
-def _counts(members: Mapping[str, Any]) -> bool:
+def counts_usage(members: Mapping[str, Any]) -> bool:
     wanted = validators.an_object(members.get("stream_options"), "stream_options")
     for name, value in wanted.items():
         member = f"stream_options.{name[:100]}"

@@ -15,10 +15,7 @@ from chat.requests import InvalidRequest, RunRequest
 from . import openai_members as shared
 from . import validators
 from .answer_context import envelope
-from .openai import (
-    WRITING,
-    OpenAI,
-)
+from .openai import WRITING, OpenAI, counts_usage
 from .openai_members import (
     Reader,
     RequestMessages,
@@ -57,7 +54,7 @@ class OpenAICompletions(OpenAI):
 
     @classmethod
     def of(cls, body: Any) -> "OpenAICompletions":
-        return cls(counts=OpenAI.of({"stream_options": an_exchange(body).get("stream_options")})._counts)
+        return cls(counts=counts_usage({"stream_options": an_exchange(body).get("stream_options")}))
 
     def parse(self, body: Any) -> RunRequest:
         members = an_exchange(body)

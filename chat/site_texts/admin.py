@@ -108,9 +108,11 @@ class TextsForm(forms.ModelForm):  # type: ignore[type-arg]
         self.instance.mark = values.get("new_mark") or self.instance.mark
         return values
 
-    def _post_clean(self) -> None:
-        super()._post_clean()  # type: ignore[misc]
-        if not self.errors and not self.instance.changes_since(SiteTexts.objects.first() or SiteTexts()):
+    def full_clean(self) -> None:
+        super().full_clean()
+        if not self.is_bound or self.errors:
+            return
+        if not self.instance.changes_since(SiteTexts.objects.first() or SiteTexts()):
             self.add_error(None, gettext("Nothing is changed."))
 
 

@@ -3,6 +3,7 @@
 from http import HTTPStatus
 from typing import Any
 
+from django.apps import apps
 from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
@@ -57,7 +58,8 @@ def offered_permissions(request: HttpRequest, holder: str) -> QuerySet[Permissio
 
     Those that the person or group of this page (`holder`) already has remain in the list.
     """
-    pages = admin.site._registry
+    models = filter(admin.site.is_registered, apps.get_models())
+    pages = {model: admin.site.get_model_admin(model) for model in models}
     shown = {model for model, page in pages.items() if not isinstance(page, ReadOnly)}
     shown |= {inline.model for page in pages.values() for inline in page.inlines}
     whole = [each.pk for each in ContentType.objects.get_for_models(*shown).values()]
@@ -197,12 +199,12 @@ class GroupAdmin(OwnFilters, AuditedChanges, DjangoGroupAdmin):
     list_display = ["name", "people"]
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Group]":
-        return super().get_queryset(request).annotate(_people=Count("user", filter=Q(user__is_active=True)))
+        return super().get_queryset(request).annotate(members=Count("user", filter=Q(user__is_active=True)))
 
-    @admin.display(description=gettext_lazy("people"), ordering="_people")
+    @admin.display(description=gettext_lazy("people"), ordering="members")
     def people(self, obj: Group) -> int:
         """The number of members who can sign in."""
-        return obj._people  # type: ignore[attr-defined, no-any-return]
+        return obj.members  # type: ignore[attr-defined, no-any-return]
 
     def described(self, obj: Group) -> str:
         return permissions_of(obj)

@@ -14,6 +14,7 @@ from rest_framework.request import Request
 
 from chatsite.db.sql_files import instances, rows_of_each
 from chatsite.db.threads import request_reads_as
+from chatsite.dependency_internals import django_request
 from chatsite.http.languages import activate_persons
 from chatsite.http.origins import proves_same_origin
 
@@ -175,7 +176,7 @@ class SessionAuthentication(authentication.SessionAuthentication):
     def authenticate(self, request: Request) -> tuple[Any, Principal] | None:
         found = super().authenticate(request)
         if found is None:
-            if getattr(request._request, "refused_guest", False):
+            if getattr(django_request(request), "refused_guest", False):
                 raise exceptions.NotAuthenticated(gettext("This is for people with an account. Sign in."))
             if request.COOKIES.get(settings.SESSION_COOKIE_NAME):
                 raise exceptions.NotAuthenticated(
@@ -184,11 +185,12 @@ class SessionAuthentication(authentication.SessionAuthentication):
             return None
         user = found[0]
         request_reads_as(user.pk)
-        return user, principal_of(user, request._request.session.session_key)
+        return user, principal_of(user, django_request(request).session.session_key)
 
     def enforce_csrf(self, request: Request) -> None:
         # A guest created by this request has no cookie yet that another site could abuse.
-        if not getattr(request._request, "new_guest", False) and not proves_same_origin(request._request):
+        original = django_request(request)
+        if not getattr(original, "new_guest", False) and not proves_same_origin(original):
             super().enforce_csrf(request)
 
     def authenticate_header(self, request: Request) -> str:

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
 from chatsite.db.threads import release_connection
+from chatsite.dependency_internals import waiting_calls
 from chatsite.http.address_limit import release_slot
 
 P = ParamSpec("P")
@@ -38,4 +39,4 @@ def in_turn(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
 def waiting() -> int:
     """The number of waiting calls."""
-    return _thread._work_queue.qsize()
+    return waiting_calls(_thread)

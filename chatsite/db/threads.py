@@ -26,6 +26,7 @@ from django.db import OperationalError, connection
 from django.utils import timezone, translation
 
 from chatsite import traces
+from chatsite.dependency_internals import waiting_calls
 from chatsite.event_loops import PerEventLoop
 
 from .availability import (
@@ -294,7 +295,7 @@ async def in_database_within_budget(function: Callable[P, T], *args: P.args, **k
     Raises OperationalError, without having run anything, if no thread becomes free in time, and at once while
     the database is unavailable.
     """
-    if breaker.is_open or (breaker.is_missing and _threads()._work_queue.qsize()):
+    if breaker.is_open or (breaker.is_missing and waiting_calls(_threads())):
         raise OperationalError("The database does not answer at the moment.")
     reader = _reader.get()
     if reader is None or reader.budget is None:  # a request's reader has one, and is not copied

@@ -14,10 +14,10 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest
 from django.urls import URLPattern
-from django.utils.functional import empty
 
 from chatsite import logs, metrics, traces
 from chatsite.db.threads import request_reader
+from chatsite.dependency_internals import is_evaluated
 
 logger = logging.getLogger("chatsite.access")
 
@@ -54,7 +54,7 @@ class Record:
         reader = request_reader()
         if reader.isdecimal():
             self.user = int(reader)
-        elif getattr(user := getattr(request, "user", None), "_wrapped", None) is not empty:
+        elif is_evaluated(user := getattr(request, "user", None)):
             self.user = getattr(user, "pk", None)  # in the admin, which has no reader
 
     def see(self, message: Message) -> None:

@@ -6,7 +6,8 @@ both call `http.cookies._unquote`, which this module replaces; a test names it.
 """
 
 import re
-from http import cookies
+
+from chatsite.dependency_internals import replace_cookie_unquote
 
 _ESCAPED = re.compile(r"\\([0-3][0-7]{2}|.)", re.DOTALL)
 
@@ -20,4 +21,4 @@ def unquote(value: str | None) -> str | None:
 
 def use_linear_unquote() -> None:
     """Replace the standard library's function for this process."""
-    cookies._unquote = unquote  # type: ignore[assignment]
+    replace_cookie_unquote(unquote)

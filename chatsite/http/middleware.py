@@ -15,10 +15,11 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.middleware import clickjacking, common, csrf, locale, security
 from django.utils import translation
 from django.utils.deprecation import MiddlewareMixin
-from django.utils.functional import SimpleLazyObject, empty
+from django.utils.functional import SimpleLazyObject
 
 from chatsite import logs
 from chatsite.db.threads import reading_for_request
+from chatsite.dependency_internals import is_evaluated, messages_of, set_messages
 
 from . import languages
 from .access_log import RECORD
@@ -139,19 +140,19 @@ class MessageMiddleware(EventLoopMiddleware, messages.MessageMiddleware):
     """Creates the message storage on first use: few requests need one, and no API request."""
 
     def process_request(self, request: HttpRequest) -> None:
-        request._messages = SimpleLazyObject(partial(default_storage, request))  # type: ignore[attr-defined]
+        set_messages(request, SimpleLazyObject(partial(default_storage, request)))
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         return super().process_response(request, response) if _was_asked_for(request) else response
 
     def asks_database(self, request: HttpRequest) -> bool:
         """Messages that do not fit into a cookie are stored in the session."""
-        storage = request._messages  # type: ignore[attr-defined]
+        storage = messages_of(request)
         return _was_asked_for(request) and (storage.used or storage.added_new)
 
 
 def _was_asked_for(request: HttpRequest) -> bool:
-    return request._messages._wrapped is not empty  # type: ignore[attr-defined]
+    return is_evaluated(messages_of(request))
 
 
 class XFrameOptionsMiddleware(EventLoopMiddleware, clickjacking.XFrameOptionsMiddleware):

@@ -10,6 +10,7 @@ import aiohttp
 import httpx2
 import openai
 
+from chatsite.dependency_internals import aiohttp_connection
 from chatsite.event_loops import PerEventLoop, close_at_end
 
 from .retry_after import retry_after_seconds
@@ -117,8 +118,7 @@ def _closed(response: httpx2.Response) -> asyncio.Future[None] | None:
     """
     if "content-length" in response.headers or "transfer-encoding" in response.headers:
         return None
-    stream = getattr(response.stream, "_stream", response.stream)
-    connection = getattr(getattr(stream, "_aiohttp_response", None), "connection", None)
+    connection = aiohttp_connection(response.stream)
     if connection is None or connection.protocol is None:
         return None
     closed: asyncio.Future[None] | None = connection.protocol.closed

@@ -9,6 +9,7 @@ from django.db import connection
 from numpy.typing import NDArray
 
 from chatsite.db.sql_files import statement
+from chatsite.dependency_internals import delete_rows
 from ingestion.models import Document, Passage, PassageWords, Vector
 from ingestion.search.stems import indexed_text
 
@@ -47,8 +48,7 @@ def delete_passages(documents: Sequence[Document]) -> None:
     """Delete the documents' passages, words and vectors, in a statement each: Django alone would fetch every
     passage to follow what hangs on it."""
     for rows in (Vector.objects, PassageWords.objects, Passage.objects):
-        queryset = rows.filter(document__in=documents)
-        queryset._raw_delete(queryset.db)
+        delete_rows(rows.filter(document__in=documents))
 
 
 def vector_text(vector: NDArray[np.float32]) -> str:

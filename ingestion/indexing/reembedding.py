@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db import OperationalError, connection, transaction
 
 from chatsite.db.sql_files import statement
+from chatsite.dependency_internals import delete_rows
 from ingestion.embedding import (
     Embedder,
     EmbeddingError,
@@ -220,8 +221,7 @@ def _drop(space: EmbeddingSpace) -> Iterator[Progress]:
         if first is not None:
             for start in range(first, last + 1, DELETE_BATCH):
                 end = min(start + DELETE_BATCH, last + 1)
-                rows = Vector.objects.filter(space=space, pk__gte=start, pk__lt=end)
-                rows._raw_delete(rows.db)
+                delete_rows(Vector.objects.filter(space=space, pk__gte=start, pk__lt=end))
                 yield Progress("Removing the former vectors", end - first, last + 1 - first)
         with transaction.atomic():
             PreparedVector.objects.filter(space=space).delete()

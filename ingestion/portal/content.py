@@ -31,6 +31,7 @@ from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.authentication import KEY_HEADERS
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import release_connection
+from chatsite.dependency_internals import close_with, django_request
 from ingestion.file_names import ASCII_DIGITS
 from ingestion.models import Document
 from ingestion.parsing.formats import (
@@ -243,10 +244,10 @@ def file_response(request: Request, document: Document) -> HttpResponseBase:
     length = max(0, end - start + 1)
     file.seek(start)
     body: Iterator[bytes] | AsyncIterator[bytes] = _pieces(file, length)
-    if isinstance(request._request, ASGIRequest):  # would buffer the whole file of a plain iterator
+    if isinstance(django_request(request), ASGIRequest):  # would buffer the whole file of a plain iterator
         body = _pieces_async(file, length)
     response = StreamingHttpResponse(body, content_type=_media_type(document))
-    response._resource_closers.append(file.close)  # type: ignore[attr-defined]
+    close_with(response, file.close)
     response.headers["Content-Length"] = str(length)
     response.headers["Accept-Ranges"] = "bytes"
     downloaded = document.media_type not in SHOWN

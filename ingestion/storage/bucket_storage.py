@@ -9,7 +9,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from django.core.files import File
 from storages.backends.s3 import S3Storage
-from storages.utils import clean_name
+from storages.utils import clean_name, safe_join
 
 from .ranged import (
     Body,
@@ -36,7 +36,7 @@ class BucketStorage(S3Storage):  # type: ignore[misc]
         self.transfer_config = TransferConfig(use_threads=False)  # one part of an upload in memory, not ten
 
     def _open(self, name: str, mode: str = "rb") -> "File[bytes]":
-        key = self._normalize_name(clean_name(name))
+        key = safe_join(self.location, clean_name(name))
         try:
             head = self.connection.meta.client.head_object(Bucket=self.bucket_name, Key=key)
         except ClientError as error:

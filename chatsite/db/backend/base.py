@@ -38,6 +38,7 @@ from chatsite.db.threads import (
     reader_name,
     waiting,
 )
+from chatsite.dependency_internals import connection_pools, replace_pool_check
 
 from . import pooling
 from .creation import DatabaseCreation
@@ -114,8 +115,7 @@ class ReaderCursor(base.CursorMixin, ClientCursor[Any]):
 def _pool_numbers() -> dict[metrics.Labels, float]:
     """Statistics of this process's pools; a pool exists from its first use."""
     found: dict[metrics.Labels, float] = {(state,): 0.0 for state in ("size", "idle", "waiting")}
-    pools: dict[str, ConnectionPool[Any]] = base.DatabaseWrapper._connection_pools  # type: ignore[attr-defined]
-    for pool in list(pools.values()):
+    for pool in connection_pools(base.DatabaseWrapper):
         numbers = pool.get_stats()
         for state, name in (
             ("size", "pool_size"),
@@ -175,7 +175,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
                     timeout = connection_seconds()
                 return ConnectionPool.getconn(pool, timeout=timeout)
 
-            pool._check = pool._check and _check
+            replace_pool_check(pool, _check)
             pool.getconn = within_budget
             pool.connection_class = Session  # last, because another thread may already use the pool
         return pool

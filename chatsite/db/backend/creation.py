@@ -2,11 +2,13 @@
 
 from django.db.backends.postgresql import creation
 
+from chatsite.dependency_internals import maintenance_cursor
+
 
 class DatabaseCreation(creation.DatabaseCreation):
     """Django's database creation, with forced dropping."""
 
     def _destroy_test_db(self, test_database_name: str, verbosity: int) -> None:
         self.connection.close_pool()
-        with self._nodb_cursor() as cursor:  # type: ignore[attr-defined]  # not in the stubs
+        with maintenance_cursor(self) as cursor:
             cursor.execute(f"DROP DATABASE {self.connection.ops.quote_name(test_database_name)} WITH (FORCE)")

@@ -25,6 +25,7 @@ from chatsite.db.threads import (
     statement_seconds,
     waiting,
 )
+from chatsite.dependency_internals import autocommit_messages, check_open
 
 T = TypeVar("T")
 RETURN_SECONDS = 0.5  # between two attempts to reach an unavailable database
@@ -87,7 +88,7 @@ class Session(psycopg.Connection[Any]):
         return results
 
     def _exchanged(self, query: bytes) -> PQGen[list[PGresult]]:
-        self._check_connection_ok()
+        check_open(self)
         self.pgconn.send_query(query)
         results: list[PGresult] = yield from generators.execute(self.pgconn)
         return results
@@ -95,7 +96,7 @@ class Session(psycopg.Connection[Any]):
     def set_autocommit(self, value: bool) -> None:
         """As psycopg's, without the machinery of a wait: nothing is sent."""
         with self.lock:
-            for _ in self._set_autocommit_gen(value):
+            for _ in autocommit_messages(self, value):
                 raise AssertionError("Changing autocommit sends nothing.")
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:

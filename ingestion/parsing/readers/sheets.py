@@ -8,6 +8,7 @@ from typing import Any
 
 import openpyxl
 
+from chatsite.dependency_internals import sheet_source
 from ingestion.parsing.sections import Contents, Limits
 
 from .tables import add_rows
@@ -100,7 +101,7 @@ def _rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:
     merged: Merged = {}
     rest = b""
     count = 0
-    with sheet._get_source() as part:  # openpyxl does not provide them when it reads row by row
+    with sheet_source(sheet) as part:  # openpyxl does not provide them when it reads row by row
         while chunk := part.read(CHUNK_BYTES):
             for match in MERGED.finditer(rest + chunk):
                 first, last = int(match[2]), int(match[3])

@@ -1,0 +1,135 @@
+"""Private attributes of dependencies that the product uses, each with the reason.
+
+A new version of a dependency may change them without notice. No other module names them, and
+`chatsite/tests/test_dependency_internals.py` names each that is gone or takes other parameters.
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http import cookies
+from typing import TYPE_CHECKING, Any, cast
+
+from django.utils.functional import empty
+
+if TYPE_CHECKING:  # children that read files load neither Django's models nor DRF
+    from django.db.models import QuerySet
+    from django.http import HttpRequest
+    from django.http.response import HttpResponseBase
+    from rest_framework.request import Request
+
+# Methods that subclasses of the product override, by their owner.
+OVERRIDDEN = {
+    "django.db.backends.postgresql.base.DatabaseWrapper": {
+        "_close": "to note when a session went back to the pool, and to release its bulkhead",
+        "_commit": "a failed transaction is rolled back by it, and with it the session's reader",
+        "_rollback": "it undoes the reader that was set in the transaction",
+        "_savepoint_rollback": "it undoes the reader that was set after the savepoint",
+    },
+    "django.db.backends.base.creation.BaseDatabaseCreation": {
+        "_destroy_test_db": "to drop a test database in which something still has a session",
+    },
+    "drf_spectacular.openapi.AutoSchema": {
+        "_map_basic_serializer": "to say which bodies refuse unknown members",
+    },
+}
+
+
+# The standard library
+
+
+def waiting_calls(executor: ThreadPoolExecutor) -> int:
+    """The number of calls that no thread has begun, which an executor does not report."""
+    return executor._work_queue.qsize()
+
+
+def replace_cookie_unquote(function: Callable[[str | None], str | None]) -> None:
+    """Replace the function with which Django and Python unquote cookies: see http/cookies.py."""
+    cookies._unquote = function  # type: ignore[assignment]
+
+
+# Django and DRF
+
+
+def django_request(request: "Request") -> "HttpRequest":
+    """Django's request in that of DRF, for attributes that only middleware sets and for `ASGIRequest`.
+
+    DRF's own request passes attributes on, but authenticates first when asked for `user` or `auth`.
+    """
+    return request._request
+
+
+def mark_logged(response: "HttpResponseBase") -> None:
+    """Keep Django from logging the status of a response whose failure is logged already."""
+    response._has_been_logged = True  # type: ignore[attr-defined]
+
+
+def close_with(response: "HttpResponseBase", close: Callable[[], None]) -> None:
+    """Call `close` when the response is closed, even if its body was never iterated."""
+    response._resource_closers.append(close)  # type: ignore[attr-defined]
+
+
+def is_evaluated(lazy: object) -> bool:
+    """Whether a lazy object was used; true for any other object."""
+    return getattr(lazy, "_wrapped", None) is not empty
+
+
+def set_messages(request: "HttpRequest", storage: object) -> None:
+    """Give the request a message storage, as Django's middleware does."""
+    request._messages = storage  # type: ignore[attr-defined]
+
+
+def messages_of(request: "HttpRequest") -> Any:
+    """The request's message storage: `get_messages` would count the messages as shown."""
+    return request._messages  # type: ignore[attr-defined]
+
+
+def delete_rows(queryset: "QuerySet[Any]") -> None:
+    """Delete in one statement. Django's `delete` fetches every row if others refer to the table."""
+    queryset._raw_delete(queryset.db)
+
+
+def serializer_schema(auto_schema: Any, serializer: Any, direction: Any) -> dict[str, Any]:
+    """The generated schema of a serializer that has an extension of drf-spectacular; for the extension."""
+    return cast(dict[str, Any], auto_schema._map_serializer(serializer, direction, bypass_extensions=True))
+
+
+# PostgreSQL: Django's backend, psycopg and its pool
+
+
+def maintenance_cursor(creation: Any) -> Any:
+    """A cursor on PostgreSQL's own database, as a context manager, from which databases are dropped."""
+    return creation._nodb_cursor()
+
+
+def connection_pools(wrapper: Any) -> list[Any]:
+    """All pools of this process. `wrapper.pool` would open the one of its alias."""
+    return list(wrapper._connection_pools.values())
+
+
+def replace_pool_check(pool: Any, check: Callable[[Any], None]) -> None:
+    """Replace the check of a pool that Django has made; a pool without one stays without."""
+    pool._check = pool._check and check
+
+
+def check_open(session: Any) -> None:
+    """Raise psycopg's error if the session is closed or broken: `execute` does so, a plain query does not."""
+    session._check_connection_ok()
+
+
+def autocommit_messages(session: Any, value: bool) -> Iterator[Any]:
+    """Set autocommit, and iterate over the waits of it: there are none, so that no wait has to be set up."""
+    return cast(Iterator[Any], session._set_autocommit_gen(value))
+
+
+# Files and servers
+
+
+def sheet_source(sheet: Any) -> Any:
+    """The XML file of a sheet: openpyxl drops merged cells where it reads row by row."""
+    return sheet._get_source()
+
+
+def aiohttp_connection(stream: Any) -> Any:
+    """The connection of aiohttp that a response of the `openai` client is read from, or None."""
+    stream = getattr(stream, "_stream", stream)
+    return getattr(getattr(stream, "_aiohttp_response", None), "connection", None)

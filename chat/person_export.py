@@ -1,12 +1,12 @@
 """All data of one person as a zip file: written to a path, or sent without holding it in memory."""
 
 import json
+import logging
 import os
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from pathlib import Path
-from shutil import copyfileobj
 from typing import Any, BinaryIO
 from zipfile import ZIP_DEFLATED, ZipFile
 
@@ -31,6 +31,8 @@ from history.models import Conversation, Feedback, Project, Share
 from ingestion.models import Document, FormerVersion
 from ingestion.storage import files
 
+logger = logging.getLogger(__name__)
+
 CHUNK_BYTES = 65_536
 MAX_SECONDS = 600  # after which an export that never finished is disregarded
 
@@ -42,7 +44,7 @@ class ExportRunning(Exception):
 def export_response(
     request: HttpRequest, person: User, *, actor: User, name: str, reason: str = ""
 ) -> HttpResponseBase:
-    """The file for `actor`, one at a time, because exports are expensive. Raises ExportRunning.
+    """The file for `actor`, one at a time, as exports are expensive. Raises ExportRunning, StorageFault.
 
     For another person's data, `reason` is recorded first.
     """
@@ -63,6 +65,9 @@ def export_response(
         if isinstance(request, ASGIRequest):
             response.streaming_content = _pieces(file)  # Django would load the whole file
         return response
+    except files.StorageFault as fault:
+        logger.error("The storage broke off an export: %s", type(fault.__cause__ or fault).__name__)
+        raise
     finally:
         cache.delete(f"export:{actor.pk}")
 
@@ -78,8 +83,8 @@ def export(person: User, path: Path, *, actor: User | None) -> None:
 
     The command's export has all audit entries about the person. An export by the person or by staff (`actor`)
     has only entries of what they did themselves, because it may be handed to them: the site has its own rules
-    for disclosing acts of others. Staff give a reason first (`looks.begin_export`). Raises FileExistsError.
-    An incomplete file is removed.
+    for disclosing acts of others. Staff give a reason first (`looks.begin_export`). Raises FileExistsError
+    and StorageFault. An incomplete file is removed.
     """
     about = Q(actor_id=person.pk)
     if actor is None:
@@ -204,7 +209,8 @@ def _export_files(person: User, archive: ZipFile) -> None:
             archive.writestr(f"{name}.missing.txt", "The file is missing on the server.")
             continue
         with source, archive.open(name, "w", force_zip64=True) as target:
-            copyfileobj(source, target)
+            while piece := files.read_piece(source, CHUNK_BYTES):
+                target.write(piece)
     for former in FormerVersion.objects.filter(document__owner=person).select_related("document"):
         name = f"documents/{former.document.public_id}/version-{former.version}.txt"
         archive.writestr(name, former.content)

@@ -22,6 +22,7 @@ from chatsite.accounts.models import Look, User
 from chatsite.accounts.pickers import Picker
 from chatsite.accounts.read_only_admin import shown_object
 from ingestion.models import Document
+from ingestion.storage.files import StorageFault
 
 from .person_export import ExportRunning, export_response
 from .persons import ErasureRefused, count_data, erase, hold_in_words
@@ -120,6 +121,8 @@ class PersonAdmin(UserAdmin):
                 return export_response(request, person, actor=actor, name=name, reason=reason)
             except ExportRunning:
                 form.add_error(None, gettext("Your last file is still being made: wait for it."))
+            except StorageFault:
+                form.add_error(None, gettext("The files' storage does not answer. Try again in a moment."))
         context = {
             **self.admin_site.each_context(request),
             "title": gettext("Export all that a person has"),

@@ -274,18 +274,21 @@ def read_document(
             raise Yielded(_put_back(document)) from None
         except (Unreadable, EmbeddingError) as error:
             if isinstance(error, EmbeddingError) and error.temporary:
+                if _was_deleted(document_id, stored):
+                    return
                 _delay(document_id, str(error))
                 raise TemporaryFailure(str(error), error.retry_after) from error
             _fail(document_id, str(error), stored)
         except FileNotFoundError:
             _fail(document_id, LOST, stored)
         except (OperationalError, InterfaceError, OSError) as error:
+            if _was_deleted(document_id, stored):
+                return
             _delay(document_id, DELAYED)
             raise TemporaryFailure(BROKEN) from error
         except Exception as error:
             # Passages cannot be stored for a document that was deleted while it was read.
-            documents = Document.objects.filter(pk=document_id)
-            if not isinstance(error, IntegrityError) or documents.exists():
+            if not isinstance(error, IntegrityError) or not _was_deleted(document_id, stored):
                 logger.exception("Reading a document failed.", extra={"document": document_id})
             _fail(document_id, BROKEN, stored)
 
@@ -371,6 +374,19 @@ def _reading_lock(document_id: int) -> Iterator[None]:
     finally:
         with contextlib.suppress(DatabaseError, InterfaceError), connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_unlock(%s, %s)", key)
+
+
+def _was_deleted(document_id: int, stored: files.Stored | None) -> bool:
+    """Whether the document was deleted while it was read, which is no fault; a new file goes as well."""
+    try:
+        if Document.objects.filter(pk=document_id).exists():
+            return False
+    except (OperationalError, InterfaceError):
+        return False  # the database itself is the fault
+    logger.info("A document was deleted while it was read.", extra={"document": document_id})
+    if stored:
+        files.discard(stored, document_id)
+    return True
 
 
 def _fail(document_id: int, reason: str, stored: files.Stored | None) -> None:

@@ -17,6 +17,7 @@ from chatsite.accounts import looks
 from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.models import User
 from chatsite.db.threads import request_may_wait
+from ingestion.storage.files import StorageFault
 
 MAX_LOOKS = 100
 
@@ -27,7 +28,7 @@ MAX_LOOKS = 100
 def own_data(request: HttpRequest) -> HttpResponseBase:
     """Show how much data there is; `export` sends it as a zip file, `delete` deletes it."""
     person = User.objects.get(pk=session_principal(request).user_id)
-    problem = ""
+    problem, status = "", 422
     if request.method == "POST":
         request_may_wait()
         if "export" in request.POST:
@@ -35,6 +36,9 @@ def own_data(request: HttpRequest) -> HttpResponseBase:
                 return export_response(request, person, actor=person, name=f"{settings.SITE_NAME}.zip")
             except ExportRunning:
                 problem = gettext("Your file is being made already: wait for it.")
+            except StorageFault:
+                problem = gettext("The files' storage does not answer. Try again in a moment.")
+                status = 503
         elif "confirmed" not in request.POST:
             problem = gettext("Tick the box first: it cannot be undone.")
         else:
@@ -54,7 +58,7 @@ def own_data(request: HttpRequest) -> HttpResponseBase:
         "notice_days": settings.LOOK_NOTICE_DAYS,
     }
     disclosed.filter(seen_at=None).update(seen_at=timezone.now())
-    return render(request, "chat/own_data.html", shown, status=422 if problem else 200)
+    return render(request, "chat/own_data.html", shown, status=status if problem else 200)
 
 
 @login_required

@@ -21,6 +21,7 @@ from history import projects, recording
 from history.models import Conversation, Feedback, Message, Project, Share
 from ingestion.access.lists import Audience, access_list_for
 from ingestion.models import Document
+from ingestion.storage.files import StorageFault
 from ingestion.tests.factories import make_document, make_user
 
 PAGE = "/settings/data/"
@@ -78,6 +79,15 @@ class OwnDataTests(TestCase):
         self.assertGreater(len(pieces), 1)
         self.assertEqual(int(sent["Content-Length"]), sum(map(len, pieces)))
         self.assertIn("profile.json", ZipFile(io.BytesIO(b"".join(pieces))).namelist())
+
+    def test_a_storage_that_breaks_off_is_said_and_leaves_no_half_file(self):
+        with (
+            patch("chat.person_export.files.open_file", side_effect=StorageFault("away")),
+            self.assertLogs("chat.person_export", "ERROR") as logged,
+        ):
+            refused = self.client.post(PAGE, {"export": "1"})
+        self.assertContains(refused, "storage does not answer", status_code=503)
+        self.assertIsNone(logged.records[0].exc_info)
 
     def test_one_export_of_a_person_is_made_at_a_time(self):
         cache.add(f"export:{self.ann.pk}", True)

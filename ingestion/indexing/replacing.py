@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from django.db import IntegrityError, connection
+from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from chatsite.db.sql_files import statement
@@ -37,6 +37,7 @@ from .passages import (
 )
 
 WRITE_BATCH = 2_000  # passages per statement, which then takes seconds and little memory
+HOLD = "SELECT FROM ingestion_document WHERE id = %s FOR KEY SHARE"  # against its deletion
 LOST = "What was prepared for the document is gone; it is read again."
 
 
@@ -149,5 +150,11 @@ def copy_vectors(columns: Sequence[str], rows: Iterable[Sequence[int]], vectors:
 
 
 def _keep(document: Document, space: EmbeddingSpace, digests: Sequence[int], vectors: Vectors) -> None:
-    columns = ("ingestion_preparedvector", "space_id", "document_id", "digest")
-    copy_vectors(columns, ((space.pk, document.pk, digest) for digest in digests), vectors)
+    """Store prepared vectors. Raises EmbeddingError if the document is gone; PostgreSQL logs none then."""
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute(HOLD, [document.pk])
+            if not cursor.rowcount:
+                raise EmbeddingError(LOST, temporary=True)
+        columns = ("ingestion_preparedvector", "space_id", "document_id", "digest")
+        copy_vectors(columns, ((space.pk, document.pk, digest) for digest in digests), vectors)

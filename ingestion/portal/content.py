@@ -4,6 +4,7 @@ A document that the caller may not read is a 404, like one that does not exist. 
 script: types that may contain one are downloads of another type, and every file is sandboxed.
 """
 
+import logging
 import re
 import unicodedata
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
@@ -13,6 +14,7 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import RequestAborted
 from django.core.files import File
 from django.core.handlers.asgi import ASGIRequest
 from django.http import Http404, HttpResponse, HttpResponseBase, JsonResponse, StreamingHttpResponse
@@ -72,6 +74,8 @@ from ingestion.search.retrieval import (
     resolve_name,
 )
 from ingestion.storage import files
+
+logger = logging.getLogger(__name__)
 
 AMBIGUOUS = "Several documents that you can read have this name. Choose one by its address."
 CHUNK_BYTES = 256 * 1024
@@ -306,13 +310,22 @@ def _range(request: Request, etag: str, size: int) -> tuple[int, int] | None:
 
 
 def _pieces(file: "File[bytes]", length: int) -> Iterator[bytes]:
-    while length > 0 and (piece := file.read(min(CHUNK_BYTES, length))):
+    while length > 0 and (piece := _piece(file, length)):
         length -= len(piece)
         yield piece
 
 
 async def _pieces_async(file: "File[bytes]", length: int) -> AsyncIterator[bytes]:
-    read = sync_to_async(file.read, thread_sensitive=False)
-    while length > 0 and (piece := await read(min(CHUNK_BYTES, length))):
+    read = sync_to_async(_piece, thread_sensitive=False)
+    while length > 0 and (piece := await read(file, length)):
         length -= len(piece)
         yield piece
+
+
+def _piece(file: "File[bytes]", length: int) -> bytes:
+    """Raises RequestAborted if the storage fails: the response has begun, so its connection ends early."""
+    try:
+        return files.read_piece(file, min(CHUNK_BYTES, length))
+    except files.StorageFault as fault:
+        logger.error("The storage broke off a file: %s", type(fault.__cause__ or fault).__name__)
+        raise RequestAborted from None

@@ -108,6 +108,12 @@ def open_file(document: Document) -> "File[bytes]":
         return default_storage.open(str(document.file.name))
 
 
+def read_piece(file: "File[bytes]", size: int) -> bytes:
+    """The next bytes of an open file. Raises StorageFault, also if a remote file ends early."""
+    with _answering():
+        return bytes(file.read(size))
+
+
 def page_image(document: Document, page: int) -> bytes:
     """A page (from 1) of a PDF as PNG, cached in the storage. Raises Unreadable if there is none."""
     return _kept(document, f"{page:d}.png", lambda path: process.render(path, page))

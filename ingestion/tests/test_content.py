@@ -1,16 +1,20 @@
 """Files and page images: who gets them, how they are sent, and that nothing in them can run."""
 
-from io import BytesIO
+import logging
+from io import BufferedReader, BytesIO
 from unittest import mock
 from urllib.parse import quote
 from uuid import uuid4
 
 from asgiref.sync import sync_to_async
+from django.core.exceptions import RequestAborted
+from django.core.files import File
 from django.core.files.base import ContentFile
 from django.test import AsyncClient, TestCase, override_settings
 from PIL import Image
 
 from chatsite.accounts.models import ApiKey, User
+from chatsite.logs import CutFilter
 from ingestion import documents
 from ingestion.access.lists import (
     Audience,
@@ -19,6 +23,8 @@ from ingestion.access.lists import (
 from ingestion.models import Document
 from ingestion.parsing import process
 from ingestion.parsing.formats import WORD
+from ingestion.storage import files
+from ingestion.storage.ranged import RangedReader
 from ingestion.tests import building
 from ingestion.tests.media import MediaMixin
 
@@ -176,6 +182,35 @@ class ContentTests(MediaMixin, TestCase):
         response = await client.get("/content/a.txt")
         pieces = [len(piece) async for piece in response]
         self.assertEqual((sum(pieces), max(pieces)), (1_000_000, 256 * 1024))
+
+    async def test_a_storage_that_breaks_off_ends_the_response_early_with_one_line(self):
+        await sync_to_async(self.mine)("a.txt", b"x" * 1_000_000)
+        client = AsyncClient()
+        await client.aforce_login(self.owner)
+
+        def begin(position):
+            return BytesIO(b"x" * (600_000 - position))
+
+        broken = File(BufferedReader(RangedReader(begin, 1_000_000), 1_000))
+        with mock.patch.object(files.default_storage, "open", return_value=broken):
+            response = await client.get("/content/a.txt")
+            received = 0
+            with (
+                self.assertLogs("ingestion.portal.content", "INFO") as logged,
+                self.assertRaises(RequestAborted) as ended,
+            ):
+                async for piece in response:
+                    received += len(piece)
+        self.assertEqual((response["Content-Length"], received), ("1000000", 2 * 256 * 1024))
+        [record] = logged.records
+        self.assertEqual(
+            (record.getMessage(), record.exc_info), ("The storage broke off a file: OSError", None)
+        )
+        # uvicorn would log it with its traceback.
+        cut = logging.LogRecord(
+            "uvicorn.error", 40, "", 0, "Exception", (), (RequestAborted, ended.exception, None)
+        )
+        self.assertFalse(CutFilter().filter(cut))
 
     def test_nothing_that_is_served_can_run(self):
         script = "<script>alert(1)</script><p>Text.</p>"

@@ -12,7 +12,7 @@ from chatsite.accounts.models import User
 from ingestion import documents
 from ingestion.access.lists import Audience
 from ingestion.embedding import EmbeddingError
-from ingestion.indexing import reading
+from ingestion.indexing import reading, replacing
 from ingestion.models import Document, Passage, PreparedVector, Vector
 from ingestion.storage import files
 from ingestion.tests import building
@@ -191,18 +191,41 @@ class PipelineTests(MediaMixin, TestCase):
         self.assertEqual((Document.objects.count(), Passage.objects.count()), (0, 0))
         self.assertEqual(PreparedVector.objects.count(), 0)
 
-    def test_a_document_deleted_before_its_vectors_are_kept_is_no_fault(self):
-        document = self.add(read=False)
+    def read_and_deleted(self, document, owner, name, *, fault=None):
+        """The lines of the log when the document is deleted just before something that reading it calls."""
+        original = getattr(owner, name)
 
-        def deleted_meanwhile(*arguments):
+        def deleted_before(*arguments, **named):
             documents.delete_document(document)
-            raise IntegrityError
+            if fault:
+                raise fault
+            return original(*arguments, **named)
 
         with (
-            mock.patch.object(reading, "prepare", side_effect=deleted_meanwhile),
-            self.assertNoLogs("ingestion.documents"),
+            self.captureOnCommitCallbacks(execute=True),
+            mock.patch.object(owner, name, deleted_before),
+            self.assertLogs("ingestion", "INFO") as logged,
         ):
             documents.read_document(document.pk)
+        return [(record.levelname, record.getMessage(), record.exc_info) for record in logged.records]
+
+    def test_a_document_deleted_while_it_is_read_is_one_quiet_line_and_no_fault(self):
+        line = ("INFO", "A document was deleted while it was read.", None)
+        for owner, name, fault in (
+            (reading, "prepare", IntegrityError()),
+            (replacing, "_keep", None),
+            (reading, "prepare", files.StorageFault()),
+        ):
+            with self.subTest(name, fault=fault):
+                document = self.add(read=False)
+                self.assertEqual(self.read_and_deleted(document, owner, name, fault=fault), [line])
+                self.assertEqual(self.files(), [])
+
+    def test_the_database_refuses_nothing_when_a_document_is_deleted_before_its_vectors_are_kept(self):
+        document = self.add(read=False)
+        with mock.patch.object(replacing, "copy_vectors") as copied:
+            self.read_and_deleted(document, replacing, "_keep")
+        copied.assert_not_called()
 
     @override_settings(DOCUMENT_MAX_BYTES=1_000_000)
     def test_a_file_that_is_too_large_is_refused_and_not_kept(self):

@@ -151,32 +151,44 @@ def upsert(
         **(given_details := columns(details or {})),
     )
     upload = Upload(document, external_id, given_details)
-    may_exist = may_replace and not mirrored
-    if may_exist and (unchanged := upload.unchanged(file)):
+    if may_replace and not mirrored and (unchanged := upload.unchanged(file)):
         return unchanged
     stored = _store(file)
     document.file, document.size, document.sha256 = stored.name, stored.size, stored.sha256
     with _removed_on_error(stored), reading_everything():
         for _ in range(UPSERT_ATTEMPTS):
-            with transaction.atomic():
-                if within_quota and owner:
-                    quota.lock(owner)
-                known = None if mirrored else upload.existing().select_for_update(no_key=True).first()
-                if known and not may_replace:
-                    raise Exists
-                if known and (kept := upload.keep(known, stored.sha256)):
-                    # Another caller has sent the same file at the same time.
-                    transaction.on_commit(partial(files.remove, stored.name), robust=True)
-                    return kept
-                if known and is_on_hold(known.owner_id):
-                    raise UploadRefused("on_hold", DOCUMENT_ON_HOLD)
-                if within_quota and owner:
-                    quota.claim(owner, stored.size, instead_of=known.size if known else None)
-                if known:
-                    return upload.replace(known, stored)
-                if upload.insert():
-                    return Upserted(document, "added")
+            if done := _stored_or_kept(
+                upload, stored, may_exist=not mirrored, may_replace=may_replace, within_quota=within_quota
+            ):
+                return done
     raise RuntimeError("Other callers inserted and deleted the document at each attempt.")
+
+
+@transaction.atomic
+def _stored_or_kept(
+    upload: Upload, stored: files.Stored, *, may_exist: bool, may_replace: bool, within_quota: bool
+) -> Upserted | None:
+    """Insert or replace the document, or keep the one that has this file already.
+
+    None if another caller has inserted it since it was looked for. Raises Exists and UploadRefused.
+    """
+    owner = upload.document.owner if within_quota else None
+    if owner:
+        quota.lock(owner)
+    known = upload.existing().select_for_update(no_key=True).first() if may_exist else None
+    if known and not may_replace:
+        raise Exists
+    if known and (kept := upload.keep(known, stored.sha256)):
+        # Another caller has sent the same file at the same time.
+        transaction.on_commit(partial(files.remove, stored.name), robust=True)
+        return kept
+    if known and is_on_hold(known.owner_id):
+        raise UploadRefused("on_hold", DOCUMENT_ON_HOLD)
+    if owner:
+        quota.claim(owner, stored.size, instead_of=known.size if known else None)
+    if known:
+        return upload.replace(known, stored)
+    return Upserted(upload.document, "added") if upload.insert() else None
 
 
 def replace_file(document: Document, upload: "File[bytes]") -> dict[str, str | int]:

@@ -20,7 +20,7 @@ from django.db.models.functions import Now
 
 from chat import events
 from chat.announcements import ANNOUNCED
-from chat.events import ContextReady, Event
+from chat.events import ContextReady, Event, MessageDone, MessageStarted
 from chat.models import JournalEntry, Run
 from chat.sources import SourceView, captions_from_json
 from chatsite.accounts.principal import Principal
@@ -163,3 +163,13 @@ def purge() -> int:
     """Delete the journals of runs that ended a while ago: their messages have everything."""
     old = Run.objects.filter(finished_at__lt=Now() - JOURNAL_TTL)
     return JournalEntry.objects.filter(run__in=old).delete()[0]
+
+
+def whole_run(principal: Principal, conversation_id: UUID) -> UUID | None:
+    """The unfinished run of the caller's conversation whose text is whole, by its journal."""
+    runs = Run.objects.owned_by(principal).unfinished().filter(conversation=conversation_id)
+    run_id = runs.values_list("pk", flat=True).first()
+    if run_id is None:
+        return None
+    kinds = {type(event) for _, event in read(run_id)}
+    return run_id if MessageDone in kinds and MessageStarted not in kinds else None

@@ -21,6 +21,7 @@ from chat.engine import AcceptedRun
 from chat.errors import retry_after
 from chat.events import Event, Failed, Finished, TitleChanged
 from chat.llm import ModelError, configured_model
+from chat.models import Run
 from chatsite import logs, metrics, traces
 from chatsite.accounts.principal import Principal
 from chatsite.db.availability import (
@@ -44,11 +45,9 @@ from .active import ActiveRun, run_slots
 from .journal import Batch
 from .start import (
     earlier_messages,
-    is_unfinished,
     messages_of_request,
     request_stop,
     team,
-    whole_run,
 )
 
 logger = logging.getLogger(__name__)
@@ -310,12 +309,13 @@ async def stop_followups(principal: Principal, conversation_id: UUID) -> bool:
         (run_id for run_id, active in run_manager().active.items()
          if active.run.conversation_id == conversation_id and active.has_whole_text()),
         None,
-    ) or await in_database(whole_run, principal, conversation_id)  # fmt: skip
+    ) or await in_database(journal.whole_run, principal, conversation_id)  # fmt: skip
     if run_id is None:
         return False
     await stop(principal, run_id)
+    unfinished = Run.objects.unfinished().filter(pk=run_id)
     for _ in range(int(STOP_SECONDS / 0.05)):
-        if not await in_database(is_unfinished, run_id):
+        if not await in_database(unfinished.exists):
             return True
         await asyncio.sleep(0.05)
     return False

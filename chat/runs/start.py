@@ -20,7 +20,7 @@ from django.utils import timezone
 from chat import limits, site_texts
 from chat.engine import AcceptedRun, Speaker
 from chat.errors import Refused, storage_full
-from chat.events import MessageDone, MessageStarted, members
+from chat.events import members
 from chat.limits import (
     SQL as LIMITS_SQL,
 )
@@ -44,7 +44,7 @@ from history.citation_text import without
 from history.models import Conversation, Message, Project
 from history.withheld import withheld_labels
 
-from . import finish, journal, notifications
+from . import finish, notifications
 from .active import run_slots
 
 
@@ -408,20 +408,6 @@ def request_stop(principal: Principal, run_id: UUID) -> None:
             raise Refused("answer_not_found")
         if Run.objects.unfinished().filter(pk=run_id).update(stop_requested=True):
             notifications.publish_on_commit(notifications.messages("stop", [run_id]))
-
-
-def whole_run(principal: Principal, conversation_id: UUID) -> UUID | None:
-    """The unfinished run of the caller's conversation whose text is whole, by its journal."""
-    runs = Run.objects.owned_by(principal).unfinished().filter(conversation=conversation_id)
-    run_id = runs.values_list("pk", flat=True).first()
-    if run_id is None:
-        return None
-    kinds = {type(event) for _, event in journal.read(run_id)}
-    return run_id if MessageDone in kinds and MessageStarted not in kinds else None
-
-
-def is_unfinished(run_id: UUID) -> bool:
-    return Run.objects.unfinished().filter(pk=run_id).exists()
 
 
 def messages_of_request(run: AcceptedRun) -> tuple[EarlierMessage, ...]:

@@ -108,21 +108,12 @@ def denial(claim: Claim, chosen: Sequence[Unit], known: Collection[str]) -> floa
         (unit, at) for unit in chosen for at, token in enumerate(unit.tokens) if token.kind is Kind.NEGATION
     ]
     cells = [(unit, at) for unit, at in denials if _is_cell(unit, at)]
-    if not own and any(unit.denied for unit in chosen) and not claim.values & REFUSALS:
-        return CONTRADICTION
-    if not own and any(_is_of_claimed_column(claim, unit, at) for unit, at in cells):
-        return CONTRADICTION
+    if (decided := _table_evidence(claim, chosen, cells, is_denied=bool(own))) is not None:
+        return decided
     before = {value for unit, at in denials for value in _before(unit.tokens, at)}
     before_own = {value for at in negations for value in _before(claim.tokens, at)}
     theirs = [
-        (
-            [
-                claim.word_for(value, unit)
-                for value in _scope(unit.tokens, at, claim)
-                if value not in ENTITLED
-            ],
-            unit.tokens[at],
-        )
+        (_scope_in_claims_words(claim, unit, at), unit.tokens[at])
         for unit, at in denials
         if (unit, at) not in cells
     ]
@@ -133,10 +124,6 @@ def denial(claim: Claim, chosen: Sequence[Unit], known: Collection[str]) -> floa
     )
     if (last := _denied_in_last_column(claim, chosen)) is not None:
         denied_above = last
-        if last and not (own or refused):
-            return CONTRADICTION
-    if own and cells:
-        return 0.0  # a cell “No”
     evidence = 0.0
     for scope in own:
         same = any(_deny_the_same(scope, there, claim, held) for there, _ in theirs)
@@ -166,6 +153,25 @@ def denial(claim: Claim, chosen: Sequence[Unit], known: Collection[str]) -> floa
         ):
             return CONTRADICTION
     return evidence
+
+
+def _table_evidence(
+    claim: Claim, chosen: Sequence[Unit], cells: Sequence[tuple[Unit, int]], *, is_denied: bool
+) -> float | None:
+    """Evidence of headings and of cells such as “No”; None where they decide nothing.
+
+    `is_denied` is whether the claim denies something itself.
+    """
+    if is_denied:
+        return 0.0 if cells else None
+    if any(_is_of_claimed_column(claim, unit, at) for unit, at in cells):
+        return CONTRADICTION
+    denied = any(unit.denied for unit in chosen) or _denied_in_last_column(claim, chosen)
+    return CONTRADICTION if denied and not claim.values & REFUSALS else None
+
+
+def _scope_in_claims_words(claim: Claim, unit: Unit, at: int) -> list[str]:
+    return [claim.word_for(value, unit) for value in _scope(unit.tokens, at, claim) if value not in ENTITLED]
 
 
 def _is_cell(unit: Unit, at: int) -> bool:

@@ -155,12 +155,7 @@ def _swap(
         changes: dict[str, Any] = (
             {"file": stored.name, "size": stored.size, "sha256": stored.sha256} if stored else {}
         )
-        # Another file waits to be read; or a title was given meanwhile, and is not yet among the words that
-        # search knows. The job for it is to come.
-        queued = last_queued_file(document.pk)
-        waits = current.given_title != document.given_title or (
-            queued is not None and (stored is None or queued["name"] != stored.name)
-        )
+        waits = _is_read_again(current, document, stored)
         if audience and current.audience_version == audience.version:
             changes["access_list_id"] = audience.access_list_id
         Document.objects.filter(pk=document.pk).update(
@@ -181,6 +176,15 @@ def _swap(
         if stored:  # done is done, also where the storage fails now: what is left there goes with the orphans
             transaction.on_commit(lambda: files.remove(str(current.file.name)), robust=True)
     return True
+
+
+def _is_read_again(current: Document, document: Document, stored: files.Stored | None) -> bool:
+    """Whether another job for the document is queued: for a further file, or for a title that was given
+    meanwhile and is not yet among the words that search knows."""
+    queued = last_queued_file(document.pk)
+    return current.given_title != document.given_title or (
+        queued is not None and (stored is None or queued["name"] != stored.name)
+    )
 
 
 def _versions(

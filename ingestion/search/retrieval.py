@@ -75,6 +75,7 @@ COMPARED = 30  # passages whose texts are compared with the question word by wor
 # The built-in vectors are English and ignored for other languages.
 BUILT_IN_TRUST = VectorTrust(weight=0.4, languages=frozenset({"english", "simple"}), close=CLOSE)
 CONFIGURED_TRUST = VectorTrust(weight=0.5, languages=frozenset())
+NO_WORDS: dict[str, Any] = {"words": [], "times": [], "added": {}, "everyday": {}}
 NO_TRUST = VectorTrust(weight=0, languages=frozenset(), words=PAIRS)
 
 
@@ -157,18 +158,16 @@ def search(
     theirs, and both to either; `scope` is one of ingestion.search.scopes. All narrow what the caller may read
     and never widen it.
     """
-    query = _storable(query)
+    query, context = _storable(query), _storable(context)
     top = min(top, MAX_PASSAGES)
-    times = _counted_words(query)
-    words = list(times)
-    if top < 1 or not words:
+    counted = _counted_words(query)
+    if top < 1 or not counted:
         return SearchResult((), query, 0, mode)
     documents = documents_in(principal, scope)
     lookup = Lookup(principal, query)
     texts = [ACTIVE] if mode == "vectors" else [ACTIVE, statement("known_words")]
     spaces, *known = rows_of_each(texts, lookup.parameters)
     space = active_space(spaces)
-    context = _storable(context)
     # In other languages these vectors are ignored.
     english = _in_english(space, query) if mode == "hybrid" else []
     vectors = _vector_parameters(space, " ".join(english) or query, context, mode)
@@ -183,10 +182,7 @@ def search(
         "documents": documents or [],
         "to_person": to_person,
         "to_groups": to_groups,
-        "words": [] if mode == "vectors" else words,
-        "times": [] if mode == "vectors" else [float(count) for count in times.values()],
-        "added": {} if mode == "vectors" else _added_words(query, words, house, context),
-        "everyday": house.everyday,
+        **(NO_WORDS if mode == "vectors" else _word_parameters(query, counted, house, context)),
         **vectors,
     }
     candidates, readable = find_candidates(parameters, space.dimensions)
@@ -288,14 +284,17 @@ def _counted_words(query: str) -> dict[str, int]:
     return {word: counted[word] for word in list(counted)[:MAX_WORDS]}
 
 
-def _added_words(query: str, words: Sequence[str], house: Expansion, context: str) -> dict[str, float]:
-    """Additional words to search for, with their weights."""
-    names = (word for word in house.terms if word not in words)
-    added = dict.fromkeys([*joined_words(query, words), *names], EXPANSION_WEIGHT)
-    others = dict.fromkeys(_counted_words(context), CONTEXT_WEIGHT)
-    return added | {
-        word: weight for word, weight in others.items() if word not in words and word not in added
-    }
+def _word_parameters(
+    query: str, counted: Mapping[str, int], house: Expansion, context: str
+) -> dict[str, Any]:
+    """Parameters for the words to search for, and for additional ones with their weights."""
+    names = (word for word in house.terms if word not in counted)
+    added = dict.fromkeys([*joined_words(query, list(counted)), *names], EXPANSION_WEIGHT)
+    for word in _counted_words(context):
+        if word not in counted:
+            added.setdefault(word, CONTEXT_WEIGHT)
+    times = [float(count) for count in counted.values()]
+    return {"words": list(counted), "times": times, "added": added, "everyday": house.everyday}
 
 
 def _vector_parameters(space: EmbeddingSpace, query: str, context: str, mode: Mode) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from uuid import UUID
 
-from chat.llm.chat_model import NOTHING_FITS
+from chat.llm.chat_model import NOTHING_FOUND
 from chat.llm.quoting import UNSURE
 from chatsite.accounts import webhooks
 from chatsite.accounts.models import User, WebhookDelivery
@@ -33,7 +33,7 @@ def announce_end(owner_id: int, closings: Mapping[UUID, Closing]) -> None:
 
     # Why the question is in the list of unanswered ones; see unanswered.sql.
     uncited = last.state == Message.State.COMPLETE and last.content and not last.citations
-    if last.content == NOTHING_FITS:
+    if last.content in NOTHING_FOUND:
         reason = "refused"
     elif uncited or last.content.startswith(UNSURE):
         reason = "unsure"

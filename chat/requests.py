@@ -46,6 +46,12 @@ class Options:
     prompt_template: str = ""  # replaces the site's own instructions; after >>> it is appended to them
     unknown: tuple[str, ...] = ()  # names of unknown members, reported as a thought
 
+    @property
+    def narrowed(self) -> bool:
+        """Whether only a part of what the caller may read is searched."""
+        of_category = self.include_category or self.exclude_category
+        return self.scope not in ("", "all") or bool(of_category) or self.to_person or self.to_groups
+
 
 @dataclass(frozen=True, slots=True)
 class EarlierMessage:

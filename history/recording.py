@@ -204,6 +204,12 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def set_scope(conversation: Conversation, scope: str) -> None:
+    """Set what the next questions of a locked conversation are searched in."""
+    conversation.scope = scope
+    conversation.save(update_fields=["scope"])
+
+
 def turn_values(
     turn: TurnIds,
     question: str,

@@ -21,7 +21,7 @@ from chat.events import (
     thought_from_json,
 )
 from chat.llm import ChatModel, Contribution, Prompt, SearchQuery, configured_model
-from chat.llm.chat_model import NOTHING_FITS
+from chat.llm.chat_model import NOTHING_FOUND
 from chat.requests import EarlierMessage
 from chat.statements import marks_by_rank, to_rows
 from chat.verification import verify
@@ -71,6 +71,7 @@ async def answer(run: AcceptedRun, publish: Callable[[Event], object]) -> str:
         template=request.options.prompt_template,
         wish="\n\n".join(filter(None, (run.owner_instructions, request.wish))),
         generation=request.generation,
+        narrowed=request.options.narrowed,
     )
     state = _Answer(run, publish, prompt)
     known = await retry_until_available(partial_answer, run) if request.continues else None
@@ -264,7 +265,7 @@ class _Answer:
                     # In a thread: it takes time that grows with the answer.
                     statements = await asyncio.to_thread(verify, self.text, found.sources)
                     # The site's own sentences state nothing about the documents.
-                    own = (NOTHING_FITS, *model.notices)
+                    own = (*NOTHING_FOUND, *model.notices)
                     claims = tuple(
                         each
                         for each in statements

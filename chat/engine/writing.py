@@ -10,10 +10,7 @@ from django.conf import settings
 from chat.citations import CitationFilter, JsonCitationFilter
 from chat.events import MessageDone, TextDelta, Thinking, Usage
 from chat.llm import ChatModel, ModelError, Prompt, Text, TokenCount
-from chat.llm.chat_model import (
-    NOTHING_FITS,
-    Reasoning,
-)
+from chat.llm.chat_model import Reasoning
 
 
 @dataclass(slots=True)
@@ -37,7 +34,7 @@ async def written(
     """
     if not (prompt.sources or prompt.earlier or prompt.contributions or prompt.images or prompt.prefill):
         # Without sources and without a conversation the model could only invent an answer.
-        yield TextDelta(NOTHING_FITS)
+        yield TextDelta(prompt.nothing_found)
         yield MessageDone("stop", ())
         return
     wants_json = prompt.generation.json is not None

@@ -19,6 +19,11 @@ from chat.sources import PageImage, SourceView
 NOTHING_FITS = gettext_noop(
     "Nothing in the documents you may read answers this. Try other words, or ask who keeps the document."
 )
+NOTHING_IN_PART = gettext_noop(
+    "Nothing in the part of the documents that was searched answers this. "
+    "Search everything, or try other words."
+)
+NOTHING_FOUND = (NOTHING_FITS, NOTHING_IN_PART)  # stored as they are, by which such answers are counted
 
 APPEND_MARK = ">>>"  # before a template that extends the site's own instructions
 
@@ -55,6 +60,12 @@ class Prompt:
     wish: str = ""  # the caller's preference for the form of the answer
     generation: Generation = field(default_factory=Generation)
     prefill: str = ""  # the beginning of the answer, which the model continues
+    narrowed: bool = False  # only a part of what the caller may read was searched
+
+    @property
+    def nothing_found(self) -> str:
+        """The answer if nothing that was searched answers the question."""
+        return NOTHING_IN_PART if self.narrowed else NOTHING_FITS
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,6 @@ from ingestion.suggested_questions import questions_about, subject_of
 
 from . import side_texts
 from .chat_model import (
-    NOTHING_FITS,
     Contribution,
     End,
     Part,
@@ -81,7 +80,7 @@ class QuotingModel:
             quoted = await retry_until_available(quote, prompt)
             texts = list(quoted.texts)
             if not texts:
-                texts = [NOTHING_MORE if prompt.contributions else NOTHING_FITS]
+                texts = [NOTHING_MORE if prompt.contributions else prompt.nothing_found]
             elif not (quoted.is_sure or prompt.contributions):
                 texts.insert(0, UNSURE)
             text = "\n\n".join(texts)

@@ -333,6 +333,12 @@ class Answer:
     def note(self) -> Note | None:
         return note_for(self.message)
 
+    @property
+    def unanswered_in(self) -> str:
+        """The scope of a search in a part of the documents, if the answer cites nothing of it."""
+        is_complete = self.message.state == Message.State.COMPLETE
+        return self.scope if is_complete and self.repeatable and not self.message.citations else ""
+
     @cached_property
     def feedback(self) -> Feedback | None:
         return feedback.of(self.message)

@@ -80,7 +80,7 @@ def ask_in_project(request: HttpRequest, principal: Principal, project_id: UUID)
 @require_http_methods(["GET", "HEAD", "POST"])
 @for_caller
 def again(request: HttpRequest, principal: Principal, conversation_id: UUID, position: int) -> HttpResponse:
-    """Regenerate one answer; as :func:`ask`."""
+    """Regenerate one answer, in another scope if the form has one; as :func:`ask`."""
     return _again(request, principal, conversation_id, position, continues=False)
 
 
@@ -106,7 +106,13 @@ def _again(
         return _latest(row.pk)
     try:
         _free(principal, row.pk)
-        accepted = runs.again(principal, answer.pk, continues=continues, request_id=_request_id(request))
+        accepted = runs.again(
+            principal,
+            answer.pk,
+            continues=continues,
+            scope="" if continues else scope_asked_for(request.POST),
+            request_id=_request_id(request),
+        )
     except Refused as refused:
         return _refused(request, principal, row, "", refused)
     _start(accepted)

@@ -15,7 +15,7 @@ from typing import Any
 import nh3
 from django.utils.translation import get_language, gettext
 
-from chat.llm.chat_model import NOTHING_FITS
+from chat.llm.chat_model import NOTHING_FOUND
 from chat.llm.quoting import NOTHING_MORE, UNSURE
 
 from .markdown_rules import BRACKETS, TASK, parser
@@ -23,7 +23,7 @@ from .open_block import closed
 
 LONGEST_BLOCK = 30_000  # characters; a hostile one of this length takes half a second, in a thread
 # Stored as they are here, by which answers without a source are counted; shown in the reader's language.
-NOTICES = frozenset({NOTHING_FITS, NOTHING_MORE, UNSURE})
+NOTICES = frozenset({*NOTHING_FOUND, NOTHING_MORE, UNSURE})
 LATEST_BLOCKS = 256  # that are kept
 FENCE_END = re.compile(r"\n[ \t]{0,20}[`~]{1,20}$")
 DEEPEST = 18  # level of a block inside others: what lies deeper the parser leaves out

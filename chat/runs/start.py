@@ -353,11 +353,17 @@ def begin(
 
 @retry_on_deadlock
 def again(
-    principal: Principal, answer_id: UUID, *, continues: bool = False, request_id: str = ""
+    principal: Principal,
+    answer_id: UUID,
+    *,
+    continues: bool = False,
+    scope: str = "",
+    request_id: str = "",
 ) -> AcceptedRun:
     """Answer the question of an earlier answer again, in a branch of its own. Raises Refused.
 
-    With `continues` the new answer begins with the text of the earlier one, which was cut short.
+    With `continues` the new answer begins with the text of the earlier one, which was cut short. A `scope`
+    replaces that of the conversation, as with a question.
     """
     with transaction.atomic():
         counts = counted(principal)
@@ -365,6 +371,8 @@ def again(
         conversation = free(principal, question.conversation_id)
         if continues and not Message.objects.get(pk=answer_id).can_continue:
             raise Refused("answer_not_found")
+        if scope:
+            recording.set_scope(conversation, scope)
         continued_id = str(answer_id) if continues else ""
         request = RunRequest(question.content, conversation.pk, continues=continued_id)
         request = _scoped(request, conversation)

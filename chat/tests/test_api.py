@@ -6,6 +6,7 @@ from uuid import uuid4
 from django.test import AsyncClient, TransactionTestCase, override_settings
 
 from chat.llm import ModelError, use_model
+from chat.llm.chat_model import NOTHING_IN_PART
 from chat.llm.scripted import ScriptedModel
 from chat.models import Run
 from chatsite.accounts.models import ApiKey
@@ -229,6 +230,15 @@ class ChatApiTests(TransactionTestCase):
         self.assertIn("Nothing in the documents you may read answers this.", answer["message"]["content"])
         self.assertEqual(answer["context"]["data_points"]["text"], [])
         self.assertEqual(answer["context"]["verification"], [])
+
+    async def test_after_a_narrowed_search_only_the_part_that_was_searched_is_said_to_have_no_answer(self):
+        for overrides in ({"scope": "folder:HR"}, {"scope": "own"}, {"include_category": "letters"}):
+            body = QUESTION | {"context": {"overrides": overrides}}
+            answer = (await self.post("/chat", body)).json()["message"]["content"]
+            self.assertEqual(answer, NOTHING_IN_PART)
+        body = QUESTION | {"context": {"overrides": {"scope": "all"}}}
+        with override_settings(QUOTING_WORDS_PER_SECOND=10_000):
+            self.assertIn("31 March", (await self.post("/chat", body)).json()["message"]["content"])
 
     async def test_a_follow_up_is_searched_with_its_context_also_without_a_model(self):
         await in_database(

@@ -11,10 +11,11 @@ from django.utils import timezone
 from chat import runs
 from chat.api.responses_views import _continued
 from chat.errors import Refused
+from chat.llm.chat_model import NOTHING_IN_PART
 from chat.models import Run
 from chat.portal.conversation import turns_of
 from chat.portal.frames import asked_after
-from chat.requests import RunRequest
+from chat.requests import Options, RunRequest
 from chat.runs.start import earlier_messages
 from chat.unanswered.models import UnansweredQuestion
 from chat.unanswered.question_judging import judge_new
@@ -165,6 +166,45 @@ class BranchTests(BranchCase):
         self.assertEqual(
             [each.content for each in asked.earlier], ["Leave?", "Five days.", "Until when?", "March."]
         )
+
+
+class SearchEverythingTests(BranchCase):
+    def setUp(self):
+        super().setUp()
+        make_document("leave.md", everyone=True, folder="HR")
+        narrowed = RunRequest("Bonus?", self.conversation.pk, options=Options(scope="folder:HR"))
+        self.narrowed = runs.begin(self.principal, narrowed)
+        thoughts = [{"title": "Generated search query", "props": {"scope": "folder:HR"}}]
+        Message.objects.filter(pk=self.narrowed.answer_id).update(thoughts=thoughts)
+
+    def test_an_answer_that_cites_nothing_of_a_part_offers_to_search_everything(self):
+        finished(self.narrowed, NOTHING_IN_PART)
+        page = self.client.get(self.page)
+        self.assertContains(page, "Nothing in the part of the documents that was searched answers this.")
+        self.assertContains(page, "Searched only in <bdi>the folder “HR”</bdi>.")
+        self.assertContains(page, "Search everything</button>")
+        self.client.post(f"{self.page}m/5/again", {"scope": "all"})
+        run = self.start.call_args.args[0]
+        self.assertEqual((run.request.question, run.request.options.scope), ("Bonus?", "all"))
+        self.assertEqual(self.conversation.scope, "all")  # that of the next question too, as the box shows
+        finished(run, "Ten percent.")
+        page = self.client.get(self.page)
+        self.assertContains(page, 'aria-label="Version 2 of 2"')
+        self.assertNotContains(page, "Search everything</button>")
+
+    def test_an_answer_with_a_source_or_from_everything_does_not(self):
+        closing = recording.Closing(
+            Message.State.COMPLETE, "Ten [leave.md].", "stop", citations=("leave.md",)
+        )
+        recording.close_answer(self.user.pk, self.narrowed.answer_id, closing)
+        self.assertNotContains(self.client.get(self.page), "Search everything</button>")
+
+    def test_what_is_no_scope_changes_none_and_strangers_search_nothing(self):
+        finished(self.narrowed, NOTHING_IN_PART)
+        self.client.post(f"{self.page}m/5/again", {"scope": "everything"})
+        self.assertEqual(self.conversation.scope, "folder:HR")
+        self.client.force_login(make_user("stranger"))
+        self.assertEqual(self.client.post(f"{self.page}m/5/again", {"scope": "all"}).status_code, 404)
 
 
 class ReaderTests(BranchCase):

@@ -11,7 +11,7 @@ from django.test import SimpleTestCase, TestCase
 from django.utils import timezone
 from django.utils.formats import date_format
 
-from chat.llm.chat_model import NOTHING_FITS
+from chat.llm.chat_model import NOTHING_FITS, NOTHING_FOUND
 from chat.llm.quoting import UNSURE
 from chat.models import DismissedQuestion
 from chat.tests.test_verified_answers import CANARY, make_verified
@@ -73,7 +73,8 @@ class UnansweredTests(TestCase):
         return self.client.get(f"{PAGE}{query}")
 
     def test_refused_unsure_and_bad_answers_count_and_good_ones_do_not(self):
-        for answer, cited in ((NOTHING_FITS, []), (f"{UNSURE}\n\n> x [a.md]", ["a.md"]), ("I think so.", [])):
+        refused = [(each, []) for each in NOTHING_FOUND]
+        for answer, cited in (*refused, (f"{UNSURE}\n\n> x [a.md]", ["a.md"]), ("I think so.", [])):
             self.ask(FERRY, answer=answer, citations=cited)
         bad = self.ask(FERRY, answer="The ferry [a.md].", citations=["a.md"])
         Feedback.objects.create(message=bad, rating="bad")
@@ -82,9 +83,9 @@ class UnansweredTests(TestCase):
         Feedback.objects.create(message=helped, rating="good")
         self.ask(FERRY, at=timezone.now() - timedelta(days=31))
         [group] = self.found().groups
-        self.assertEqual((group.times, group.people), (4, 4))
+        self.assertEqual((group.times, group.people), (5, 5))
         self.assertEqual(
-            dict(group.reasons), {"not in the documents": 1, "the search was unsure": 2, "marked bad": 1}
+            dict(group.reasons), {"not in the documents": 2, "the search was unsure": 2, "marked bad": 1}
         )
 
     def test_the_same_asked_again_within_two_minutes_counts_and_another_question_does_not(self):

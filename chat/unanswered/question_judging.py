@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
-from chat.llm.chat_model import NOTHING_FITS
+from chat.llm.chat_model import NOTHING_FOUND
 from chat.llm.quoting import UNSURE
 from chat.overview.models import CountedUntil
 from chat.unanswered.models import UnansweredQuestion
@@ -70,7 +70,12 @@ def _is_mine() -> bool:
 
 def _judge(owners: Sequence[int], beginning: datetime) -> bool:
     """Replace the rows of these people by what is found now; returns whether anything changed."""
-    parameters = {"since": beginning, "owners": list(owners), "nothing": NOTHING_FITS, "unsure": UNSURE}
+    parameters = {
+        "since": beginning,
+        "owners": list(owners),
+        "nothing": list(NOTHING_FOUND),
+        "unsure": UNSURE,
+    }
     found = {each.message_id: each for each in _found(parameters)}
     known = {each.message_id: each for each in UnansweredQuestion.objects.filter(owner__in=owners)}
     gone = [key for key in known if key not in found]

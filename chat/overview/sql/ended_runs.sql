@@ -3,7 +3,7 @@
 \set since '2026-01-01'
 \set until '2026-01-02'
 \set zone 'UTC'
-\set nothing 'Nothing'
+\set nothing '{Nothing}'
 \set unsure 'Unsure'
 
 SELECT
@@ -24,7 +24,7 @@ CROSS JOIN LATERAL (
     SELECT
         coalesce(bool_or(answer.state IN ('failed', 'interrupted')), false) AS failed,
         coalesce(bool_or(answer.state = 'stopped'), false) AS stopped,
-        coalesce(bool_or(answer.state = 'blocked' OR answer.content = :'nothing'), false) AS refused,
+        coalesce(bool_or(answer.state = 'blocked' OR answer.content = any(:'nothing'::text[])), false) AS refused,
         coalesce(
             bool_or(
                 starts_with(answer.content, :'unsure')

@@ -5,7 +5,7 @@
 -- `shown` those that the answers cite.
 \set since '2026-01-01'
 \set owners '{}'
-\set nothing 'Nothing'
+\set nothing '{Nothing}'
 \set unsure 'Unsure'
 
 WITH asked AS (
@@ -56,9 +56,9 @@ answered AS (
     SELECT
         asked.id,
         array_agg(answer.id) AS answers,
-        bool_or(answer.content = :'nothing') AS refused,
+        bool_or(answer.content = any(:'nothing'::text[])) AS refused,
         bool_or(
-            answer.content <> :'nothing'
+            answer.content <> all(:'nothing'::text[])
             AND feedback.rating IS DISTINCT FROM 'good'
             AND (
                 starts_with(answer.content, :'unsure')

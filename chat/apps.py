@@ -2,11 +2,20 @@ from collections.abc import Callable
 from typing import Any
 
 from django.apps import AppConfig
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, gettext_noop
 
-from chatsite.http.error_pages import register_error_body
+from chatsite.http.error_pages import register_error_body, register_missing
 
 from .protocols import ChatUi, ErrorFormat, OpenAI, mcp
+
+# The same for a link that never existed, has ended, was revoked, or is for others.
+NO_LINK = (
+    gettext_noop("This link does not work for you."),
+    gettext_noop(
+        "It has ended or was revoked, it is not complete, or it was not shared with you. "
+        "Ask the person who sent it."
+    ),
+)
 
 
 class ChatConfig(AppConfig):
@@ -26,6 +35,7 @@ class ChatConfig(AppConfig):
         }
         for start, protocol in protocols.items():
             register_error_body(start, _error_body(protocol))
+        register_missing("/s", *NO_LINK)
 
 
 def _error_body(protocol: ErrorFormat) -> Callable[[str, int], dict[str, Any]]:

@@ -55,6 +55,7 @@ MIDDLEWARE = [
     "chatsite.accounts.guests.GuestMiddleware",
     "chatsite.http.middleware.MessageMiddleware",
     "chatsite.http.middleware.XFrameOptionsMiddleware",
+    "chatsite.http.middleware.ErrorPageMiddleware",
 ]
 # These look for Django's own classes by name, of which three above are subclasses; test_https looks for them.
 SILENCED_SYSTEM_CHECKS = ["security.W001", "security.W002", "security.W003"]

@@ -503,6 +503,9 @@ class TokenTests(SharingCase):
             seen.add((answer.status_code, body, tuple(names), len(queries)))
         self.assertEqual(len(seen), 1, seen)
         self.assertEqual(next(iter(seen))[0], 404)
+        self.assertContains(answer, "This link does not work for you.", status_code=404)
+        self.assertContains(answer, "Ask the person who sent it.", status_code=404)
+        self.assertContains(answer, 'id="side"', status_code=404)
 
     def test_somebody_who_has_not_signed_in_is_led_there_first_whatever_the_token(self):
         url = self.share()

@@ -2,14 +2,17 @@
 
 import errno
 import json
+import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from django.core.exceptions import TooManyFilesSent
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.template import loader
+from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext, gettext_noop
 
 from chatsite.db.availability import is_disk_full
@@ -19,6 +22,8 @@ from .retry_after import SECONDS, set_retry_after
 
 ErrorBody = Callable[[str, int], dict[str, Any]]
 _error_bodies: dict[str, ErrorBody] = {}  # by URL prefix, see register_error_body
+_missing: dict[str, tuple[str, str]] = {}  # by URL prefix, see register_missing
+logger = logging.getLogger(__name__)
 PROGRAM_PATHS = (
     "/chat",
     "/ask",
@@ -41,6 +46,10 @@ WORDS = {
     507: gettext_noop(
         "There is no room for this on the server, and nothing of it is kept. Tell the operator of the site."
     ),
+}
+ADVICE = {
+    403: gettext_noop("Your account has no right to this. If you need it, ask an administrator of the site."),
+    404: gettext_noop("The address is wrong, or what it showed was deleted, or is not open to you."),
 }
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 FOREIGN = gettext_noop("Pages of other sites cannot use this site without a key or a token.")
@@ -98,6 +107,11 @@ def register_error_body(start: str, build: ErrorBody) -> None:
     _error_bodies[start] = build
 
 
+def register_missing(start: str, words: str, advice: str) -> None:
+    """Say this instead of “There is nothing here” at or below `start`, whatever the reason."""
+    _missing[start] = (words, advice)
+
+
 def body(path: str, status: int, words: str) -> tuple[bytes, str]:
     """The error body for programs in the format of this URL, and its media type."""
     for start, build in _error_bodies.items():
@@ -139,10 +153,36 @@ def wants_json(request: HttpRequest) -> bool:
 
 
 def _response(request: HttpRequest, status: int, words: str = "") -> HttpResponse:
-    words = gettext(words or WORDS[status])
+    advice = "" if words else ADVICE.get(status, "")
+    words = words or WORDS[status]
+    if status == 404:
+        known = (told for start, told in _missing.items() if _is_below(request.path, start))
+        words, advice = next(known, (words, advice))
+    shown = {"status": status, "words": gettext(words), "advice": gettext(advice) if advice else ""}
     if wants_json(request):
-        content, media_type = body(request.path, status, words)
+        content, media_type = body(request.path, status, shown["words"])
         return HttpResponse(content, status=status, content_type=media_type)
     # Without a request no context processor runs, so that none can fail here.
-    page = loader.render_to_string(f"{status}.html", {"status": status, "words": words})
-    return HttpResponse(page, status=status)
+    page = ErrorPage(loader.render_to_string(f"{status}.html", shown), status=status)
+    page.shown = shown
+    return page
+
+
+class ErrorPage(HttpResponse):
+    """An error for browsers; `shown` has its words."""
+
+    shown: Mapping[str, Any] = MappingProxyType({})
+
+
+def in_portal(request: HttpRequest, page: ErrorPage) -> HttpResponse:
+    """The page with the sidebar, if its reader is signed in; unchanged if that fails."""
+    try:
+        if not request.user.is_authenticated:
+            return page
+        content = loader.render_to_string("portal_error.html", dict(page.shown), request=request)
+    except Exception:
+        logger.exception("The error page of the portal failed.")
+        return page
+    response = HttpResponse(content, status=page.status_code)
+    add_never_cache_headers(response)
+    return response

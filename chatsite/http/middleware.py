@@ -21,7 +21,7 @@ from chatsite import logs
 from chatsite.db.threads import reading_for_request
 from chatsite.dependency_internals import is_evaluated, messages_of, set_messages
 
-from . import languages
+from . import error_pages, languages
 from .access_log import RECORD
 from .address_limit import WAITED_KEY
 
@@ -153,6 +153,21 @@ class MessageMiddleware(EventLoopMiddleware, messages.MessageMiddleware):
 
 def _was_asked_for(request: HttpRequest) -> bool:
     return is_evaluated(messages_of(request))
+
+
+class ErrorPageMiddleware(AsyncMiddleware):
+    """Shows refusals and missing pages within the portal, where a page was asked for.
+
+    A middleware, because Django calls its error handlers in a thread without the request's connection.
+    """
+
+    async def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = await self.get_response(request)
+        # Images, and what scripts load, have another destination.
+        is_page = request.headers.get("Sec-Fetch-Dest", "document") == "document"
+        if isinstance(response, error_pages.ErrorPage) and response.status_code in {403, 404} and is_page:
+            return await sync_to_async(error_pages.in_portal)(request, response)
+        return response
 
 
 class XFrameOptionsMiddleware(EventLoopMiddleware, clickjacking.XFrameOptionsMiddleware):

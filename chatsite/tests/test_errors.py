@@ -9,6 +9,7 @@ from django.urls import include, path
 
 from chatsite import urls
 from chatsite.http import error_pages
+from ingestion.tests.factories import make_user
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
@@ -64,6 +65,29 @@ class Errors(TestCase):
             self.assertNotIn("secret", answer.text)
             self.assertNotIn("Traceback", answer.text)
             self.assertIn("X-Request-ID", answer)
+
+    def test_somebody_who_is_signed_in_gets_it_within_the_portal(self):
+        self.client.force_login(make_user("asker"))
+        for address, status in (("/forbid", 403), ("/nothing-here", 404)):
+            answer = self.get(address, BROWSER)
+            self.assertEqual(answer.status_code, status)
+            self.assertContains(answer, 'id="side"', status_code=status)
+            self.assertContains(answer, error_pages.ADVICE[status], status_code=status)
+            self.assertIn("no-store", answer["Cache-Control"])
+            self.assertNotIn("secret", answer.text)
+        self.assertNotIn('id="side"', self.get("/fail", BROWSER).text)
+        with self.assertLogs("django"):
+            image = self.client.get("/nothing-here", headers={"Accept": BROWSER, "Sec-Fetch-Dest": "image"})
+        self.assertNotIn('id="side"', image.text)
+
+    def test_what_cannot_be_shown_within_the_portal_is_shown_without_it(self):
+        self.client.force_login(make_user("asker"))
+        broken = mock.patch("chatsite.context_processors.Sidebar", side_effect=OperationalError("a secret"))
+        with broken, self.assertLogs("chatsite.http.error_pages", "ERROR"):
+            answer = self.get("/nothing-here", BROWSER)
+        self.assertEqual(answer.status_code, 404)
+        self.assertTemplateUsed(answer, "404.html")
+        self.assertNotIn("secret", answer.text)
 
     def test_a_program_gets_json(self):
         for address, status in (("/fail", 500), ("/forbid", 403), ("/suspect", 400), ("/nothing-here", 404)):

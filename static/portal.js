@@ -600,10 +600,15 @@ document.addEventListener('submit', async event => {
   $('.end', answer).replaceChildren(parsed((await reply.json()).end));
   enliven(answer);
   const { rating } = submitter.dataset;
-  const open = $('.feedback[open] textarea', answer);
+  const opened = rating && $('.feedback[open]', answer);
   if (!rating) toast(t('Feedback saved.'));
-  else if (!open) toast(t('Feedback removed.'));
-  (rating ? $(`[data-rating=${rating}]`, answer) : $('.feedback summary', answer))?.focus();
+  else if (!opened) toast(t('Feedback removed.'));
+  opened?.scrollIntoView({ block: 'nearest' }); // it may have opened behind the question box
+  const next =
+    opened && rating === 'bad'
+      ? $('input:not([type=hidden])', opened)
+      : rating && $(`[data-rating=${rating}]`, answer);
+  (next || $('.feedback summary', answer))?.focus();
 });
 
 // ---- Source panel: chips are links; the module opens them in place. ---------------------------------------------

@@ -359,7 +359,7 @@ def _opinion(request: HttpRequest, answer: Message, rating: str) -> feedbacks.Op
 
 def _answer_url(conversation_id: UUID, position: int, *, form: bool = False) -> str:
     page = reverse("chat:conversation", args=[conversation_id])
-    return f"{page}?rating={position}#m-{position}" if form else f"{page}#m-{position}"
+    return f"{page}?rating={position}#feedback-{position}" if form else f"{page}#m-{position}"
 
 
 def _ask(

@@ -32,6 +32,8 @@ class FeedbackCase(TestCase):
 class FormTests(FeedbackCase):
     def test_a_button_rates_and_the_form_for_the_reason_opens_below(self):
         response = self.client.post(self.form, {"rating": "bad"}, follow=True)
+        self.assertTrue(response.redirect_chain[-1][0].endswith("#feedback-1"))  # where the form is in view
+        self.assertContains(response, 'id="feedback-1"')
         self.assertEqual(self.given.rating, "bad")
         self.assertRegex(response.content.decode(), r'<details class="feedback" open')
         self.assertContains(response, 'value="outdated"')

@@ -40,6 +40,12 @@ VOICES = """
   Object.defineProperty(window, 'speechSynthesis', { value: device });
   window.SpeechSynthesisUtterance = class { constructor(text) { this.text = text; } };
 """
+# Nothing lies over the focused field, such as the question box.
+FOCUS_IS_SEEN = """(() => {
+  const box = document.activeElement.getBoundingClientRect();
+  const there = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+  return there === document.activeElement;
+})()"""
 SECOND_HAS_A_BLOCK = "!!document.querySelectorAll('.answer')[1]?.querySelector('.prose > blockquote')"
 
 
@@ -94,13 +100,17 @@ def test_a_question_about_what_one_may_not_read_finds_nothing_and_its_reader_get
         expect(page.locator(".answer")).to_contain_text("Halyard")
 
 
-def test_an_answer_is_rated_and_a_source_reported_in_place(chromium, slow_site):
-    with signed_in(chromium, slow_site) as page:
+@pytest.mark.parametrize(
+    "screen", [{"viewport": {"width": 1280, "height": 720}}, PHONE], ids=["desk", "phone"]
+)
+def test_an_answer_is_rated_and_a_source_reported_in_place(chromium, slow_site, screen):
+    with signed_in(chromium, slow_site, **screen) as page:
         ask_and_wait(page, QUESTION)
         bad = page.get_by_role("button", name="Bad answer")
         bad.click()
         expect(bad).to_have_attribute("aria-pressed", "true")
-        expect(bad).to_be_focused()
+        expect(page.locator(".feedback [name=reason]").first).to_be_focused()
+        wait_until(page, FOCUS_IS_SEEN)
         page.get_by_label("It is out of date").check()
         page.get_by_label("What would the right answer be?").fill("The end of April.")
         page.locator(".feedback").scroll_into_view_if_needed()

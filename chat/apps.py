@@ -10,7 +10,7 @@ from .protocols import ChatUi, ErrorFormat, OpenAI, mcp
 
 # The same for a link that never existed, has ended, was revoked, or is for others.
 NO_LINK = (
-    gettext_noop("This link does not work for you."),
+    gettext_noop("This link does not work"),
     gettext_noop(
         "It has ended or was revoked, it is not complete, or it was not shared with you. "
         "Ask the person who sent it."

@@ -19,7 +19,7 @@ async function find() {
     form.querySelector(part).replaceChildren(...found.querySelector(`.search-in ${part}`).childNodes);
 }
 
-form.querySelector('#q').addEventListener('input', () => {
+form.querySelector('#q')?.addEventListener('input', () => {
   clearTimeout(waiting);
   waiting = setTimeout(() => find().catch(() => {}), PAUSE);
 });

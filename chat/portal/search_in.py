@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count
+from django.db.models import Case, Count, When
+from django.db.models.functions import Lower
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -103,7 +104,7 @@ def _chosen(request: HttpRequest) -> tuple[str, str]:
         return (scope if is_scope(scope) else ""), ""
     ticked = list(dict.fromkeys(request.POST.getlist("document")))
     if not ticked:
-        return "", gettext("Tick the documents first.")
+        return "", gettext("Tick at least one document, or choose something else on this page.")
     if len(ticked) > MAX_SCOPE_DOCUMENTS:
         return "", gettext("At most %(number)s documents can be chosen.") % {"number": MAX_SCOPE_DOCUMENTS}
     return f"{DOCUMENT}:{','.join(ticked)}", ""
@@ -119,29 +120,28 @@ def _page(request: HttpRequest, principal: Principal, target: ScopeTarget, probl
     is_first = kind == DOCUMENT and "tick" not in values
     named = dict.fromkeys(ids.split(",") if is_first else values.getlist("document"))
     wanted = [each for each in named if is_scope(f"{DOCUMENT}:{each}")]
-    ticked = sorted(
-        readable.filter(public_id__in=wanted[: 2 * MAX_SCOPE_DOCUMENTS]),
-        key=lambda each: wanted.index(str(each.public_id)),
-    )
-    found = readable.with_words(words).exclude(pk__in=[each.pk for each in ticked])
+    shown_name = Lower(Case(When(title="", then="name"), default="title"))
+    by_name = readable.order_by(shown_name, "public_id")
+    ticked = list(by_name.filter(public_id__in=wanted[: 2 * MAX_SCOPE_DOCUMENTS]))
+    found = by_name.with_words(words).exclude(pk__in=[each.pk for each in ticked])
     folders = _places(FOLDER, _with_parents(_counted(readable, "folder")), words)
     categories = _places(CATEGORY, _counted(readable, "category"), words)
-    newest = list(found.order_by("-created_at", "-public_id")[: MAX_DOCUMENTS + 1])
+    documents = list(found[: MAX_DOCUMENTS + 1])
     context: dict[str, Any] = {
         "action": target.action,
         "words": words,
         "text": typed(request),
         "team": values.get("mode") == "team",
         "scope": chosen,
-        "folders": folders[:MAX_PLACES],
+        "folders": _by_name(folders[:MAX_PLACES]),
         "categories": categories[:MAX_PLACES],
         "ticked": ticked,
-        "documents": newest[:MAX_DOCUMENTS],
-        "any_documents": readable.exists(),
-        "more": max(len(folders), len(categories)) > MAX_PLACES or len(newest) > MAX_DOCUMENTS,
+        "documents": documents[:MAX_DOCUMENTS],
+        "any_documents": bool(ticked or documents) or readable.exists(),
+        "more": max(len(folders), len(categories)) > MAX_PLACES or len(documents) > MAX_DOCUMENTS,
         "problem": problem,
     }
-    return render(request, "chat/search_in.html", context, status=400 if problem else 200)
+    return render(request, "chat/search_in.html", context)
 
 
 def _counted(readable: DocumentQuerySet, column: str) -> dict[str, int]:
@@ -169,3 +169,8 @@ def _places(kind: str, counted: dict[str, int], words: str) -> list[Place]:
         if all(word in name.casefold() for word in asked) and is_scope(f"{kind}:{name}")
     ]
     return sorted(found, key=lambda each: (each.name.count("/"), each.name.casefold()))
+
+
+def _by_name(folders: list[Place]) -> list[Place]:
+    """Each folder before those inside it."""
+    return sorted(folders, key=lambda each: [part.casefold() for part in each.name.split("/")])

@@ -7,6 +7,7 @@ from django.test.utils import CaptureQueriesContext
 from chatsite.accounts.principal import Principal
 from history import recording
 from history.models import Conversation
+from ingestion.models import Document
 from ingestion.tests.factories import make_document, make_user
 
 
@@ -60,12 +61,33 @@ class SearchIn(TestCase):
         scope = f"document:{self.leave.public_id}"
         self.assertEqual(self.client.get("/search-in", {"scope": scope}).context["ticked"], [self.leave])
 
-    def test_no_document_and_too_many_are_refused_in_words(self):
-        answer = self.client.post("/search-in", {"use": "document", "tick": "1"})
-        self.assertContains(answer, "Tick the documents first.", status_code=400)
+    def test_no_document_and_too_many_are_refused_in_words_beside_the_button(self):
+        answer = self.client.post("/search-in", {"use": "document", "tick": "1", "question": "Why?"})
+        self.assertContains(answer, "Tick at least one document, or choose something else on this page.")
+        self.assertRegex(answer.content.decode(), r'value="document"\s+aria-describedby="problem"')
+        self.assertContains(answer, 'name="question" value="Why?"')
         many = [f"00000000-0000-4000-8000-{number:012}" for number in range(16)]
         answer = self.client.post("/search-in", {"use": "document", "tick": "1", "document": many})
-        self.assertContains(answer, "At most 15 documents can be chosen.", status_code=400)
+        self.assertContains(answer, "At most 15 documents can be chosen.")
+
+    def test_everything_is_in_the_order_of_its_names(self):
+        for name, folder, category in (("Zebra.md", "HR/Admin", "b"), ("apple.md", "Crew", "A")):
+            make_document(name, everyone=True, owner=self.other, folder=folder, category=category)
+        page = self.client.get("/search-in")
+        self.assertEqual(
+            [each.name for each in page.context["folders"]], ["Crew", "HR", "HR/Admin", "HR/Leave"]
+        )
+        self.assertEqual([each.name for each in page.context["categories"]], ["A", "b", "Rules"])
+        names = [each.name for each in page.context["documents"]]
+        self.assertEqual(names, ["apple.md", "leave.md", "travel.md", "Zebra.md"])
+
+    def test_where_nothing_can_be_found_no_search_is_offered(self):
+        self.client.force_login(make_user("newcomer"))
+        Document.objects.update(owner=None, access_list=self.closed.access_list)
+        page = self.client.get("/search-in")
+        self.assertContains(page, "There is no document yet that you can read.")
+        self.assertNotContains(page, 'name="q" type="search" value=""', html=False)
+        self.assertNotContains(page, 'placeholder="Folder, category or document"')
 
     def test_what_is_no_scope_stays_on_the_page(self):
         for wrong in ("document:1", "folder:", "x" * 700, "document:" + "\x00"):

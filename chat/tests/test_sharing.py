@@ -503,7 +503,7 @@ class TokenTests(SharingCase):
             seen.add((answer.status_code, body, tuple(names), len(queries)))
         self.assertEqual(len(seen), 1, seen)
         self.assertEqual(next(iter(seen))[0], 404)
-        self.assertContains(answer, "This link does not work for you.", status_code=404)
+        self.assertContains(answer, "This link does not work", status_code=404)
         self.assertContains(answer, "Ask the person who sent it.", status_code=404)
         self.assertContains(answer, 'id="side"', status_code=404)
 

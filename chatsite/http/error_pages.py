@@ -158,9 +158,10 @@ def _response(request: HttpRequest, status: int, words: str = "") -> HttpRespons
     if status == 404:
         known = (told for start, told in _missing.items() if _is_below(request.path, start))
         words, advice = next(known, (words, advice))
-    shown = {"status": status, "words": gettext(words), "advice": gettext(advice) if advice else ""}
+    words = gettext(words)
+    shown = {"status": status, "words": words, "advice": gettext(advice) if advice else ""}
     if wants_json(request):
-        content, media_type = body(request.path, status, shown["words"])
+        content, media_type = body(request.path, status, words)
         return HttpResponse(content, status=status, content_type=media_type)
     # Without a request no context processor runs, so that none can fail here.
     page = ErrorPage(loader.render_to_string(f"{status}.html", shown), status=status)

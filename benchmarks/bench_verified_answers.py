@@ -10,13 +10,19 @@ With --all the pairs that were judged wrongly are shown.
 
 import csv
 import math
+import os
 import re
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from chat.verification.same_question import asks_the_same
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
+django.setup()
+
+from chat.verification.same_question import asks_the_same  # noqa: E402 (needs the settings)
 
 OWN = Path(__file__).parent / "verified_answers"
 CERTAINTY = 1.96  # standard deviations, for 95 %

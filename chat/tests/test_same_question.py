@@ -10,7 +10,7 @@ from chat.verification.same_question import MAX_CHARACTERS, asks_the_same, begin
 from ingestion.search.tokens import plain_words
 
 PAIRS = Path(settings.BASE_DIR) / "benchmarks" / "verified_answers"
-RECALL = 40  # of the 66 pairs that ask the same
+RECALL = 45  # of the 66 pairs that ask the same
 
 
 class SameQuestionTests(SimpleTestCase):
@@ -47,6 +47,45 @@ class SameQuestionTests(SimpleTestCase):
         for one, other in self.pairs("same", "number", "name", "not", "other"):
             self.assertEqual(asks_the_same(one, other), asks_the_same(other, one), (one, other))
             self.assertTrue(asks_the_same(one, one), one)
+
+    def test_who_acts_and_on_whom_counts(self):
+        for one, other in (
+            ("How am I evaluated?", "How do I evaluate?"),
+            ("Can trainees be supervised?", "Can trainees supervise?"),
+            ("Who do I call about noise?", "Who calls about noise?"),
+            ("Who reports to me?", "Whom do I report to?"),
+            ("Which suppliers do we pay?", "Which suppliers pay us?"),
+            ("How do I cancel?", "How do they cancel?"),
+            ("Who pays the driver?", "By whom does the driver pay?"),
+            ("How does a guest change the password?", "How do I change the password of a guest?"),
+            ("Where do I get a key?", "Where do I have a key?"),
+        ):
+            self.assertFalse(asks_the_same(one, other), (one, other))
+
+    def test_the_passive_of_a_question_asks_the_same(self):
+        for one, other in (
+            ("How do I cancel a booking?", "How is a booking cancelled?"),
+            ("How can I export a book as PDF?", "How can a book be exported as PDF?"),
+            ("Who approves overtime?", "By whom is overtime approved?"),
+            ("Which tools are used?", "Which tools do we use?"),
+            ("Wer genehmigt Überstunden?", "Von wem werden Überstunden genehmigt?"),
+        ):
+            self.assertTrue(asks_the_same(one, other), (one, other))
+            self.assertTrue(asks_the_same(other, one), (other, one))
+
+    def test_prepositions_particles_tense_and_degree_count(self):
+        for one, other in (
+            ("How do I send parcels to customers?", "How do I send parcels with customers?"),
+            ("Can I work for a customer?", "Can I work with a customer?"),
+            ("What is the fund for?", "What is the fund?"),
+            ("Wie schalte ich die Heizung ein?", "Wie schalte ich die Heizung aus?"),
+            ("Wann wurde das Büro renoviert?", "Wann wird das Büro renoviert?"),
+            ("Who will be the director?", "Who is the director?"),
+            ("Which of the two is cheaper?", "Which of the two is cheap?"),
+            ("How long can I stay?", "How long do I stay?"),
+            ("What is the fax number?", "What is the number of faxes?"),
+        ):
+            self.assertFalse(asks_the_same(one, other), (one, other))
 
     def test_courtesy_case_and_punctuation_say_nothing(self):
         for asked in ("WHO APPROVES OVERTIME", "Hello, can you please tell me who approves overtime??"):

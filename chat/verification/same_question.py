@@ -55,6 +55,7 @@ _ASKS = (  # of matches at the same position the first counts
     ),
     ("where from", r"where from|from where|woher"),
     ("where", r"where|wohin|wo"),
+    ("by whom", r"by whom|von wem"),
     ("who", r"who|who s|wer"),
     ("whom", r"whom|to whom|wem|wen"),
     ("whose", r"whose|wessen"),
@@ -77,7 +78,42 @@ _MAY = re.compile(
     r"|erlaubt|möglich|gestattet)\b"
 )
 _BEING = re.compile(r"\b(?:is|are|was|were|be|been|being|gets?|wird|werden|wurde|wurden)\b")
-_PAST = re.compile(r"\b(?:was|were|did|had|hatte|hatten|waren|wurde|wurden)\b")
+_PAST = re.compile(r"\b(?:was|were|did|had)\b")
+_PAST_GERMAN = re.compile(r"\b(?:war|waren|hatte|hatten|wurde|wurden)\b")
+_FUTURE = re.compile(r"\b(?:will|shall|won t|going to)\b")
+# “Who do I call?” asks for somebody else than “Who calls?”.
+_WHOM = re.compile(
+    r"\bwho (?:(?:do|does|did|don t|doesn t|didn t)\b"
+    r"|(?:can|could|may|must|shall|should|will|would) (?:i|we|you|they|he|she)\b)"
+)
+# The asker as the one who acts, or with or for whom something is done.
+_ACTS = frozenset(("i", "we", "ich", "wir"))
+_WHO_ACT = _ACTS | {"you", "sie", "man", "one"}
+_IS_ACTED_ON = frozenset(("me", "us", "mich", "mir", "uns"))
+_OTHERS = frozenset(("they", "them", "he", "him", "she", "er", "ihm", "ihn"))
+_ACQUIRES = re.compile(r"\b(?:gets?|getting|got|obtains?|bekomm\w*|erhalt\w*|erhält)\b")
+_QUANTITIES = frozenset(("how much", "how many", "how long", "how often", "how far", "when"))
+# Between the same words each says something else; prepositions that are not here may replace each other.
+_PREPOSITIONS = {
+    "with": "with",
+    "mit": "with",
+    "about": "about",
+    "regarding": "about",
+    "concerning": "about",
+    "to": "to",
+    "into": "to",
+    "onto": "to",
+    "for": "for",
+    "für": "for",
+    "in": "in",
+    "on": "in",
+    "at": "in",
+    "through": "through",
+    "durch": "through",
+}
+# What a German verb ends a question with: “Wie schalte ich die Heizung ein?”
+_PARTICLES = frozenset(("an", "auf", "aus", "bei", "durch", "ein", "mit", "um", "vor", "weg", "zu", "zurück"))
+_COUNTS = frozenset(("number", "amount", "count", "anzahl", "zahl"))
 # Words without a subject that still distinguish questions.
 _TELLING = frozenset(
     """
@@ -159,6 +195,8 @@ class Question:
     @cached_property
     def asks_for(self) -> str:
         kind = self._asked[0]
+        if kind == "who" and _WHOM.search(self._main):
+            return "whom"
         return "how much" if kind == "what" and not _COSTS.isdisjoint(self.words.split()) else kind
 
     @cached_property
@@ -173,8 +211,31 @@ class Question:
         return self.asks_for == "who" and bool(_BEING.search(self.words))
 
     @cached_property
-    def is_past(self) -> bool:
-        return bool(_PAST.search(self.words)) and not is_german(self.text)
+    def tense(self) -> str:
+        if is_german(self.text):
+            return "past" if _PAST_GERMAN.search(self.words) else ""
+        return "past" if _PAST.search(self.words) else "future" if _FUTURE.search(self.words) else ""
+
+    @cached_property
+    def asker(self) -> str:
+        """Whether the asker acts or is acted on; empty if not mentioned."""
+        words = set(self.words.split())
+        return "acts" if words & _ACTS else "is acted on" if words & _IS_ACTED_ON else ""
+
+    @cached_property
+    def others(self) -> frozenset[str]:
+        return _OTHERS.intersection(self.words.split())
+
+    @cached_property
+    def acquires(self) -> bool:
+        """Whether it asks where or how something is obtained, and not where it is."""
+        return self.asks_for not in _QUANTITIES and bool(_ACQUIRES.search(self.words))
+
+    @cached_property
+    def particle(self) -> str:
+        """The end of a German verb that is separated from it."""
+        last = self._main.rpartition(" ")[2]
+        return last if last in _PARTICLES and is_german(self.text) else ""
 
     @cached_property
     def _tokens(self) -> list[Token]:
@@ -215,6 +276,17 @@ class Question:
     @cached_property
     def content(self) -> tuple[str, ...]:
         return tuple(word for word, _, _ in self._placed)
+
+    @cached_property
+    def prepositions(self) -> list[str]:
+        """The kind of the preposition before each content word, and after the last; empty for none."""
+        starts = [0, *(end for _, _, end in self._placed)]
+        ends = [*(start for _, start, _ in self._placed), len(self.text)]
+        between = [plain_words(self.text[start:end]).split() for start, end in zip(starts, ends, strict=True)]
+        return [
+            next((_PREPOSITIONS[word] for word in reversed(words) if word in _PREPOSITIONS), "")
+            for words in between
+        ]
 
     def gap(self, place: int) -> list[str]:
         """The words between a content word and the next."""
@@ -258,7 +330,9 @@ def asks_the_same(asked: str, pattern: str) -> bool:
     if one.words == other.words:
         return bool(one.words) and _marks(one) == _marks(other)
     kinds = {one.asks_for, other.asks_for}
-    if one.duty != other.duty and ("yes or no" in kinds or {one.duty, other.duty} == {"has to", "may"}):
+    if one.duty != other.duty and (
+        not kinds.isdisjoint(("yes or no", *_QUANTITIES)) or {one.duty, other.duty} == {"has to", "may"}
+    ):
         return False
     return (
         bool(one.content)
@@ -266,9 +340,13 @@ def asks_the_same(asked: str, pattern: str) -> bool:
         and one.poles == other.poles
         and one.telling == other.telling
         and one.of_sources == other.of_sources
-        and one.is_past == other.is_past
+        and one.tense == other.tense
         and one.is_passive == other.is_passive
-        and (len(kinds) == 1 or kinds == {"", "what"})
+        and {one.asker, other.asker} != {"acts", "is acted on"}
+        and one.others == other.others
+        and one.acquires == other.acquires
+        and one.particle == other.particle
+        and (len(kinds) == 1 or kinds in ({"", "what"}, {"who", "by whom"}))
         and _say_the_same(one, other)
     )
 
@@ -297,7 +375,76 @@ def _say_the_same(one: Question, other: Question) -> bool:
         places.append(same)
     if replaced > 1 or (replaced and len(places) < 2):
         return False
-    return places == sorted(places) or _is_turned(one, other, places)
+    if not _relate_alike(one, other, places):
+        return False
+    if _is_put_in_passive(one, other, places):
+        return True
+    if one.asks_for != other.asks_for and "by whom" in (one.asks_for, other.asks_for):
+        return False
+    return _act_alike(one, other, places) and (places == sorted(places) or _is_turned(one, other, places))
+
+
+def _relate_alike(one: Question, other: Question, places: Sequence[int]) -> bool:
+    """Whether no word has another kind of preposition: “for customers” and “with customers”."""
+    end = len(places)
+    pairs = [(one.prepositions[place], other.prepositions[found]) for place, found in enumerate(places)]
+    if places[-1] == end - 1:
+        pairs.append((one.prepositions[end], other.prepositions[end]))
+    if one.asks_for == "what" and one.prepositions[end] != other.prepositions[end]:
+        return False  # “What is the fund for?”
+    return all(first == second or not (first and second) for first, second in pairs)
+
+
+def _is_put_in_passive(one: Question, other: Question, places: Sequence[int]) -> bool:
+    """Whether one is the other in the passive: “How do I report a theft?”, “How is a theft reported?”; “Who
+    signs a lease?”, “By whom is a lease signed?”"""
+    moved = [place for place, found in enumerate(places) if found != place]
+    if not moved:
+        return False
+    start, end = moved[0], moved[-1] + 1
+    there = places[start:end]
+    return (there == [end - 1, *range(start, end - 1)] and _is_passive_of(other, one, start, end)) or (
+        there == [*range(start + 1, end), start] and _is_passive_of(one, other, start, end)
+    )
+
+
+def _is_passive_of(passive: Question, active: Question, start: int, end: int) -> bool:
+    """Whether the verb, first of these words in one and last in the other, is passive in one alone."""
+    if not _BEING.search(passive.words) or not passive.content[end - 1].endswith(("ed", "n", "t", "d")):
+        return False
+    if (active.asks_for, passive.asks_for) == ("who", "by whom"):
+        return True
+    words = ["", *active.words.split()]
+    verb = active.content[start]
+    return (
+        active.asks_for == passive.asks_for
+        and passive.asker != "acts"
+        and verb in words
+        and words[words.index(verb) - 1] in _WHO_ACT
+    )
+
+
+def _act_alike(one: Question, other: Question, places: Sequence[int]) -> bool:
+    """Whether no verb is passive or compared in one question alone.
+
+    “Which tools are used?” and “Which tools do we use?” ask the same, “How am I informed?” and “How do I
+    inform?” do not.
+    """
+    for place, found in enumerate(places):
+        for first, second, word, base in (
+            (one, other, one.content[place], other.content[found]),
+            (other, one, other.content[found], one.content[place]),
+        ):
+            if word == base:
+                continue
+            if word.endswith(("er", "est")) and word.startswith(base[:-1]) and not base.endswith("er"):
+                return False  # “cheaper”
+            is_active = second.asker == "acts" and first.asker != "acts" and bool(_BEING.search(first.words))
+            if word.endswith("ed") and not base.endswith(("ed", "ing")) and not is_active:
+                return False
+            if word.endswith("ing") and not base.endswith("ing") and first.duty == "has to":
+                return False  # “need supervising”
+    return True
 
 
 def _is_turned(one: Question, other: Question, places: Sequence[int]) -> bool:
@@ -314,10 +461,18 @@ def _is_turned(one: Question, other: Question, places: Sequence[int]) -> bool:
         return False
     if (start, end) == (0, count) and one.has_fronted_clause != other.has_fronted_clause:
         return True
-    gaps = one.gap(turn - 1), other.gap(middle - 1)
+    # A phrase's head is one word: “change the password of a user” is not “a user changes the password”.
+    parts = (
+        (one.gap(turn - 1), other.gap(middle - 1), other.content[start:middle]),
+        (other.gap(middle - 1), one.gap(turn - 1), one.content[start:turn]),
+    )
     return any(
-        not compound and set(phrase) <= _BETWEEN | _ARTICLES and not _BETWEEN.isdisjoint(phrase)
-        for compound, phrase in (gaps, gaps[::-1])
+        not compound
+        and set(phrase) <= _BETWEEN | _ARTICLES
+        and not _BETWEEN.isdisjoint(phrase)
+        and len(head) == 1
+        and _COUNTS.isdisjoint(head)
+        for compound, phrase, head in parts
     )
 
 

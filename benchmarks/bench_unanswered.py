@@ -46,6 +46,7 @@ judge_new(everything=True)
 every = UnansweredQuestion.objects.select_related("message")
 print("listed:" + json.dumps({each.message.content: each.reasons for each in every}))
 """
+TOLD = "told"  # as in chat.unanswered.question_judging, which needs the settings
 Question = dict[str, Any]  # as in the file; and what was `said`, and the `reasons` of its listing
 
 
@@ -114,9 +115,13 @@ def table(questions: Iterable[Question]) -> Iterator[str]:
         yield f"| {kind} | {share(sum(bool(each['reasons']) for each in of_kind), len(of_kind))} |"
     vain = [each for each in every if not each["answered"]]
     listed = [each for each in every if each["reasons"]]
+    main = [each for each in listed if not may_be_answered(each)]
+    rightly = sum(not each["answered"] for each in main)
+    yield f"| first part: precision | {share(rightly, len(main))} |"
+    yield f"| first part: recall | {share(rightly, len(vain))} |"
     yield f"| recall | {share(sum(bool(each['reasons']) for each in vain), len(vain))} |"
     yield f"| precision | {share(sum(not each['answered'] for each in listed), len(listed))} |"
-    for reason in sorted({reason for each in listed for reason in each["reasons"]}):
+    for reason in sorted({reason for each in listed for reason in each["reasons"]} - {TOLD}):
         for_it = [each for each in listed if reason in each["reasons"]]
         rightly = sum(not each["answered"] for each in for_it)
         yield f"| precision of “{reason}” | {share(rightly, len(for_it))} |"
@@ -125,6 +130,11 @@ def table(questions: Iterable[Question]) -> Iterator[str]:
         of_kind = [each for each in known if each["kind"] == kind]
         right = [each for each in of_kind if f"[{each['document']}" in each["said"]]
         yield f"| {kind}: cites the right document | {share(len(right), len(of_kind))} |"
+
+
+def may_be_answered(question: Question) -> bool:
+    """Whether it is in the second part of the list, as a group of its own."""
+    return TOLD in question["reasons"] and "bad" not in question["reasons"]
 
 
 def failures(questions: Iterable[Question]) -> Iterator[str]:

@@ -33,7 +33,7 @@ Pair = tuple[str, str, str]  # kind, question, question
 def main() -> None:
     shows = "--all" in sys.argv
     folders = [Path(argument) for argument in sys.argv[1:] if not argument.startswith("--")]
-    for name in ("pairs", "pairs_second"):
+    for name in ("pairs", "pairs_second", "pairs_third"):
         report(name, list(read_own(name)), shows)
     for folder in folders:
         report("BoolQ in BECEL", list(published(folder)), shows)

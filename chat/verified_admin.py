@@ -35,7 +35,7 @@ from ingestion.models import Document
 from ingestion.search import retrieval
 
 from .models import VerifiedAnswer, VerifiedAnswerQuerySet, VerifiedCitation, VerifiedQuestion
-from .unanswered.question_judging import LISTED_FOR
+from .unanswered.question_judging import LISTED_FOR, TOLD
 from .unanswered.unanswered_list import (
     MIN_PEOPLE,
     REASONS,
@@ -326,7 +326,10 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         found = unanswered(_reader(request))
         reason = request.GET.get("reason", "")
         counted = Counter(each for group in found.groups for each in group.counted)
-        groups = [group for group in found.groups if not counted[reason] or group.counted[reason]]
+        if reason == TOLD:
+            groups = [group for group in found.groups if group.may_be_answered]
+        else:
+            groups = [group for group in found.groups if not counted[reason] or group.counted[reason]]
         if sought and (group := found.group_of(sought)):
             reason, groups = "", list(found.groups)
             page_number = str(groups.index(group) // GROUPS_SHOWN + 1)
@@ -344,6 +347,8 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
                 for group, shown in zip(page, documents, strict=True)
             ],
             "reason": reason if counted[reason] else "",
+            "told": TOLD,
+            "told_groups": sum(group.may_be_answered for group in found.groups),
             "all_groups": len(found.groups),
             "judged_at": judged_at(),
             "reasons": [(name, words, counted[name]) for name, words in REASONS.items() if counted[name]],

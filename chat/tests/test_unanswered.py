@@ -17,7 +17,7 @@ from chat.models import DismissedQuestion
 from chat.tests.test_verified_answers import CANARY, make_verified
 from chat.unanswered.models import UnansweredQuestion
 from chat.unanswered.question_judging import judge_new
-from chat.unanswered.question_likeness import alike, is_small_talk
+from chat.unanswered.question_likeness import alike, is_small_talk, tells_a_situation
 from chat.unanswered.unanswered_list import read_texts, unanswered
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal
@@ -27,6 +27,22 @@ from ingestion.tests.factories import make_document, make_user
 
 PAGE = "/admin/chat/verifiedanswer/unanswered/"
 FERRY = "Who pays if I miss the train after a late ferry?"
+
+
+class SituationTests(SimpleTestCase):
+    def test_a_situation_has_its_asker_and_some_length(self):
+        for text in (
+            "I lost my badge on the tram, who do I ring?",
+            "Wem sage ich Bescheid, wenn ich krank bin?",
+            "How do I see what my colleagues wrote last week?",
+        ):
+            self.assertTrue(tells_a_situation(text), text)
+        for text in (
+            "How do I print a page?",
+            "In which port, and when, is the dock of the Lady Marlowe?",
+            "",
+        ):
+            self.assertFalse(tells_a_situation(text), text)
 
 
 class UnansweredTests(TestCase):
@@ -101,6 +117,23 @@ class UnansweredTests(TestCase):
             self.ask("How do I book a meeting room?", person=other, at=at + timedelta(seconds=60), **good)
         [group] = self.found().groups
         self.assertEqual(group.reasons, [("asked again", 3)])
+
+    def test_told_situations_are_in_a_second_part_unless_an_answer_was_marked_bad(self):
+        told = "I lost my badge on the tram, who do I ring?"
+        for _ in range(4):
+            self.ask(told)
+        for _ in range(3):
+            self.ask("Which form cancels a badge?")
+        self.assertEqual([group.may_be_answered for group in self.found().groups], [False, True])
+        page = html.unescape(self.page().content.decode())
+        places = [page.index(words) for words in ("Which form cancels", "in everyday words", told)]
+        self.assertEqual(places, sorted(places))
+        second = html.unescape(self.page("?reason=told").content.decode())
+        self.assertIn(told, second)
+        self.assertNotIn("Which form cancels", second)
+        Feedback.objects.create(message=self.ask(told), rating="bad")
+        self.assertEqual([group.times for group in self.found().groups], [5, 3])
+        self.assertNotIn("in everyday words", self.page().content.decode())
 
     @patch("chat.unanswered.question_judging.MAX_ASKED", 3)
     def test_questions_that_others_only_followed_take_no_place_of_those_in_vain(self):
@@ -270,10 +303,10 @@ class UnansweredTests(TestCase):
         self.assertFalse(UnansweredQuestion.objects.exists())  # no run has ended
         Feedback.objects.create(message=said, rating="bad")
         judge_new()
-        self.assertEqual(UnansweredQuestion.objects.get().reasons, ["refused", "bad"])
+        self.assertEqual(UnansweredQuestion.objects.get().reasons, ["refused", "bad", "told"])
         Feedback.objects.all().delete()
         judge_new()
-        self.assertEqual(UnansweredQuestion.objects.get().reasons, ["refused"])
+        self.assertEqual(UnansweredQuestion.objects.get().reasons, ["refused", "told"])
 
     def test_documents_that_askers_were_shown_are_named_as_wordings_are(self):
         shown, closed = make_document("ferry.md", everyone=True), make_document("plan.md", owner=make_user())

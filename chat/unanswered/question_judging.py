@@ -20,7 +20,7 @@ from chatsite.db.sql_files import rows
 from chatsite.db.threads import reading_everything
 from ingestion.search.tokens import plain_words
 
-from .question_likeness import alike, is_small_talk, numbered
+from .question_likeness import alike, is_small_talk, numbered, tells_a_situation
 
 SQL = Path(__file__).parent / "sql"
 LISTED_FOR = timedelta(days=30)
@@ -28,6 +28,7 @@ LAG = timedelta(seconds=30)  # in which the transaction that ended a run commits
 MAX_ASKED = 5_000  # newest questions that are grouped
 OWNERS_AT_ONCE = 200
 PLACE = 2  # of CountedUntil; 1 is that of the figures
+TOLD = "told"  # listed for other reasons, but a situation is told: documents may answer in other words
 FIELDS = ("owner_id", "asked_at", "reasons", "digest", "answers", "shown", "cited")
 
 
@@ -98,6 +99,8 @@ def _found(parameters: dict[str, Any]) -> Iterator[UnansweredQuestion]:
         reasons = [reason for reason in ("refused", "unsure", "bad", "again") if row[reason]]
         if row["repeated_soon"] and not row["again"] and alike(row["content"], row["next_content"]):
             reasons.append("again")
+        if reasons and tells_a_situation(row["content"]):
+            reasons.append(TOLD)
         if reasons:
             yield UnansweredQuestion(
                 message_id=row["id"],

@@ -1,5 +1,6 @@
 """Which messages ask something, which questions are alike, and the groups that they form. Pure."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
@@ -9,6 +10,8 @@ from ingestion.search.tokens import plain_words
 
 LIKE = 0.6  # share of common words for questions of a group
 COMPARED = 100  # other wordings that a question is compared with
+MIN_TOLD = 10  # words of a situation that is told
+_FIRST_PERSON = re.compile(r"\b(?:i|me|my|we|us|our|ich|mir|mich|mein\w*|wir|uns|unser\w*)\b", re.IGNORECASE)
 # A message of these alone asks nothing.
 SMALL_TALK = frozenset(
     """
@@ -39,6 +42,14 @@ def is_small_talk(text: str) -> bool:
     """Whether a message greets, thanks or tries the site out, and asks nothing."""
     words = plain_words(text).split()
     return not words or SMALL_TALK.issuperset(words)
+
+
+def tells_a_situation(text: str) -> bool:
+    """Whether a question tells what happened to its asker: “I lost my badge on the tram, who do I ring?”
+
+    Such questions have everyday words, so that a search misses documents that may answer them.
+    """
+    return bool(_FIRST_PERSON.search(text)) and ("," in text or len(text.split()) >= MIN_TOLD)
 
 
 def numbered(texts: Sequence[str]) -> list[int]:

@@ -26,7 +26,7 @@ from chatsite.db.sql_files import rows
 from history.models import Message
 from ingestion.models import Document
 
-from .question_judging import LISTED_FOR, PLACE
+from .question_judging import LISTED_FOR, PLACE, TOLD
 
 SQL = Path(__file__).parent / "sql"
 MIN_PEOPLE = 3  # who asked, before anything is shown
@@ -47,7 +47,7 @@ class Asked:
     message: UUID
     person: int | None  # None for guests and programs, of which anybody can have several
     at: datetime
-    reasons: frozenset[str]  # of REASONS
+    reasons: frozenset[str]  # of REASONS, and TOLD
     shared: bool  # the asker agreed that content managers may read it
     closed: bool  # it may reveal content that the manager may not read
     digest: str
@@ -86,8 +86,14 @@ class Group:
 
     @property
     def counted(self) -> Counter[str]:
-        """How many of its questions are listed for each of REASONS."""
+        """How many of its questions are listed for each of REASONS, and how many tell a situation."""
         return Counter(reason for each in self.asked for reason in each.reasons)
+
+    @property
+    def may_be_answered(self) -> bool:
+        """Whether documents may answer it in other words: at least half of it tells a situation, and nobody
+        marked an answer bad."""
+        return 2 * self.counted[TOLD] >= self.times and not self.counted["bad"]
 
     @property
     def wordings(self) -> list[str]:
@@ -129,7 +135,9 @@ class Group:
 
 @dataclass(frozen=True)
 class Unanswered:
-    """The groups that may be shown, most frequent first, and the number of other questions.
+    """The groups that may be shown, and the number of other questions.
+
+    Most frequent first; those that documents may answer in other words come after all others.
 
     Their questions have no texts until `read_texts`. `since` is the time of the oldest grouped question if
     there are more than are grouped.
@@ -171,7 +179,7 @@ def unanswered(principal: Principal) -> Unanswered:
             )
         )
     shown = [group for group in groups.values() if group.is_shown]
-    shown.sort(key=lambda group: (group.times, group.last), reverse=True)
+    shown.sort(key=lambda group: (not group.may_be_answered, group.times, group.last), reverse=True)
     others = sum(group.times for group in groups.values() if not group.is_shown)
     older = UnansweredQuestion.objects.filter(group_number=None, asked_at__gte=since)
     return Unanswered(shown, others, every[-1]["asked_at"] if every and older.exists() else None)

@@ -30,6 +30,8 @@ def test_shares():
     assert begins == {
         "near words": "1 of 2",
         "near miss": "2 of 3",
+        "first part: precision": "2 of 3",
+        "first part: recall": "2 of 3",
         "recall": "2 of 3",
         "precision": "2 of 3",
         "precision of “again”": "1 of 1",
@@ -37,6 +39,16 @@ def test_shares():
         "precision of “unsure”": "1 of 2",
         "near words: cites the right document": "1 of 2",
     }
+
+
+def test_what_tells_a_situation_is_in_the_second_part():
+    told = question(True, "unsure", "told")
+    found = dict(
+        line.strip("| ").split(" | ") for line in list(table([*QUESTIONS, told]))[1:] if " | " in line
+    )
+    shares = [found[name].split(" =")[0] for name in ("first part: precision", "precision")]
+    assert shares == ["2 of 3", "2 of 4"]
+    assert not any("told" in name for name in found)
 
 
 def test_failures_are_both_kinds():

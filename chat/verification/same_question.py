@@ -92,6 +92,7 @@ _WHO_ACT = _ACTS | {"you", "sie", "man", "one"}
 _IS_ACTED_ON = frozenset(("me", "us", "mich", "mir", "uns"))
 _OTHERS = frozenset(("they", "them", "he", "him", "she", "er", "ihm", "ihn"))
 _ACQUIRES = re.compile(r"\b(?:gets?|getting|got|obtains?|bekomm\w*|erhalt\w*|erhält)\b")
+_PLACES = frozenset(("where", "where from", "how", "who", "whom"))
 _QUANTITIES = frozenset(("how much", "how many", "how long", "how often", "how far", "when"))
 # Between the same words each says something else; prepositions that are not here may replace each other.
 _PREPOSITIONS = {
@@ -150,6 +151,7 @@ _ARTICLES = frozenset(
     """.split()  # noqa: SIM905
 )
 _FRONTED = re.compile(r"^(?:if|when|once|after|before|wenn|falls|sobald)\b[^,]*,")
+_POSSESSIVE = re.compile(r"\w[’']s\b|s[’'](?=\s)")
 _PARTS = re.compile(r"(?<=\w)[’'](?=\w)")
 
 
@@ -229,7 +231,7 @@ class Question:
     @cached_property
     def acquires(self) -> bool:
         """Whether it asks where or how something is obtained, and not where it is."""
-        return self.asks_for not in _QUANTITIES and bool(_ACQUIRES.search(self.words))
+        return self.asks_for in _PLACES and bool(_ACQUIRES.search(self.words))
 
     @cached_property
     def particle(self) -> str:
@@ -463,16 +465,16 @@ def _is_turned(one: Question, other: Question, places: Sequence[int]) -> bool:
         return True
     # A phrase's head is one word: “change the password of a user” is not “a user changes the password”.
     parts = (
-        (one.gap(turn - 1), other.gap(middle - 1), other.content[start:middle]),
-        (other.gap(middle - 1), one.gap(turn - 1), one.content[start:turn]),
+        (one, one.gap(turn - 1), other.gap(middle - 1), other.content[start:middle]),
+        (other, other.gap(middle - 1), one.gap(turn - 1), one.content[start:turn]),
     )
     return any(
         not compound
         and set(phrase) <= _BETWEEN | _ARTICLES
         and not _BETWEEN.isdisjoint(phrase)
-        and len(head) == 1
+        and (len(head) == 1 or _POSSESSIVE.search(question.text))
         and _COUNTS.isdisjoint(head)
-        for compound, phrase, head in parts
+        for question, compound, phrase, head in parts
     )
 
 

@@ -166,7 +166,9 @@ def follow(source: Source, differences: Differences) -> Iterator[Synced | None]:
     yield from (None for _ in differences.gone)
     for each in differences.moved:
         with transaction.atomic():
-            _move(source, each)
+            handed_over = _move(source, each)
+        if not handed_over:
+            differences.problems.append((each.found.path, DOCUMENT_ON_HOLD))
         yield None
     for each in differences.stamped:
         assert each.known
@@ -214,14 +216,18 @@ def _widened(source: Source, each: Difference) -> bool:
     return widens(_current_readers(each.known.document), _readers(source, each.rights))
 
 
-def _move(source: Source, each: Difference) -> None:
+def _move(source: Source, each: Difference) -> bool:
+    """Give the document its readers, folder, category and owner; False if a legal hold keeps its owner."""
     assert each.known
     document = each.known.document
-    document.owner = source.owner
+    is_kept = document.owner != source.owner and is_on_hold(document.owner_id)
+    if not is_kept:
+        document.owner = source.owner
     set_audience(document, each.rights.audience)
     Document.objects.filter(pk=document.pk).update(
-        owner=source.owner, folder=source.folder_of(each.found), category=each.rights.category
+        owner=document.owner, folder=source.folder_of(each.found), category=each.rights.category
     )
+    return not is_kept
 
 
 def _take(source: Source, each: Difference, file: "File[bytes]") -> Synced:

@@ -1,10 +1,12 @@
 """Documents of a person under a legal hold: nobody deletes, replaces or hands them over until it ends."""
 
+from django.contrib.auth.models import Group
 from django.core.files.base import ContentFile
 from django.test import Client, TestCase
 
 from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.models import ApiKey, AuditEntry, User
+from chatsite.accounts.principal import Principal
 from ingestion import documents
 from ingestion.access.lists import Audience
 from ingestion.bulk import changes
@@ -100,3 +102,17 @@ class MirroredUnderHoldTests(SyncMixin, TestCase):
         User.objects.filter(pk=ann.pk).update(legal_hold="")
         self.sync(*options)
         self.assertEqual(self.paths(), ["b.md"])
+
+    def test_another_owner_of_the_folder_gets_no_document_until_the_hold_ends(self):
+        ann, ben = make_user("ann"), make_user("ben")
+        Group.objects.create(name="board")
+        self.put("a.md", "One.")
+        self.sync("--owner", "ann", "--everyone", now=True)
+        User.objects.filter(pk=ann.pk).update(legal_hold="case 17")
+        self.assertIn(REASON, self.refused("--owner", "ben", "--group", "board"))
+        document = Document.objects.get()
+        self.assertEqual(document.owner, ann)
+        self.assertFalse(Document.objects.visible_to(Principal(make_user("eve").pk, "session")).exists())
+        User.objects.filter(pk=ann.pk).update(legal_hold="")
+        self.sync("--owner", "ben", "--group", "board")
+        self.assertEqual(Document.objects.get().owner, ben)

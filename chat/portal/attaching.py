@@ -1,4 +1,7 @@
-"""Attaches files to a question: adds them for their owner only, and makes them the question's scope."""
+"""Attaches files to a question: adds them for their owner only, and makes them the question's scope.
+
+Without JavaScript the button *Send* comes here too, so that files that were only chosen are attached first.
+"""
 
 from itertools import count
 from typing import Any
@@ -20,9 +23,10 @@ from ingestion.portal.forms import ONLY_ME, UploadForm
 from ingestion.portal.upload import add_files, reply, status_of
 from ingestion.search.scopes import DOCUMENT
 
+from .conversation_actions import ask_form
 from .project_pages import open_project, question_page
 from .shares import signed_in
-from .views import own_conversation, scope_asked_for, scopes
+from .views import own_conversation, scope_asked_for, scopes, typed
 
 
 @require_POST
@@ -33,7 +37,7 @@ def attach(
     conversation_id: UUID | None = None,
     project_id: UUID | None = None,
 ) -> HttpResponse:
-    """Add the files of the form, and show the question with them as its scope.
+    """Add the files of the form, and show the question with them as its scope, or ask it (`send`).
 
     The JSON response has the members of an upload, and `scope` with its label.
     """
@@ -42,6 +46,9 @@ def attach(
         row = own_conversation(principal, conversation_id)
     elif project_id:
         row = open_project(principal, project_id)
+    sends = "send" in request.POST
+    if sends and not request.FILES:
+        return _ask(request, principal, row)
     scope = scope_asked_for(request.POST) or (row.scope if row else "")
     kind, _, ids = scope.partition(":")
     attached = ids.split(",") if kind == DOCUMENT else []
@@ -67,10 +74,20 @@ def attach(
         chosen = scopes(principal, scope)
         told["scope"] = {"value": chosen["scope"], "words": dict(chosen["scopes"])[chosen["scope"]]}
         return JsonResponse(told, status=status)
+    if sends and status == 201 and typed(request).strip():
+        return _ask(request, principal, row, scope)
     problems = [*told["problems"], *(f"{each['name']}: {each['message']}" for each in refused)]
     return question_page(
         request, principal, row, scope, problem=" ".join(problems), status=status if problems else 200
     )
+
+
+def _ask(
+    request: HttpRequest, principal: Principal, row: Conversation | Project | None, attached: str = ""
+) -> HttpResponse:
+    if isinstance(row, Project):
+        return ask_form(request, principal, None, row, attached=attached)
+    return ask_form(request, principal, row, attached=attached)
 
 
 def _name_apart(principal: Principal, folder: str, name: str, file: "UploadedFile[Any]") -> str:

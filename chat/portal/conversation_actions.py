@@ -56,7 +56,7 @@ def new(request: HttpRequest, principal: Principal) -> HttpResponse:
     """The page for a new question, and its form."""
     if request.method != "POST":
         return new_page(request, principal)
-    return _ask(request, principal, None)
+    return ask_form(request, principal, None)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -64,7 +64,7 @@ def new(request: HttpRequest, principal: Principal) -> HttpResponse:
 def ask(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
     """Ask in a conversation. A refusal is shown at this URL; reloading it by GET shows the conversation."""
     row = own_conversation(principal, conversation_id)
-    return _ask(request, principal, row) if request.method == "POST" else _latest(row.pk)
+    return ask_form(request, principal, row) if request.method == "POST" else _latest(row.pk)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -74,7 +74,7 @@ def ask_in_project(request: HttpRequest, principal: Principal, project_id: UUID)
     project = open_project(principal, project_id)
     if request.method != "POST":
         return SeeOther(reverse("chat:project", args=[project.pk]))
-    return _ask(request, principal, None, project)
+    return ask_form(request, principal, None, project)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -362,14 +362,20 @@ def _answer_url(conversation_id: UUID, position: int, *, form: bool = False) -> 
     return f"{page}?rating={position}#feedback-{position}" if form else f"{page}#m-{position}"
 
 
-def _ask(
-    request: HttpRequest, principal: Principal, row: Conversation | None, project: Project | None = None
+def ask_form(
+    request: HttpRequest,
+    principal: Principal,
+    row: Conversation | None,
+    project: Project | None = None,
+    *,
+    attached: str = "",
 ) -> HttpResponse:
+    """Ask the question of a form; `attached` is the scope of files that came with it."""
     text = _question(request)
     if any(request.POST.getlist("file")):  # chosen without JavaScript; this form only sends their names
         return _refused(request, principal, row, text, Refused("not_attached"), project)
+    scope = attached or scope_asked_for(request.POST)
     team = row is None and request.POST.get("mode") == "team"
-    scope = scope_asked_for(request.POST)
     seen = request.POST.get("seen", "")
     asked = RunRequest(
         text,
@@ -382,7 +388,7 @@ def _ask(
     try:
         accepted = _begin(request, principal, asked, key_of(request.POST.get("key")))
     except Refused as refused:
-        return _refused(request, principal, row, text, refused, project)
+        return _refused(request, principal, row, text, refused, project, scope=scope)
     _start(accepted)
     if _wants_json(request):
         url = reverse("chat:conversation", args=[accepted.conversation_id])
@@ -426,8 +432,10 @@ def _refused(
     text: str,
     refused: Refused,
     project: Project | None = None,
+    *,
+    scope: str = "",
 ) -> HttpResponse:
-    """The page with the reason of the refusal and the text of the question."""
+    """The page with the reason of the refusal, the text of the question and its scope."""
     if refused.code == "not_found":
         raise Http404
     if _wants_json(request):
@@ -439,7 +447,7 @@ def _refused(
         "status": refused.status,
         "team": request.POST.get("mode") == "team",
     }
-    if scope := scope_asked_for(request.POST):
+    if scope := scope or scope_asked_for(request.POST):
         kept |= scopes(principal, scope)
     if project:
         return _with_retry_after(project_page(request, principal, project, **kept), refused)

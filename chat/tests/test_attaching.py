@@ -106,6 +106,51 @@ class AttachTests(AttachCase):
         self.assertContains(answer, "How much?</textarea>", status_code=400)
         self.assertFalse(recording.Conversation.objects.exists())
 
+    def test_files_that_are_sent_with_a_question_are_attached_first(self):
+        with mock.patch("chat.runs.start") as start:
+            sent = self.attach(file(), json=False, question="How much?", send="1", scope="all", key="k" * 32)
+            self.assertEqual(sent.status_code, 303)
+            run = start.call_args.args[0]
+            document = Document.objects.get()
+            scope = f"document:{document.public_id}"
+            self.assertEqual((run.request.question, run.request.options.scope), ("How much?", scope))
+            self.assertEqual(sent["Location"], f"/c/{run.conversation_id}/#latest")
+            row = recording.Conversation.objects.get()
+            self.assertEqual((row.owner, row.scope, audience_of(document)), (self.user, scope, Audience()))
+            twice = self.attach(file(), json=False, question="How much?", send="1", scope="all", key="k" * 32)
+            self.assertEqual(twice["Location"], sent["Location"])
+            self.assertEqual(Document.objects.count(), 1)
+
+    def test_a_question_that_is_sent_without_files_is_asked_as_ever(self):
+        with mock.patch("chat.runs.start") as start:
+            self.attach(json=False, question="How much?", send="1", scope="own")
+        self.assertEqual(start.call_args.args[0].request.options.scope, "own")
+        project = projects.create(Principal(self.user.pk, "command"), "Cranes")
+        with mock.patch("chat.runs.start") as start:
+            self.attach(
+                file(), address=f"/projects/{project.pk}/attach", json=False, question="And?", send="1"
+            )
+        run = start.call_args.args[0]
+        self.assertEqual(recording.Conversation.objects.get(pk=run.conversation_id).project, project)
+
+    def test_what_cannot_be_sent_keeps_the_question_and_the_files(self):
+        with mock.patch("chat.runs.start") as start:
+            nothing = self.attach(file(), json=False, question=" ", send="1")
+            self.assertEqual([each.document.name for each in nothing.context["chosen"]], ["crane.md"])
+            refused = self.attach(file(), file("...", b"x"), json=False, question="How much?", send="1")
+            self.assertContains(refused, "How much?</textarea>", status_code=422)
+            with override_settings(USER_CONCURRENT_ANSWERS=0):
+                later = self.attach(file(), json=False, question="How much?", send="1")
+            self.assertContains(later, "How much?</textarea>", status_code=429)
+            self.assertEqual([each.document.name for each in later.context["chosen"]], ["crane.md"])
+            theirs = recording.open_conversation(Principal(self.other.pk, "command"))
+            for files in ((), (file(),)):
+                answer = self.attach(
+                    *files, address=f"/c/{theirs.pk}/attach", json=False, question="x", send="1"
+                )
+                self.assertEqual(answer.status_code, 404)
+        start.assert_not_called()
+
     def test_nobody_attaches_to_a_conversation_of_somebody_else(self):
         theirs = recording.open_conversation(Principal(self.other.pk, "command"))
         self.assertEqual(self.attach(file(), address=f"/c/{theirs.pk}/attach").status_code, 404)

@@ -54,6 +54,14 @@ def test_an_answer_is_checked_rated_and_corrected(chromium, site):
         see_question(page, QUESTION)
 
 
+def test_a_file_that_is_only_chosen_is_sent_with_the_question(chromium, site):
+    with signed_in(chromium, site, java_script_enabled=False) as page:
+        page.get_by_label("Files that only you").set_input_files(FILE)
+        ask_without_scripts(page, "When does the gangway open?")
+        assert "six" in prose(page)
+        expect(page.get_by_role("list", name="Asked about").first).to_contain_text("Gangway")
+
+
 def test_an_answer_is_shared_and_the_link_revoked(chromium, site):
     with signed_in(chromium, site, java_script_enabled=False) as page:
         ask_without_scripts(page, QUESTION)

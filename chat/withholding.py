@@ -6,7 +6,7 @@ for certain groups is shown to their members alone.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -151,13 +151,20 @@ class _Reader:
         )
 
 
-def shared_messages(principal: Principal, share: Share) -> list[SharedMessage]:
-    """The messages that a share shows, in order, as `principal` may see them now."""
+OpenTo = Callable[[Document], bool]
+
+
+def shared_messages(principal: Principal, share: Share, is_open: OpenTo | None = None) -> list[SharedMessage]:
+    """The messages that a share shows, in order, as `principal` may see them now.
+
+    With `is_open` as somebody sees them who may open, of what `principal` may open, only these documents, and
+    who is in no group.
+    """
     path = Branches(share.conversation_id).path_to(share.up_to)
     rows = share.conversation.messages.filter(position__in=path)
     messages = list(rows.defer("search").order_by("position"))
     questions = [row.content for row in messages if row.role == Message.Role.USER]
-    open_sources = _readable(principal, messages)
+    open_sources = _readable(principal, messages, is_open)
     with reading_everything():
         # The remaining sources, used only for comparison and never shown.
         known = [source.pk for sources in open_sources.values() for source in sources]
@@ -166,8 +173,8 @@ def shared_messages(principal: Principal, share: Share) -> list[SharedMessage]:
         for source in others:
             closed_sources.setdefault(source.message_id, []).append(source)
     groups = User.groups.through.objects.filter(user=principal.user_id).values_list("group", flat=True)
-    closed_questions = _closed_questions(principal, questions)
-    reader = _Reader(open_sources, closed_sources, closed_questions, frozenset(groups))
+    closed_questions = _closed_questions(principal, questions, is_open)
+    reader = _Reader(open_sources, closed_sources, closed_questions, frozenset(() if is_open else groups))
     shown = [reader.show(message) for message in messages]
     if share.answer_id is None:
         return shown
@@ -248,13 +255,19 @@ def _bare(message: Message, content: str) -> Message:
     return shown
 
 
-def _readable(principal: Principal, messages: Sequence[Message]) -> dict[UUID, list[Source]]:
+def _readable(
+    principal: Principal, messages: Sequence[Message], is_open: OpenTo | None
+) -> dict[UUID, list[Source]]:
     """By answer, the sources that the reader may open in the present version of their documents.
 
     A passage that is missing in a newer version may have been removed because of this reader.
     """
     rows = Source.objects.visible_to(principal).filter(message__in=[row.pk for row in messages])
     sources = list(rows.select_related("document__owner").order_by("message_id", "rank"))
+    if is_open is not None:
+        known = {row.document_id: row.document for row in sources}
+        opened = {key for key, document in known.items() if is_open(document)}
+        sources = [row for row in sources if row.document_id in opened]
     older = [row for row in sources if row.document_version != row.document.version]
     same: set[tuple[int, str, str]] = set()
     if older:
@@ -273,18 +286,17 @@ def _readable(principal: Principal, messages: Sequence[Message]) -> dict[UUID, l
     return found
 
 
-def _closed_questions(principal: Principal, questions: Sequence[str]) -> frozenset[str]:
+def _closed_questions(
+    principal: Principal, questions: Sequence[str], is_open: OpenTo | None
+) -> frozenset[str]:
     """Those of the questions that were generated from documents closed to the reader."""
     if not questions:
         return frozenset()
     with reading_everything():
         made = Document.objects.filter(questions__has_any_keys=list(set(questions)))
         rows = list(made.values_list("pk", "questions"))
-    readable = set(
-        Document.objects.visible_to(principal)
-        .filter(pk__in=[pk for pk, _ in rows])
-        .values_list("pk", flat=True)
-    )
+    visible = Document.objects.visible_to(principal).filter(pk__in=[pk for pk, _ in rows])
+    readable = {each.pk for each in visible if is_open is None or is_open(each)}
     known = {each for pk, made_of_it in rows if pk in readable for each in made_of_it}
     return frozenset(
         _normal(question)

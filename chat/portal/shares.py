@@ -18,6 +18,7 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_http_methods, require_safe
 
+from chat.share_preview import preview
 from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.principal import Principal
 from history import sharing
@@ -94,18 +95,20 @@ def share(request: HttpRequest, principal: Principal, conversation_id: UUID) -> 
         principal=principal,
         answers=[(str(answer.position), words) for answer, words in answers],
     )
-    made, status = "", 200
+    made, status, foreseen = "", 200, None
     if form.is_bound and form.is_valid():
         answer = by_position.get(form.cleaned_data["answer"])
         try:
-            _, token = sharing.create(
+            audience = form.audience()
+            created, token = sharing.create(
                 principal,
                 row.pk,
-                form.audience(),
+                audience,
                 answer_id=answer.pk if answer else None,
                 expires_at=form.expires_at,
             )
             made = address(request, token)
+            foreseen = preview(principal, created, audience)
         except (Conversation.DoesNotExist, Message.DoesNotExist):
             raise Http404 from None
         except sharing.Invalid as problem:
@@ -119,6 +122,7 @@ def share(request: HttpRequest, principal: Principal, conversation_id: UUID) -> 
         "days": request.POST.get("days", str(sharing.DEFAULT_DAYS)),
         "who": request.POST.get("who", SOME),
         "made": made,
+        "preview": foreseen,
         "shares": _shown(sharing.of_conversation(principal, row)),
     }
     return render(request, "chat/share.html", context, status=status)

@@ -471,6 +471,49 @@ class ChangesOfOneAnswerTests(ChangesTests):
         self.assert_clean(self.page("export.md"))
 
 
+class PreviewTests(SharingCase):
+    """What the sharer is told of readers who see less; no more than they may know of others' rights."""
+
+    def setUp(self):
+        super().setUp()
+        self.client.force_login(self.owner)
+
+    def created(self, people="reader", **posted):
+        values = {"who": "some", "people": people, "days": "30", "answer": "", **posted}
+        return self.client.post(f"/c/{self.conversation.pk}/share", values)
+
+    def test_statements_on_ones_own_closed_document_are_counted_and_the_document_is_named(self):
+        page = self.created()
+        self.assertContains(page, "1 of 2 statements will be left out for readers")
+        self.assertContains(page, f'href="/documents/{self.closed.public_id}/"')
+
+    def test_if_nothing_is_open_that_is_said(self):
+        self.conversation.messages.all().delete()
+        self.say(CLOSED_STATEMENT, given=((self.closed, CLOSED, CLOSED_WORDS),))
+        self.assertContains(self.created(), "Readers will see nothing of it")
+
+    def test_a_document_that_names_the_readers_is_open_to_them_and_in_doubt_for_others(self):
+        set_audience(self.closed, Audience(user_ids=frozenset({self.reader.pk})))
+        self.assertContains(self.created(), "Everyone who can open the link sees all of it.")
+        make_user("another")
+        for page in (self.created("reader, another"), self.created("", who="everyone")):
+            self.assertContains(page, "Up to 1 of 2 statements may be left out for some readers")
+
+    def test_who_may_read_a_document_of_somebody_else_makes_no_difference(self):
+        # Otherwise a link would tell of each colleague whether they may read a document.
+        Document.objects.filter(pk=self.closed.pk).update(owner=make_user("keeper"))
+        self.closed.refresh_from_db()
+        for others in ((), (self.reader.pk,)):
+            set_audience(self.closed, Audience(user_ids=frozenset({self.owner.pk, *others})))
+            page = self.created()
+            self.assertContains(page, "Up to 1 of 2 statements may be left out for some readers")
+            self.assertNotContains(page, f'href="/documents/{self.closed.public_id}/"')
+
+    def test_what_is_open_to_everyone_is_seen_by_everyone(self):
+        set_audience(self.closed, Audience(everyone=True))
+        self.assertContains(self.created(), "Everyone who can open the link sees all of it.")
+
+
 class TokenTests(SharingCase):
     def test_only_the_hash_is_stored(self):
         self.share()

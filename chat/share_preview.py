@@ -1,0 +1,58 @@
+"""What the readers of a share may not see, for the person who shares.
+
+Only what this person may know counts: which documents are open to everybody, and who may read their own. Of
+other documents they may not learn whether a named reader can open them, so these count as closed.
+"""
+
+from dataclasses import dataclass
+
+from chatsite.accounts.principal import Principal
+from history.models import Message, Share
+from ingestion.access.lists import Audience, audience_of, widens
+from ingestion.models import Document
+
+from .withholding import shared_messages
+
+
+@dataclass(frozen=True, slots=True)
+class SharePreview:
+    """The statements of the shared answers, and how many of them some readers may not see."""
+
+    statements: int
+    left_out: int
+    hides: bool  # a statement, an answer or a question
+    shows_nothing: bool  # to a reader who can open none of the documents in doubt
+    certain: bool  # nobody else can open any of them
+    own: tuple[Document, ...]  # those of the documents in doubt whose readers the sharer may change
+
+
+def preview(principal: Principal, share: Share, audience: Audience) -> SharePreview:
+    """What a new share shows to everybody in its audience, as far as the sharer may know."""
+    doubtful: dict[int, tuple[Document, Audience]] = {}
+
+    def is_open(document: Document) -> bool:
+        readers = audience_of(document)
+        is_own = document.owner_id == principal.user_id
+        if readers.everyone or (is_own and not widens(readers, audience)):
+            return True
+        doubtful[document.pk] = (document, readers)
+        return False
+
+    shown = [
+        each
+        for each in shared_messages(principal, share, is_open)
+        if each.message.state not in Message.UNFINISHED
+    ]
+    answers = [each for each in shown if each.message.role == Message.Role.ASSISTANT]
+    left_out = sum(each.left_out for each in answers)
+    kept = sum(len(each.message.verification or ()) for each in answers)
+    own = [each for each, _ in doubtful.values() if each.owner_id == principal.user_id]
+    only_owners = all(readers == Audience() for _, readers in doubtful.values())
+    return SharePreview(
+        statements=left_out + kept,
+        left_out=left_out,
+        hides=any(each.closed or each.left_out for each in shown),
+        shows_nothing=bool(answers) and all(each.closed for each in answers),
+        certain=bool(doubtful) and len(own) == len(doubtful) and only_owners,
+        own=tuple(sorted(own, key=lambda each: str(each).casefold())),
+    )

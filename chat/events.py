@@ -171,6 +171,7 @@ Event = (
 )
 TERMINAL = (Finished, Failed)
 
+_SCALARS = frozenset({str, int, float, bool, type(None)})
 _KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
 
 
@@ -187,6 +188,8 @@ def members(value: Any) -> Json:
 
 
 def _plain(value: Any) -> Any:
+    if type(value) in _SCALARS:  # most values
+        return value
     if isinstance(value, tuple | list):
         return [_plain(each) for each in value]
     return members(value) if is_dataclass(value) else value

@@ -6,7 +6,7 @@ document, and no content of users.
 
 import contextvars
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -93,14 +93,6 @@ def only_trace() -> contextvars.Context:
     if settings.TRACES_ENDPOINT:
         fresh.run(context.attach, context.get_current())
     return fresh
-
-
-def carried(function: Callable[[], T]) -> Callable[[], T]:
-    """The function, for another thread, within the current trace."""
-    if not settings.TRACES_ENDPOINT:
-        return function
-    fresh = only_trace()
-    return lambda: fresh.run(function)
 
 
 def _describe(span: "trace.Span", attributes: Mapping[str, Value | None]) -> None:

@@ -27,6 +27,10 @@ from .connections import code_of
 from .sse import EventParser
 
 GATHER_SECONDS = 0.2  # between two reads of a stream
+# While the process is so busy that its timers are late, the reads of each stream are further apart: there is
+# more time for what waits for its first word.
+MAX_GATHER_SECONDS = 0.6
+LATE_SECONDS = 0.05
 GATHERED_BYTES = 8_192  # a server that sends more at a time is read at once
 USAGE_SECONDS = 2.0  # to wait for the token count after the text has ended
 MAX_STREAM_BYTES = 20_000_000  # of one answer's event stream, including everything but its text
@@ -81,7 +85,7 @@ class GatheredBody:
 
     def __init__(self, pieces: AsyncIterator[bytes], seconds: float = GATHER_SECONDS) -> None:
         self._pieces = pieces
-        self._seconds = seconds
+        self._least = self._seconds = seconds
         self._gather_until = 0.0
 
     async def read(self, by: float, *, at_once: bool) -> bytes:
@@ -91,7 +95,12 @@ class GatheredBody:
         """
         time = asyncio.get_running_loop().time
         if not at_once and (seconds := self._gather_until - time()) > 0:
-            await asyncio.sleep(min(seconds, (by - time()) / 2))
+            due = time() + min(seconds, (by - time()) / 2)
+            await asyncio.sleep(due - time())
+            if time() - due > LATE_SECONDS:
+                self._seconds = max(self._least, min(2 * self._seconds, MAX_GATHER_SECONDS))
+            else:
+                self._seconds = max(self._least, self._seconds / 2)
         if time() >= by:
             raise TimeoutError  # under a flood of bytes the timer below would never fire
         async with asyncio.timeout_at(by):

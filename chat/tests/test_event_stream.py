@@ -1,7 +1,9 @@
 import asyncio
 import json
 import random
+from unittest import mock
 
+from django.conf import settings
 from django.test import SimpleTestCase
 
 from chat.llm.chat_model import (
@@ -12,6 +14,8 @@ from chat.llm.chat_model import (
     TokenCount,
 )
 from chat.llm.completion_stream import (
+    GATHER_SECONDS,
+    MAX_GATHER_SECONDS,
     MAX_STREAM_BYTES,
     Clock,
     Deadlines,
@@ -310,3 +314,33 @@ class ServerSentEventTests(SimpleTestCase):
         with self.assertRaises(ModelError):
             for _ in range(MAX_EVENT_BYTES):
                 parser.feed(lines)
+
+
+class GatheringTests(SimpleTestCase):
+    def now(self):
+        return self.clock
+
+    async def waits(self, late, reads=8):
+        """How long the reads of a stream wait for more, where timers are that late."""
+        sleep, waits = asyncio.sleep, []
+
+        async def late_sleep(seconds):
+            waits.append(round(seconds, 1))
+            await sleep(0)
+            self.clock += seconds + late
+
+        body = GatheredBody(arriving([b"a"] * (reads + 1)))
+        with (
+            mock.patch.object(asyncio, "sleep", late_sleep),
+            mock.patch.object(asyncio.get_running_loop(), "time", side_effect=self.now),
+        ):
+            for _ in range(reads + 1):
+                await body.read(self.clock + 1_000, at_once=False)
+        return waits
+
+    async def test_a_busy_process_reads_each_stream_less_often_but_never_too_seldom(self):
+        self.clock = 0.0
+        self.assertEqual(await self.waits(late=0.01), [GATHER_SECONDS] * 8)
+        self.assertEqual(await self.waits(late=0.3), [0.2, 0.4, *[MAX_GATHER_SECONDS] * 6])
+        # Text reaches the database within a second.
+        self.assertLessEqual(MAX_GATHER_SECONDS + 2 * settings.JOURNAL_FLUSH_SECONDS, 1.0)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from django.conf import settings
@@ -10,11 +11,11 @@ from django.contrib.sessions.models import Session
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
-from .models import (
-    ApiKey,
-    User,
-)
+from chatsite.db.sql_files import rows_of_each, statement
 
+from .models import User
+
+SQL = Path(__file__).parent / "sql"
 Method = Literal["session", "guest", "api_key", "token", "command"]
 MAX_PROVEN = 10_000
 _proven: set[tuple[str, int, str]] = set()  # verified combinations of session key, user and password hash
@@ -50,17 +51,23 @@ def still_valid(principal: Principal) -> bool:
 
 
 def valid_among(principals: Collection[Principal]) -> set[Principal]:
-    """Those that are still valid: at most four queries for any number."""
+    """Those that are still valid: one query for any number, and another one for sessions.
+
+    Asked once a second for all open streams, so it is written as SQL.
+    """
     now = timezone.now()
-    users = User.objects.filter(pk__in={principal.user_id for principal in principals}, is_active=True)
-    passwords = dict(users.values_list("pk", "password"))
+    people, keys = rows_of_each(
+        [statement("active_people", SQL), statement("usable_keys", SQL)],
+        {
+            "users": list({principal.user_id for principal in principals}),
+            "keys": [int(each.credential) for each in principals if each.method == "api_key"],
+            "now": now,
+        },
+    )
+    passwords = {row["id"]: row["password"] for row in people}
     found = {principal for principal in principals if principal.user_id in passwords}
     signed_in = _signed_in(found, passwords)
-    keys = [int(principal.credential) for principal in found if principal.method == "api_key"]
-    usable: dict[int, tuple[int, bool]] = {}
-    if keys:
-        rows = ApiKey.objects.usable().filter(pk__in=keys).values_list("pk", "user_id", "acts_for_others")
-        usable = {pk: (user_id, acts_for_others) for pk, user_id, acts_for_others in rows}
+    usable = {row["id"]: (row["user_id"], row["acts_for_others"]) for row in keys}
 
     def holds(principal: Principal) -> bool:
         match principal.method:
@@ -72,7 +79,7 @@ def valid_among(principals: Collection[Principal]) -> set[Principal]:
                 return principal in signed_in
             case "api_key":
                 holder, acts_for_others = usable.get(int(principal.credential), (None, False))
-                return acts_for_others or holder == principal.user_id
+                return bool(acts_for_others) or holder == principal.user_id
             case _:
                 return True
 

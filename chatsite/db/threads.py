@@ -12,6 +12,7 @@ would run with the changed reader.
 """
 
 import asyncio
+import contextvars
 import functools
 import time
 from collections.abc import Callable, Iterator
@@ -25,7 +26,6 @@ from django.conf import settings
 from django.db import OperationalError, connection
 from django.utils import timezone, translation
 
-from chatsite import traces
 from chatsite.dependency_internals import waiting_calls
 from chatsite.event_loops import PerEventLoop
 
@@ -332,12 +332,20 @@ async def in_database_within_budget(function: Callable[P, T], *args: P.args, **k
 def _submit(
     reader: _Reader | None, asked: float, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
 ) -> "Future[T]":
+    """Queue the work with a copy of the caller's context, which carries the trace and the id of the request.
+
+    Django's language and time zone belong to a thread, so they are set there; they end with the copy.
+    """
     language, zone = translation.get_language(), timezone.get_current_timezone()
+    speaks_otherwise = language != settings.LANGUAGE_CODE
+    is_elsewhere = zone is not timezone.get_default_timezone()
 
     def call() -> T:
-        with translation.override(language), timezone.override(zone):
-            return function(*args, **kwargs)
+        if speaks_otherwise:
+            translation.activate(language) if language else translation.deactivate_all()
+        if is_elsewhere:
+            timezone.activate(zone)
+        return function(*args, **kwargs)
 
-    # its name, under which the metrics count the work of an answer
-    functools.update_wrapper(call, function)
-    return _threads().submit(_call, reader, asked, traces.carried(call))
+    call.__name__ = getattr(function, "__name__", "call")  # the metrics count the work of an answer by it
+    return _threads().submit(contextvars.copy_context().run, _call, reader, asked, call)

@@ -1,0 +1,11 @@
+-- Which of these API keys are valid at that moment. As `usable` in chatsite/accounts/models/keys.py.
+\set keys '{1,2}'
+\set now '2026-01-01'
+SELECT key.id, key.user_id, key.acts_for_others
+FROM accounts_apikey AS key
+JOIN accounts_user AS owner ON owner.id = key.user_id
+WHERE
+    key.id = ANY(:'keys')
+    AND key.revoked_at IS NULL
+    AND (key.expires_at IS NULL OR key.expires_at > :'now')
+    AND owner.is_active;

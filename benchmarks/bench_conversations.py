@@ -28,7 +28,7 @@ from ingestion.search.retrieval import search
 QUESTIONS = Path(__file__).with_name("questions")
 FIRST = 5  # passages among which the right one should be
 CONVERSATIONS = ("conversations_first", "conversations_second")
-EVERYDAY = ("everyday_words", "everyday_words_second")
+EVERYDAY = ("everyday_words", "everyday_words_second", "everyday_words_third")
 
 Row = dict[str, Any]
 

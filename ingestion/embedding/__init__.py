@@ -2,6 +2,7 @@
 
 from .breaker import embed_question
 from .embedder import BUILT_IN_NAME, Embedder, EmbeddingError, Vectors
+from .languages import is_english_only
 from .selection import configured, embedder, is_built_in, runs_here
 from .spaces import active_space, embedder_of, lock_active, pending_change
 
@@ -16,6 +17,7 @@ __all__ = [
     "embedder",
     "embedder_of",
     "is_built_in",
+    "is_english_only",
     "lock_active",
     "pending_change",
     "runs_here",

@@ -10,7 +10,7 @@ from typing import Any
 
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import Rows, rows
-from ingestion.search.office_words import shipped
+from ingestion.search.office_words import documents_words
 from ingestion.search.tokens import plain_words, search_text
 
 from .models import MAX_WORDS_OF_A_NAME, HouseWord, names_of
@@ -78,7 +78,7 @@ class Lookup:
         start = 0
         while start < len(asked):
             for phrase in _from(asked, start):  # “day off” before “off”
-                in_place = tuple(own[phrase]) if phrase in own else shipped().get(phrase, ())
+                in_place = tuple(own[phrase]) if phrase in own else documents_words(phrase)
                 if phrase not in terms and phrase not in own and not in_place:
                     continue
                 new = [word for word in terms.get(phrase, ()) if word not in asked and word not in of_terms]

@@ -8,6 +8,7 @@ import functools
 from collections.abc import Mapping
 from pathlib import Path
 
+from .rough_stems import stem
 from .tokens import plain_words
 
 LIST = Path(__file__).with_suffix(".txt")
@@ -23,6 +24,23 @@ def shipped() -> Mapping[str, tuple[str, ...]]:
             key = plain_words(entry)
             known[key] = tuple(dict.fromkeys((*known.get(key, ()), *found)))
     return known
+
+
+def documents_words(phrase: str) -> tuple[str, ...]:
+    """The words and phrases in documents for an everyday one, in any form (“picked on”, “picking on”)."""
+    return shipped().get(phrase) or _by_stems().get(_stemmed(phrase), ())
+
+
+@functools.cache
+def _by_stems() -> Mapping[str, tuple[str, ...]]:
+    known: dict[str, tuple[str, ...]] = {}
+    for phrase, words in shipped().items():
+        known.setdefault(_stemmed(phrase), words)
+    return known
+
+
+def _stemmed(phrase: str) -> str:
+    return " ".join(map(stem, phrase.split()))
 
 
 @functools.cache

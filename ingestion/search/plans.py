@@ -33,7 +33,7 @@ from .term_selection import (
     single_terms,
     with_rare_terms,
 )
-from .translations import translations_of
+from .translations import translations_of_form
 
 Plan = Literal["scan", "mixed", "indexed"]
 
@@ -141,7 +141,7 @@ def find_candidates(search: Mapping[str, Any], dimensions: int) -> tuple[list[Ca
     unknown = missing if found else range(1, count + 1)
     for number in [number for number in unknown if number <= count][:MAX_EXPANDED]:
         word = words[number - 1]
-        others = [*alternative_spellings(word), *(f"'{each}'" for each in translations_of(word))]
+        others = [*alternative_spellings(word), *(f"'{each}'" for each in translations_of_form(word))]
         alike[number - 1] = " | ".join(others)
         worths[number - 1] = EXPANSION_WEIGHT if others else 1.0
     if any(alike[:count]):

@@ -99,9 +99,22 @@ def _alike(
     for row, unit in enumerate(asked):
         if has_unspaced_script(unit):  # a single character means too little for similarity
             table[row] = 0
-        for other in everyday.get(unit, ()):
-            if other in places:
-                table[row, places[other]] = max(table[row, places[other]], SYNONYM)
         if unit in places:
             table[row, places[unit]] = 1
-    return table[:, numbers]
+    alike = table[:, numbers]
+    for phrase, others in everyday.items():
+        rows = [row for row, unit in enumerate(asked) if unit in phrase.split()]
+        for other in others if rows else ():
+            _raise(alike, rows, [places.get(unit, -2) for unit in other.split()], np.array(numbers))
+    return alike
+
+
+def _raise(alike: Numbers, rows: Sequence[int], phrase: Sequence[int], numbers: NDArray[np.int64]) -> None:
+    """Give the words of a phrase, where a text has all of them in order, the similarity SYNONYM."""
+    starts = np.flatnonzero(numbers == phrase[0])
+    for step, number in enumerate(phrase[1:], 1):
+        starts = starts[starts + step < len(numbers)]
+        starts = starts[numbers[starts + step] == number]
+    for row in rows:
+        for step in range(len(phrase)):
+            alike[row, starts + step] = np.maximum(alike[row, starts + step], SYNONYM)

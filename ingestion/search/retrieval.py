@@ -17,7 +17,14 @@ from django.utils import timezone
 
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import rows, rows_of_each, statement
-from ingestion.embedding import EmbeddingError, active_space, embed_question, embedder_of, is_built_in
+from ingestion.embedding import (
+    EmbeddingError,
+    active_space,
+    embed_question,
+    embedder_of,
+    is_built_in,
+    is_english_only,
+)
 from ingestion.embedding.embedder import unit
 from ingestion.embedding.spaces import ACTIVE
 from ingestion.glossary.lookup import Expansion, Lookup
@@ -270,8 +277,8 @@ def _trust(space: EmbeddingSpace, query: str) -> VectorTrust:
 
 
 def _in_english(space: EmbeddingSpace, query: str) -> list[str]:
-    """A German question in English, the language of the built-in vectors."""
-    if not (is_built_in(space.name) and language_of(query) == "german"):
+    """A German question in English, if the model knows only that."""
+    if language_of(query) != "german" or not is_english_only(space.name, space.dimensions):
         return []
     return in_english(units(without_question_words(query)))
 

@@ -28,6 +28,12 @@ def stem(word: str, language: str) -> str:
         return str(_stemmer(language).stemWord(word))
 
 
+def german_stem(word: str) -> str:
+    """The stem of a German word, for look-ups; PostgreSQL stems German texts by itself."""
+    with _one_at_a_time:
+        return str(_stemmer("german").stemWord(word))
+
+
 def indexed_text(text: str, language: str) -> str:
     """What PostgreSQL parses of a text in this language that is stored."""
     words = search_text(text)

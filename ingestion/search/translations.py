@@ -4,6 +4,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from .stems import german_stem
 from .tokens import plain_words
 
 # German function words.
@@ -61,6 +62,12 @@ _VERBS = frozenset(
 # Units at the end of a compound (Urlaubstage), whose translation in the list may lack them.
 _UNITS = {"tage": "days", "tagen": "days", "wochen": "weeks", "stunden": "hours", "monate": "months"}
 
+# Last parts of a compound that say less than the first one (Urlaubsgeld).
+_WEAK_ENDS = frozenset({*_UNITS, "tag", "zeit", "zeiten", "geld", "jahr", "stunde", "woche", "plan"})
+_LINKS = ("", "s", "n", "en", "es", "er")  # between the parts of a compound
+MIN_PART = 3  # letters, of a compound
+MAX_COMPOUND = 40  # letters
+
 LIST = Path(__file__).with_suffix(".txt")
 MAX_TRANSLATIONS = 6  # of a word
 
@@ -68,6 +75,23 @@ MAX_TRANSLATIONS = 6  # of a word
 def translations_of(word: str) -> tuple[str, ...]:
     """The translations of one of `plain_words` in the list; none for most words."""
     return _known().get(word, ())
+
+
+@functools.lru_cache(maxsize=20_000)
+def translations_of_form(word: str) -> tuple[str, ...]:
+    """The translations of a word, in any form, or of the part that a German compound is about."""
+    known, of_stems = _known(), _by_stems()
+    if len(word) > MAX_COMPOUND:
+        return ()
+    if found := known.get(word) or of_stems.get(german_stem(word)):
+        return found
+    for cut in range(MIN_PART, len(word) - MIN_PART + 1):  # the longest last part first
+        last = word[cut:]
+        firsts = (word[: cut - len(link)] for link in _LINKS if word[:cut].endswith(link))
+        first = next((each for each in firsts if len(each) >= MIN_PART and german_stem(each) in of_stems), "")
+        if first and german_stem(last) in of_stems:
+            return of_stems[german_stem(first if last in _WEAK_ENDS else last)]
+    return ()
 
 
 def english_of(word: str) -> str:
@@ -106,13 +130,13 @@ def question_in_english(question: str) -> str:
             named.append("do")
         elif word not in _GERMAN and word not in _ASKING["german"]:
             unit = next((_UNITS[end] for end in _UNITS if word.endswith(end) and word != end), "")
-            named += [*unit.split(), next(iter(translations_of(word)), word)]
+            named += [*unit.split(), next(iter(translations_of_form(word)), word)]
     return " ".join(filter(None, (asked, *dict.fromkeys(named))))
 
 
 def in_english(words: Sequence[str]) -> list[str]:
     """The words of a German question in English, as far as they are in the list."""
-    return list(dict.fromkeys(other for word in words for other in translations_of(word)[:1]))
+    return list(dict.fromkeys(other for word in words for other in translations_of_form(word)[:1]))
 
 
 @functools.cache
@@ -124,6 +148,16 @@ def _known() -> Mapping[str, tuple[str, ...]]:
             known.setdefault(each, {}).update(dict.fromkeys(words))
         for word in words:
             known.setdefault(word, {}).update(dict.fromkeys(germans))
+    return {word: tuple(others)[:MAX_TRANSLATIONS] for word, others in known.items()}
+
+
+@functools.cache
+def _by_stems() -> Mapping[str, tuple[str, ...]]:
+    """The English words by the stem of the German one."""
+    known: dict[str, dict[str, None]] = {}
+    for germans, words in _lines():
+        for each in germans:
+            known.setdefault(german_stem(each), {}).update(dict.fromkeys(words))
     return {word: tuple(others)[:MAX_TRANSLATIONS] for word, others in known.items()}
 
 

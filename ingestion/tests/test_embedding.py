@@ -1,12 +1,13 @@
 """Vectors: of the built-in model, and of an OpenAI-compatible server that may answer anything."""
 
 import threading
+from unittest import mock
 
 import numpy as np
 from django.db import connection
 from django.test import SimpleTestCase, TestCase, override_settings
 
-from ingestion.embedding import EmbeddingError, active_space, embedder
+from ingestion.embedding import EmbeddingError, active_space, embedder, is_english_only, languages
 from ingestion.embedding.built_in import WordLlamaEmbedder
 from ingestion.models import EmbeddingSpace
 from ingestion.tests.embedding_server import Server
@@ -132,3 +133,28 @@ class SpaceTests(TestCase):
             self.assertNotEqual(first, second)
             self.assertEqual(list(EmbeddingSpace.objects.filter(active=True)), [second])
         self.assertEqual(active_space(), first)
+
+
+class LanguageTests(SimpleTestCase):
+    """Whether German questions are put into English for a model."""
+
+    def english_only(self, name, german):
+        """For a model to which each English sentence is something else, and German as `german` says."""
+        model = mock.Mock()
+        model.embed.side_effect = [german, np.eye(4)] if isinstance(german, np.ndarray) else german
+        languages._understands_german.cache_clear()
+        self.addCleanup(languages._understands_german.cache_clear)
+        with mock.patch.object(languages, "embedder", return_value=model):
+            return is_english_only(name, 4)
+
+    def test_of_a_folder_it_depends_on_what_translations_mean_to_the_model(self):
+        self.assertFalse(self.english_only("folder:one", np.eye(4) * 0.9))
+        self.assertTrue(self.english_only("folder:two", np.eye(4)[::-1]))
+        self.assertTrue(self.english_only("folder:three", np.full((4, 4), 0.7)))
+
+    def test_the_built_in_model_is_english_and_a_server_s_is_not_asked(self):
+        self.assertTrue(is_english_only(embedder().name, 256))
+        self.assertFalse(self.english_only("text-embedding-3-small", np.zeros((4, 4))))
+
+    def test_a_model_that_fails_is_asked_in_the_question_s_own_words(self):
+        self.assertFalse(self.english_only("folder:four", [EmbeddingError("Gone.", temporary=False)]))

@@ -73,6 +73,10 @@ class ExpansionTests(TestCase):
         make_word("payday", "remittance", kind="everyday")
         self.assertEqual(self.added("When is payday?"), ([], ["remittance"]))
 
+    def test_everyday_words_that_ship_are_known_in_other_forms(self):
+        self.assertIn("lateness", self.added("They turn up late")[1])
+        self.assertEqual(self.added("They turned up late"), self.added("They turn up late"))
+
     def test_everyday_words_without_others_switch_the_entry_off(self):
         make_word("payday, pay day", kind="everyday")
         self.assertEqual(self.added("When is payday?"), ([], []))

@@ -41,6 +41,14 @@ class ClosenessTests(SimpleTestCase):
         self.assertGreater(listed[1], plain[1])
         self.assertTrue(listed[0] > listed[1] > listed[2])
 
+    def test_phrases_stand_for_phrases_where_their_words_are_in_order(self):
+        texts = ["Leave of a year is granted annually.", "Annual leave is granted.", "The cook granted it."]
+        plain = rerank_scores(["days", "off"], texts).words
+        listed = rerank_scores(["days", "off"], texts, {"days off": ("annual leave",)}).words
+        self.assertGreater(listed[1] - plain[1], 0.1)
+        self.assertAlmostEqual(float(listed[0] - plain[0]), 0, places=5)
+        self.assertAlmostEqual(float(listed[2] - plain[2]), 0, places=5)
+
     def test_nothing_asked_and_nothing_there_are_no_errors(self):
         for asked, texts in (([], ["Dogs."]), (["dogs"], []), (["dogs"], ["", "?!"])):
             with self.subTest(asked=asked, texts=texts):

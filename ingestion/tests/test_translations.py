@@ -8,6 +8,7 @@ from ingestion.search.translations import (
     language_of,
     question_in_english,
     translations_of,
+    translations_of_form,
     without_grammar,
 )
 
@@ -28,6 +29,15 @@ class WordsTests(SimpleTestCase):
         self.assertIn("leave", translations_of("urlaub"))
         self.assertIn("urlaub", translations_of("leave"))
         self.assertEqual(translations_of("quetzalcoatlus"), ())
+
+    def test_other_forms_and_compounds_are_translated(self):
+        self.assertIn("stolen", translations_of_form("gestohlenen"))
+        self.assertIn("hotel", translations_of_form("hotelzimmern"))
+        # a compound by its last part, or by the first if the last says little
+        self.assertEqual(translations_of_form("personalbericht"), translations_of("bericht"))
+        self.assertIn("sick", translations_of_form("krankheitstage"))
+        self.assertEqual(translations_of_form("quetzalcoatlus"), ())
+        self.assertEqual(translations_of_form("personal" * 100_000), ())
 
     def test_the_language_of_a_question_is_told_where_it_is_clear(self):
         for question in ("Wie viele Tage Urlaub habe ich?", "Was darf ich mitnehmen?", "Wer ist mein Chef?"):

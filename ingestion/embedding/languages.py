@@ -1,0 +1,36 @@
+"""Whether an embedding model from a folder understands German as well as English."""
+
+import functools
+
+from ingestion.embedding_folder import PREFIX
+
+from .embedder import EmbeddingError
+from .selection import embedder, is_built_in
+
+# German sentences and the same in English, without words that look alike.
+_PAIRS = (
+    ("Wie viele freie Tage habe ich im Jahr?", "How much leave do I get annually?"),
+    ("Der Hund schläft unter dem Baum.", "The dog is asleep below a tree."),
+    ("Die Rechnung muss bezahlt werden.", "Someone has to pay this invoice."),
+    ("Es regnet seit gestern Abend.", "Rain has been falling since last night."),
+)
+MARGIN = 0.5  # of the way to 1 that a translation is nearer than the other sentences
+
+
+def is_english_only(name: str, dimensions: int) -> bool:
+    """Whether questions in German mean nothing to the model; a server's are assumed to mean something."""
+    if not name.startswith(PREFIX):
+        return is_built_in(name)
+    try:
+        return not _understands_german(name, dimensions)
+    except EmbeddingError:
+        return False
+
+
+@functools.lru_cache(maxsize=4)
+def _understands_german(name: str, dimensions: int) -> bool:
+    german, english = (embedder(name, dimensions).embed(texts) for texts in zip(*_PAIRS, strict=True))
+    likeness = german @ english.T
+    translated = float(likeness.diagonal().mean())
+    others = float((likeness.sum() - likeness.trace()) / (likeness.size - len(likeness)))
+    return translated - others > MARGIN * (1 - others)

@@ -16,7 +16,7 @@ help: ## List these targets
 	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 10
 
 dev: .venv-dev/.installed ## Start the development server: reloads, debug page, a worker
-	@CHATSITE_DEBUG=1 exec $(DEV)/python manage.py runserver
+	@CHATSITE_DEBUG=1 exec $(DEV)/python manage.py runserver $(or $(HOST),127.0.0.1):$(or $(PORT),8000)
 
 test: .venv-dev/.installed ## Run the whole suite (ARGS="-k name" narrows it)
 	@PYTHONDONTWRITEBYTECODE= $(DEV)/python -m pytest -n 3 $(PARALLEL) --durations=30 $(ARGS)

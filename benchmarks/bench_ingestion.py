@@ -1,6 +1,6 @@
 """How fast documents become searchable in the running site, and how much memory that takes.
 
-    python benchmarks/bench_ingestion.py [--documents N] [--many N] [--workers N]
+    .venv-dev/bin/python benchmarks/bench_ingestion.py [--documents N] [--many N] [--workers N]
 
 Everything goes through HTTP into `manage.py up` with its own embedded database: upload, worker processes,
 reading processes, and the index of vectors that searches use meanwhile. The texts are sentences of made-up
@@ -221,7 +221,7 @@ class Memory:
 
 
 def slope(values: list[float]) -> float:
-    """Of the straight line closest to the values, per value."""
+    """The slope of the least-squares line, per value."""
     middle = (len(values) - 1) / 2
     mean = sum(values) / len(values)
     above = sum((place - middle) * (value - mean) for place, value in enumerate(values))

@@ -1,4 +1,4 @@
-"""How long the admin's first page takes with a month of a million messages, and counting them.
+"""How long the admin's first page takes over a month with a million messages, and how long counting takes.
 
     .venv-dev/bin/python benchmarks/bench_overview.py [messages]      1,000,000 by default
 

@@ -100,7 +100,7 @@ MESSAGES = (
     gettext_noop("The embedding service does not answer."),
     gettext_noop("The embedding service does not answer (%(number)s)."),
     gettext_noop("The embedding service took too long to answer."),
-    gettext_noop("The embedding service has failed and is left alone for a while."),
+    gettext_noop("The embedding service has failed and is not asked again for a while."),
     gettext_noop("The embedding service refuses the request (%(number)s)."),
     gettext_noop("The embedding service answers with something else than vectors."),
     gettext_noop("The embedding service answers with vectors of another size than %(number)s numbers."),

@@ -34,7 +34,7 @@ class Leave(BaseModel):
 
 
 def use(client, what):
-    """A use to try; it gives what has to hold, and raises or gives something false where it does not."""
+    """Register a check: it returns something true if it passed, else something false, or raises."""
 
     def register(function):
         USES.append((client, what, function))

@@ -14,7 +14,7 @@ QUIET_PAGES = 40
 
 
 def pages(site: World, together: int) -> tuple[list[float], list[float]]:
-    """Seconds that a page takes, one after the other: on the idle site, and while so many sign in at once."""
+    """Seconds of each page, asked for one at a time: on the idle site, and while so many sign in at once."""
     session = site.site.sign_in("employee")
 
     def page() -> float:

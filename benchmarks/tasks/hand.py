@@ -15,14 +15,14 @@ from playwright.sync_api import expect
 K, P, B, H, M, DIALOG, SCROLL = 0.28, 1.1, 0.1, 0.4, 1.35, 3.0, 1.1
 MAX_TABS = 150
 ARROWS = ("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight")
-SECONDS = 60.0  # on a busy machine, too; only what cannot be done reaches it
+SECONDS = 60.0  # on a busy machine, too; reached only if the act is impossible
 AT_END = "element => !('selectionEnd' in element) || element.selectionEnd === element.value.length"
 # The element is one of a group with one Tab stop, in which the focus is.
 ARROW_LEADS_THERE = """element => element.tabIndex < 0
     && Boolean(element.closest('[role=toolbar], .sources, .starts, .history')
         ?.contains(document.activeElement))"""
 FOCUSED = "() => document.activeElement"
-# Groups with one Tab stop remember where it was: each way is tried as if it were the first.
+# A group remembers its Tab stop, so the stops are restored before each way is tried.
 KEEP_STOPS = "() => [...document.querySelectorAll('[tabindex]')].map(each => [each, each.tabIndex])"
 RESTORE = "([stops, element]) => { for (const [each, at] of stops) each.tabIndex = at; element.focus(); }"
 IN_SIGHT = """element => {
@@ -142,7 +142,7 @@ class Hand:
         return pressed
 
     def _choose_by_arrows(self, radio):
-        """Tab reaches only the one of a group that is chosen."""
+        """In a radio group, Tab reaches only the chosen button."""
         self.reach(self.page.locator(f"[name={radio.get_attribute('name')}]:checked"))
         for _ in range(MAX_TABS):
             if radio.is_checked():

@@ -51,7 +51,9 @@ class ProtocolView(APIView):
     schema = None  # described in chatsite/openapi
     parser_classes = [StrictJSONParser]
     methods: ClassVar[tuple[str, ...]] = ("POST",)  # allowed
-    protocol: ErrorFormat = RagChat()  # the form of refusals: that of the URL until the body has been read
+    protocol: ErrorFormat = (
+        RagChat()
+    )  # gives refusals their form: by the URL until the body shows the protocol
 
     async def dispatch(  # type: ignore[override]
         self, request: HttpRequest, *args: Any, **kwargs: Any
@@ -61,7 +63,7 @@ class ProtocolView(APIView):
             response: HttpResponseBase = await getattr(self, request.method.lower())(request, **kwargs)
             return response
         words = f"Only {' and '.join(self.methods)} is answered here."
-        response = refused_with(self.protocol.error(words, status=405), 405)
+        response = json_response(self.protocol.error(words, status=405), 405)
         response.headers["Allow"] = ", ".join(self.methods)
         return response
 
@@ -84,10 +86,10 @@ class ProtocolView(APIView):
         except InvalidRequest as error:
             # Sentences that name a member are for programs and have no translation.
             body = self.protocol.error(gettext(error.message), status=error.status, member=error.member)
-            return refused_with(body, error.status)
+            return json_response(body, error.status)
         except exceptions.APIException as error:
             code = error.status_code
-            response = refused_with(
+            response = json_response(
                 self.refusal_protocol(request).error(self._words(error), status=code), code
             )
             if code == status.HTTP_401_UNAUTHORIZED:
@@ -101,7 +103,7 @@ class ProtocolView(APIView):
     def _words(self, error: exceptions.APIException) -> str:
         if isinstance(error, exceptions.UnsupportedMediaType):
             taken = " or ".join(parser.media_type for parser in self.parser_classes)
-            return f"A question comes as {taken}."
+            return f"Send the question as {taken}."
         return str(error.detail) if isinstance(error.detail, str) else INTERNAL
 
     def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:
@@ -127,7 +129,7 @@ def check_accepted(request: Request, sendable: Collection[str]) -> None:
 def refused(protocol: ErrorFormat, refusal: Refused) -> JsonResponse:
     """The response for a refusal, in a protocol's form."""
     body = protocol.error(gettext(refusal.message), refusal.code, status=refusal.status)
-    response = refused_with(body, refusal.status, refusal.retry_after)
+    response = json_response(body, refusal.status, refusal.retry_after)
     if refusal.code == "quota_exceeded":
         response.headers["RateLimit"] = f'"day";r=0;t={refusal.retry_after}'
     return response
@@ -141,7 +143,7 @@ def limit_headers(allowance: Allowance) -> dict[str, str]:
     }
 
 
-def refused_with(body: Any, code: int, retry_after: float | None = None) -> JsonResponse:
+def json_response(body: Any, code: int, retry_after: float | None = None) -> JsonResponse:
     """A complete response; with Retry-After if the request may be repeated."""
     response = JsonResponse(body, status=code, safe=False)
     if code in RETRYABLE or retry_after is not None:

@@ -48,8 +48,8 @@ from history.withheld import withheld_labels
 
 from .api_view import (
     ProtocolView,
+    json_response,
     refused,
-    refused_with,
 )
 from .openai_views import check_abilities
 from .streaming_responses import (
@@ -113,14 +113,14 @@ class ResponseView(ProtocolView):
             return await _stored_response(self.protocol, principal, run.pk)
         if after >= 0 and is_gone:
             return ClosingStream(_ending(principal, run, _form(run, after)), EVENT_STREAM)
-        stream = run_stream(principal, run.pk, _form(run, after), slot, seen=max(0, after) // STEP + 1)
+        stream = run_stream(principal, run.pk, _form(run, after), slot, boundary=max(0, after) // STEP + 1)
         return mark_run(ClosingStream(stream, EVENT_STREAM, slot), run.pk, run.answer_id)
 
     async def delete(self, request: HttpRequest, response_id: str) -> HttpResponseBase:
         deleted = await self.authenticate(request, self._delete)
         if isinstance(deleted, HttpResponseBase):
             return deleted
-        return refused_with({"id": response_id, "object": "response", "deleted": True}, 200)
+        return json_response({"id": response_id, "object": "response", "deleted": True}, 200)
 
     def _asked(self, request: Request) -> tuple[Principal, Run, int | None, bool, ConnectionSlot]:
         """Principal, run, event to stream from (None: no stream), whether the events are gone, and a slot."""
@@ -181,7 +181,7 @@ async def _stored_response(protocol: ChatProtocol, principal: Principal, run_id:
     except Refused as refusal:
         return refused(protocol, refusal)
     queued = run.answer.state == Message.State.QUEUED
-    return mark_run(refused_with(_form(run).response(result, queued=queued), 200), run_id, run.answer_id)
+    return mark_run(json_response(_form(run).response(result, queued=queued), 200), run_id, run.answer_id)
 
 
 async def _ending(principal: Principal, run: Run, form: Responses) -> AsyncGenerator[bytes, None]:

@@ -78,18 +78,18 @@ class KeepAliveTimer:
 
 
 async def run_stream(
-    principal: Principal, run_id: UUID, protocol: ChatProtocol, slot: ConnectionSlot, *, seen: int = 0
+    principal: Principal, run_id: UUID, protocol: ChatProtocol, slot: ConnectionSlot, *, boundary: int = 0
 ) -> AsyncGenerator[bytes, None]:
     """The framed chunks of a run in a protocol, as they come, or with the protocol's gap between them.
 
     If access is revoked, or the database or the process becomes unavailable, the stream ends with an error
-    chunk. No merged text spans the run's event number `seen`.
+    chunk. No merged text spans the run's event number `boundary`.
     """
     frame = FRAMINGS[protocol.stream_type]
     sent_at = float("-inf")
     keep_alive = KeepAliveTimer()
     with slot:
-        async with aclosing(_chunks(principal, run_id, protocol, seen)) as parts:
+        async with aclosing(_chunks(principal, run_id, protocol, boundary)) as parts:
             async for chunks in parts:
                 if chunks is None:
                     # Only server-sent events have comments.
@@ -107,7 +107,7 @@ async def run_stream(
 
 
 async def _chunks(
-    principal: Principal, run_id: UUID, protocol: ChatProtocol, seen: int
+    principal: Principal, run_id: UUID, protocol: ChatProtocol, boundary: int
 ) -> AsyncGenerator[list[object] | None, None]:
     """Lists of chunks; None about every second without news."""
     encoder = protocol.encoder()
@@ -115,7 +115,7 @@ async def _chunks(
     numbered = encoder.numbered if isinstance(encoder, NumberedEncoder) else None
     failed = Failed("failed", "internal")
     try:
-        async with aclosing(runs.watch(principal, run_id, seen=seen)) as parts:
+        async with aclosing(runs.watch(principal, run_id, boundary=boundary)) as parts:
             async for part in parts:
                 if not part:
                     yield None

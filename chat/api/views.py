@@ -42,9 +42,9 @@ from chatsite.http.json_parser import StrictJSONParser
 from .api_view import (
     ProtocolView,
     check_accepted,
+    json_response,
     limit_headers,
     refused,
-    refused_with,
 )
 from .parsers import AttachmentParser
 from .streaming_responses import (
@@ -114,7 +114,7 @@ class RunView(ProtocolView):
             return refused(self.protocol, refusal)
         code, body = self.protocol.full_response(result)
         failed = result.end if isinstance(result.end, Failed) and code >= 400 else None
-        response = refused_with(body, code, failed.retry_after if failed else None)
+        response = json_response(body, code, failed.retry_after if failed else None)
         if failed:
             mark_logged(response)
         return response

@@ -15,7 +15,7 @@ from rest_framework.exceptions import ParseError, PermissionDenied
 from rest_framework.request import Request
 
 from chat import errors, runs
-from chat.api.api_view import ProtocolView, refused_with
+from chat.api.api_view import ProtocolView, json_response
 from chat.api.streaming_responses import ClosingStream, KeepAliveTimer
 from chat.engine import AcceptedRun
 from chat.engine.searching import as_source
@@ -85,7 +85,7 @@ class McpView(ProtocolView):
         # A page of another site cannot send JSON without a preflight, nor hide its Origin; this check also
         # stops pages that resolve their own host name to this server (DNS rebinding).
         if comes_from_elsewhere(request):
-            return refused_with(self.protocol.error(FOREIGN, status=403), 403)
+            return json_response(self.protocol.error(FOREIGN, status=403), 403)
         # A stored question is answered even if the client disconnects meanwhile.
         answering = asyncio.create_task(self._start_run(request))
         try:
@@ -130,10 +130,10 @@ class McpView(ProtocolView):
             refusal = McpError(mcp.PARSE_ERROR, "The body is not valid JSON.")
         except PermissionDenied as error:
             refused = McpError(mcp.INVALID_REQUEST, str(error.detail))
-            return refused_with(mcp.error(mcp.id_of(body), refused), error.status_code)
+            return json_response(mcp.error(mcp.id_of(body), refused), error.status_code)
         except McpError as error:
             refusal = error
-        return refused_with(mcp.error(mcp.id_of(body), refusal), mcp.status(refusal, handshake=handshake))
+        return json_response(mcp.error(mcp.id_of(body), refusal), mcp.status(refusal, handshake=handshake))
 
     def _listed(self, request: Request, call: Call) -> Json:
         """The result of every method but `tools/call`. Raises McpError."""
@@ -270,7 +270,7 @@ class McpView(ProtocolView):
         )
 
     def _result(self, call: Call, members: Json) -> HttpResponseBase:
-        return refused_with(mcp.result(call, self._site(), members), 200)
+        return json_response(mcp.result(call, self._site(), members), 200)
 
     def _site(self) -> mcp.Site:
         return mcp.Site(settings.SITE_NAME, VERSION)

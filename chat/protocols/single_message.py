@@ -9,7 +9,10 @@ from chat.statements import Statement
 
 
 class Single:
-    """Passes events on to a protocol's encoder; what several agents say becomes one text."""
+    """Passes events on to a protocol's encoder; what several agents say becomes one text.
+
+    Only the first context is passed on. An encoder that needs those of later speakers reads them before.
+    """
 
     def __init__(self, encode: Callable[[Event], list[Any]]) -> None:
         self._encode = encode

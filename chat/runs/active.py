@@ -25,18 +25,18 @@ MAX_EVENTS = 50  # passed on unchanged; a reader with more pending events has fa
 MAX_TEXT = 8_000  # characters of merged text, so that a line with them stays below 64 KB
 
 
-def parts_of(numbered: Sequence[Numbered], seen: int) -> Iterable[Sequence[Numbered]]:
+def parts_of(numbered: Sequence[Numbered], boundary: int) -> Iterable[Sequence[Numbered]]:
     """The events in one part if they are few, else as :func:`coalesce` merges them."""
     if len(numbered) > MAX_EVENTS:
-        return coalesce(numbered, seen)
+        return coalesce(numbered, boundary)
     return [numbered] if numbered else []
 
 
-def coalesce(numbered: Iterable[Numbered], seen: int) -> Iterator[list[Numbered]]:
+def coalesce(numbered: Iterable[Numbered], boundary: int) -> Iterator[list[Numbered]]:
     """Merge texts into parts of some thousand characters; a text has the number of its last event.
 
-    `seen` is the number of the last event that the reader has: no text spans it. A reader that resumes after
-    any number of the parts gets every later event.
+    `boundary` is the number of the last event that the reader has: no text spans it. A reader that resumes
+    after any number of the parts gets every later event.
     """
     part: list[Numbered] = []
     pieces: list[str] = []
@@ -55,7 +55,7 @@ def coalesce(numbered: Iterable[Numbered], seen: int) -> Iterator[list[Numbered]
             end_text()
             part.append((number, event))
         last_number = number
-        if size >= MAX_TEXT or number == seen or len(part) >= MAX_EVENTS:
+        if size >= MAX_TEXT or number == boundary or len(part) >= MAX_EVENTS:
             end_text()
             yield part
             part, size = [], 0

@@ -67,7 +67,7 @@ from .manager import run_manager
 from .revalidation import access_revalidator
 
 
-def replay(run: Run) -> list[Event]:
+def from_messages(run: Run) -> list[Event]:
     """The events of an ended run, made from its messages, without sources."""
     messages = list(Message.objects.filter(run_id=run.pk).order_by("position"))
     first, last = messages[0], messages[-1]
@@ -141,14 +141,14 @@ async def watch(
     run_id: UUID,
     after: int = 0,
     *,
-    seen: int = 0,
+    boundary: int = 0,
     replay_purged: bool = True,
     names_gone: bool = False,
 ) -> AsyncGenerator[Part, None]:
     """As :func:`follow`, but in parts: lists of events, and an empty part for each second or so without news.
 
-    No merged text spans the event number `seen`. Without `replay_purged`, a run with a purged journal yields
-    only its end, with its original number. The end is always yielded, even if `after` is past it.
+    No merged text spans the event number `boundary`. Without `replay_purged`, a run with a purged journal
+    yields only its end, with its original number. The end is always yielded, even if `after` is past it.
 
     No event names a source that the reader may not open now, unless `names_gone`: pages render such citations
     themselves, without the name.
@@ -158,11 +158,11 @@ async def watch(
     if active:
         if after or not active.was_just_accepted_for(principal):
             await withheld.refresh(await in_database(_conversation, principal, run_id), repeat=False)
-        source = _from_memory(active, after, seen)
+        source = _from_memory(active, after, boundary)
     else:
         run = await in_database(_run, principal, run_id)
         await withheld.refresh(run.conversation_id)
-        source = _from_journal(principal, run, after, seen, replay_purged=replay_purged)
+        source = _from_journal(principal, run, after, boundary, replay_purged=replay_purged)
     async with aclosing(source) as stream:
         with access_revalidator().watch(principal) as access:
             async for part in stream:
@@ -180,7 +180,7 @@ async def wait_for_result(principal: Principal, run_id: UUID) -> RunResult:
     return result
 
 
-async def _from_memory(active: ActiveRun, after: int, seen: int) -> AsyncGenerator[Part, None]:
+async def _from_memory(active: ActiveRun, after: int, boundary: int) -> AsyncGenerator[Part, None]:
     """An empty part is yielded about every second without news, so that access is checked."""
     position = after
     parts: Iterable[Part]
@@ -188,9 +188,9 @@ async def _from_memory(active: ActiveRun, after: int, seen: int) -> AsyncGenerat
         behind = len(active.events) - position > MAX_EVENTS
         if behind:
             # Lazy, so that a slow reader holds only one part in memory.
-            parts = coalesce(enumerate(islice(active.events, position, None), start=position + 1), seen)
+            parts = coalesce(enumerate(islice(active.events, position, None), start=position + 1), boundary)
         else:
-            parts = parts_of(list(enumerate(active.events[position:], start=position + 1)), seen)
+            parts = parts_of(list(enumerate(active.events[position:], start=position + 1)), boundary)
         for part in parts:
             if behind:
                 await _own_turn()
@@ -214,13 +214,13 @@ async def _own_turn() -> None:
 
 
 async def _from_journal(
-    principal: Principal, run: Run, after: int, seen: int, *, replay_purged: bool
+    principal: Principal, run: Run, after: int, boundary: int, *, replay_purged: bool
 ) -> AsyncGenerator[Part, None]:
     position, behind, hub = after, False, notifications.hub()
     with hub.waiting(run.pk) as waiter:
         while True:
             async with catch_up_lock() if behind else nullcontext():
-                parts, ended = await retry_until_available(_read_new, run.pk, position, seen)
+                parts, ended = await retry_until_available(_read_new, run.pk, position, boundary)
             behind = bool(parts) and parts[-1][-1][0] - position > MAX_EVENTS
             for part in parts:
                 if len(parts) > 1:
@@ -238,12 +238,12 @@ async def _from_journal(
             yield []
             await waiter.wait()
     # The run has ended and its journal was purged: the messages have everything.
-    events = await retry_until_available(replay, run)
+    events = await retry_until_available(from_messages, run)
     if not replay_purged:
         last_number = await retry_until_available(last_event, principal, run.pk)
         yield [(last_number or position, events[-1])]
         return
-    for part in coalesce(enumerate(events, start=1), seen=0):
+    for part in coalesce(enumerate(events, start=1), boundary=0):
         await _own_turn()
         yield part
 
@@ -251,7 +251,7 @@ async def _from_journal(
 async def run_so_far(principal: Principal, run_id: UUID) -> RunResult:
     """An ended run from its messages, with the sources that the caller may open now."""
     run = await retry_until_available(_run, principal, run_id)
-    events = await retry_until_available(replay, run)
+    events = await retry_until_available(from_messages, run)
     withheld = _Withheld(principal)
     await withheld.refresh(run.conversation_id)
     return finish.fold([await withheld.event(event) for event in events])
@@ -260,7 +260,7 @@ async def run_so_far(principal: Principal, run_id: UUID) -> RunResult:
 async def progress(principal: Principal, run_id: UUID) -> tuple[Run, RunResult]:
     """A run and its content so far: only the first event before its end. Raises Refused."""
     run = await retry_until_available(_run, principal, run_id)
-    events = await retry_until_available(replay, run)
+    events = await retry_until_available(from_messages, run)
     if run.finished_at is None:
         return run, finish.fold(events[:1])
     withheld = _Withheld(principal)
@@ -290,14 +290,14 @@ def last_event(principal: Principal, run_id: UUID) -> int | None:
     return run.last_event if run.finished_at else None
 
 
-def _read_new(run_id: UUID, after: int, seen: int) -> tuple[list[Part], bool]:
+def _read_new(run_id: UUID, after: int, boundary: int) -> tuple[list[Part], bool]:
     """New events, and whether the run has ended. Closes a run whose process died."""
     # Queried first: if the run ends in between, its last events are in the read that follows.
     ended = not Run.objects.unfinished().filter(pk=run_id).exists()
     numbered = journal.read(run_id, after, MAX_READ)
     if not ended and not numbered:
         finish.close_expired(run_id=run_id)
-    return list(parts_of(numbered, seen)), ended
+    return list(parts_of(numbered, boundary)), ended
 
 
 class _Withheld:

@@ -98,7 +98,7 @@ class PageTests(RunEventsCase):
         """Take what a page is told that has everything up to that number."""
         principal = command_principal(self.user)
         frames = SocketFrames(principal, accepted.conversation_id, PLACE, after)
-        async for part in runs.watch(principal, accepted.run_id, seen=after):
+        async for part in runs.watch(principal, accepted.run_id, boundary=after):
             for frame in await frames.encode(part):
                 reader.take(frame["messages"])
         for frame in await frames.end():
@@ -116,7 +116,7 @@ class PageTests(RunEventsCase):
         self.assertEqual(len(fresh.blocks), 75)
         for after in (7, 500, 2222):
             frames, reader = SocketFrames(principal, accepted.conversation_id, PLACE, 0), Reader()
-            async for part in runs.watch(principal, accepted.run_id, seen=after):
+            async for part in runs.watch(principal, accepted.run_id, boundary=after):
                 for frame in await frames.encode(part):
                     reader.take(frame["messages"])
                 if part[-1][0] == after:

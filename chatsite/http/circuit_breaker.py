@@ -17,8 +17,8 @@ class CircuitOpen(Exception):
 class CircuitBreaker:
     """Counts the failures of one server in one process; thread-safe.
 
-    Opens after `failures` within `window` seconds, for `rest` seconds or as long as the server asks, at most
-    `max_rest`. Then one request at a time probes whether the server is back.
+    After `failures` within `window` seconds it sends nothing for `rest` seconds, or longer if the server
+    asks, up to `max_rest`. Then one request at a time probes whether the server is back.
     """
 
     def __init__(self, *, failures: int, rest: float, max_rest: float, window: float = float("inf")) -> None:
@@ -34,7 +34,7 @@ class CircuitBreaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether the last requests failed, even if a probe is due."""
+        """Whether there were enough failures to hold requests back; also true when the next one may probe."""
         return len(self._failures) >= self._limit
 
     @property
@@ -76,6 +76,6 @@ class CircuitBreaker:
             self._open_until = now + min(max(self._rest, retry_after or 0.0), self._max_rest)
 
     def pause(self, seconds: float) -> None:
-        """Open the breaker for this long at the server's request, however few failures it had."""
+        """Send nothing for this long, because the server asked; `is_open` does not change."""
         with self._lock:
             self._paused_until = time.monotonic() + min(seconds, self._max_rest)

@@ -103,7 +103,10 @@ def guest_refused(request: HttpRequest, status: int, retry_after: float = 0) -> 
 
 
 def register_error_body(start: str, build: ErrorBody) -> None:
-    """Build error bodies for URLs at or below `start` with `build(words, status)`."""
+    """Build error bodies for URLs at or below `start` with `build(words, status)`.
+
+    Of several such URLs the longest decides.
+    """
     _error_bodies[start] = build
 
 
@@ -114,8 +117,9 @@ def register_missing(start: str, words: str, advice: str) -> None:
 
 def body(path: str, status: int, words: str) -> tuple[bytes, str]:
     """The error body for programs in the format of this URL, and its media type."""
-    for start, build in _error_bodies.items():
+    for start in sorted(_error_bodies, key=len, reverse=True):
         if _is_below(path, start):
+            build = _error_bodies[start]
             return json.dumps(build(words, status)).encode(), "application/json"
     if _is_below(path, "/api"):
         return json.dumps(problem_details.body(status, words)).encode(), problem_details.MEDIA_TYPE

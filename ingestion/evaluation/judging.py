@@ -84,7 +84,7 @@ class QuestionScore:
         return not self.scores[NDCG_10]
 
 
-# The target of a citation, or a message why it has none.
+# The target of a citation, or a message that says why it has none.
 Resolver = Callable[[str], CitationTarget | str]
 
 
@@ -117,7 +117,7 @@ def _named(name: str) -> DocumentQuerySet:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A question whose truth is resolved for one reader: the grade of each relevant place."""
+    """A question with the grades of the relevant places that one reader may open."""
 
     question: Question
     grades: dict[CitationTarget, float]
@@ -176,7 +176,7 @@ def _scores(places: Sequence[Place], grades: dict[CitationTarget, float]) -> tup
 
 
 def ranking(found: Sequence[Place], wanted: Container[CitationTarget]) -> Ranking:
-    """The target that each passage matches: an exact place before the document."""
+    """The target that each passage matches: its exact place if that is wanted, else its document."""
     keys = []
     for place in found:
         exact = CitationTarget(place.document_id, place.anchor)

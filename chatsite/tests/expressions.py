@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("chat", "chatsite", "history", "ingestion")
 FUNCTIONS = {"compile", "match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer"}
 METHODS = FUNCTIONS - {"compile"}
+ALIKE = {"subn", "split", "findall", "finditer"}  # go through a text as `sub` does
 # What any text may hold: white space, brackets, quotes, digits, marks of Markdown, letters of some scripts.
 CHARACTERS = " \t\n\r[](){}<>\"'`“”\\/0aA_.,:;!?-*#=|~@&%^$…中"
 BREAKERS = ("", "\x00", "a", "\n", "]", "!")
@@ -58,7 +59,12 @@ def methods_of(path, name):
         if known == name and (file == path or not name.startswith("_"))
         for method in methods
     }
-    return tuple(sorted(used or METHODS))
+    return used or METHODS
+
+
+def unlike(methods):
+    """One of those that go through a text alike, and the others."""
+    return tuple(sorted({"sub" if each in ALIKE else each for each in methods}))
 
 
 @cache
@@ -77,8 +83,8 @@ def expressions():
             if isinstance(node.args[0], ast.Constant):
                 method = node.func.attr
                 flags = _flags(node)
-                methods = (method,) if method != "compile" else tuple(METHODS)
-                known.append(Expression(place, re.compile(node.args[0].value, flags), methods))
+                pattern = re.compile(node.args[0].value, flags)
+                known.append(Expression(place, pattern, unlike({method} - {"compile"} or METHODS)))
             else:
                 dynamic.append(place)
     return tuple(known), tuple(dynamic)
@@ -104,7 +110,7 @@ def _module_level(path, tree, known):
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
             module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
             place = f"{path.relative_to(ROOT)}:{target.id}"
-            known.append(Expression(place, getattr(module, target.id), methods_of(path, target.id)))
+            known.append(Expression(place, getattr(module, target.id), unlike(methods_of(path, target.id))))
             compiled.add(value)
     return compiled
 

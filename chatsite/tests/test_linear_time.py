@@ -121,16 +121,22 @@ def assert_linear(call, pump, *, sizes=SIZES, budget=BUDGET, floor=FLOOR, name="
 
 
 def assert_linear_once(call, pump, sizes, budget, floor, name):
-    before = None
-    for size in sizes:
+    def measured(size):
         text = expressions.text_of(pump, size)
         allowed = floor + budget * len(text)
         spent = cost(call, text, allowed)
         assert spent <= allowed, f"{name}: {spent:.2f} s for {len(text)} characters of {pump!r}"
-        if before is not None and spent > 0.05 + floor:
-            grown = len(text) / before[0]
+        return len(text), spent
+
+    first, *larger = sizes
+    before = None if larger else measured(first)
+    for size in larger:
+        length, spent = measured(size)
+        if spent > 0.05 + floor:
+            before = before or measured(first)  # of no interest while the larger one costs nothing
+            grown = length / before[0]
             assert spent < 2.5 * grown * before[1] + 0.05, f"{name}: {before} → {spent} for {pump!r}"
-        before = len(text), spent
+        before = length, spent
         if spent > ENOUGH:
             break
 

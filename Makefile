@@ -21,8 +21,8 @@ dev: .venv-dev/.installed ## Start the development server: reloads, debug page, 
 test: .venv-dev/.installed ## Run the whole suite (ARGS="-k name" narrows it)
 	@PYTHONDONTWRITEBYTECODE= $(DEV)/python -m pytest -n 3 $(PARALLEL) --durations=30 $(ARGS)
 
-quick: .venv-dev/.installed ## Run the tests that start neither a server nor a browser
-	@PYTHONDONTWRITEBYTECODE= $(DEV)/python -m pytest -n logical $(PARALLEL) -m "not server and not browser" $(ARGS)
+quick: .venv-dev/.installed ## Run the tests that start neither a server nor a browser, but for slow ones
+	@PYTHONDONTWRITEBYTECODE= $(DEV)/python -m pytest -n logical $(PARALLEL) -m "not server and not browser and not slow" $(ARGS)
 
 check: .venv-dev/.installed ## Check format, lint, types, imports, dependencies, words, migrations, deployment settings
 	$(DEV)/ruff format --check .

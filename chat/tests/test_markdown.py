@@ -5,6 +5,7 @@ import time
 from html.parser import HTMLParser
 from unittest.mock import patch
 
+import pytest
 from django.test import SimpleTestCase
 
 from chat.portal.code_blocks import LANGUAGES, _known, code_block
@@ -229,6 +230,7 @@ class HostileTests(SimpleTestCase):
             self.assertEqual(Elements(render(text, citations())).text, text)
 
     # Where colouring ends after a tenth of a second it also ends after less, and the test takes less.
+    @pytest.mark.slow
     @patch("chat.portal.code_blocks.LONGEST_SECONDS", 0.01)
     def test_hostile_code_and_formulas_take_a_bounded_time(self):
         for language in LANGUAGES:

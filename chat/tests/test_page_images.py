@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 from unittest import mock
 
+import pytest
 from django.conf import settings
 from django.test import SimpleTestCase, override_settings
 from PIL import Image
@@ -55,6 +56,7 @@ class ScalingTests(SimpleTestCase):
     def test_a_small_page_stays_as_it_is(self):
         self.assertEqual(page_images.scaled(small := png((300, 200))), small)
 
+    @pytest.mark.slow
     def test_noise_is_made_small_enough_too(self):
         scaled = page_images.scaled(png((1000, 1000), random.Random(1)))
         self.assertLessEqual(len(scaled), page_images.BYTES)

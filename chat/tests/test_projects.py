@@ -4,6 +4,7 @@ import json
 import re
 from uuid import uuid4
 
+import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test import AsyncClient, TestCase
 from django.test.utils import CaptureQueriesContext
@@ -241,6 +242,7 @@ class Moving(ProjectCase):
         self.assertEqual(self.client.get(self.page).context["rows"], [])
 
 
+@pytest.mark.slow
 class Many(ProjectCase):
     """500 projects and 10,000 conversations: pages read some of them, by an index."""
 

@@ -5,6 +5,7 @@ import re
 from datetime import timedelta
 from unittest.mock import patch
 
+import pytest
 from django.contrib.auth.models import Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import SimpleTestCase, TestCase
@@ -415,6 +416,7 @@ class UnansweredTests(TestCase):
         make_verified(make_document(everyone=True), question=FERRY)
         self.assertContains(self.page(), "a verified answer</a>")
 
+    @pytest.mark.slow
     def test_a_thousand_questions_are_grouped_quickly(self):
         person = make_user()
         opened = Conversation.objects.bulk_create(Conversation(owner=person) for _ in range(1_000))

@@ -1,8 +1,8 @@
 """Pytest plugin: which modules share a process, and which of them begin first.
 
 A module runs in one process. Those that use one site of the session run in one together, so that it is
-started once. What starts servers and browsers comes first, because it takes longest: the many short modules
-that follow let all processes end at about the same time.
+started once. What starts servers and browsers, or is marked as slow, comes first: the many short modules that
+follow let all processes end at about the same time.
 """
 
 from collections import Counter
@@ -50,7 +50,7 @@ def pytest_collection_modifyitems(items):
     slow = {
         module
         for module, item in zip(modules, items, strict=True)
-        if item.get_closest_marker("server") or item.get_closest_marker("browser")
+        if any(map(item.get_closest_marker, ("server", "browser", "slow")))
     }
 
     def place(module):

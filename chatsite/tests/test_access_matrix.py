@@ -10,6 +10,7 @@ import re
 import shutil
 import tempfile
 
+import pytest
 from asgiref.sync import AsyncSingleThreadContext, sync_to_async
 from asgiref.testing import ApplicationCommunicator
 from django.conf import settings
@@ -348,6 +349,7 @@ class EveryRouteHasARow(SimpleTestCase):
         self.assertEqual(set(socket_routes()), {row["pattern"] for row in parse(SOCKETS)})
 
 
+@pytest.mark.slow
 class Matrix(TransactionTestCase):
     """One world for all rows: making it anew for each would take minutes."""
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from unittest.mock import patch
 from urllib.parse import urlencode
 
+import pytest
 from asgiref.sync import AsyncSingleThreadContext
 from django.conf import settings
 from django.contrib import admin
@@ -46,6 +47,7 @@ class AdminAddressTests(TransactionTestCase):
                 names + (dates if page.date_hierarchy else []),
             )
 
+    @pytest.mark.slow
     def test_no_list_fails_whatever_its_address_says(self):
         failed = []
         with self.assertLogs("django.request", "WARNING"):
@@ -57,6 +59,7 @@ class AdminAddressTests(TransactionTestCase):
                             failed.append((path, name, value, answer.status_code))
         self.assertEqual(failed, [])
 
+    @pytest.mark.slow
     def test_no_other_page_fails_whatever_its_address_or_form_says(self):
         failed, names = [], sorted(self.read_names())
         with self.assertLogs("django.request", "WARNING"):
@@ -81,6 +84,7 @@ class AdminAddressTests(TransactionTestCase):
         self.assertIn("unanswered", found)
         return found
 
+    @pytest.mark.slow
     def test_no_form_fails_whatever_is_chosen_in_it(self):
         """A field that is filled by typing shows what was chosen; a number that is none is refused."""
         failed = []

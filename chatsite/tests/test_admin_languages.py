@@ -3,6 +3,7 @@
 import re
 from datetime import timedelta
 
+import pytest
 from asgiref.sync import AsyncSingleThreadContext
 from django.contrib import admin
 from django.contrib.auth.models import Group
@@ -51,6 +52,7 @@ REASON = "The file has 1,204 pages; at most 1,000 are read."
 NO_PAGES = r"jsi18n|autocomplete|csv|figures|access_names|view_on_site|log(in|out)|password_change(_done)?$"
 
 
+@pytest.mark.slow
 class AdminLanguageTests(TestCase):
     maxDiff = None
 

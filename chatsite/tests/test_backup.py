@@ -13,6 +13,7 @@ from pathlib import Path
 from unittest import mock
 
 import psycopg
+import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import connection
@@ -228,6 +229,7 @@ class EveryKind(Site):
             finally:
                 leave()
 
+    @pytest.mark.slow
     def test_each_row_of_each_table_comes_back_and_who_was_erased_stays_erased(self):
         without = {table for table, rows in self.before.items() if not rows}
         self.assertEqual(without, set(), "Nobody has tried to restore a row of these.")

@@ -4,6 +4,7 @@ import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from django.db import connection
 from django.test import Client, SimpleTestCase, TransactionTestCase, override_settings
 
@@ -46,6 +47,7 @@ class GuestCase(TransactionTestCase):
 
 
 class Limits(GuestCase):
+    @pytest.mark.slow
     @override_settings(QUOTING_WORDS_PER_SECOND=100_000)
     def test_sixty_questions_of_one_address_meet_the_limit(self):
         for client in (None, Client(headers=OWN)):  # without cookies, and as one guest

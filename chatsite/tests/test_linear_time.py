@@ -53,7 +53,7 @@ from ingestion.search.labels import (
     source_name,
 )
 
-pytestmark = pytest.mark.timeout(LONG_SECONDS)
+pytestmark = [pytest.mark.timeout(LONG_SECONDS), pytest.mark.slow]
 
 SIZES = (2_000, 8_000, 50_000, 200_000)
 UNIT_SIZES = (2_000, 16_000)  # of the many units; the square of the larger is over the budget already

@@ -36,11 +36,13 @@ def product_files():
                 yield str(Path("chatsite") / file.relative_to(BASE))
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_the_product_and_no_tests(wheel):
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert names == set(product_files())
 
 
+@pytest.mark.slow
 def test_commands_of_the_wheel_work_in_an_empty_folder_and_keep_their_data_there(wheel, tmp_path):
     installed, empty = tmp_path / "installed", tmp_path / "empty"
     zipfile.ZipFile(wheel).extractall(installed)

@@ -6,6 +6,7 @@ import logging
 import random
 import tempfile
 
+import pytest
 from asgiref.sync import AsyncSingleThreadContext, sync_to_async
 from asgiref.testing import ApplicationCommunicator
 from django.db import connection
@@ -151,6 +152,7 @@ class OneQuestionAfterAnother(QuietCase):
                 self.assertEqual(answer.status_code, 403)
 
 
+@pytest.mark.slow
 @override_settings(CORS_ORIGINS=[LISTED], PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"])
 class NothingIsChangedFromElsewhere(QuietCase):
     """Every address, every method that changes something, the cookies of somebody who may do it."""

@@ -4,6 +4,7 @@ import io
 import re
 import zipfile
 
+import pytest
 from django.contrib.auth.models import Group, Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client, TestCase, override_settings
@@ -163,6 +164,7 @@ class AddSeveralTests(MediaMixin, TestCase):
         self.allow("view_document")
         self.assertEqual(self.client.get(f"/admin/autocomplete/?{query}").status_code, 403)
 
+    @pytest.mark.slow
     def test_more_than_a_hundred_files_are_refused_in_words(self):
         files = [(f"{number}.md", b"Text.") for number in range(101)]
         with self.assertLogs("django", "WARNING"):

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import pytest
 from django.contrib.auth.models import Group, Permission
 from django.core.files.base import ContentFile
 from django.db import connection
@@ -132,6 +133,7 @@ class BulkChangeTests(MediaMixin, TestCase):
         self.assertEqual(change.state, "chosen")
         self.assertContains(self.client.post(page, prefixed("readers", how="add")), "Choose the readers")
 
+    @pytest.mark.slow
     def test_each_property_changes_and_is_undone(self):
         document = make_document("one.md", owner=self.ann, category="old", folder="a", labels=["x"])
         day = timezone.localdate() - timedelta(days=1)

@@ -6,6 +6,7 @@ from unittest import mock
 from urllib.parse import urlencode
 from uuid import uuid4
 
+import pytest
 from django.core.files.base import ContentFile
 from django.db import OperationalError
 from django.http import Http404
@@ -140,6 +141,7 @@ class BatchTests(DocumentsTestCase):
             self.assertEqual(self.send(item | {"text": "x" * 100}).status_code, 413)
         self.assertFalse(Document.objects.exists())
 
+    @pytest.mark.slow
     def test_equal_items_are_one_reading(self):
         item = {"action": "put", "id": "a", "name": "a.md", "text": "Five days.", "title": "Leave"}
         told = self.results(*[item] * 100)

@@ -5,6 +5,7 @@ from datetime import timedelta
 from io import StringIO
 from itertools import product
 
+import pytest
 from django.contrib.auth.models import Group, Permission
 from django.core.management import CommandError, call_command
 from django.test import TestCase
@@ -142,6 +143,7 @@ class WhyTests(TestCase):
 
 
 class AgreementTests(TestCase):
+    @pytest.mark.slow
     def test_explanations_agree_with_what_is_readable_whatever_the_rights(self):
         """Random rights: the explanation, the reader's own reasons, the list and search all say the same."""
         dice = random.Random(7)

@@ -4,6 +4,7 @@ import random
 import time
 from datetime import timedelta
 
+import pytest
 from django.contrib.auth.models import Group
 from django.core.files.base import ContentFile
 from django.db import connection
@@ -91,6 +92,7 @@ class ComparingTests(SimpleTestCase):
             here = [word for piece in pieces if piece.kind != "removed" for word in piece.text.split()]
             self.assertEqual((kept, here), (old, new))
 
+    @pytest.mark.slow
     def test_the_largest_texts_that_are_kept_take_seconds_whatever_they_say(self):
         chance = random.Random(87)
         size = versions.MAX_CHARACTERS // 6

@@ -5,6 +5,7 @@ import contextlib
 import csv
 import io
 
+import pytest
 from django.contrib.auth.models import Group, Permission
 from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -268,6 +269,7 @@ class FileTests(TestCase):
             self.take(written)
             self.assertEqual(self.rows()[0][2], meaning)
 
+    @pytest.mark.slow
     def test_any_words_come_back_as_they_were_written(self):
         groups = [Group.objects.create(name=name) for name in ("a|b", '"c"', "d\\e", "'=f")]
         self.manager.groups.add(*groups)

@@ -14,6 +14,7 @@ from pathlib import Path
 from unittest import mock
 
 import psutil
+import pytest
 from django.conf import settings
 from django.test import SimpleTestCase, override_settings
 
@@ -235,6 +236,7 @@ class HostileFilesTests(SimpleTestCase):
         forkserver._idle[-1]._process.wait()
         self.assertEqual(self.reason("a.txt", ""), "The file is empty.")
 
+    @pytest.mark.slow
     def test_a_template_that_dies_under_a_file_is_a_fault_of_the_server_and_not_of_the_file(self):
         fork = forkserver._Template.fork
 

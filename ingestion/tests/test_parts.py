@@ -6,6 +6,7 @@ from io import StringIO
 from pathlib import Path
 from unittest import mock
 
+import pytest
 from django.contrib.auth.models import Group
 from django.core.files.base import ContentFile
 from django.core.management import CommandError, call_command
@@ -391,6 +392,7 @@ class LimitsTests(Archives, TestCase):
         self.assertEqual(list(self.parts()), ["a.txt"])
         self.assertEqual(whole.left_out, [["b.txt", "it is larger than 0.001 MB"]])
 
+    @pytest.mark.slow
     def test_three_hundred_files_do_not_keep_another_persons_file_waiting(self):
         forget_jobs()
         self.put({f"{n}.txt": f"Text {n}." for n in range(300)})

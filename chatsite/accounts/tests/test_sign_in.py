@@ -3,6 +3,7 @@
 from datetime import timedelta
 from unittest import mock
 
+import pytest
 from django.test import TestCase, override_settings
 from django.utils import timezone
 
@@ -116,6 +117,7 @@ class SignInTests(TestCase):
         with self.later(seconds=6):
             self.assertEqual(self.refused("another", "10.0.0.9"), 0)
 
+    @pytest.mark.slow
     def test_one_name_cannot_be_guessed_from_many_addresses_as_often_as_from_each_alone(self):
         let_through = sum(
             not self.refused(address=f"10.0.{network}.1") for network in range(40) for _ in range(10)

@@ -15,6 +15,7 @@ from ipaddress import ip_address, ip_network
 from pathlib import Path
 from unittest.mock import patch
 
+import pytest
 from django.conf import settings
 from django.contrib.auth.models import Permission
 from django.test import SimpleTestCase, TestCase, TransactionTestCase, override_settings
@@ -220,6 +221,7 @@ class SendingTests(WebhookCase):
         with self.assertRaises(ValueError):
             RECEIVER.verify(former, *self.server.got[1])
 
+    @pytest.mark.slow
     def test_failures_are_tried_again_ever_later_and_then_given_up(self):
         self.server.status = 500
         with patch.dict(webhooks._lookups, {"document": lambda owner, delivery: delivery.data}):
@@ -407,6 +409,7 @@ class DispatchingTests(TransactionTestCase):
 
 
 class WorkerTests(SimpleTestCase):
+    @pytest.mark.slow
     def test_a_worker_knows_what_to_send_of_every_event(self):
         program = (
             "import chatsite.server.worker; from chatsite.accounts import webhooks; print(*webhooks._lookups)"

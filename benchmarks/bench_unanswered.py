@@ -9,12 +9,18 @@ the demo's administrator; it shows a wording only when three people used it or i
 the questions are shown that are listed though the documents answer them, and the other way round.
 
 unanswered_third.jsonl has 74 questions about ten pages of Mastodon's documentation, unanswered_fourth.jsonl
-60 about 13 pages of BookStack's, which are not kept here: with --documents they alone are asked, once these
-files were added for everyone beside the sample documents. SET is third or fourth. FOLDER has
+60 about 13 pages of BookStack's, unanswered_fifth.jsonl 80 about 13 pages of 18F's handbook, which are not
+kept here: with --documents they alone are asked, once these files were added for everyone beside the sample
+documents. SET is third, fourth or fifth. FOLDER has
 
 - contacts, discoverability, moderating, moving, network, posting, preferences, profile, quote-posts and
   signup.md of content/en/user in github.com/mastodon/documentation at commit 2903485d;
-- the pages of content/docs/user in github.com/BookStackApp/website at commit 2d710d92, but _index.md.
+- the pages of content/docs/user in github.com/BookStackApp/website at commit 2d710d92, but _index.md;
+- advanced-sick-leave, going-out-of-office, overtime, paid-parental-leave and voluntary-leave-transfer-program
+  of pages/travel-and-leave in github.com/18F/handbook at commit 1e495563, travel-guide-4-reimbursement of
+  its travel-and-leave-policies; employment-verification, transit-benefit, password-requirements and
+  purchase-requests of general-information-and-resources; getting-started/piv, tools/zoom and
+  tools/slack/records.
 """
 
 import json

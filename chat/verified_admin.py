@@ -31,6 +31,7 @@ from chatsite.accounts.pickers import AutocompleteAdmin
 from chatsite.accounts.principal import Principal
 from chatsite.accounts.read_only_admin import OwnFilters, RowsOnly
 from chatsite.accounts.returning_admin import ReturnsToUnanswered, unanswered_address
+from ingestion.access.admin import PERMISSION as SEARCH_AS
 from ingestion.models import Document
 from ingestion.search import retrieval
 
@@ -343,7 +344,7 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
             "opts": VerifiedAnswer._meta,
             "page": page,
             "rows": [
-                Row(group, answer_to(group.wordings[:MAX_WORDINGS], speaking), shown)
+                Row(group, answer_to(group.wordings[:MAX_WORDINGS], speaking), shown, actor.get_username())
                 for group, shown in zip(page, documents, strict=True)
             ],
             "reason": reason if counted[reason] else "",
@@ -357,6 +358,7 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
             "days": LISTED_FOR.days,
             "people": MIN_PEOPLE,
             "may_add": self.has_add_permission(request),
+            "may_search": actor.has_perm(SEARCH_AS),
         }
         return TemplateResponse(request, "admin/chat/verifiedanswer/unanswered.html", context)
 
@@ -393,6 +395,7 @@ class Row:
     group: Group
     answer: VerifiedAnswer | None
     documents: list[ShownDocument]  # that the askers were shown
+    reader: str  # the manager's user name
 
     @property
     def query(self) -> str:
@@ -405,6 +408,11 @@ class Row:
         """Query string for a new proof question."""
         asked = [("text", wording) for wording in self.group.wordings[:1]]
         return urlencode([("origin", "unanswered"), *asked, ("unanswered", self.group.key)])
+
+    @property
+    def search_query(self) -> str:
+        """Query string for a search with one's own rights."""
+        return urlencode([("person", self.reader), *(("question", each) for each in self.group.wordings[:1])])
 
     @property
     def word_query(self) -> str:

@@ -129,7 +129,10 @@ class UnansweredTests(TestCase):
         page = html.unescape(self.page().content.decode())
         places = [page.index(words) for words in ("Which form cancels", "in everyday words", told)]
         self.assertEqual(places, sorted(places))
+        self.assertNotIn("Search for it", page)
+        self.manager.user_permissions.add(Permission.objects.get(codename="view_as_others"))
         second = html.unescape(self.page("?reason=told").content.decode())
+        self.assertIn("access/?person=ines&question=I+lost+my+badge", second)
         self.assertIn(told, second)
         self.assertNotIn("Which form cancels", second)
         Feedback.objects.create(message=self.ask(told), rating="bad")

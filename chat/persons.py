@@ -319,10 +319,10 @@ def _delete_documents(person: User) -> None:
 def _delete_conversations(person: User) -> None:
     """Delete rows table by table, because Django would load each message to collect dependent rows."""
     theirs = Q(conversation__owner=person)
-    runs = Run.objects.filter(Q(owner=person) | theirs).values("pk")
-    JournalEntry.objects.filter(run__in=runs).delete()
-    Lease.objects.filter(run__in=runs).delete()
-    Run.objects.filter(Q(owner=person) | theirs).delete()
+    for runs in (Run.objects.filter(owner=person), Run.objects.filter(theirs)):  # each by an index
+        JournalEntry.objects.filter(run__in=runs.values("pk")).delete()
+        Lease.objects.filter(run__in=runs.values("pk")).delete()
+        runs.delete()
     UnansweredQuestion.objects.filter(owner=person).delete()
     Source.objects.filter(message__conversation__owner=person).delete()
     Feedback.objects.filter(message__conversation__owner=person).delete()

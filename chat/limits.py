@@ -4,6 +4,7 @@ A person's own allowance applies, else the largest of their groups', else the ge
 is no limit. Days begin at midnight in the site's time zone.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from threading import RLock
 from typing import Self
-from weakref import finalize
+from weakref import WeakValueDictionary, finalize
 
 from django.conf import settings
 from django.utils import timezone
@@ -21,6 +22,7 @@ from django.utils.translation import gettext, ngettext
 
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import rows
+from chatsite.event_loops import PerEventLoop
 
 from .errors import Refused
 from .models import Usage
@@ -196,3 +198,17 @@ class MessagePace:
 
 
 message_pace = MessagePace()
+
+
+MESSAGES_AT_WORK = 2  # of all pages of one person
+
+_turns: PerEventLoop[WeakValueDictionary[int, asyncio.Semaphore]] = PerEventLoop(WeakValueDictionary)
+
+
+def message_turns(user_id: int) -> asyncio.Semaphore:
+    """The turns in which the messages of one person's pages are acted upon; the caller keeps the object.
+
+    Sixty pages would otherwise take all threads of the database with what their pace lets through at once.
+    """
+    turns = _turns()
+    return turns.get(user_id) or turns.setdefault(user_id, asyncio.Semaphore(MESSAGES_AT_WORK))

@@ -31,7 +31,7 @@ from chat.errors import (
     database_away,
     storage_full,
 )
-from chat.limits import connection_limiter, message_pace
+from chat.limits import connection_limiter, message_pace, message_turns
 from chat.requests import Options, RunRequest, is_scope
 from chatsite.accounts.principal import (
     Principal,
@@ -80,6 +80,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     principal: Principal
     conversation_id: UUID
+    turn: asyncio.Semaphore
     reader: asyncio.Task[None] | None = None
     following: UUID | None = None
     ending: asyncio.Task[None] | None = None
@@ -100,6 +101,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self.principal = principal_of(user, session.session_key)
         if not await self._reserve_slot():
             return
+        self.turn = message_turns(self.principal.user_id)
         with time_budget(self.scope.get("budget") or Budget()):
             may_open = await in_database_within_budget(_may_open, self.principal, self.conversation_id)
         if not may_open:
@@ -152,7 +154,8 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self.close(CLOSED_RESTART)
             return
         try:
-            await self._act(message)
+            async with self.turn:
+                await self._act(message)
         except (OperationalError, InterfaceError) as error:
             logger.warning("The database was unavailable for a message of a page", exc_info=True)
             # A question stays on the page; for anything else the page comes back and asks again.
@@ -294,7 +297,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def _wait(self, first: int) -> None:
         """Wait until another page has asked something; send what it asked and follow the answer."""
         with runs.hub().waiting(self.conversation_id) as waiter:
-            while (found := await retry_until_available(self._asked_after, first)) is None:
+            while (found := await self._asked_in_turn(first)) is None:
                 await waiter.comes()
         run_id, html = found
         if html is None:
@@ -308,6 +311,10 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         )
         if run_id and place is not None:
             await self._read_run(run_id, place, 0)
+
+    async def _asked_in_turn(self, first: int) -> tuple[UUID | None, str | None] | None:
+        async with self.turn:
+            return await retry_until_available(self._asked_after, first)
 
     def _asked_after(self, first: int) -> tuple[UUID | None, str | None] | None:
         if not still_valid(self.principal):

@@ -13,10 +13,11 @@ from django.test import Client, TransactionTestCase, override_settings
 from django.utils import timezone
 
 from chat import runs
+from chat.limits import MESSAGES_AT_WORK, message_turns
 from chat.llm import use_model
 from chat.llm.scripted import ScriptedModel
 from chat.models import Agent, Run
-from chat.portal.consumers import MAX_MESSAGES
+from chat.portal.consumers import MAX_MESSAGES, ConversationConsumer
 from chat.portal.conversation import turns_of
 from chat.requests import RunRequest
 from chat.routing import websocket_urlpatterns
@@ -322,6 +323,27 @@ class ConsumerTests(ConsumerCase):
             self.assertEqual((await self.ask(socket))["type"], "accepted")
             await self.until_done(socket)
         await socket.disconnect()
+
+    async def test_two_messages_of_all_pages_of_a_person_are_acted_upon_at_a_time(self):
+        at_work, most = 0, 0
+
+        async def slow(consumer, message):
+            nonlocal at_work, most
+            at_work += 1
+            most = max(most, at_work)
+            await asyncio.sleep(0.02)
+            at_work -= 1
+            await consumer._send_message({"type": "done"})
+
+        sockets = [await self.opened() for _ in range(6)]
+        with patch.object(ConversationConsumer, "_act", slow):
+            await asyncio.gather(*(socket.send_json_to({"type": "wait", "first": 0}) for socket in sockets))
+            for socket in sockets:
+                await socket.receive_json_from()
+        self.assertEqual(most, MESSAGES_AT_WORK)
+        self.assertIsNot(message_turns(self.user.pk), message_turns(self.user.pk + 1))
+        for socket in sockets:
+            await socket.disconnect()
 
     async def test_a_flood_closes_the_socket(self):
         socket = await self.opened()

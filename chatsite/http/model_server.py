@@ -53,6 +53,7 @@ class ModelServer:
             {name: value for name, value in headers.items() if isinstance(value, str)}
         )
         self._base_url = client.base_url
+        self._urls: dict[str, httpx2.URL] = {}
         self._extensions = {"timeout": timeout.as_dict()}
 
     @property
@@ -70,7 +71,7 @@ class ModelServer:
         """
         request = httpx2.Request(
             "POST",
-            httpx2.URL(f"{self._base_url}{path}"),
+            self._url(path),
             headers=self._headers,
             content=json.dumps(members).encode(),
             extensions=self._extensions,
@@ -89,6 +90,12 @@ class ModelServer:
         if not response.is_success:
             raise await _status_error(response)
         return response
+
+    def _url(self, path: str) -> httpx2.URL:
+        """Parsed once: that takes longer than all else about a request here."""
+        if path not in self._urls:
+            self._urls[path] = httpx2.URL(f"{self._base_url}{path}")
+        return self._urls[path]
 
     async def post(self, path: str, members: Mapping[str, Any], limit: int = BODY_LIMIT) -> bytes:
         """The response body, truncated to `limit` bytes. Raises openai.APIError."""

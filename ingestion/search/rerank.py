@@ -7,12 +7,16 @@ vector. Adjacent words of the question should be close together in the text, too
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ingestion.embedding.word_vectors import word_vectors
+from ingestion.embedding.word_vectors import (
+    generation,
+    numbered_vectors,
+    word_numbers,
+    word_vectors,
+)
 
 from .tokens import (
     has_unspaced_script,
@@ -53,18 +57,18 @@ def rerank_scores(
     `everyday` maps some of them to the words that documents use instead.
     """
     asked = asked[:MAX_QUERY_UNITS]
-    cut = [_units_of_passage(text) for text in texts]
     if not asked or not texts:
         return RerankScores(np.zeros(len(texts), np.float32), np.zeros(len(texts), np.float32))
-    # Empty positions between two texts separate them by WINDOW, so that all are compared at once.
-    starts = np.cumsum([0, *(len(text) + WINDOW for text in cut)])[:-1]
-    alike = _alike(asked, cut, everyday or {})
+    while (compared := _alike(asked, texts, everyday or {})) is None:
+        pass  # the numbers of the words have changed meanwhile
+    alike, sizes = compared
+    starts = np.cumsum([0, *sizes])[:-1]
     best = np.maximum.reduceat(alike, starts, axis=1)
     # Words of the question weigh more if fewer of the texts have them.
     found = (best >= 0.999).sum(axis=1)
     rarity = (len(texts) + OTHERS - found + 0.5) / (found + 0.5)
     weights: Numbers = np.log(1 + rarity).astype(np.float32)
-    lengths = np.array([max(1, len(text)) for text in cut])
+    lengths = np.maximum(1, np.array(sizes) - WINDOW)
     matched = weights @ best / weights.sum()
     words = matched * (lengths / lengths.mean()) ** -LENGTH
     neighbours = np.zeros(len(texts), np.float32)
@@ -80,36 +84,48 @@ def rerank_scores(
 
 
 @functools.lru_cache(maxsize=MAX_CACHED_TEXTS)
-def _units_of_passage(text: str) -> Sequence[str]:
-    return units(text)[:MAX_TEXT_UNITS]
+def _numbers_of_passage(text: str, of_generation: int) -> NDArray[np.int32]:
+    """The numbers of its words, and WINDOW empty positions, so that all texts are compared at once."""
+    return np.append(word_numbers(units(text)[:MAX_TEXT_UNITS]), np.zeros(WINDOW, np.int32))
 
 
 def _alike(
-    asked: Sequence[str], texts: Sequence[Sequence[str]], everyday: Mapping[str, Sequence[str]]
-) -> Numbers:
-    """Similarity (0 to 1) of each query word to each word of all texts, padded by WINDOW columns."""
-    known = list(dict.fromkeys(chain.from_iterable(texts)))
-    places = dict(zip(known, range(len(known)), strict=True))
-    numbers: list[int] = []
-    for text in texts:
-        numbers += map(places.__getitem__, text)
-        numbers += [-1] * WINDOW
-    table = np.zeros((len(asked), len(known) + 1), np.float32)  # the last column is the empty position
-    table[:, :-1] = np.clip(word_vectors(asked) @ word_vectors(known).T, 0, 1) if known else 0
+    asked: Sequence[str], texts: Sequence[str], everyday: Mapping[str, Sequence[str]]
+) -> tuple[Numbers, list[int]] | None:
+    """Similarity (0 to 1) of each query word to each position of all texts, and the positions of each text.
+
+    None if the numbers of words have changed, as they do once in ten thousands of words.
+    """
+    current = generation()
+    passages = [_numbers_of_passage(text, current) for text in texts]
+    numbers = np.concatenate(passages)
+    known, positions = np.unique(numbers, return_inverse=True)
+    vectors = numbered_vectors(known, current)
+    if vectors is None:
+        return None
+    table = np.clip(word_vectors(asked) @ vectors.T, 0, 1)
+    own = word_numbers(asked)
+    phrases = [
+        (rows, word_numbers(other.split()))
+        for phrase, others in everyday.items()
+        if (rows := [row for row, unit in enumerate(asked) if unit in phrase.split()])
+        for other in others
+    ]
+    if generation() != current:
+        return None
     for row, unit in enumerate(asked):
         if has_unspaced_script(unit):  # a single character means too little for similarity
             table[row] = 0
-        if unit in places:
-            table[row, places[unit]] = 1
-    alike = table[:, numbers]
-    for phrase, others in everyday.items():
-        rows = [row for row, unit in enumerate(asked) if unit in phrase.split()]
-        for other in others if rows else ():
-            _raise(alike, rows, [places.get(unit, -2) for unit in other.split()], np.array(numbers))
-    return alike
+        table[row, known == own[row]] = 1
+    alike = table[:, positions.reshape(-1)]
+    for rows, phrase in phrases:
+        _raise(alike, rows, phrase, numbers)
+    return alike, [len(passage) for passage in passages]
 
 
-def _raise(alike: Numbers, rows: Sequence[int], phrase: Sequence[int], numbers: NDArray[np.int64]) -> None:
+def _raise(
+    alike: Numbers, rows: Sequence[int], phrase: NDArray[np.int32], numbers: NDArray[np.int32]
+) -> None:
     """Give the words of a phrase, where a text has all of them in order, the similarity SYNONYM."""
     starts = np.flatnonzero(numbers == phrase[0])
     for step, number in enumerate(phrase[1:], 1):

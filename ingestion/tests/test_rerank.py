@@ -1,9 +1,12 @@
 """How close the words of texts come to a question, and what that does to their order."""
 
+from unittest.mock import patch
+
+import numpy as np
 from django.test import SimpleTestCase, TestCase
 
 from chatsite.accounts.models import User
-from ingestion.embedding.word_vectors import word_vectors
+from ingestion.embedding.word_vectors import generation, word_numbers, word_vectors
 from ingestion.search.rerank import rerank_scores
 from ingestion.search.retrieval import search
 from ingestion.search.tokens import units
@@ -60,6 +63,20 @@ class ClosenessTests(SimpleTestCase):
         self.assertEqual(first.shape, (3, 256))
         self.assertEqual(first.tolist(), word_vectors(["ferry", "dog", "ferry"]).tolist())
         self.assertEqual(len(word_vectors([])), 0)
+
+    def test_the_scores_are_the_same_when_the_numbers_of_words_begin_again(self):
+        texts = ["The ferry leaves the port late.", "The office opens early.", "Salaries are paid monthly."]
+        everyday = {"boat": ["ferry"]}
+        asked = units("when does the boat leave")
+        expected = rerank_scores(asked, texts, everyday)
+        begun = generation()
+        with patch("ingestion.embedding.word_vectors.MAX_CACHED", 30):
+            for number in range(6):
+                word_numbers([f"word{number}-{place}" for place in range(9)])
+                scores = rerank_scores(asked, texts, everyday)
+                np.testing.assert_allclose(scores.words, expected.words, rtol=1e-5)
+                np.testing.assert_allclose(scores.neighbours, expected.neighbours, rtol=1e-5)
+        self.assertGreater(generation(), begun + 1)
 
 
 class OrderTests(TestCase):

@@ -35,6 +35,14 @@ def sqlstate(error: BaseException) -> str:
     return ""
 
 
+def operational_error(error: BaseException) -> BaseException | None:
+    """The error of a database that was away or busy: this one, or what it wraps, as the queue's do."""
+    wrapped: BaseException | None = error
+    while wrapped is not None and not isinstance(wrapped, OPERATIONAL):
+        wrapped = wrapped.__cause__
+    return wrapped
+
+
 def is_disk_full(error: BaseException) -> bool:
     return sqlstate(error) == DISK_FULL
 
@@ -49,10 +57,7 @@ def why_absent(error: BaseException) -> str:
 
     Other errors are the fault of a statement and deserve a traceback.
     """
-    state = sqlstate(error)
-    wrapped: BaseException | None = error
-    while wrapped is not None and not isinstance(wrapped, OPERATIONAL):
-        wrapped = wrapped.__cause__
+    state, wrapped = sqlstate(error), operational_error(error)
     if wrapped is None or (state and state != DISK_FULL and not state.startswith(AWAY)):
         return ""
     return first_line(wrapped)

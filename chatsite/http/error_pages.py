@@ -9,13 +9,12 @@ from types import MappingProxyType
 from typing import Any
 
 from django.core.exceptions import TooManyFilesSent
-from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.template import loader
 from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext, gettext_noop
 
-from chatsite.db.availability import is_disk_full
+from chatsite.db.availability import is_disk_full, operational_error
 
 from . import problem_details
 from .retry_after import SECONDS, set_retry_after
@@ -80,7 +79,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """503 if the database is down or overloaded, so that the caller may try again; otherwise 500."""
     error = sys.exc_info()[1]
     full = isinstance(error, OSError) and error.errno in DISK_FULL
-    if isinstance(error, OperationalError | InterfaceError):
+    if error is not None and operational_error(error):
         full = is_disk_full(error)
     elif not full:
         return _response(request, 500)

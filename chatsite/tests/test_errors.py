@@ -2,10 +2,12 @@
 
 from unittest import mock
 
+import psycopg
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.db import OperationalError
 from django.test import AsyncClient, Client, TestCase, override_settings
 from django.urls import include, path
+from procrastinate.exceptions import ConnectorException
 
 from chatsite import urls
 from chatsite.http import error_pages
@@ -22,6 +24,10 @@ def starve(request):
     raise OperationalError("the address of a secret server")
 
 
+def starve_queue(request):
+    raise ConnectorException from psycopg.OperationalError("the address of a secret server")
+
+
 def forbid(request):
     raise PermissionDenied("a secret detail")
 
@@ -33,6 +39,7 @@ def suspect(request):
 urlpatterns = [
     path("fail", fail),
     path("starve", starve),
+    path("starve-queue", starve_queue),
     path("chat/starve", starve),
     path("api/starve", starve),
     path("v1/starve", starve),
@@ -103,6 +110,7 @@ class Errors(TestCase):
     def test_without_the_database_one_is_asked_to_come_again(self):
         for address, accept in (
             ("/starve", BROWSER),
+            ("/starve-queue", BROWSER),
             ("/chat/starve", "*/*"),
             ("/api/starve", "*/*"),
             ("/v1/starve", "*/*"),

@@ -11,7 +11,7 @@ import threading
 import time
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_network
 from pathlib import Path
 from unittest.mock import patch
 
@@ -25,7 +25,7 @@ from chat.announcements import announce_end
 from chat.llm.chat_model import NOTHING_FITS
 from chat.tests.conversations import answered
 from chatsite.accounts import webhooks
-from chatsite.accounts.models import ApiKey, AuditEntry, User, WebhookDelivery, WebhookEndpoint
+from chatsite.accounts.models import User, WebhookDelivery, WebhookEndpoint
 from chatsite.accounts.principal import Principal
 from chatsite.accounts.webhooks import addresses, dispatching, secrets, sending
 from chatsite.tests.limits import HANG_SECONDS
@@ -419,179 +419,3 @@ class WorkerTests(SimpleTestCase):
         )
         subjects = {event.partition(".")[0] for event in webhooks.Event.values}
         self.assertEqual(set(known.stdout.split()), subjects)
-
-
-class AddressTests(TestCase):
-    @override_settings(WEBHOOK_NETWORKS=[ip_network("10.1.0.0/16")])
-    def test_addresses_of_our_own_network_are_refused_in_every_form(self):
-        for address in (
-            "127.0.0.1", "10.0.0.1", "192.168.0.1", "172.16.0.1", "169.254.169.254", "0.0.0.0", "100.64.0.1",
-            "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1", "fc00::1", "fec0::1", "ff02::1",
-            "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "2001:db8::1",
-            "2002:a00:1::1", "240.0.0.1", "198.18.0.1", "192.0.0.8", "3fff::1", "168.63.129.16",
-        ):  # fmt: skip
-            with self.subTest(address), self.assertRaises(addresses.Forbidden):
-                addresses.check_address(ip_address(address), encrypted=True)
-        for address in (
-            "93.184.215.14",
-            "2606:2800:21f:cb07::1",
-            "10.1.2.3",
-            "::ffff:10.1.2.3",
-            "::ffff:93.184.215.14",
-        ):
-            addresses.check_address(ip_address(address), encrypted=True)
-        addresses.check_address(ip_address("10.1.2.3"), encrypted=False)
-        with self.assertRaises(addresses.Forbidden):
-            addresses.check_address(ip_address("93.184.215.14"), encrypted=False)
-
-    def test_addresses_that_are_none_are_refused(self):
-        for url in (
-            "http://example.org/", "ftp://example.org/", "https://", "https://a:b@example.org/",
-            "example.org",
-            "https://127.0.0.1/", "https://[::1]/", "https://exämple.org/", "https://example.org:99999/",
-            "https://example.org/ a", "https://example.org/\n", "https://[::1", "https://" + "a" * 2_000,
-        ):  # fmt: skip
-            with self.subTest(url), self.assertRaises(addresses.Forbidden):
-                addresses.check_url(url)
-        addresses.check_url("https://example.org/hooks?token=1")
-
-
-class WebhookApiTests(WebhookCase):
-    def setUp(self):
-        super().setUp()
-        _, self.key = ApiKey.objects.issue(self.ann, "hooks", scopes=["webhooks"])
-
-    def call(self, method, path="", data=None, key=None):
-        body = {} if data is None else {"data": json.dumps(data), "content_type": "application/json"}
-        headers = {"Authorization": f"Bearer {key or self.key}"}
-        return getattr(self.client, method)(f"/api/webhooks{path}", headers=headers, **body)
-
-    def make(self, **values):
-        asked = {"url": f"http://127.0.0.1:{self.server.server_port}/", "events": ["document.ready"]} | values
-        return self.call("post", data=asked)
-
-    def test_a_webhook_is_made_changed_tested_replayed_and_deleted(self):
-        made = self.make(name="ERP").json()
-        self.assertTrue(made["secret"].startswith("whsec_"))
-        listed = self.call("get").json()
-        self.assertEqual([each["id"] for each in listed], [made["id"]])
-        self.assertNotIn("secret", listed[0])
-        self.assertNotIn(made["secret"], str(WebhookEndpoint.objects.values_list("secret", flat=True)))
-        one = f"/{made['id']}"
-        tested = self.call("post", f"{one}/test")
-        self.assertEqual((tested.status_code, len(self.deliver())), (202, 1))
-        headers, body = self.server.got[0]
-        RECEIVER.verify(made["secret"], headers, body)
-        (delivery,) = self.call("get", f"{one}/deliveries").json()
-        self.assertEqual((delivery["state"], delivery["message_id"]), ("delivered", headers["webhook-id"]))
-        replayed = self.call("post", f"{one}/deliveries/{delivery['id']}/replay")
-        self.assertEqual((replayed.status_code, len(self.deliver())), (202, 1))
-        renewed = self.call("post", f"{one}/secret").json()["secret"]
-        self.call("post", f"{one}/test")
-        self.deliver()
-        for secret in (made["secret"], renewed):
-            RECEIVER.verify(secret, *self.server.got[-1])
-        WebhookEndpoint.objects.update(active=False, reason="x", failing_since=timezone.now())
-        changed = self.call(
-            "patch", one, {"active": True, "events": ["answer.feedback", "document.ready"]}
-        ).json()
-        self.assertEqual((changed["active"], changed["reason"], changed["failing_since"]), (True, "", None))
-        self.assertEqual(changed["events"], ["document.ready", "answer.feedback"])
-        self.assertEqual(self.call("delete", one).status_code, 204)
-        self.assertEqual(self.call("get", one).status_code, 404)
-        log = AuditEntry.objects.filter(action="webhook_changed", actor="ann")
-        self.assertEqual(log.count(), 4)
-
-    def test_a_change_leaves_alone_what_another_did_at_the_same_time(self):
-        made = self.make().json()
-        one, asked = f"/{made['id']}", {"url": "https://example.org/"}
-
-        def meanwhile(*path):
-            return patch(
-                "chatsite.accounts.webhooks.webhook_api.check_url",
-                side_effect=lambda url: self.call("delete" if not path else "post", one + "".join(path)),
-            )
-
-        with meanwhile("/secret"):
-            self.assertEqual(self.call("patch", one, asked).status_code, 200)
-        endpoint = WebhookEndpoint.objects.get()
-        self.assertEqual((endpoint.url, endpoint.former_secret != ""), (asked["url"], True))
-        with meanwhile():
-            self.assertEqual(self.call("patch", one, asked).status_code, 404)
-        self.assertFalse(WebhookEndpoint.objects.exists())
-
-    def test_a_webhook_ends_with_the_key_that_made_it_until_another_key_takes_it_over(self):
-        made = self.make().json()
-        ApiKey.objects.update(revoked_at=timezone.now())
-        self.add(owner=self.ann)
-        self.assertEqual(self.deliver(), [])
-        delivery = WebhookDelivery.objects.get()
-        self.assertEqual((delivery.state, "is revoked" in delivery.detail), ("failed", True))
-        _, key = ApiKey.objects.issue(self.ann, "new", scopes=["webhooks"])
-        self.assertEqual(self.call("patch", f"/{made['id']}", {}, key).status_code, 200)
-        webhooks.replay(WebhookDelivery.objects.all())
-        self.assertEqual(len(self.deliver()), 1)
-
-    def test_bad_input_is_refused_with_its_member(self):
-        for values, member in (
-            ({"url": "http://example.com/"}, None),
-            ({"url": "https://10.0.0.1/"}, "/url"),
-            ({"url": "ftp://127.0.0.1/"}, "/url"),
-            ({"events": []}, "/events"),
-            ({"events": ["document.read"]}, "/events/0"),
-            ({"events": "document.ready"}, "/events"),
-            ({"active": "yes"}, "/active"),
-            ({"name": "x" * 101}, "/name"),
-        ):
-            with self.subTest(values):
-                refused = self.make(**values)
-                if member:
-                    self.assertEqual(
-                        (refused.status_code, refused.json()["errors"][0]["pointer"]), (400, member)
-                    )
-        WebhookEndpoint.objects.all().delete()
-        for _ in range(10):
-            self.assertEqual(self.make().status_code, 201)
-        self.assertEqual(self.make().status_code, 409)
-
-    def test_others_and_keys_without_the_scope_find_nothing(self):
-        made = self.make().json()
-        delivery = self.call("post", f"/{made['id']}/test").json()
-        _, foreign = ApiKey.objects.issue(self.bob, "hooks", scopes=["webhooks"])
-        _, narrow = ApiKey.objects.issue(self.ann, "chat", scopes=["chat", "documents:write"])
-        one = f"/{made['id']}"
-        for method, path in (
-            ("get", one),
-            ("patch", one),
-            ("delete", one),
-            ("post", f"{one}/secret"),
-            ("post", f"{one}/test"),
-            ("get", f"{one}/deliveries"),
-            ("post", f"{one}/deliveries/{delivery['id']}/replay"),
-        ):
-            data = {} if method in ("patch", "post") else None
-            self.assertEqual(self.call(method, path, data, foreign).status_code, 404, path)
-            self.assertEqual(self.call(method, path, data, narrow).status_code, 403, path)
-        self.assertEqual(self.call("get", key=foreign).json(), [])
-        self.assertEqual(self.call("get", key=narrow).status_code, 403)
-
-    def test_staff_see_hosts_only_switch_off_and_send_again(self):
-        made = self.make(url=f"http://127.0.0.1:{self.server.server_port}/token-in-the-path").json()
-        self.server.status = 500
-        self.call("post", f"/{made['id']}/test")
-        self.deliver()
-        self.server.status = 204
-        root = User.objects.create_superuser("root")
-        self.client.force_login(root)
-        page = "/admin/accounts/webhookendpoint/"
-        for path in (page, f"{page}{made['id']}/change/"):
-            shown = self.client.get(path)
-            self.assertContains(shown, "127.0.0.1")
-            self.assertNotContains(shown, "token-in-the-path")
-        self.assertContains(shown, "It answered 500.")
-        chosen = {"_selected_action": made["id"]}
-        self.client.post(page, {"action": "send_again", **chosen})
-        self.assertEqual(len(self.deliver()), 1)
-        self.client.post(page, {"action": "switch_off", **chosen})
-        self.assertFalse(WebhookEndpoint.objects.get().active)
-        self.assertEqual(AuditEntry.objects.filter(action="webhook_changed", actor="root").count(), 1)

@@ -15,6 +15,7 @@ import os
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -26,6 +27,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
 django.setup()
 
 from chat.sources import SourceView  # noqa: E402 (needs the settings)
+from chat.statements import Statement  # noqa: E402
 from chat.verification import verify  # noqa: E402
 from ingestion.parsing import child  # noqa: E402
 from ingestion.parsing.sections import Limits  # noqa: E402
@@ -55,7 +57,24 @@ DOCUMENTS = {
     "travelling": HERE / "texts" / "travelling.md",
     "oneonones": HERE / "texts" / "oneonones.md",
     "teilzeit": HERE / "texts" / "teilzeit.md",
+    "reisekosten": HERE / "texts" / "reisekosten.md",
+    "procurement": HERE / "texts" / "procurement.md",
+    "sensitive": HERE / "texts" / "sensitive.md",
+    "encyclopedia": HERE / "texts" / "encyclopedia.md",
 }
+SETS = (
+    "statements",
+    "tuning",
+    "unseen",
+    "third",
+    "fourth",
+    "fifth",
+    "sixth",
+    "seventh",
+    "eighth",
+    "ninth",
+    "tenth",
+)
 ROUNDS = 30
 
 
@@ -63,25 +82,29 @@ def main() -> None:
     if "--cost" in sys.argv:
         cost()
         return
+    places = all_places()
+    for name in SETS:
+        judge(name, places, shows=name in ("statements", "tuning") or "--all" in sys.argv)
+
+
+def all_places() -> dict[str, str]:
+    """The texts that may be cited, by document and page or heading."""
     places = {f"{name}/{place}": text for name, path in DOCUMENTS.items() for place, text in parts(path)}
     for path in (ROOT / "ingestion" / "samples").glob("*/*.*"):
         if path.suffix == ".pdf":
             places |= {f"{path.stem}/{place}": text for place, text in parts(path)}
         else:
             places |= {f"{path.stem}/{place}": text for place, text in sections(path)}
-    for name in (
-        "statements",
-        "tuning",
-        "unseen",
-        "third",
-        "fourth",
-        "fifth",
-        "sixth",
-        "seventh",
-        "eighth",
-        "ninth",
-    ):
-        judge(name, places, shows=name in ("statements", "tuning") or "--all" in sys.argv)
+    return places
+
+
+def statements(name: str, places: dict[str, str]) -> Iterator[tuple[str, str, str, tuple[Statement, ...]]]:
+    """The kind, place and text of each statement of a set, with what verification finds."""
+    for line in (HERE / f"{name}.tsv").read_text(encoding="utf-8").splitlines():
+        kind, place, statement = line.split("\t")
+        document, _, heading = place.partition("/")
+        found = verify(f"{statement} [{document}]", [passage(1, document, heading, places[place])])
+        yield kind, place, statement, found
 
 
 def parts(path: Path) -> list[tuple[str, str]]:
@@ -111,10 +134,7 @@ def sections(path: Path) -> list[tuple[str, str]]:
 def judge(name: str, places: dict[str, str], *, shows: bool) -> None:
     """How many of each kind are called not found, unclear, and supported."""
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
-    for line in (HERE / f"{name}.tsv").read_text(encoding="utf-8").splitlines():
-        kind, place, statement = line.split("\t")
-        document, _, heading = place.partition("/")
-        found = verify(f"{statement} [{document}]", [passage(1, document, heading, places[place])])
+    for kind, place, statement, found in statements(name, places):
         is_unclear = any(each.unclear for each in found)
         marked = any(each.verdict == "not_found" for each in found)
         outcome = 1 if is_unclear else 0 if marked else 2

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from .cited_passages import Passage, Unit
-from .claims import CONTRADICTION, MISPLACED, Claim
+from .claims import CONTRADICTION, MISPLACED, UNANSWERED, Claim
 from .facts import MAX_STEM, REFUSALS, Kind, Token, stem
 from .lexicon import DENIABLE, POLES
 from .numbers import NEAR, belongs_elsewhere, beside_of, columns_of
@@ -11,6 +11,7 @@ from .relations import opposites_of
 
 # Evidence against a statement, as in claims.py.
 NEW_NOUN = 0.6
+NEW_CLAUSE = 1.5
 NEW_DENIAL = 0.5
 NEARLY_LITERAL = 0.8  # the share of words from which a single other noun is a swap and no paraphrase
 ENTITLED = frozenset(map(stem, ("anspruch", "recht", "entitled", "entitlement", "right")))  # “no right to …”
@@ -39,9 +40,14 @@ def name_evidence(
     units: Sequence[Unit],
     around: frozenset[str],
     missing: Sequence[str],
+    *,
+    covered: bool,
 ) -> float:
     """Evidence that a name is not in the source, or neither in a chosen unit, a heading nor shortly before
-    where no other name takes its place."""
+    where no other name takes its place.
+
+    `covered` says that the units have most of the other words: then the thing may have another name there.
+    """
     found = 0.0
     held = frozenset().union(*(unit.values for unit in chosen))
     competing = bool(chosen[0].names - claim.values)
@@ -66,9 +72,12 @@ def name_evidence(
             unit for unit in units if unit.rank == first.rank and first.place - 3 <= unit.place < first.place
         )
         if competing or not any(name in unit.values for unit in before):
-            if not any(name in unit.values for unit in units):
+            if any(name in unit.values for unit in units):
+                found = MISPLACED
+            elif competing or not covered:
                 return CONTRADICTION
-            found = MISPLACED
+            else:
+                found = max(found, UNANSWERED)
     return found
 
 
@@ -340,14 +349,15 @@ def additions(claim: Claim, near: Sequence[Unit], passages: Sequence[Passage]) -
     if not new:
         found = 0.0
     elif claim.german or len(new) > 1 or any(value in claim.names for value in new[0]):
-        return CONTRADICTION
+        found = CONTRADICTION
     else:
         place = next(at for at, token in enumerate(claim.tokens) if token.value == new[0][0])
         before = claim.tokens[place - 1] if place else None
         if before and before.kind in (Kind.WORD, Kind.NAME) and not before.unit and is_new(before.value):
-            return CONTRADICTION  # “registered courier”
-        found = NEW_NOUN
-    return CONTRADICTION if any(all(map(is_new, clause)) for clause in claim.clauses) else found
+            found = CONTRADICTION  # “registered courier”
+        else:
+            found = NEW_NOUN
+    return NEW_CLAUSE if any(all(map(is_new, clause)) for clause in claim.clauses) else found
 
 
 def has_other_agent(claim: Claim, chosen: Sequence[Unit], known: Collection[str]) -> bool:

@@ -88,7 +88,11 @@ class Unit:
 
     @cached_property
     def numbers(self) -> int:
-        return sum(token.kind is Kind.NUMBER for token in self.tokens)
+        return len(self.number_tokens)
+
+    @cached_property
+    def number_tokens(self) -> tuple[Token, ...]:
+        return tuple(token for token in self.tokens if token.kind is Kind.NUMBER)
 
     @cached_property
     def relations(self) -> Relations:

@@ -20,9 +20,11 @@ _BY = re.compile(r"\s+by\s+(?:(?:the|a|an|your|our|their|its|his|her)\s+)?", re.
 _ENDS = ",.;:!?()"
 _NO_NOUNS = ("ly", "ed", "ing")
 # Evidence against a claim: a contradiction alone marks it. A misplaced fact is in the source beside other
-# words, which contradicts a nearly literal claim, and leaves a paraphrase unclear.
+# words, which contradicts a nearly literal claim, and leaves a paraphrase unclear. An unanswered one is not
+# in the source, but neither is another in its place: it may be written otherwise.
 CONTRADICTION = 1.0
 MISPLACED = 0.9
+UNANSWERED = 0.8
 _WEIGHTS = {Kind.NUMBER: 1.5, Kind.NAME: 1.5, Kind.WORD: 1.0, Kind.POLAR: 0.3, Kind.NEGATION: 0.0}
 
 

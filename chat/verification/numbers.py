@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from .cited_passages import Unit
-from .claims import CONTRADICTION, MISPLACED, Claim
+from .claims import CONTRADICTION, MISPLACED, UNANSWERED, Claim
 from .facts import Kind, Token, measure
 from .lexicon import DIMENSIONS
 
@@ -43,9 +43,12 @@ _BEYOND = {
 
 
 def number_evidence(
-    claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit], around: frozenset[str]
+    claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit], around: frozenset[str], *, covered: bool
 ) -> float:
-    """Evidence that a number is not in the source, or not in a chosen unit nearest to the words around it."""
+    """Evidence that a number is not in the source, or not in a chosen unit nearest to the words around it.
+
+    `covered` says that the units have most of the other words.
+    """
     found = 0.0
     own = [claim.tokens[place] for place in claim.numbers]
     for number, place in zip(own, claim.numbers, strict=True):
@@ -74,23 +77,13 @@ def number_evidence(
                 continue
             if _COMPARED.search(claim.text) and _is_derived(number, own, chosen):
                 continue
-            is_there = any(
-                token.kind is Kind.NUMBER and _same_number(number, token)
-                for unit in units
-                for token in unit.tokens
-            )
-            if not is_there and number.value != "0":  # “below zero” is “negative”
-                return CONTRADICTION
-            found = MISPLACED
+            found = max(found, _missing(number, own, chosen, units, covered))
             continue
         beside = beside_of(claim.tokens, place) - around
         rivals = [
             unit
             for unit in units
-            if any(
-                token.kind is Kind.NUMBER and _same_kind(token, number) and not _is_one_of(token, own)
-                for token in unit.tokens
-            )
+            if any(_same_kind(token, number) and not _is_one_of(token, own) for token in unit.number_tokens)
         ]
         if not any(
             _Occurrence(claim, own, units, unit, at).is_meant(beside, rivals)
@@ -237,6 +230,29 @@ class _Occurrence:
                 votes = min(near, default=MAX_TOKENS) - abs(position - at)
                 nearest[token.value] = max(votes, nearest.get(token.value, votes))
         return sum((vote < 0) - (vote > 0) for vote in nearest.values()) > 0
+
+
+def _missing(
+    number: Token, own: Sequence[Token], chosen: Sequence[Unit], units: Sequence[Unit], covered: bool
+) -> float:
+    """Evidence that a number which the chosen units lack is wrong.
+
+    If they say the rest, and have no other number in its place, it may be written otherwise.
+    """
+    if number.value == "0" or any(  # “below zero” is “negative”
+        _same_number(number, token) for unit in units for token in unit.number_tokens
+    ):
+        return MISPLACED
+    if not covered:
+        return CONTRADICTION
+    places = {(unit.rank, unit.place + step) for unit in chosen for step in (-1, 0, 1)}
+    is_rivalled = any(
+        _same_kind(token, number) and (token.unit or not number.unit) and not _is_one_of(token, own)
+        for unit in units
+        if (unit.rank, unit.place) in places
+        for token in unit.number_tokens
+    )
+    return CONTRADICTION if is_rivalled else UNANSWERED
 
 
 def _is_of_the_others(claim: Claim, number: Token, own: Sequence[Token]) -> bool:

@@ -7,7 +7,6 @@ from chat.statements import Proof, Statement, Verdict
 
 from .agreement import (
     NEARLY_LITERAL,
-    NEW_DENIAL,
     additions,
     denial,
     has_other_agent,
@@ -24,6 +23,7 @@ from .agreement import (
 from .answer_statements import Citation, Cut, cut
 from .cited_passages import Citable, Mark, Passage, Unit
 from .claims import CONTRADICTION, MISPLACED, Claim, claim_of
+from .credence import credence, signs_of
 from .facts import Kind, tokens
 from .lexicon import STOP_WORDS
 from .numbers import exceeds_bound, number_evidence
@@ -31,11 +31,10 @@ from .numbers import exceeds_bound, number_evidence
 MAX_CHARACTERS = 2_000  # of a statement that are compared
 MAX_UNITS = 3  # sentences of a passage that may support a statement together
 LEAST_SHARE = 0.55  # of a statement's words that a sentence has whose facts are said to disagree
-# Likeness of a statement and the best place of a passage: below the first it is about something else, below
-# the second its words are too different to tell.
+# Below this likeness to the best place of a passage, and this share of its words, a statement is about
+# something else.
 OFF_TOPIC = 0.42
-LEAST_LIKENESS = 0.5
-MUCH_LIKENESS = 2.0
+LEAST_SHARE_ON_TOPIC = 0.4
 JOINED_APART = 0.5
 MIN_LITERAL = 4  # words of a statement
 MOST_OF_SENTENCE = 0.6
@@ -211,19 +210,26 @@ def _judged(
     total = len(claim.content)
     share = (total - len(missing)) / total if total else 1.0
     is_literal = _is_nearly_literal(claim, chosen[0], above | related.keys())
-    facts = _evidence(claim, chosen, units, around, above, missing, related, share)
+    evidence = _evidence(claim, chosen, units, around, above, missing, related, share)
+    facts = max(evidence.values())
     if facts >= CONTRADICTION or (facts >= MISPLACED and is_literal):
         return _Finding("not_found", chosen, (), share)
     # Words in common are alike: then nothing is left to compare.
-    likeness = share if share >= LEAST_SHARE or not claim.spoken else _likeness(claim, passages)
+    likeness = 1.0 if share == 1 or not claim.spoken else _likeness(claim, passages)
     # Numbers that agree say that it is about the same.
-    if likeness < OFF_TOPIC and not claim.numbers and _same_language(claim, passages):
+    if (
+        likeness < OFF_TOPIC
+        and share < LEAST_SHARE_ON_TOPIC
+        and not claim.numbers
+        and _same_language(claim, passages)
+    ):
         return _Finding("not_found", chosen, (), share)
     places = {(unit.rank, unit.place + step) for unit in chosen for step in range(-NEAR, NEAR + 1)}
     near = [unit for unit in units if (unit.rank, unit.place) in places]
-    doubts = facts + additions(claim, near, passages)
-    is_denied_anew = facts >= NEW_DENIAL and is_literal
-    if doubts >= MISPLACED or is_denied_anew or says_opposite(claim, chosen) or likeness < LEAST_LIKENESS:
+    evidence["addition"] = additions(claim, near, passages)
+    evidence["opposite"] = float(says_opposite(claim, chosen))
+    signs = signs_of(claim, chosen, share=share, likeness=likeness, evidence=evidence)
+    if credence(signs) < 0:
         return _Finding("not_found", chosen, (), share, unclear=True)
     return _Finding("supported", chosen, tuple(_marks(claim, chosen, related)), share)
 
@@ -237,25 +243,26 @@ def _evidence(
     missing: Sequence[str],
     related: Mapping[str, str],
     share: float,
-) -> float:
-    """How strongly the facts disagree: other wording is weighed afterwards."""
+) -> dict[str, float]:
+    """How strongly the facts disagree, by kind: other wording is weighed afterwards."""
     if (
         joins_rows(claim, chosen)
-        or takes_other_name(claim, chosen)
-        or has_other_agent(claim, chosen, above | related.keys())
         or is_of_another_row(claim, chosen[0], units)
         or exceeds_bound(claim, chosen)
         or is_swapped(claim, chosen, missing, share)
     ):
-        return CONTRADICTION
+        return {"row": CONTRADICTION}
     held = frozenset().union(*(unit.values for unit in chosen))
     apart = JOINED_APART if joins_apart(claim, chosen) else 0.0
-    return max(
-        number_evidence(claim, chosen, units, around),
-        name_evidence(claim, chosen, units, above, missing),
-        min(denial(claim, chosen, held | related.keys()) + apart, MISPLACED),
-        0.0 if poles_agree(claim, chosen) else MISPLACED,
-    )
+    has_other_role = takes_other_name(claim, chosen) or has_other_agent(claim, chosen, above | related.keys())
+    covered = share >= LEAST_SHARE
+    return {
+        "number": number_evidence(claim, chosen, units, around, covered=covered),
+        "name": name_evidence(claim, chosen, units, above, missing, covered=covered),
+        "denial": min(denial(claim, chosen, held | related.keys()) + apart, MISPLACED),
+        "pole": 0.0 if poles_agree(claim, chosen) else MISPLACED,
+        "role": MISPLACED if has_other_role else 0.0,
+    }
 
 
 def _is_nearly_literal(claim: Claim, unit: Unit, known: Collection[str]) -> bool:

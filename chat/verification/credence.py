@@ -1,0 +1,74 @@
+"""How likely the source says what a statement says, if no fact contradicts it outright.
+
+A weighted sum of signs. The weights are those of a logistic regression on the labelled statements of
+benchmarks/verification, rounded; benchmarks/fit_credence.py fits them.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from .agreement import NEW_CLAUSE
+from .cited_passages import Unit
+from .claims import MISPLACED, UNANSWERED, Claim
+from .facts import Kind
+
+LEAST_LIKENESS = 0.5  # below it the words are too different to tell
+DENIABLE_SHARE = 0.6  # from which a denial on one side counts
+ADDABLE_SHARE = 0.5  # from which new nouns count
+
+WEIGHTS = {
+    "number": -2.1,
+    "name": -1.7,
+    "denial": -2.1,
+    "addition": -2.5,
+    "new noun": -0.3,
+    "pole": -2.3,
+    "opposite": -0.7,
+    "role": -4.7,
+    "numbers agree": 1.3,
+    "both deny": 1.2,
+    "only alike": -1.7,
+    "far": -1.4,
+    "joins": 0.8,
+}
+
+
+def credence(signs: Mapping[str, float]) -> float:
+    """The sum of the signs: below 0 the statement is unclear.
+
+    It has no constant, which is the choice of a bound: a statement whose words are all in the source is
+    supported if no sign speaks against it.
+    """
+    return sum(WEIGHTS[name] * value for name, value in signs.items())
+
+
+def signs_of(
+    claim: Claim,
+    chosen: Sequence[Unit],
+    *,
+    share: float,
+    likeness: float,
+    evidence: Mapping[str, float],
+) -> dict[str, float]:
+    """What speaks for a statement and against it.
+
+    `share` of its words are in the chosen sentences, `likeness` is the mean of all its words, and `evidence`
+    what facts say against it, by kind.
+    """
+    denies = any(token.kind is Kind.NEGATION for token in claim.tokens)
+    denied = any(unit.denied or any(token.kind is Kind.NEGATION for token in unit.tokens) for unit in chosen)
+    return {
+        "number": evidence["number"] >= UNANSWERED,
+        "name": evidence["name"] >= UNANSWERED,
+        # Few words in common: a paraphrase may deny the opposite, and has new nouns anyway.
+        "denial": evidence["denial"] >= MISPLACED and share >= DENIABLE_SHARE,
+        "addition": evidence["addition"] >= (MISPLACED if share >= ADDABLE_SHARE else NEW_CLAUSE),
+        "new noun": 0 < evidence["addition"] < MISPLACED,
+        "pole": evidence["pole"] > 0,
+        "opposite": evidence["opposite"] > 0,
+        "role": evidence["role"] > 0,
+        "numbers agree": bool(claim.numbers) and not evidence["number"],
+        "both deny": denies and denied,
+        "only alike": max(0.0, likeness - share),
+        "far": likeness < LEAST_LIKENESS,
+        "joins": claim.joins,
+    }

@@ -6,7 +6,7 @@ from chat.statements import after_edits, from_rows, marks_by_rank, to_api, to_ro
 from chat.tests.sources import source
 from chat.verification import verify
 from chat.verification.answer_statements import MAX_STATEMENTS
-from chat.verification.facts import number_value, tokens
+from chat.verification.facts import language_of, number_value, tokens
 from history.tally import tally
 
 LEAVE = source(
@@ -142,6 +142,35 @@ class VerdictTests(SimpleTestCase):
         (free,) = verify("Anna Berg plans what people eat on journeys for £30 [a.md#x]", (LEAVE,))
         self.assertEqual((literal.verdict, literal.unclear), ("not_found", False))
         self.assertEqual((free.verdict, free.unclear), ("not_found", True))
+
+    def test_a_number_or_name_without_another_in_its_place_may_be_written_otherwise(self):
+        office = source(
+            9,
+            "o.md",
+            "The OA contacts you soon after the form was accepted. Sick pay lasts eight weeks after 3 to 5 "
+            "years of service. Core hours are 10:00 to 15:30; the house is open between 07:00 and 19:00. "
+            "Only the clerk can change the contract.",
+        )
+        self.assert_verdicts_in(
+            office,
+            "supported",
+            "The core hours are between 10:00 and 15:30",
+            "Nobody but the clerk can change the contract",
+        )
+        for statement, unclear in (
+            ("After four years of service sick pay lasts eight weeks [o.md]", True),
+            ("After seven years of service sick pay lasts eight weeks [o.md]", False),
+            ("The Office of Acquisition contacts you soon after the form was accepted [o.md]", True),
+            ("The Office of Recruitment contacts you soon after the form was accepted [o.md]", False),
+        ):
+            with self.subTest(statement):
+                (found,) = verify(statement, (office,))
+                self.assertEqual((found.verdict, found.unclear), ("not_found", unclear))
+
+    def test_a_short_german_sentence_is_german(self):
+        self.assertEqual(
+            language_of("Für Vollzeitkräfte an Land gibt es 27 Tage zuzüglich acht Feiertage."), "german"
+        )
 
     def test_numbers_in_words_are_numbers(self):
         facts = source(

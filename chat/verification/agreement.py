@@ -67,6 +67,8 @@ def name_evidence(
             continue
         if name not in missing and not name.startswith("month"):
             continue  # another form of a word that is there
+        if any(name in claim.abbreviated.get(short, ()) for unit in units for short in unit.names):
+            continue  # “the Office of Acquisition” is the OA
         first = chosen[0]
         before = (
             unit for unit in units if unit.rank == first.rank and first.place - 3 <= unit.place < first.place

@@ -17,6 +17,8 @@ _CLAUSE = re.compile(
     re.IGNORECASE,
 )
 _BY = re.compile(r"\s+by\s+(?:(?:the|a|an|your|our|their|its|his|her)\s+)?", re.IGNORECASE)
+_INSIDE = re.compile(r"\s?|\s(?:of|for|and|the|de|für|und)(?:\sthe)?\s", re.IGNORECASE)
+MAX_INITIALS = 5  # words of a name that may be abbreviated
 _ENDS = ",.;:!?()"
 _NO_NOUNS = ("ly", "ed", "ing")
 # Evidence against a claim: a contradiction alone marks it. A misplaced fact is in the source beside other
@@ -95,6 +97,24 @@ class Claim:
             if is_last or gap.strip(" -"):
                 nouns += _head(self.text, self.tokens, start, place, gap)
         return nouns
+
+    @cached_property
+    def abbreviated(self) -> dict[str, frozenset[str]]:
+        """The names of several words by their initials, in lower case: Office and Acquisition by “oa”."""
+        found: dict[str, frozenset[str]] = {}
+        for place, token in enumerate(self.tokens):
+            initials, parts, end = "", set(), token.start
+            for other in self.tokens[place : place + MAX_INITIALS]:
+                if not (
+                    other.kind is Kind.NAME and other.whole and _INSIDE.fullmatch(self.text, end, other.start)
+                ):
+                    break
+                initials += other.whole[0]
+                parts.add(other.value)
+                end = other.end
+                if len(initials) > 1:
+                    found[initials] = frozenset(parts)
+        return found
 
     @cached_property
     def agents(self) -> list[tuple[str, tuple[str, ...]]]:

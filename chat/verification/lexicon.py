@@ -92,7 +92,8 @@ REFUSALS = _words(
     excludes excluded exempt exempted lapse lapses unpaid unlawful invalid fail fails lack lacks prevent
     prevents ineligible forfeit forfeited irrelevant unnecessary unlimited unable impossible
     free anonymous anonymously untouched uninterrupted ununterbrochen ununterbrochene ununterbrochenen
-    kostenlos inadmissible verboten untersagt ausgeschlossen unzulässig unbezahlt ungültig unmöglich verfällt
+    kostenlos kostenlose kostenlosen unentgeltlich unentgeltliche unentgeltlichen
+    inadmissible verboten untersagt ausgeschlossen unzulässig unbezahlt ungültig unmöglich verfällt
     entfällt entfallen unwirksam unberührt omit omits omitted disregard disregarded ignored exception
     exceptions ausnahme ausnahmen verliert verlieren lose loses lost
     """
@@ -283,6 +284,7 @@ inspect: look at, looks at
 wear: put on, puts on
 telephone: ring up, call up
 investigate: look into, looks into, looked into
+alone: nobody but, none but, niemand außer
 increase: go up, goes up
 decrease: go down, goes down
 """
@@ -321,6 +323,9 @@ GERMAN = _words(
     werden sind bei dürfen darf müssen muss können kann soll sollen wer mehr als sich oder auch wenn nach
     bis zum zur beim ab pro jeder jede jedes kein keine keinen nur aus durch ohne über unter zwischen man
     hat haben wurde höchstens mindestens
+    an am es gibt vom sie ihr ihre dass daß noch aber dieser diese
     """
 )
-ENGLISH = _words("the of and is not a an to in for with be are by on that this it or")
+ENGLISH = _words(
+    "the of and is not a an to in for with be are by on that this it or at from you your as was were has have"
+)

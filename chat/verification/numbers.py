@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from .cited_passages import Unit
 from .claims import CONTRADICTION, MISPLACED, UNANSWERED, Claim
@@ -22,6 +23,8 @@ PERIODS = {
 }
 MAX_BEFORE = 16  # characters before a number that are read
 NEARLY = 1.15  # times a share that is said to be exceeded
+RANGE_TOKENS = 2  # from one number of a range to the other
+MAX_RANGE_GAP = 5  # characters between them: “3 to 5”
 MAX_HOLDING = 10  # occurrences of a number that are examined
 
 _ABOUT_THE_SAME = {("month", 12.0): ("second", 52 * 604_800.0), ("month", 1.0): ("second", 30 * 86_400.0)}
@@ -111,6 +114,8 @@ class _Occurrence:
             return in_column
         if len(own) > 2 and all(each.value in unit.values for each in own):
             return True
+        if unit.table < 0 and self._has_range():
+            return True
         if self._other_row_holds_more():
             return False
         here = claim.said & unit.said
@@ -148,6 +153,17 @@ class _Occurrence:
         if len(cells) == 2 and unit.table >= 0 and self._named_column() == 1 - cells.index(at):
             return False
         return None
+
+    def _has_range(self) -> bool:
+        """Whether it is one of two that follow each other, here and in the claim (“between 10 and 15:30”)."""
+        number, unit = self.unit.tokens[self.at], self.unit
+        for one, other in pairwise(self.own):
+            if self.claim.tokens.index(other) - self.claim.tokens.index(one) > RANGE_TOKENS:
+                continue
+            for first, second in pairwise(unit.number_tokens):
+                if number in (first, second) and (first.value, second.value) == (one.value, other.value):
+                    return True
+        return False
 
     def _is_in_another_cell(self) -> bool:
         """Whether the statement has the label of another cell of a row that contains its labels."""
@@ -243,6 +259,8 @@ def _missing(
         _same_number(number, token) for unit in units for token in unit.number_tokens
     ):
         return MISPLACED
+    if any(_lies_between(number, unit) for unit in chosen):
+        return UNANSWERED
     if not covered:
         return CONTRADICTION
     places = {(unit.rank, unit.place + step) for unit in chosen for step in (-1, 0, 1)}
@@ -253,6 +271,19 @@ def _missing(
         for token in unit.number_tokens
     )
     return CONTRADICTION if is_rivalled else UNANSWERED
+
+
+def _lies_between(number: Token, unit: Unit) -> bool:
+    """Whether a number is in a range of the unit: four years in “3 to 5 years”."""
+    value = _amount(number)
+    if value is None:
+        return False
+    for one, other in pairwise(unit.tokens):
+        if one.kind is other.kind is Kind.NUMBER and one.end + MAX_RANGE_GAP >= other.start:
+            low, high = _amount(one), _amount(other)
+            if low is not None and high is not None and low < value < high and _same_kind(other, number):
+                return True
+    return False
 
 
 def _is_of_the_others(claim: Claim, number: Token, own: Sequence[Token]) -> bool:

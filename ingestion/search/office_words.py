@@ -40,7 +40,10 @@ def _by_stems() -> Mapping[str, tuple[str, ...]]:
 
 
 def _stemmed(phrase: str) -> str:
-    return " ".join(map(stem, phrase.split()))
+    return " ".join(map(_stem, phrase.split()))
+
+
+_stem = functools.lru_cache(maxsize=20_000)(stem)  # a word of a question is in several phrases
 
 
 @functools.cache

@@ -67,6 +67,8 @@ _WEAK_ENDS = frozenset({*_UNITS, "tag", "zeit", "zeiten", "geld", "jahr", "stund
 _LINKS = ("", "s", "n", "en", "es", "er")  # between the parts of a compound
 MIN_PART = 3  # letters, of a compound
 MAX_COMPOUND = 40  # letters
+_SAME = 3  # first letters that a part shares with a word of the list
+MAX_TRANSLATED = 64  # words of a question
 
 LIST = Path(__file__).with_suffix(".txt")
 MAX_TRANSLATIONS = 6  # of a word
@@ -85,8 +87,13 @@ def translations_of_form(word: str) -> tuple[str, ...]:
         return ()
     if found := known.get(word) or of_stems.get(german_stem(word)):
         return found
+    beginnings = _beginnings()
+    if word[:_SAME] not in beginnings:
+        return ()
     for cut in range(MIN_PART, len(word) - MIN_PART + 1):  # the longest last part first
         last = word[cut:]
+        if last[:_SAME] not in beginnings:
+            continue
         firsts = (word[: cut - len(link)] for link in _LINKS if word[:cut].endswith(link))
         first = next((each for each in firsts if len(each) >= MIN_PART and german_stem(each) in of_stems), "")
         if first and german_stem(last) in of_stems:
@@ -125,7 +132,7 @@ def question_in_english(question: str) -> str:
     asked = next((english for german, english in _ASKED if german in f" {words} "), "")
     is_counted = asked in ("how many", "how much")
     named: list[str] = []
-    for word in words.split():
+    for word in words.split()[:MAX_TRANSLATED]:
         if word in _VERBS and is_counted and named:
             named.append("do")
         elif word not in _GERMAN and word not in _ASKING["german"]:
@@ -136,7 +143,9 @@ def question_in_english(question: str) -> str:
 
 def in_english(words: Sequence[str]) -> list[str]:
     """The words of a German question in English, as far as they are in the list."""
-    return list(dict.fromkeys(other for word in words for other in translations_of_form(word)[:1]))
+    return list(
+        dict.fromkeys(other for word in words[:MAX_TRANSLATED] for other in translations_of_form(word)[:1])
+    )
 
 
 @functools.cache
@@ -159,6 +168,11 @@ def _by_stems() -> Mapping[str, tuple[str, ...]]:
         for each in germans:
             known.setdefault(german_stem(each), {}).update(dict.fromkeys(words))
     return {word: tuple(others)[:MAX_TRANSLATIONS] for word, others in known.items()}
+
+
+@functools.cache
+def _beginnings() -> frozenset[str]:
+    return frozenset(each[:_SAME] for germans, _ in _lines() for each in germans)
 
 
 @functools.cache

@@ -60,6 +60,11 @@ class WordsTests(SimpleTestCase):
         self.assertEqual(without_grammar(["ich"], ""), ["ich"])
         self.assertEqual(in_english(["urlaub", "urlaubstage", "zebra"]), ["leave"])
 
+    def test_of_endless_questions_the_beginning_is_translated(self):
+        words = ["urlaub", *(f"krankheitstage{number}" for number in range(100_000))]
+        self.assertEqual(in_english(words)[0], "leave")
+        self.assertLess(len(question_in_english(f"Was ist {' '.join(words)}?").split()), 200)
+
     def test_a_german_question_is_asked_in_english_words(self):
         for question, words in (
             ("Wie viele Tage Urlaub habe ich im Jahr?", "how many day leave do year"),

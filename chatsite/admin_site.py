@@ -47,9 +47,10 @@ APPS = {"auth": gettext_lazy("Groups and their permissions"), "procrastinate": g
 
 
 class Picker(AutocompleteJsonView):
-    """What matches the letters typed into a field of the admin; people with their names, and without guests.
+    """Autocomplete results for fields of the admin: people with their names, and no guests.
 
-    Who may say who reads a document may look for people and groups, though not open their pages.
+    People who may change the readers of documents may search for people and groups here, even without the
+    right to open their pages.
     """
 
     def has_perm(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -112,7 +113,7 @@ class SiteAdmin(admin.AdminSite):
         return super().logout(request, extra_context)
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
-        """The name that the site was given is in the header and in the title of each page."""
+        """Shows the site's configured name in the header and title of each page."""
         header = gettext("%(name)s administration") % {"name": site_texts.current().name}
         return {**super().each_context(request), "site_header": header, "site_title": header}
 
@@ -126,7 +127,7 @@ class SiteAdmin(admin.AdminSite):
         ]
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
-        """In plain words, not in those of the packages."""
+        """Django's list, with plain names in place of those of the packages."""
         apps: list[Any] = super().get_app_list(request, app_label)
         for app in apps:
             app["name"] = APPS.get(app["app_label"], app["name"])
@@ -136,7 +137,7 @@ class SiteAdmin(admin.AdminSite):
         return Picker.as_view(admin_site=self)(request)
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
-        """How the site is used, for those who may see it, above the lists."""
+        """Django's index, with the usage overview above it for those who may see it."""
         return super().index(request, {**overview_pages.overview(request), **(extra_context or {})})
 
     def status(self, request: HttpRequest) -> HttpResponse:

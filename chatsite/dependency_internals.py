@@ -117,7 +117,7 @@ def check_open(session: Any) -> None:
 
 
 def autocommit_messages(session: Any, value: bool) -> Iterator[Any]:
-    """Set autocommit, and iterate over the waits of it: there are none, so that no wait has to be set up."""
+    """Set autocommit. The iterator yields each wait for the server, of which there are none."""
     return cast(Iterator[Any], session._set_autocommit_gen(value))
 
 

@@ -175,7 +175,7 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
         return super().get_form(request, obj, change, **kwargs)
 
     def has_change_permission(self, request: HttpRequest, obj: Document | None = None) -> bool:
-        """A part of an archive or a message is changed with that."""
+        """Parts of an archive or a message cannot be changed separately."""
         return (obj is None or not obj.part_of_id) and super().has_change_permission(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Document | None = None) -> bool:

@@ -206,7 +206,8 @@ def _own(principal: Principal, response_id: str) -> Run:
 def _continued(principal: Principal, asked: RunRequest, previous: UUID) -> RunRequest:
     """The question in the conversation of an earlier response.
 
-    A new conversation goes on from one that is not the newest that its conversation shows, or listed nowhere.
+    A new conversation is begun if the earlier response is not the newest one shown in its conversation, or if
+    that conversation is unlisted.
     """
     member = "previous_response_id"
     run = Run.objects.owned_by(principal).filter(pk=previous).select_related("conversation").first()

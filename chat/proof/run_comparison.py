@@ -2,7 +2,7 @@
 
 Shares have Wilson intervals. Whether a run is better or worse is decided by the exact test of McNemar on
 the questions that turned right or wrong; the interval of the difference is that of Clopper and Pearson on
-these same questions, so that it leaves out 0 exactly where the test decides. All are at 95 %.
+these same questions, so that it excludes 0 exactly when the test finds a difference. All are at 95 %.
 """
 
 import math

@@ -116,7 +116,7 @@ def _message(item: Any, member: str, *, parts: bool) -> EarlierMessage:
 Reader = Callable[[Any, str], Any]
 
 RETRIEVAL_MODES = ("hybrid", "vectors", "text")
-# How pages are given to the model; empty for their text alone.
+# The forms in which the model gets pages; empty: their text alone.
 IMAGE_INPUTS = {"text": "", "textAndImages": "textAndImages", "images": "images"}
 VECTOR_FIELDS = {"embedding": "text", "imageEmbedding": "pages"}
 # Since 2025 front ends send one of these words instead of a list.

@@ -70,7 +70,7 @@ class RunManager:
         self._writing = asyncio.Lock()  # one at a time: the journal's flush, or the end of one run
         self._closing = (
             asyncio.Lock()
-        )  # of ends one waits for `_writing`: flushes must renew the leases in time
+        )  # one end at a time waits for `_writing`, so that flushes renew the leases in time
         self._checked_at = 0.0
         self._access_check: asyncio.Task[None] | None = None
         self._ticking: asyncio.TimerHandle | None = None
@@ -197,8 +197,8 @@ class RunManager:
                 break
             except DatabaseError as error:
                 logger.exception("The end of an answer could not be stored yet")
-                # A run begun when the disk was full already is not retried for long; that it has written
-                # nothing yet is how it is recognised.
+                # A run that began when the disk was already full is not retried for long. It has written
+                # nothing yet.
                 disk_full = is_disk_full(error)
                 begun_late = active.started > breaker.full_since or not active.written
                 seconds = FULL_DISK_SECONDS if disk_full and begun_late else CLOSING_SECONDS

@@ -57,7 +57,7 @@ LIGHT_WORDS = _words(
     jemand beträgt betragen gilt gelten bekommt bekommen fall grundsätzlich möglich
     """
 )
-# Nouns that name no thing of their own, or whom the text speaks to and for anyway.
+# Nouns that name nothing specific, or the people whom the text addresses or speaks for.
 GENERAL_NOUNS = LIGHT_WORDS | _words(
     """
     place places middle beginning start end course total basis kind sort type level point time times moment
@@ -98,7 +98,7 @@ REFUSALS = _words(
     exceptions ausnahme ausnahmen verliert verlieren lose loses lost
     """
 )
-# Words and their opposites; “!” where the one is the other denied.
+# Words and their opposites; “!” marks pairs of which one is the negation of the other.
 _POLES = (
     """
 before earlier beforehand prior vor vorher davor früher | after afterwards later nach nachher danach später
@@ -135,7 +135,7 @@ POLES: dict[str, tuple[int, int]] = {
 }
 DENIABLE = frozenset(number for number, line in enumerate(_POLES) if line.startswith("!"))
 
-# Pairs of groups of words, which unlike poles are content words, too.
+# Pairs of opposite groups of words. Unlike poles, these are also content words.
 OPPOSITES = tuple(
     tuple(side.split() for side in line.split("|"))
     for line in Path(__file__).with_name("opposites.txt").read_text(encoding="utf-8").splitlines()
@@ -210,7 +210,7 @@ MULTIPLIERS = _MORE.keys()
 NUMBERS = {
     form: number
     for form, number in (ONES | TENS | _ORDINALS | _MORE).items()
-    if form not in ("one", "ein", "eine")  # articles and pronouns more often than numbers
+    if form not in ("one", "ein", "eine")  # more often an article or a pronoun than a number
 }
 MONTHS = _numbered(
     """

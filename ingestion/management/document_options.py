@@ -1,4 +1,4 @@
-"""Who may read what a command adds: its flags, and the accounts and groups that they name."""
+"""Flags of commands that add documents: readers, owner and category."""
 
 from argparse import ArgumentParser
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from ingestion.file_names import category_name
 
 @dataclass(frozen=True)
 class DocumentOptions:
-    """What the documents get besides their files; no audience where no flag says one."""
+    """Owner, readers and category of the added documents; `audience` is None if no flag names readers."""
 
     owner: User | None
     audience: Audience | None
@@ -22,7 +22,7 @@ class DocumentOptions:
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """The flags that `parse` understands."""
+    """Add the flags that `parse` reads."""
     parser.add_argument("--everyone", action="store_true", help="Everyone who signs in may read them.")
     parser.add_argument("--guests", action="store_true", help="Everyone may, and guests too.")
     parser.add_argument(
@@ -38,7 +38,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def parse(options: dict[str, Any]) -> DocumentOptions:
-    """The rights and owner that were asked for, which must exist. Raises CommandError."""
+    """Look up the accounts and groups that the flags name. Raises CommandError if one does not exist."""
     users = _named(User.objects.all(), "username", options["user"], "user")
     groups = _named(Group.objects.all(), "name", options["group"], "group")
     owners = _named(User.objects.all(), "username", [options["owner"]] if options["owner"] else [], "user")

@@ -64,7 +64,7 @@ def several(request: HttpRequest) -> HttpResponse:
     may = may_delete if act == "delete" else may_change
     principal = session_principal(request)
     readable = library.with_readers(Document.objects.visible_to(principal)).order_by("name", "public_id")
-    if "failed" in request.POST:  # all of one's own that failed
+    if "failed" in request.POST:  # all failed documents of the caller
         failed = readable.owned_by(principal).filter(status=Document.Status.FAILED, version=0, part_of=None)
         selected = failed[:MAX_FAILED]
     else:

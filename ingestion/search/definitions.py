@@ -7,7 +7,7 @@ from .rough_stems import held_stems, stems
 from .sentence_splitting import split_sentences
 
 MAX_DEFINED = 200  # characters of a question that asks for a definition
-SUBJECT_WORDS = 2  # before the verb of a definition, besides the thing
+SUBJECT_WORDS = 2  # that may precede the verb of a definition, besides those of the question
 _DEFINITION = re.compile(
     r"(?:what (?:is|are|does)|what's|was (?:ist|sind|bedeutet)) (?:(?:an?|the|ein|eine|der|die|das) )?"
     r"(?P<thing>[^?]{2,60}?)(?: (?:used for|for|mean|stand for|good for))?\Z",
@@ -34,7 +34,10 @@ def defined_thing(question: str) -> frozenset[str]:
 
 
 def gives_definition(question: str, texts: Sequence[str]) -> bool:
-    """Whether `texts` say what a thing is, if a question about one without “the” asks for that."""
+    """Whether `texts` answer “What is a …?” or “What is NAME?”; true for other questions.
+
+    The first text is the content, the others are its headings.
+    """
     match = _WHAT_IS.match(" ".join(question[:MAX_DEFINED].split()))
     if match is None:
         return True
@@ -61,7 +64,7 @@ def defines(question: str, heading: str, content: str) -> bool:
 def states(thing: frozenset[str], text: str, headings: frozenset[str] = frozenset()) -> bool:
     """Whether `text` begins with the thing and says what it is, or names something by that name.
 
-    “This directory contains …” is about what the headings name.
+    The subject of “This directory contains …” is the thing that the headings name.
     """
     if not thing:
         return False

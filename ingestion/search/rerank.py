@@ -85,7 +85,7 @@ def rerank_scores(
 
 @functools.lru_cache(maxsize=MAX_CACHED_TEXTS)
 def _numbers_of_passage(text: str, of_generation: int) -> NDArray[np.int32]:
-    """The numbers of its words, and WINDOW empty positions, so that all texts are compared at once."""
+    """The numbers of its words, followed by WINDOW empty positions that separate it from the next text."""
     return np.append(word_numbers(units(text)[:MAX_TEXT_UNITS]), np.zeros(WINDOW, np.int32))
 
 
@@ -94,7 +94,7 @@ def _alike(
 ) -> tuple[Numbers, list[int]] | None:
     """Similarity (0 to 1) of each query word to each position of all texts, and the positions of each text.
 
-    None if the numbers of words have changed, as they do once in ten thousands of words.
+    None if words were renumbered meanwhile, which happens once in tens of thousands of words.
     """
     current = generation()
     passages = [_numbers_of_passage(text, current) for text in texts]
@@ -126,7 +126,7 @@ def _alike(
 def _raise(
     alike: Numbers, rows: Sequence[int], phrase: NDArray[np.int32], numbers: NDArray[np.int32]
 ) -> None:
-    """Give the words of a phrase, where a text has all of them in order, the similarity SYNONYM."""
+    """Set the similarity of a phrase's words to SYNONYM in the texts that contain the phrase."""
     starts = np.flatnonzero(numbers == phrase[0])
     for step, number in enumerate(phrase[1:], 1):
         starts = starts[starts + step < len(numbers)]

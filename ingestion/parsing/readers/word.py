@@ -209,7 +209,7 @@ def _body(archive: zipfile.ZipFile, name: str) -> Iterator[ElementTree.Element]:
 
 
 def _inside(element: ElementTree.Element) -> Iterator[ElementTree.Element]:
-    """The elements in an element, past those that only stand around others."""
+    """The children of an element; those that only wrap others are replaced by their own children."""
     for child in element:
         if child.tag in AROUND:
             yield from _inside(child)

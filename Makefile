@@ -6,7 +6,7 @@ DEV := .venv-dev/bin
 # A process that dies under a test is not replaced: its successor would run the same test.
 PARALLEL := --dist loadfile --max-worker-restart 0 --second-look
 
-.PHONY: run help dev test quick check format licences messages package platforms release bench lock clean
+.PHONY: run help dev test quick check check-types check-others format licences messages package platforms release bench lock clean
 
 # Bytecode is kept, whatever the shell says: it halves the time of the next start.
 run: .venv/.installed ## Start the site on http://127.0.0.1:8000
@@ -24,11 +24,15 @@ test: .venv-dev/.installed ## Run the whole suite (ARGS="-k name" narrows it)
 quick: .venv-dev/.installed ## Run the tests that start neither a server nor a browser, but for slow ones
 	@PYTHONDONTWRITEBYTECODE= $(DEV)/python -m pytest -n logical $(PARALLEL) -m "not server and not browser and not slow" $(ARGS)
 
-check: .venv-dev/.installed ## Check format, lint, types, imports, dependencies, words, migrations, deployment settings
+check: check-types check-others ## Check format, lint, types, imports, dependencies, words, migrations, deployment settings
+
+check-types: .venv-dev/.installed
+	$(DEV)/mypy .
+
+check-others: .venv-dev/.installed
 	$(DEV)/ruff format --check .
 	$(DEV)/ruff check .
 	$(DEV)/lint-imports
-	$(DEV)/mypy .
 	$(DEV)/deptry .
 	$(DEV)/djlint templates --check --quiet
 	$(DEV)/biome ci static

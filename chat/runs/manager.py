@@ -68,9 +68,8 @@ class RunManager:
         self.active: dict[UUID, ActiveRun] = {}
         self._writer: asyncio.Task[None] | None = None
         self._writing = asyncio.Lock()  # one at a time: the journal's flush, or the end of one run
-        self._closing = (
-            asyncio.Lock()
-        )  # one end at a time waits for `_writing`, so that flushes renew the leases in time
+        # One end at a time waits for `_writing`, so that flushes renew the leases in time.
+        self._closing = asyncio.Lock()
         self._checked_at = 0.0
         self._access_check: asyncio.Task[None] | None = None
         self._ticking: asyncio.TimerHandle | None = None

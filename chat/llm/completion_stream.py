@@ -30,7 +30,7 @@ GATHER_SECONDS = 0.2  # between two reads of a stream
 # While the process is so busy that its timers are late, the reads of each stream are further apart: there is
 # more time for what waits for its first word.
 MAX_GATHER_SECONDS = 0.6
-LATE_SECONDS = 0.05
+LATE_SECONDS = 0.1
 GATHERED_BYTES = 8_192  # a server that sends more at a time is read at once
 USAGE_SECONDS = 2.0  # to wait for the token count after the text has ended
 MAX_STREAM_BYTES = 20_000_000  # of one answer's event stream, including everything but its text

@@ -31,6 +31,7 @@ HEADED = 0.12  # weight of the question's words in the headings
 TOPIC = 0.15  # bonus if the innermost heading is what the question names
 DEFINES = 0.2  # bonus for a definition of the thing asked for
 NO_ANSWER = 0.2  # malus for a sentence that refers elsewhere, was cut off, or introduces missing content
+ELSEWHERE = 0.5  # malus for a sentence that says only where the answer is
 OPPOSITE = 0.5  # malus for the other direction than the one asked for
 EARLIER = 0.5  # weight of a word that only earlier questions have
 SYNONYM = 0.6  # weight of another word for one of the question's
@@ -65,6 +66,7 @@ _VERB = re.compile(
 # “How late” asks for a time; in “my ferry is late” the word is what is asked about.
 _HOW_LATE = re.compile(r"\bhow (?:early|late|soon)\b", re.IGNORECASE)
 _TIMELY = frozenset(map(stem, ("early", "late", "soon")))
+_UNITS = frozenset(map(stem, ("minute", "hour", "day", "week", "month", "year", "time", "period")))
 _PERSON = re.compile(r"\b(who|whom|whose|wer|wem|wen)\b", re.IGNORECASE)
 _NUMBER = re.compile(
     r"\d|\b(one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundreds?|thousands?|millions?|daily|"
@@ -86,6 +88,14 @@ _POINTER = re.compile(
     r"(?:please )?(?:see|refer to|read|consult|siehe|vgl)\b"
     r"|(?:for )?(?:more|further|detailed) (?:details|information)\b",
     re.IGNORECASE,
+)
+# “How long you are paid is set out on the next page.”
+_ELSEWHERE = re.compile(
+    r"\b(?:is|are) (?:set out|described|explained|dealt with|listed|found|given) (?:on|in) (?:the|another|a) "
+    r"(?:\w+ ){0,2}(?:page|section|chapter|document|guide|manual|handbook)\b"
+    r"|\b(?:steht|stehen|finden Sie) (?:auf|in) de[rmn] (?:\w+ ){0,2}"
+    r"(?:Seite|Abschnitt|Kapitel|Dokument|Handbuch)\b"
+    r"|\bon the (?:next|previous|following) page[.:]?\Z"
 )
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z]\w+")
 _WORD = re.compile(r"\w+")
@@ -237,12 +247,17 @@ def _is_counted(
     counted: Sequence[str], named: frozenset[str], texts: Sequence[str], synonyms: Synonyms | None
 ) -> bool:
     """Whether a sentence with a number of the counted thing has, with the headings, half of what is named
-    besides."""
+    besides; and whether it is the sentence that mentions the thing, if only some do."""
     others = named - frozenset(counted)
     thing = [frozenset({word}) | _others(word, synonyms or {}) for word in counted]
     headings = held_stems(" ".join(texts[1:]))
     spans = [span.text for span in split_sentences(texts[0])]
     # “Leave is booked early. It is 27 days.”: with the sentence before.
+    named_so = {counted[0], *(thing[0] - _UNITS)}  # “hours of rest” does not make hours a word for rest
+    mentions = {place for place, text in enumerate(spans) if not named_so.isdisjoint(held_stems(text))}
+    with_number = [place for place, text in enumerate(spans) if _NUMBER.search(text)]
+    if mentions and with_number and mentions.isdisjoint({*with_number, *(at - 1 for at in with_number)}):
+        return False
     numbered = [
         " ".join(spans[max(0, place - 1) : place + 1])
         for place, text in enumerate(spans)
@@ -316,6 +331,7 @@ def _judged(
             + DEFINES * states(thing, choice.span.text, choice.headings)
             + LITERAL * any(f" {literal}" in f" {choice.span.text}" for literal in literals)
             - NO_ANSWER * (choice.cut or bool(_POINTER.match(choice.span.text)))
+            - ELSEWHERE * bool(_ELSEWHERE.search(choice.span.text))
             - OPPOSITE * _is_opposite(directions, choice.span.text)
         )
         span = choice.span

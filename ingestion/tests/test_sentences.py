@@ -146,6 +146,19 @@ class BestSentencesTests(SimpleTestCase):
         self.assertFalse(answers(question, [working]))
         self.assertTrue(answers(question, ["Parental leave is for both. Fathers get 20 days."]))
 
+    def test_a_number_beside_another_thing_is_no_answer(self):
+        swap = "You may swap a shift. It is signed 48 hours before it. Swaps that break a rest limit fail."
+        rest = "Engineers are called out. They have 11 hours of rest before the next shift."
+        hours = {"rest": ["hours of rest"]}
+        self.assertFalse(answers("How much rest between shifts?", [swap], synonyms=hours))
+        self.assertTrue(answers("How much rest before the next shift?", [rest], synonyms=hours))
+
+    def test_a_sentence_that_says_where_the_answer_is_comes_after_it(self):
+        pointer = found("How long sick pay is paid is set out on the next page.", heading="Sickness")
+        answer = found("Company sick pay depends on the length of service.", heading="Sick pay")
+        best = best_sentences("How long is sick pay paid?", [pointer, answer], 1)
+        self.assertEqual(best[0].text, answer.content)
+
     def test_a_number_of_the_whole_counted_thing_is_preferred(self):
         rows = "Days worked a week: 3 days; Annual leave in hours: 121.5; Public holidays in hours: 36"
         prose = "Full-time shore staff have 27 days of annual leave."

@@ -12,6 +12,7 @@ from .portal import (
     search_in,
     shared,
     shares,
+    version_comparison,
     views,
 )
 from .site_texts import text_pages
@@ -33,6 +34,16 @@ urlpatterns = [
     path("c/<uuid:conversation_id>/stop", conversation_actions.stop, name="stop"),
     path("c/<uuid:conversation_id>/q/<int:asked>/edit", conversation_actions.edit, name="edit"),
     path("c/<uuid:conversation_id>/m/<int:position>/choose", conversation_actions.choose, name="choose"),
+    path(
+        "c/<uuid:conversation_id>/m/<int:position>/compare/<int:other>/",
+        version_comparison.compare,
+        name="compare",
+    ),
+    path(
+        "c/<uuid:conversation_id>/m/<int:position>/compare/<int:other>/source/<str:place>/",
+        version_comparison.compare_source,
+        name="compare-source",
+    ),
     path("c/<uuid:conversation_id>/m/<int:position>/again", conversation_actions.again, name="again"),
     path(
         "c/<uuid:conversation_id>/m/<int:position>/continue",

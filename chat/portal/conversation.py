@@ -163,6 +163,15 @@ class Answer:
         return switch_of(self.branches, self.place)
 
     @property
+    def comparable(self) -> tuple[int, int] | None:
+        """The positions of this version and the one beside it, the older first."""
+        if not self.switch:
+            return None
+        if self.switch.previous is not None:
+            return self.switch.previous, self.place
+        return self.place, self.switch.next or self.place
+
+    @property
     def repeatable(self) -> bool:
         """Whether it can be regenerated: not if it was superseded or imported."""
         brought = self.message.client_id is not None and self.message.run_id is None

@@ -183,7 +183,7 @@ def in_portal(request: HttpRequest, page: ErrorPage) -> HttpResponse:
     try:
         if not request.user.is_authenticated:
             return page
-        content = loader.render_to_string("portal_error.html", dict(page.shown), request=request)
+        content = loader.render_to_string("portal_error.html", {**page.shown, "here": "/"}, request=request)
     except Exception:
         logger.exception("The error page of the portal failed.")
         return page

@@ -125,6 +125,8 @@ chat:ask                 POST   session  sign-in   absent   absent   yes      ab
 chat:stop                POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:edit                GET    session  sign-in   absent   absent   yes      absent   sign-in
 chat:edit                POST   session  sign-in   absent   absent   yes      absent   sign-in
+chat:compare             GET    session  sign-in   absent   absent   yes      absent   sign-in
+chat:compare-source      GET    session  sign-in   absent   absent   yes      absent   sign-in
 chat:choose              GET    session  sign-in   absent   absent   yes      absent   sign-in
 chat:choose              POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:again               GET    session  sign-in   absent   absent   yes      absent   sign-in
@@ -328,6 +330,8 @@ BEFORE = {
     "history:restore": World.delete_conversation,
     "history:feedback": World.give_feedback,
     "chat:shared-source": World.finish_answer,
+    "chat:compare": World.answer_again,
+    "chat:compare-source": World.answer_again,
 }
 ADMIN_OPEN_TO_ALL = {"admin:login", "admin:logout"}
 CHANGING = re.compile(r'(name="csrfmiddlewaretoken" value=")[^"]+|[0-9a-f]{32}|[0-9a-f-]{36}')

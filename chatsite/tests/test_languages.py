@@ -33,6 +33,7 @@ from chatsite.model_names import NAMES, fields
 from chatsite.tests.pseudo_language import PSEUDO, Words, offering_pseudo
 from chatsite.tests.server import BASE
 from history import projects, recording, sharing
+from history.models import Message
 from ingestion.access.lists import Audience
 from ingestion.models import Document
 from ingestion.tests.factories import make_document, make_user
@@ -220,6 +221,14 @@ class LeftOutTests(TestCase):
         return Words(page).left_out
 
     def test_no_page_has_words_outside_the_catalogue(self):
+        Message.objects.create(
+            conversation=self.conversation,
+            position=2,
+            follows=0,
+            role="assistant",
+            content="qx",
+            chosen=False,
+        )
         pages = PAGES + [
             path.format(c=self.conversation.pk, d=self.document.public_id, p=self.project.pk, s=self.token)
             for path in OWN_PAGES
@@ -298,6 +307,7 @@ OWN_PAGES = [
     "/c/{c}/?source=1.1&view=support",
     "/c/{c}/?source=1.1&view=page",
     "/c/{c}/?rating=1",
+    "/c/{c}/m/1/compare/2/",
     "/c/{c}/rename",
     "/c/{c}/project",
     "/c/{c}/project?q=qxnothing",

@@ -149,6 +149,12 @@ class World:
         """A share shows the sources of finished answers only."""
         Message.objects.filter(pk=MESSAGE).update(state="complete")
 
+    def answer_again(self):
+        """A second version of the answer."""
+        Message.objects.get_or_create(
+            conversation=self.conversation, position=2, follows=0, role="assistant", content="Never."
+        )
+
     def give_feedback(self):
         """On a finished answer: an unfinished one cannot be rated."""
         answer = self.conversation.messages.get(position=1)
@@ -169,6 +175,7 @@ class World:
             "key_id": ApiKey.objects.get(user=self.people["owner"]).pk,
             "person_id": self.people["owner"].pk,
             "position": 1,
+            "other": 2,
             "asked": 0,
             "share_id": SHARE,
             "project_id": PROJECT,

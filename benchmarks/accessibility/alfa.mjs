@@ -180,8 +180,29 @@ async function shared(page, see, conversation) {
   await see('shared conversation');
 }
 
+async function answers(page, see) {
+  await page.goto('/');
+  await page.selectOption('#scope', 'own');
+  await page.fill('#question', 'Which quark is the heaviest of all?');
+  await page.click('#send');
+  await page.waitForSelector('.answer[data-state=complete] [name=scope][value=all]');
+  await see('nothing found in a part');
+  await page.click('form:has([name=scope][value=all]) button');
+  await page.waitForSelector('.switch');
+  await page.waitForSelector('.answer[data-state=complete]');
+  await page.click('a[href*="/compare/"]');
+  await page.waitForSelector('.compared');
+  await see('versions side by side');
+  await page.goto('/search-in');
+  await page.click('[name=use][value=document]');
+  await see('nothing ticked');
+  await page.goto('/s/guessed/');
+  await see('no such page');
+}
+
 async function states(page, look) {
   const see = name => judge(page, name, look);
+  await answers(page, see);
   await ask(page, 'When must carried days of leave be used?');
   const address = new URL(page.url()).pathname;
   await see('conversation');

@@ -68,6 +68,29 @@ def test_what_changed_and_the_members_of_a_project_break_none(chromium, slow_sit
         assert violations(page) == []
 
 
+@pytest.mark.parametrize(("screen", "scheme"), [(WIDE, "light"), (PHONE, "dark")], ids=["desk", "phone"])
+def test_versions_side_by_side_and_what_is_missing_break_none(chromium, site, screen, scheme):
+    with signed_in(chromium, site, color_scheme=scheme, with_problems=True, **screen) as page:
+        page.locator("#scope").select_option("own")
+        ask(page, "Which quark is the heaviest of all?")
+        wait_for_state(page, "complete")
+        expect(page.get_by_text("Searched only in what you added.")).to_be_visible()
+        assert violations(page) == []
+        page.get_by_role("button", name="Search everything").click()
+        expect(page.get_by_role("group", name="Version 2 of 2")).to_be_visible()
+        wait_for_state(page, "complete")
+        page.get_by_role("link", name="Compare versions").click()
+        expect(page.locator(".compared section")).to_have_count(2)
+        assert violations(page) == []
+        page.goto("/search-in")
+        page.get_by_role("button", name="Search in the ticked documents").click()
+        expect(page.get_by_role("alert")).to_contain_text("Tick at least one document")
+        assert violations(page) == []
+        page.goto("/s/guessed/")
+        expect(page.get_by_role("heading", level=1)).to_have_text("This link does not work")
+        assert violations(page) == []
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_overview_of_the_admin_breaks_none_either(chromium, slow_site, scheme):
     with signed_in(chromium, slow_site, "admin", color_scheme=scheme, **WIDE) as page:

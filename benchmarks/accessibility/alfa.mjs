@@ -185,7 +185,7 @@ async function answers(page, see) {
   await page.selectOption('#scope', 'own');
   await page.fill('#question', 'Which quark is the heaviest of all?');
   await page.click('#send');
-  await page.waitForSelector('.answer[data-state=complete] [name=scope][value=all]');
+  await page.waitForSelector('.answer[data-state=complete] form:has([name=scope][value=all]) button');
   await see('nothing found in a part');
   await page.click('form:has([name=scope][value=all]) button');
   await page.waitForSelector('.switch');

@@ -183,7 +183,9 @@ def in_portal(request: HttpRequest, page: ErrorPage) -> HttpResponse:
     try:
         if not request.user.is_authenticated:
             return page
-        content = loader.render_to_string("portal_error.html", {**page.shown, "here": "/"}, request=request)
+        # The same for each address, so that it does not tell what is there: messages wait for the next page.
+        shown = {**page.shown, "here": "/", "messages": ()}
+        content = loader.render_to_string("portal_error.html", shown, request=request)
     except Exception:
         logger.exception("The error page of the portal failed.")
         return page

@@ -25,7 +25,7 @@ export function begin({ $, $$, t, parsed, say, show }) {
   function chip(name) {
     const made =
       parsed(`<li class="chip"><svg class="icon" aria-hidden="true"><use href="${icons}#doc"/></svg>
-      <span class="name"><bdi></bdi></span><progress max="100" value="0"></progress><span class="meta" data-state></span>
+      <span class="name"><bdi></bdi></span><span class="meta" data-readers></span><progress max="100" value="0"></progress><span class="meta" data-state></span>
       <button class="icon-button" type="button" data-detach><svg class="icon" aria-hidden="true"><use href="${icons}#close"/></svg></button></li>`);
     const item = $('li', made);
     $('bdi', item).textContent = name;
@@ -37,8 +37,9 @@ export function begin({ $, $$, t, parsed, say, show }) {
     return item;
   }
 
-  function showState(item, { words, detail, unfinished, tone, done, total }) {
+  function showState(item, { words, detail, unfinished, tone, done, total, readers }) {
     const bar = $('progress', item);
+    if ($('[data-readers]', item)) $('[data-readers]', item).textContent = readers;
     const ready = !unfinished && tone !== 'danger';
     item.classList.toggle('danger', tone === 'danger');
     $('[data-state]', item).textContent = tone === 'danger' ? `${words}: ${detail}` : words;
@@ -149,8 +150,9 @@ export function begin({ $, $$, t, parsed, say, show }) {
           headers: { Accept: 'application/json' },
           redirect: 'manual',
         });
-        const found = reply.ok ? (await reply.json()).documents : [];
-        for (const each of found) {
+        const { documents = [], searchable } = reply.ok ? await reply.json() : {};
+        if (searchable) $('[data-searchable]').textContent = searchable;
+        for (const each of documents) {
           const item = items.find(({ dataset }) => dataset.document === each.id);
           if (item) showState(item, each);
         }

@@ -118,6 +118,11 @@ export function begin({
         if (now === 'queued') say(`${words}.`);
       }
     },
+    about({ html }) {
+      const turn = answer.closest('.turn');
+      $(':scope > .chips', turn)?.remove();
+      $('.ask', turn).after(parsed(html));
+    },
     found({ html }) {
       $('.found-now', answer)?.replaceChildren(parsed(html));
     },

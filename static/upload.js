@@ -39,7 +39,7 @@ function showState(place, found) {
     ...(found.icon ? [createIcon(found.icon)] : []),
     createElement('span', { textContent: found.words }),
   );
-  if (detail) detail.textContent = found.detail;
+  if (detail) detail.textContent = found.detail || (detail.closest('.file') && found.readers) || '';
   if (pages && found.pages) pages.textContent = found.pages;
   if (bar && !found.unfinished) bar.remove();
   else if (bar && found.total) {
@@ -60,6 +60,16 @@ function announceState(words) {
   if (announcer) announcer.textContent = done.join(' ');
 }
 
+// In the sidebar, and in the pills above the list.
+async function showCounts(searchable) {
+  $('[data-searchable]').textContent = searchable;
+  const pills = $('.section-head:has(.pills)', page);
+  if (!pills || pills.contains(document.activeElement)) return;
+  const reply = await fetch(location.href, { redirect: 'error' });
+  const fresh = new DOMParser().parseFromString(await reply.text(), 'text/html');
+  pills.replaceWith(document.adoptNode($('.section-head:has(.pills)', fresh)));
+}
+
 async function pollStates() {
   const places = [...document.querySelectorAll('[data-document]')].slice(0, 100);
   done = [];
@@ -74,7 +84,9 @@ async function pollStates() {
         return;
       } // signed out meanwhile
       if (reply.ok) {
-        const found = new Map((await reply.json()).documents.map(each => [each.id, each]));
+        const { documents, searchable } = await reply.json();
+        const found = new Map(documents.map(each => [each.id, each]));
+        if (searchable) await showCounts(searchable);
         for (const place of places) {
           if (found.has(place.dataset.document)) showState(place, found.get(place.dataset.document));
           else place.removeAttribute('data-document'); // deleted, or closed to the reader

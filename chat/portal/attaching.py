@@ -68,7 +68,7 @@ def attach(
     if added:
         ids = ",".join(dict.fromkeys([*attached, *(str(put.document.public_id) for put in added)]))
         scope = f"{DOCUMENT}:{ids}"
-    told = reply(form, added, refused)
+    told = reply(form, principal, added, refused)
     status = 201 if added and not refused else status_of(refused)
     if request.headers.get("Accept", "").startswith("application/json"):
         chosen = scopes(principal, scope)

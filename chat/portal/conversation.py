@@ -24,7 +24,7 @@ from history.tally import Tally, tally
 from ingestion.glossary.lookup import Glossary, Meaning
 from ingestion.models import Document
 from ingestion.parsing.language import language_tag
-from ingestion.search.scopes import DOCUMENT, describe, named
+from ingestion.search.scopes import describe, named
 
 from .markdown import (
     BlockSplitter,
@@ -149,7 +149,8 @@ class Answer:
     shows_thoughts: bool = True  # whether the reader may see the steps behind it
     superseded: bool = False  # the answer was regenerated
     shareable: bool = True  # guests cannot share
-    scope: str = ""  # the label of the searched scope, if it was not everything
+    searched_in: str = ""  # the scope of the search; empty for everything
+    scope: str = ""  # its label, if it is not everything
     branches: Branches | None = None  # of the conversation; None if it has only one
     glossary: Glossary | None = None  # of the reader
 
@@ -398,12 +399,12 @@ class Turn:
         return self.question.content.count("\n") >= 12 or len(self.question.content) > 1_200
 
 
-def scope_of(answer: Message) -> str:
-    """The scope that an answer was searched in, by its steps; empty for everything."""
+def scope_of(answer: Message, run: Run | None = None) -> str:
+    """The scope of an answer, by its steps, and until they are there by its run; empty for everything."""
     for thought in answer.thoughts:
         if thought.get("title") == SEARCHED_FOR:
             return str((thought.get("props") or {}).get("scope", ""))
-    return ""
+    return str(run.options.get("scope", "")) if run else ""
 
 
 def answers_of(
@@ -415,14 +416,15 @@ def answers_of(
     visible = Source.objects.visible_to(principal).filter(message__in=ids).select_related("document")
     for source in visible.order_by("message_id", "rank"):
         readable.setdefault(source.message_id, []).append(source)
-    scopes = {scope: describe(principal, scope) for scope in {scope_of(message) for message in messages}}
     runs: dict[Any, Run] = {}
     shows_thoughts = may_see_thoughts(principal)
     glossary = Glossary(principal)
-    if any(message.state in Message.UNFINISHED for message in messages):
+    if any(message.state in Message.UNFINISHED or not message.thoughts for message in messages):
         run_ids = {message.run_id for message in messages}
         # Include a run that has ended since the messages were read: its followers receive the end.
         runs = Run.objects.owned_by(principal).in_bulk(run_ids)
+    asked_in = {message.pk: scope_of(message, runs.get(message.run_id)) for message in messages}
+    scopes = {scope: describe(principal, scope) for scope in set(asked_in.values())}
     return [
         Answer(
             message,
@@ -431,7 +433,8 @@ def answers_of(
             runs.get(message.run_id),
             shows_thoughts=shows_thoughts,
             shareable=principal.method != "guest",
-            scope=scopes[scope_of(message)],
+            searched_in=asked_in[message.pk],
+            scope=scopes[asked_in[message.pk]],
             branches=branches,
             glossary=glossary,
         )
@@ -457,7 +460,7 @@ def turns_of(principal: Principal, conversation: Conversation) -> list[Turn]:
                 # Answers of other agents of the same run are shown beside it and replace nothing.
                 if earlier.message.run_id != message.run_id:
                     earlier.superseded = True
-            turns[-1].answers.append(by_id[message.pk])
-            if (scope := scope_of(message)).startswith(f"{DOCUMENT}:") and not turns[-1].documents:
-                turns[-1].documents = named(principal, scope)
+            answer = by_id[message.pk]
+            turns[-1].answers.append(answer)
+            turns[-1].documents = turns[-1].documents or named(principal, answer.searched_in)
     return turns

@@ -4,6 +4,7 @@ Each event becomes one frame `{"seq": …, "place": …, "messages": […]}`, so
 loses the connection has either all of an event or nothing of it. Messages are
 
 - `{"type": "status", "state", "text"}`: what is being done;
+- `{"type": "about", "html"}`: the documents that the question is about, once they have been read;
 - `{"type": "found", "html"}`: what was searched for, and the documents that were found;
 - `{"type": "block", "html"}`: a finished block, in place of the open one;
 - `{"type": "open", "html"}`: the block that is being written, replacing what was sent of it before;
@@ -42,11 +43,13 @@ from chatsite.accounts.principal import Principal
 from chatsite.db.threads import in_database
 from history.branches import Branches
 from history.models import Conversation, Message
+from ingestion.search.scopes import named
 
 from .conversation import (
     Answer,
     Turn,
     answers_of,
+    scope_of,
     turns_of,
 )
 from .markdown import (
@@ -89,6 +92,7 @@ class AnswerRenderer:
         self._open = ""  # HTML of the open block as it was last sent
         self._sent = ""  # Markdown of it that the page has; empty if nothing can be appended
         self._pause_until = 0.0
+        self._about = ""
         self._found = ""
         self._status: Json | None = None
         self._before_thinking: Json | None = None  # the status that comes back with the first text
@@ -136,6 +140,11 @@ class AnswerRenderer:
             case _:
                 return []
 
+    def show_about(self, html: str) -> list[Json]:
+        """The message with the documents that the question is about; none if it names no documents."""
+        self._about = html
+        return [{"type": "about", "html": html}] if html else []
+
     def finish(self) -> list[Json]:
         """The messages for the tail of a text that broke off: it becomes a block."""
         return self._written(self._renderer.finish())
@@ -144,6 +153,7 @@ class AnswerRenderer:
         """Everything so far in one frame, for a page that has nothing."""
         messages: list[Json] = [{"type": "reset", "blocks": self.blocks, "open": self._renderer.open}]
         self._sent = ""  # unknown how much of it the page has
+        messages += self.show_about(self._about)
         if self._found:
             messages.append({"type": "found", "html": self._found})
         if self._status:
@@ -212,10 +222,16 @@ def place_of_run(principal: Principal, conversation_id: UUID, run_id: UUID) -> i
     return rows.values_list("answer__position", flat=True).first()
 
 
-def labels_of_message(principal: Principal, message_id: UUID) -> list[str]:
-    """The labels that an answer may cite, including those of sources that can no longer be opened."""
-    answers = Message.objects.owned_by(principal).filter(pk=message_id)
-    return answers.values_list("labels", flat=True).first() or []
+def context_of_message(principal: Principal, message_id: UUID) -> tuple[list[str], str]:
+    """The labels that an answer may cite, including those of sources that can no longer be opened, and the
+    documents that its question is about, as HTML."""
+    answer = Message.objects.owned_by(principal).filter(pk=message_id).only("labels", "thoughts").first()
+    if answer is None:
+        return [], ""
+    documents = named(principal, scope_of(answer))
+    if not documents:
+        return answer.labels, ""
+    return answer.labels, render_to_string("chat/asked_about.html", {"turn": {"documents": documents}})
 
 
 def next_answer(principal: Principal, conversation_id: UUID, message_id: UUID) -> tuple[int, str]:
@@ -233,7 +249,7 @@ def new_turn(principal: Principal, run_id: UUID) -> str:
     branches = Branches(run.conversation_id)
     answer = answers_of(principal, [run.answer], branches)[0]
     answer.newest = True
-    turn = Turn(run.question, [answer], branches)
+    turn = Turn(run.question, [answer], branches, named(principal, answer.searched_in))
     return render_to_string("chat/turn.html", {"turn": turn, "conversation": run.conversation})
 
 
@@ -325,11 +341,13 @@ class SocketFrames:
                     frames += await self._turn(seq, event, messages)
                     messages = []
                 self._started = True
+            about: list[Json] = []
             if isinstance(event, ContextReady) and event.message_id:
-                self._answer.labels = await in_database(
-                    labels_of_message, self._principal, UUID(event.message_id)
+                self._answer.labels, asked_about = await in_database(
+                    context_of_message, self._principal, UUID(event.message_id)
                 )
-            added = await self._added(seq, event)
+                about = self._answer.show_about(asked_about)
+            added = [*about, *await self._added(seq, event)]
             messages += added if seq > self._after else []
         if not self._in_sync:
             frames.append(self._answer.reset())

@@ -28,8 +28,8 @@ from history import projects, recording, sharing
 from history.conversation_export import answer_as_markdown, as_markdown
 from history.conversation_lists import SIDEBAR_ROWS, newest
 from history.models import Conversation, Share
-from ingestion.models import Document
-from ingestion.portal.descriptions import State, is_unfinished, parts_of, places, state
+from ingestion.portal.descriptions import Row, rows
+from ingestion.portal.library import load_readers
 from ingestion.search.scopes import ALL, OWN, describe, named
 
 from . import search_page as searching
@@ -234,30 +234,23 @@ def scopes(principal: Principal, chosen: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A document of a question's scope: its state, and the scope without it."""
+    """A document of a question's scope, and the scope without it."""
 
-    document: Document
-    state: State
-    unfinished: bool
+    row: Row
     without: str
 
 
 def chosen_documents(principal: Principal, scope: str) -> list[Chosen]:
     """The readable documents that a scope names, if any."""
     documents = named(principal, scope)
-    before, parts = places(documents), parts_of(documents)
+    if not documents:
+        return []
+    load_readers(documents)
     kind, _, ids = scope.partition(":")
     chosen = []
-    for each in documents:
-        others = ",".join(other for other in ids.split(",") if other != str(each.public_id))
-        chosen.append(
-            Chosen(
-                each,
-                state(each, before.get(each.queue_position), parts.get(each.pk)),
-                is_unfinished(each, parts.get(each.pk)),
-                without=f"{kind}:{others}" if others else ALL,
-            )
-        )
+    for row in rows(documents, principal):
+        others = ",".join(other for other in ids.split(",") if other != str(row.document.public_id))
+        chosen.append(Chosen(row, without=f"{kind}:{others}" if others else ALL))
     return chosen
 
 

@@ -83,7 +83,7 @@ class AttachTests(AttachCase):
         answer = self.attach(file(), file("...", b"No name."), json=False, question="How much?")
         self.assertContains(answer, "...: The file has no name.", status_code=422)
         self.assertContains(answer, "How much?</textarea>", status_code=422)
-        self.assertEqual([each.document.name for each in answer.context["chosen"]], ["crane.md"])
+        self.assertEqual([each.row.document.name for each in answer.context["chosen"]], ["crane.md"])
         self.assertContains(self.attach(json=False), "Choose at least one file.", status_code=422)
 
     def test_more_than_a_scope_can_name_are_refused_before_any_is_stored(self):
@@ -184,7 +184,7 @@ class ChosenTests(AttachCase):
         ready, waiting = make_document("a.md", owner=self.user), make_document("b.md", owner=self.user)
         Document.objects.filter(pk=waiting.pk).update(status="reading", version=0)
         page = self.client.get(f"/?scope=document:{ready.public_id},{waiting.public_id}")
-        self.assertEqual([each.state.words for each in page.context["chosen"]], ["Ready", "Reading"])
+        self.assertEqual([each.row.state.words for each in page.context["chosen"]], ["Ready", "Reading"])
         self.assertEqual(page.context["chosen"][0].without, f"document:{waiting.public_id}")
         page = self.client.get(f"/?scope=document:{ready.public_id}")
         self.assertEqual(page.context["chosen"][0].without, "all")

@@ -38,6 +38,7 @@ def test_a_chosen_file_is_read_and_the_answer_cites_it(chromium, slow_site, widt
         expect(answer).to_contain_text("4.5 tonnes", timeout=60_000)
         expect(answer.locator(".prose")).to_have_attribute("lang", "en")
         expect(answer.locator(".source-row")).to_contain_text("Crane")
+        expect(page.locator(".turn .chips")).to_contain_text("Crane")  # its title, not its name
         page.reload()
         expect(page.locator(".turn .chips")).to_contain_text("Crane")
         expect(page.locator("#attached li")).to_have_count(1)
@@ -45,6 +46,30 @@ def test_a_chosen_file_is_read_and_the_answer_cites_it(chromium, slow_site, widt
         assert violations(page) == []
         target = page.locator("#attached button").bounding_box()
         assert min(target["width"], target["height"]) >= 24
+
+
+def test_what_a_file_changes_on_the_page_is_seen_at_once(chromium, slow_site):
+    with open_page(chromium, slow_site.url, viewport={"width": 1280, "height": 844}) as page:
+        sign_in(page, "employee", slow_site.passwords["employee"])
+        page.goto("/")
+        page.get_by_label("Your question").fill("How long is parental leave?")
+        page.get_by_role("button", name="Send").click()
+        expect(page.locator(".answer[data-state=complete]")).to_have_count(1)
+        before = int(page.locator("[data-searchable]").inner_text())
+        page.set_input_files(".attach input", {**CRANE, "name": "tugs.md", "buffer": b"Tugs start at dawn."})
+        expect(page.locator("#attached li")).to_contain_text("Only you")
+        expect(page.locator("#attached [data-unfinished]")).to_have_count(0)
+        expect(page.locator("[data-searchable]")).to_have_text(str(before + 1))
+        page.get_by_label("Your question").fill("When do tugs start?")
+        page.get_by_role("button", name="Send").click()
+        second = page.locator(".turn").nth(1)
+        expect(second.locator(".chips")).to_contain_text("Tugs")
+        expect(second.locator(".answer[data-state=complete]")).to_contain_text("dawn")
+        page.goto("/documents/add/")
+        page.set_input_files("#files", {**CRANE, "name": "moor.md", "buffer": b"Moor at the buoy."})
+        page.get_by_role("button", name="Upload", exact=True).click()
+        expect(page.locator(".file").filter(has_text="moor.md")).to_contain_text("Only you")
+        expect(page.locator("[data-searchable]")).to_have_text(str(before + 2))
 
 
 def test_files_are_pasted_and_dropped_anywhere_and_taken_off_again(chromium, slow_site):

@@ -82,7 +82,7 @@ class Row:
 
 
 def rows(documents: Sequence[Document], principal: Principal) -> list[Row]:
-    """A line for each document; their access lists should be prefetched (see listing.with_readers)."""
+    """A line for each document; their access lists should be prefetched (see library.with_readers)."""
     before, parts = places(documents), parts_of(documents)
     groups = own_groups(principal)
     return [
@@ -224,18 +224,19 @@ def changed(moment: datetime) -> str:
     return named.get(days) or date_format(timezone.localtime(moment), gettext("j M Y"))
 
 
-def as_json(document: Document, before: int | None = None, parts: PartsState | None = None) -> dict[str, Any]:
-    """The members that the upload module shows; `before` and `parts` as for :func:`state`."""
-    now = state(document, before, parts)
+def as_json(row: Row) -> dict[str, Any]:
+    """The members that the modules for uploads and attached files show."""
+    document, now = row.document, row.state
     return {
         "id": str(document.public_id),
         "url": reverse("ingestion:document", args=[document.public_id]),
         "name": document.name,
-        "unfinished": is_unfinished(document, parts),
+        "unfinished": row.unfinished,
         "words": now.words,
         "tone": now.tone,
         "icon": now.icon,
         "detail": now.detail,
+        "readers": row.readers.words,
         "done": document.progress_done,
         "total": document.progress_total,
         "pages": document.page_count,

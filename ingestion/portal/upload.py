@@ -40,8 +40,6 @@ from . import library
 from .descriptions import (
     Row,
     as_json,
-    parts_of,
-    places,
     rows,
 )
 from .document_actions import any_group
@@ -72,7 +70,7 @@ def add(request: HttpRequest) -> HttpResponseBase:
     bad = posted and (bool(refused) or not added)
     status = status_of(refused) if bad else 201 if posted else 200
     if request.get_preferred_type(["text/html", "application/json"]) == "application/json":
-        return JsonResponse(reply(form, added, refused), status=status)
+        return JsonResponse(reply(form, principal, added, refused), status=status)
     if posted and not bad:
         messages.success(request, _words(added))
         return redirect("ingestion:add")
@@ -135,16 +133,16 @@ def add_files(
     return added, refused
 
 
-def reply(form: UploadForm, added: list[Upserted], refused: list[dict[str, str]]) -> dict[str, Any]:
+def reply(
+    form: UploadForm, principal: Principal, added: list[Upserted], refused: list[dict[str, str]]
+) -> dict[str, Any]:
     """The response for the upload script: documents with their states, and refused files with reasons."""
     problems = [str(problem) for problems in form.errors.values() for problem in problems]
-    before = places(put.document for put in added)
-    parts = parts_of(put.document for put in added)
+    lines = rows([put.document for put in added], principal)
     return {
         "documents": [
-            as_json(put.document, before.get(put.document.queue_position), parts.get(put.document.pk))
-            | {"outcome": put.outcome, "outcome_words": _replaced(put)}
-            for put in added
+            as_json(line) | {"outcome": put.outcome, "outcome_words": _replaced(put)}
+            for line, put in zip(lines, added, strict=True)
         ],
         "refused": refused,
         "problems": problems,

@@ -10,6 +10,7 @@ from uuid import UUID
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404, render
+from django.utils.formats import number_format
 from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -30,8 +31,6 @@ from . import finding, library
 from .descriptions import (
     Row,
     as_json,
-    parts_of,
-    places,
     rows,
 )
 from .document_actions import (
@@ -268,14 +267,15 @@ def _passages(found: Document, query: QueryDict) -> dict[str, Any]:
 @never_cache
 @require_safe
 def status(request: HttpRequest) -> JsonResponse:
-    """The state of the documents with these ids, as far as the caller may read them."""
+    """The state of the documents with these ids, as far as the caller may read them.
+
+    Once one is finished, also how many documents the caller's answers may draw on, as the sidebar shows it.
+    """
+    principal = session_principal(request)
     wanted = library.ids_in(request.GET.getlist("id")[:MAX_STATUSES])
-    readable = list(Document.objects.visible_to(session_principal(request)).filter(public_id__in=wanted))
-    before, parts = places(readable), parts_of(readable)
-    return JsonResponse(
-        {
-            "documents": [
-                as_json(found, before.get(found.queue_position), parts.get(found.pk)) for found in readable
-            ]
-        }
-    )
+    readable = Document.objects.visible_to(principal).filter(public_id__in=wanted)
+    lines = rows(list(library.with_readers(readable)), principal)
+    reply: dict[str, Any] = {"documents": [as_json(each) for each in lines]}
+    if not all(each.unfinished for each in lines):
+        reply["searchable"] = number_format(library.count_searchable(principal), force_grouping=True)
+    return JsonResponse(reply)

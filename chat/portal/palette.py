@@ -18,15 +18,17 @@ from .views import for_caller
 MAX_CONVERSATIONS = 6
 MAX_PROJECTS = 4
 MAX_DOCUMENTS = 4
-PAGES = (
-    ("chat:new", "new", gettext_lazy("New question")),
-    ("chat:search", "search", gettext_lazy("All conversations")),
-    ("chat:projects", "folder", gettext_lazy("Projects")),
-    ("ingestion:documents", "docs", gettext_lazy("Documents")),
-    ("ingestion:add", "upload", gettext_lazy("Add documents")),
-    ("chat:shares", "share", gettext_lazy("Shared links")),
-    ("accounts:settings", "settings", gettext_lazy("Settings")),
-    ("accounts:help", "help", gettext_lazy("Help")),
+PAGES = (  # view, query, icon, name
+    ("chat:new", "", "new", gettext_lazy("New question")),
+    ("chat:search", "", "search", gettext_lazy("All conversations")),
+    ("chat:search", "?show=archived", "archive", gettext_lazy("Archived conversations")),
+    ("chat:projects", "", "folder", gettext_lazy("Projects")),
+    ("chat:new-project", "", "new", gettext_lazy("New project")),
+    ("ingestion:documents", "", "docs", gettext_lazy("Documents")),
+    ("ingestion:add", "", "upload", gettext_lazy("Add documents")),
+    ("chat:shares", "", "share", gettext_lazy("Shared links")),
+    ("accounts:settings", "", "settings", gettext_lazy("Settings")),
+    ("accounts:help", "", "help", gettext_lazy("Help")),
 )
 
 
@@ -62,8 +64,8 @@ def palette(request: HttpRequest, principal: Principal) -> HttpResponse:
     ]
     words = query.casefold().split()
     pages = [
-        Entry(icon, str(name), reverse(view))
-        for view, icon, name in PAGES
+        Entry(icon, str(name), reverse(view) + address_query)
+        for view, address_query, icon, name in PAGES
         if all(word in str(name).casefold() for word in words)
     ]
     groups = [

@@ -55,6 +55,8 @@ class Palette(TestCase):
 
     def test_pages_are_found_by_their_names_and_nothing_is_said_so(self):
         self.assertIn('href="/settings/"', self.found("sett"))
+        self.assertIn('href="/projects/new"', self.found("new project"))
+        self.assertIn('href="/search/?show=archived"', self.found("archived"))
         nothing = self.found("xylophone")
         self.assertIn("Nothing has these words.", nothing)
         self.assertInHTML(

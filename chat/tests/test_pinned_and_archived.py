@@ -58,6 +58,7 @@ class PinnedAndArchived(TestCase):
         self.post(self.rows[0], "archive")
         self.assertNotIn("Row 0", self.names())
         self.assertNotIn("Row 0", self.client.get("/search/").content.decode().split('class="results"')[1])
+        self.assertContains(self.client.get("/"), 'href="/search/?show=archived"')
         self.assertContains(self.client.get("/search/?show=archived"), f"/c/{self.rows[0].pk}/")
         self.assertContains(self.client.get("/search/?q=Row"), f"/c/{self.rows[0].pk}/")
         self.assertContains(self.client.get(f"/c/{self.rows[0].pk}/"), "This conversation is archived.")

@@ -265,7 +265,9 @@ class Many(ProjectCase):
 
     def test_the_sidebar_shows_the_last_used_and_a_link_to_all(self):
         self.assertEqual(len(self.sidebar()), SIDEBAR_PROJECTS)
-        self.assertContains(self.client.get("/settings/"), "All projects")
+        page = self.client.get("/settings/")
+        self.assertContains(page, "All projects")
+        self.assertContains(page, 'href="/projects/new"')
         self.assertEqual(len(self.client.get("/projects/").context["rows"]), 30)
         self.assertEqual(len(self.client.get("/projects/?page=10").context["rows"]), 30)
         found = self.client.get("/projects/?q=Project+007").context["rows"]

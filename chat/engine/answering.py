@@ -212,15 +212,17 @@ class _Answer:
         run = self.run
         while speaker := await next_speaker(run, model, contributions):
             agent_model = configured_model(speaker.model)
+            self.prompt = replace(
+                self.prompt, contributions=tuple(contributions), instructions=speaker.instructions
+            )
+            if contributions and not await agent_model.has_more(self.prompt):
+                return
             if speaker.may_search and contributions:
                 more = await agent_model.further_query(run.request.question, contributions)
                 found = await search(run, agent_model, SearchQuery(more)) if more else found
             message = await retry_until_available(self._open_message, speaker, first=not contributions)
             created = recording.timestamp(message.created_at)
             self.publish(MessageStarted(str(message.pk), speaker.name, created))
-            self.prompt = replace(
-                self.prompt, contributions=tuple(contributions), instructions=speaker.instructions
-            )
             found = await self.write_message(agent_model, found, message.pk)
             contributions.append(Contribution(speaker.name, self.text))
 

@@ -173,6 +173,10 @@ class ChatModel(Protocol):
         """The name of one of `team`, which holds (name, description), or anything else to end."""
         ...
 
+    async def has_more(self, prompt: Prompt) -> bool:
+        """Whether another agent of the team can add to the contributions of the prompt."""
+        ...
+
     async def graded(self, question: str, passages: Sequence[str]) -> dict[int, float] | None:
         """Relevance of passages by index, 0 to 4; empty on failure, None if the model cannot grade."""
         ...

@@ -136,6 +136,10 @@ class QuotingModel:
         """In the order of the team."""
         return team[len(contributions)][0] if len(contributions) < len(team) else ""
 
+    async def has_more(self, prompt: Prompt) -> bool:
+        """Only what clearly answers: a passage that may have to do with it is no addition to an answer."""
+        return (await retry_until_available(quote, prompt)).is_sure
+
     async def graded(self, question: str, passages: Sequence[str]) -> dict[int, float] | None:
         """None: no scoring of passages that was tried here ranks better than the search itself."""
         return None

@@ -140,6 +140,9 @@ class RemoteModel:
             await self._side("next_speaker", [{"role": "user", "content": content}])
         )
 
+    async def has_more(self, prompt: Prompt) -> bool:
+        return True
+
     async def graded(self, question: str, passages: Sequence[str]) -> dict[int, float] | None:
         numbered = "\n\n".join(f"{number}. {text}" for number, text in enumerate(passages, start=1))
         content = f"Question: {question}\n\nPassages:\n\n{numbered}"

@@ -71,6 +71,9 @@ class ScriptedModel:
     ) -> str:
         return self.speakers[len(contributions)] if len(contributions) < len(self.speakers) else ""
 
+    async def has_more(self, prompt: Prompt) -> bool:
+        return True
+
     async def graded(self, question: str, passages: Sequence[str]) -> dict[int, float] | None:
         return self.grades
 

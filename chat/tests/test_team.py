@@ -7,6 +7,7 @@ from django.test import TransactionTestCase, override_settings
 from chat import runs
 from chat.events import ContextReady, Finished, MessageDone, MessageStarted, TextDelta
 from chat.llm import ModelError, use_model
+from chat.llm.chat_model import NOTHING_FITS
 from chat.llm.scripted import ScriptedModel
 from chat.models import Agent, JournalEntry
 from chat.requests import RunRequest
@@ -42,9 +43,9 @@ class TeamTests(TransactionTestCase):
             Agent.objects.create(name=name, description=f"is {name}", instructions=name.lower(), order=order)
         Agent.objects.create(name="Idle", description="-", instructions="idle", active=False)
 
-    async def ask(self, model=None, conversation=None, team=None):
+    async def ask(self, model=None, conversation=None, team=None, question=QUESTION):
         team = conversation is None if team is None else team
-        request = RunRequest(QUESTION, conversation, team=team)
+        request = RunRequest(question, conversation, team=team)
         accepted = await in_database(runs.begin, self.principal, request)
         if model is None:
             runs.start(accepted)
@@ -170,6 +171,12 @@ class TeamTests(TransactionTestCase):
         quoted = [line for row in answers for line in row.content.splitlines() if line.startswith(">")]
         self.assertTrue(quoted)
         self.assertEqual(len(quoted), len(set(quoted)))
+        self.assertIn(">", answers[-1].content)
+
+    async def test_without_a_model_nobody_adds_to_an_answer_that_found_nothing(self):
+        accepted, _ = await self.ask(question="Which quark is heaviest?")
+        _, *answers = await self.messages(accepted)
+        self.assertEqual([(row.agent_name, row.content) for row in answers], [("Ann", NOTHING_FITS)])
 
     async def test_any_answer_of_a_team_can_be_asked_for_again(self):
         accepted, _ = await self.ask(TeamModel())

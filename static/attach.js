@@ -42,6 +42,7 @@ export function begin({ $, $$, t, parsed, say, show }) {
     if ($('[data-readers]', item)) $('[data-readers]', item).textContent = readers;
     const ready = !unfinished && tone !== 'danger';
     item.classList.toggle('danger', tone === 'danger');
+    $('use', item).setAttribute('href', `${icons}#${tone === 'danger' ? 'error' : 'doc'}`);
     $('[data-state]', item).textContent = tone === 'danger' ? `${words}: ${detail}` : words;
     $('[data-state]', item).classList.toggle('hidden', ready);
     if (!unfinished) bar?.remove();

@@ -90,6 +90,41 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
       if (button) zoomTo(button.dataset.zoom);
     });
     zoomTo('');
+    followImage($('.page-image', stage));
+  }
+  // The place of the image is kept for it, so that nothing moves when it comes.
+  function followImage(figure) {
+    const image = $('img', figure);
+    const status = $('.page-state', aside);
+    const loaded = () => {
+      figure.removeAttribute('aria-busy');
+      status.textContent = '';
+    };
+    const failed = () => {
+      loaded();
+      figure.classList.add('failed');
+      const note = parsed(
+        `<div class="note danger" role="alert"><div><p>${t('The image of the page could not be loaded.')}</p><div class="actions"><button class="button" type="button">${t('Try again')}</button></div></div></div>`,
+      );
+      $('button', note).addEventListener('click', () => {
+        $('.note', figure).remove();
+        figure.classList.remove('failed');
+        const { src } = image;
+        image.src = '';
+        image.src = src;
+        load();
+        figure.closest('.stage').focus();
+      });
+      figure.append(note);
+    };
+    function load() {
+      figure.setAttribute('aria-busy', 'true');
+      status.textContent = t('Loading the page…');
+      image.addEventListener('load', loaded, { once: true });
+      image.addEventListener('error', failed, { once: true });
+    }
+    if (!image.complete) load();
+    else if (!image.naturalWidth) failed();
   }
   function zoomTo(way) {
     const place = SIZES.indexOf(zoom);

@@ -31,7 +31,7 @@ function createIcon(name) {
 
 function showState(place, found) {
   const badge = $('[data-badge]', place);
-  const detail = $('[data-detail]', place);
+  const details = place.querySelectorAll('[data-detail]');
   const bar = $('progress', place);
   const pages = $('[data-pages]', place);
   badge.className = `badge ${found.tone}`;
@@ -39,7 +39,8 @@ function showState(place, found) {
     ...(found.icon ? [createIcon(found.icon)] : []),
     createElement('span', { textContent: found.words }),
   );
-  if (detail) detail.textContent = found.detail || (detail.closest('.file') && found.readers) || '';
+  const more = found.detail || (place.matches('.file') ? (found.readers ?? '') : '');
+  for (const detail of details) detail.textContent = more;
   if (pages && found.pages) pages.textContent = found.pages;
   if (bar && !found.unfinished) bar.remove();
   else if (bar && found.total) {

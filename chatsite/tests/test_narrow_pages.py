@@ -1,0 +1,98 @@
+"""What a phone shows: whole names, targets for a thumb, all views of a source; and images that come late."""
+
+import pytest
+from playwright.sync_api import expect
+
+from chatsite.tests.chromium import PHONE, violations
+from chatsite.tests.portal_pages import ask, signed_in, wait_for_state
+
+pytestmark = [pytest.mark.server, pytest.mark.browser]
+
+IMAGE = "**/pages/*.png"
+ON_A_PAGE = "How is a person overboard recovered?"  # the safety manual is a PDF
+FILES = [
+    {"name": "tide table of the outer harbour.md", "mimeType": "text/markdown", "buffer": b"High at noon."},
+    {"name": "broken.png", "mimeType": "image/png", "buffer": b"no picture"},
+]
+TARGETS = """() => [...document.querySelectorAll('input[type=checkbox], input[type=radio]')]
+    .filter(each => each.offsetParent)
+    .map(each => [each, each.closest('label') ?? each]
+        .map(part => part.getBoundingClientRect())
+        .map(({ width, height }) => Math.min(width, height)))"""
+
+CUT = "each => each.scrollWidth > each.clientWidth || each.scrollHeight > each.clientHeight"
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_all_views_of_a_source_are_in_sight(chromium, site, language):
+    with signed_in(chromium, site, locale=language, **PHONE) as page:
+        ask(page, ON_A_PAGE)
+        wait_for_state(page, "complete")
+        page.locator(".source-row").first.click()
+        expect(page.get_by_role("tab")).to_have_count(4)
+        boxes = [tab.bounding_box() for tab in page.get_by_role("tab").all()]
+        assert min(box["height"] for box in boxes) >= 44
+        assert max(box["x"] + box["width"] for box in boxes) <= PHONE["viewport"]["width"]
+        assert violations(page) == []
+
+
+def test_what_is_ticked_is_large_enough_for_a_thumb(chromium, site):
+    with signed_in(chromium, site, **PHONE) as page:
+        ask(page, ON_A_PAGE)
+        wait_for_state(page, "complete")
+        for path in ("/documents/", "/search/", "/documents/add/", "/settings/"):
+            page.goto(path)
+            targets = page.evaluate(TARGETS)
+            assert targets, path
+            for seen, touched in targets:
+                assert (min(seen, 20), min(touched, 44)) == (20, 44), (path, targets)
+            assert violations(page) == []
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_titles_of_pages_are_not_cut_off(chromium, site, language):
+    with signed_in(chromium, site, locale=language, **PHONE) as page:
+        for path in ("/documents/", "/documents/add/", "/projects/", "/search/"):
+            page.goto(path)
+            cut = page.locator(".bar h1").evaluate(CUT)
+            assert not cut, path
+
+
+@pytest.mark.parametrize("options", [PHONE, {"color_scheme": "dark"}], ids=["phone", "dark"])
+def test_a_page_says_that_its_image_is_loading_or_could_not_be_loaded(chromium, site, options):
+    with signed_in(chromium, site, **options) as page:
+        ask(page, ON_A_PAGE)
+        wait_for_state(page, "complete")
+        held = []
+        page.route(IMAGE, lambda route: held.append(route) or None)
+        page.locator(".source-row").first.click()
+        page.get_by_role("tab", name="Page").click()
+        figure, state = page.locator(".page-image"), page.locator(".page-state")
+        expect(state).to_have_text("Loading the page…")
+        expect(figure).to_have_attribute("aria-busy", "true")
+        place = figure.bounding_box()
+        assert violations(page) == []
+        held.pop().fulfill(status=503, body="")
+        expect(figure.get_by_role("alert")).to_contain_text("The image of the page could not be loaded.")
+        expect(state).to_be_empty()
+        assert figure.bounding_box() == place
+        assert violations(page) == []
+        page.unroute(IMAGE)
+        figure.get_by_role("button", name="Try again").click()
+        page.wait_for_function("() => document.querySelector('.page-image img').naturalWidth > 0")
+        expect(figure.get_by_role("alert")).to_have_count(0)
+        assert figure.bounding_box() == place
+        page.problems[:] = [each for each in page.problems if "503" not in each]
+
+
+def test_a_file_that_could_not_be_attached_stands_out_with_its_reason(chromium, site):
+    with signed_in(chromium, site, **PHONE) as page:
+        page.set_input_files(".attach input", FILES)
+        failed = page.locator("#attached .danger")
+        expect(failed).to_contain_text("Failed: By its name")
+        expect(page.locator("#attached li").first).to_contain_text("Only you")
+        name, reason = (failed.locator(part).bounding_box() for part in (".name", "[data-state]"))
+        assert reason["y"] >= name["y"] + name["height"]
+        assert violations(page) == []
+        for row in page.locator("#attached button").all():
+            assert min(row.bounding_box()[side] for side in ("width", "height")) >= 44

@@ -16,6 +16,7 @@ from chatsite.db.retry import retry_until_available
 from ingestion.parsing.language import language_of
 from ingestion.search.confidence import SURE, confidence
 from ingestion.search.extracts import Extract, extract
+from ingestion.search.rough_stems import held_stems
 from ingestion.search.sentences import (
     Sentence,
     answers,
@@ -176,8 +177,9 @@ def quote(prompt: Prompt) -> Quoted:
     for question, before in _questions(prompt.question, prompt.earlier):
         earlier = " ".join([*leaned_on(question, before), context_of(question, before)]).strip()
         wording = question
-        if passages and language_of(passages[0].content) == "english":
-            wording = question_in_english(question) or question
+        if passages and language_of(passages[0].content) == "english" and question_in_english(question):
+            texts_of_all = " ".join(f"{each.title} {each.heading} {each.content}" for each in passages)
+            wording = question_in_english(question, held_stems(texts_of_all))
         found = best_sentences(wording, passages, count, earlier, prompt.synonyms)
         asked = f"{earlier} {wording}"
         quotations, held = _quotations(asked, prompt, found, passages)

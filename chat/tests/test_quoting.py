@@ -6,6 +6,7 @@ from django.test import SimpleTestCase, override_settings
 
 from chat.llm.chat_model import (
     NOTHING_FITS,
+    Contribution,
     Prompt,
     Text,
 )
@@ -53,6 +54,16 @@ class QuotingTests(SimpleTestCase):
         both = source(1, "a.md", "Annual leave is taken in summer.\n\nBoots are cleaned weekly.")
         answer = self.answer("And the boots?", "When is leave taken?", sources=[both])
         self.assertIn("Boots", answer.split("> ")[1])
+
+    def test_an_agent_adds_only_what_clearly_answers_and_was_not_said(self):
+        def has_more(question, *said):
+            contributions = [Contribution("Ann", text) for text in said]
+            prompt = Prompt(question, [], [LEAVE], 0.3, contributions=contributions)
+            return asyncio.run(QuotingModel().has_more(prompt))
+
+        self.assertTrue(has_more("When is annual leave taken?"))
+        self.assertFalse(has_more("When is annual leave taken?", self.answer("When is annual leave taken?")))
+        self.assertFalse(has_more("How long is the winter discount on boots?"))
 
     def test_a_clear_answer_and_a_doubtful_one_are_told_apart(self):
         self.assertTrue(self.answer("When is annual leave taken?").startswith("> Annual leave"))
@@ -157,6 +168,11 @@ class QuotingTests(SimpleTestCase):
         verdicts = [statement.verdict for statement in verify(answer, sources)]
         self.assertTrue(verdicts)
         self.assertLessEqual(set(verdicts), {"quoted", "supported"}, answer)
+
+    def test_a_german_question_is_answered_by_whichever_translation_the_passage_has(self):
+        rates = source(1, "travel.md", "Own cars are paid 45 pence a mile. Trains are booked early.")
+        answer = self.answer("Wie hoch ist das Kilometergeld?", sources=[rates])
+        self.assertIn("> Own cars are paid 45 pence a mile.", answer)
 
     def test_nothing_is_quoted_where_nothing_fits(self):
         self.assertEqual(self.answer("Which quark is heaviest?"), NOTHING_FITS)

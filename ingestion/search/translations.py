@@ -1,9 +1,11 @@
 """Translates words of a question between German and English, for documents in the other language."""
 
 import functools
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+from .rough_stems import stem
 from .stems import german_stem
 from .tokens import plain_words
 
@@ -70,6 +72,9 @@ MAX_COMPOUND = 40  # letters
 _SAME = 3  # first letters that a part shares with a word of the list
 MAX_TRANSLATED = 64  # words of a question
 
+_HOW = re.compile(r" wie (?:viele?|lange?|oft|hoch) ")
+_CAPITAL = re.compile(r"\b[^\W\d_a-zäöüß]\w*")
+
 LIST = Path(__file__).with_suffix(".txt")
 MAX_TRANSLATIONS = 6  # of a word
 
@@ -124,20 +129,30 @@ def without_grammar(words: Sequence[str], language: str) -> list[str]:
     return [word for word in words if word not in grammar] or list(words)
 
 
-def question_in_english(question: str) -> str:
-    """A German question's question word and content words in English; empty for other questions."""
-    if language_of(question) != "german":
-        return ""
+def question_in_english(question: str, held: Collection[str] = ()) -> str:
+    """A German question's question word and content words in English; empty for other questions.
+
+    Of several translations that is taken whose stem is one of `held`, those of the passages to quote. A word
+    without any stays if it is English, too, or may be a name, which German writes with a capital letter.
+    """
     words = plain_words(question)
+    if language_of(question) != "german" and not all(map(english_of, words.split())):
+        return ""
     asked = next((english for german, english in _ASKED if german in f" {words} "), "")
     is_counted = asked in ("how many", "how much")
+    capitals = plain_words(" ".join(_CAPITAL.findall(question))).split()
     named: list[str] = []
-    for word in words.split()[:MAX_TRANSLATED]:
+    for word in _HOW.sub(" ", f" {words} ").split()[:MAX_TRANSLATED]:
         if word in _VERBS and is_counted and named:
             named.append("do")
         elif word not in _GERMAN and word not in _ASKING["german"]:
             unit = next((_UNITS[end] for end in _UNITS if word.endswith(end) and word != end), "")
-            named += [*unit.split(), next(iter(translations_of_form(word)), word)]
+            named += unit.split()
+            others = () if word in _english_words() else translations_of_form(word)
+            if others:
+                named.append(next((other for other in others if stem(other) in held), others[0]))
+            elif word in capitals or word in _english_words() or not word.isalpha():
+                named.append(word)
     return " ".join(filter(None, (asked, *dict.fromkeys(named))))
 
 
@@ -176,9 +191,13 @@ def _beginnings() -> frozenset[str]:
 
 
 @functools.cache
+def _english_words() -> frozenset[str]:
+    return frozenset(word for _, words in _lines() for word in words)
+
+
+@functools.cache
 def _first_english() -> Mapping[str, str]:
-    lines = _lines()
-    english = {word for _, words in lines for word in words}
+    lines, english = _lines(), _english_words()
     return {each: words[0] for germans, words in reversed(lines) for each in germans if each not in english}
 
 

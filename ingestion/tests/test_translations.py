@@ -3,6 +3,7 @@
 from django.test import SimpleTestCase, TestCase
 
 from ingestion.search.retrieval import search
+from ingestion.search.rough_stems import stem
 from ingestion.search.translations import (
     in_english,
     language_of,
@@ -73,6 +74,18 @@ class WordsTests(SimpleTestCase):
             ("How many days?", ""),
         ):
             self.assertEqual(question_in_english(question), words)
+
+    def test_of_several_translations_that_of_the_passages_is_taken(self):
+        question = "Wie hoch ist das Kilometergeld?"
+        self.assertEqual(question_in_english(question), "how much mileage")
+        self.assertEqual(question_in_english(question, {stem("miles")}), "how much mile")
+
+    def test_what_is_neither_known_nor_a_name_is_left_out_of_a_question(self):
+        self.assertEqual(question_in_english("Wie melde ich einen verlorenen Laptop?"), "report lost laptop")
+        self.assertEqual(
+            question_in_english("Wann wird Auroras Kilometergeld säumig?"), "when auroras mileage"
+        )
+        self.assertEqual(question_in_english("Kilometergeld"), "mileage")
 
 
 class SearchTests(TestCase):

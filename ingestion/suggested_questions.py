@@ -16,9 +16,11 @@ MAX_PASSAGES = 200  # that are searched
 MIN_CHARACTERS = 100  # of a passage whose heading becomes a question
 MAX_SUBJECT = 60  # characters
 MAX_WORDS = 8
+MAX_PLAIN = 3  # words of a heading that reads as a part of a question
 
-ABOUT = {
-    "english": "What should I know about {}?",
+ABOUT_PLAIN = "What should I know about {}?"
+ABOUT = {  # a heading in its own words, which may not fit into a sentence
+    "english": "What should I know about “{}”?",
     "german": "Was sollte ich über „{}“ wissen?",
     "french": "Que faut-il savoir sur « {} » ?",
     "spanish": "¿Qué debo saber sobre «{}»?",
@@ -37,6 +39,8 @@ _ASKING = re.compile(
     r"(?: (?:to|you) (?P<verb>\w+))?(?P<rest>.*)",
     re.IGNORECASE,
 )
+_DEICTIC = re.compile(r"\b(?:[Tt]his|[Tt]hese|[Tt]hose|it|[Dd]iese\w?)\b")
+_FUNCTION = re.compile(r"\b(?:an?|and|as|at|by|for|from|in|of|on|or|the|to|using|with)\b", re.IGNORECASE)
 _VERSION = re.compile(r"\d\.\d")
 _PRONOUNS = frozenset(
     """
@@ -47,7 +51,8 @@ _PRONOUNS = frozenset(
 )
 _GENERIC = frozenset(
     """
-    abstract acknowledgements annex appendix background conclusion contact contents definitions details
+    abstract acknowledgements annex appendix background changelog conclusion contact contents copyright
+    definitions details impressum licence license
     discussion example examples faq general glossary index information introduction methods miscellaneous note
     notes options other overview preamble preface purpose rationale references remarks requirements results
     scope summary terms usage einleitung inhalt übersicht zusammenfassung allgemeines
@@ -86,7 +91,9 @@ def _questions(title: str, language: str, heading: str, content: str) -> Iterato
         yield from _definitions(content)
     subject = subject_of(heading, title)
     if subject.endswith(("?", "？")):
-        yield subject
+        # “What is this spec?” can only be asked below its heading.
+        if not _DEICTIC.search(subject):
+            yield subject
     elif asking := _ASKING.match(subject):
         # “How to book” as “How do I book?”, “how much leave you have” as “How much leave do I have?”.
         thing, verb, rest = asking["thing"], asking["verb"], asking["rest"]
@@ -96,7 +103,9 @@ def _questions(title: str, language: str, heading: str, content: str) -> Iterato
             asked = re.sub(r"\b(you|your)\b", lambda match: {"you": "me", "your": "my"}[match[0]], asked)
             yield f"{asked[:1].upper()}{asked[1:]}?"
     elif subject and len(content) >= MIN_CHARACTERS and language in ABOUT and _is_about(subject, content):
-        yield ABOUT[language].format(subject)
+        plain = language == "english" and len(subject.split()) <= MAX_PLAIN and not _FUNCTION.search(subject)
+        asked = subject if plain else _innermost(heading, title)
+        yield (ABOUT_PLAIN if plain else ABOUT[language]).format(asked)
 
 
 def _is_about(subject: str, content: str) -> bool:
@@ -107,7 +116,15 @@ def _is_about(subject: str, content: str) -> bool:
 
 
 def subject_of(heading: str, title: str = "") -> str:
-    """The subject of a passage: its innermost heading that names one, or an empty text."""
+    """The subject of a passage: its innermost heading that names one, or an empty text.
+
+    It begins as within a sentence.
+    """
+    text = _innermost(heading, title)
+    return text if text.endswith("?") else _within_sentence(text)
+
+
+def _innermost(heading: str, title: str) -> str:
     for part in reversed(heading.split("›")):
         text = _NUMBER.sub("", part).strip(" .:–-")
         words = text.split()
@@ -123,7 +140,7 @@ def subject_of(heading: str, title: str = "") -> str:
             or not any(map(str.isalpha, text))
         ):
             return ""
-        return text if text.endswith("?") else _within_sentence(text)
+        return text
     return ""
 
 

@@ -113,7 +113,7 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
         image.src = '';
         image.src = src;
         load();
-        figure.closest('.stage').focus();
+        figure.closest('.stage').focus({ preventScroll: true });
       });
       figure.append(note);
     };

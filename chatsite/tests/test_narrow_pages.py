@@ -70,18 +70,18 @@ def test_a_page_says_that_its_image_is_loading_or_could_not_be_loaded(chromium, 
         figure, state = page.locator(".page-image"), page.locator(".page-state")
         expect(state).to_have_text("Loading the page…")
         expect(figure).to_have_attribute("aria-busy", "true")
-        place = figure.bounding_box()
+        height = figure.bounding_box()["height"]
         assert violations(page) == []
         held.pop().fulfill(status=503, body="")
         expect(figure.get_by_role("alert")).to_contain_text("The image of the page could not be loaded.")
         expect(state).to_be_empty()
-        assert figure.bounding_box() == place
+        assert abs(figure.bounding_box()["height"] - height) < 1
         assert violations(page) == []
         page.unroute(IMAGE)
         figure.get_by_role("button", name="Try again").click()
         page.wait_for_function("() => document.querySelector('.page-image img').naturalWidth > 0")
         expect(figure.get_by_role("alert")).to_have_count(0)
-        assert figure.bounding_box() == place
+        assert abs(figure.bounding_box()["height"] - height) < 1
         page.problems[:] = [each for each in page.problems if "503" not in each]
 
 

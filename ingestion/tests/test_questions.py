@@ -14,6 +14,16 @@ class QuestionsTests(SimpleTestCase):
     def test_a_heading_becomes_a_question_about_its_subject(self):
         self.assertEqual(self.about("3.2 Annual leave"), ["What should I know about annual leave?"])
         self.assertEqual(self.about("Can leave be carried over?"), ["Can leave be carried over?"])
+        self.assertEqual(self.about("What is this leave?"), [])
+
+    def test_a_longer_heading_is_asked_about_in_its_own_words(self):
+        self.assertEqual(
+            self.about("4.1 Timetable of leave"), ["What should I know about “Timetable of leave”?"]
+        )
+        self.assertEqual(
+            self.about("2 Urlaub in Teilzeit", "Der Urlaub in Teilzeit. " * 9, "german"),
+            ["Was sollte ich über „Urlaub in Teilzeit“ wissen?"],
+        )
 
     def test_a_heading_that_begins_as_a_question_does_is_asked_for_oneself(self):
         for heading, question in {

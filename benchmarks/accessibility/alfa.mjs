@@ -13,16 +13,13 @@ const chosen = [...rules].filter(({ requirements }) =>
   [...requirements].some(each => each.level && Conformance.isAA()(each)),
 );
 // Each pair of a width, a theme and a direction, by names such as 390-dark-ltr.
-const looks = [
-  { width: 1280, colorScheme: 'light', dir: 'ltr' },
-  { width: 390, colorScheme: 'dark', dir: 'ltr' },
-  { width: 800, colorScheme: 'light', dir: 'rtl' },
-  { width: 1280, colorScheme: 'dark', dir: 'rtl' },
-  { width: 390, colorScheme: 'light', dir: 'rtl' },
-  { width: 800, colorScheme: 'dark', dir: 'ltr' },
-].filter(({ width, colorScheme, dir }) => !wanted.length || wanted.includes(`${width}-${colorScheme}-${dir}`));
+const USUAL = ['1280-light-ltr', '390-dark-ltr', '800-light-rtl', '1280-dark-rtl', '390-light-rtl', '800-dark-ltr'];
+const looks = (wanted.length ? wanted : USUAL).map(name => {
+  const [width, colorScheme, dir] = name.split('-');
+  return { width: Number(width), colorScheme, dir };
+});
 const PAGES = ['/', '/documents/', '/documents/?show=failed', '/documents/add/', '/search/', '/search/?q=leave'];
-PAGES.push('/search/?q=nothing-has-this', '/search/?archived=1', '/search-in', '/projects/', '/projects/new', '/shares/', '/settings/', '/settings/keys/');
+PAGES.push('/search/?q=nothing-has-this', '/search/?show=archived', '/search-in', '/projects/', '/projects/new', '/shares/', '/settings/', '/settings/keys/');
 PAGES.push('/settings/sessions/', '/settings/data/', '/help/', '/privacy/', '/nothing-here/');
 const ADMIN = `
   /admin/ /admin/status/ /admin/password_change/

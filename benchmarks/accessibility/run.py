@@ -3,8 +3,9 @@
     .venv-dev/bin/python -m benchmarks.accessibility.run [FOLDER [LOOK ...]]
 
 Needs Node, npm and Chromium. FOLDER keeps the packages for the next time. A LOOK is a width, a theme and a
-direction, such as 390-dark-ltr; without one there are six, which take about an hour on a busy machine. Prints
-what fails, and a line that sums it up; docs/accessibility.md has it. The suite itself looks with axe.
+direction, such as 390-dark-ltr; without one there are six of the twelve, which take about an hour on a busy
+machine. Prints what fails, and a line that sums it up; docs/accessibility.md has it. The suite itself looks
+with axe.
 """
 
 import json

@@ -1,10 +1,12 @@
-"""Exports a conversation as Markdown or JSON."""
+"""Exports a conversation as Markdown, in the reader's language, or JSON."""
 
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
+
+from django.utils.translation import gettext
 
 from chatsite.accounts.principal import Principal
 
@@ -58,7 +60,8 @@ def messages_as_markdown(
     title: str, begun_at: datetime, messages: Sequence[Message], sources: Mapping[UUID, Sequence[Source]]
 ) -> str:
     """These messages; `sources` has those that the reader may open, by message."""
-    parts = [f"# {_line(title) or 'Conversation'}", f"{begun_at:%Y-%m-%d}"]
+    named = _line(title) or gettext("Conversation")
+    parts = [f"# {named}", f"{begun_at:%Y-%m-%d}"]
     for message in messages:
         if message.role == Message.Role.USER:
             parts.append(f"## {_line(message.content)}")
@@ -92,11 +95,11 @@ def _answer(message: Message, readable: Sequence[Source]) -> list[str]:
     parts.append(_harmless(numbered))
     failure = failure_of(message)
     if failure:
-        parts.append(f"*{failure[1]}*")
+        parts.append(f"*{gettext(failure[1])}*")
     listed = []
     for label, number in numbers.items():
         source = titles[label]
-        place = f"page {source.page}" if source.page else source.heading
+        place = gettext("page %(place)s") % {"place": source.page} if source.page else source.heading
         name = f"{source.title}, {place}" if place and place != source.title else source.title
         listed.append(f"{number}. {_line(name)}")
     parts.append("\n".join(listed))

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST
 from chat.requests import MAX_SCOPE_DOCUMENTS
 from chatsite.accounts.principal import Principal
 from history.models import Conversation, Project
+from ingestion import attachment_folder
 from ingestion.document_identity import sha256_of
 from ingestion.file_names import decode_sent_name
 from ingestion.models import Document
@@ -52,8 +53,7 @@ def attach(
     scope = scope_asked_for(request.POST) or (row.scope if row else "")
     kind, _, ids = scope.partition(":")
     attached = ids.split(",") if kind == DOCUMENT else []
-    attachments = gettext("Attachments")
-    folder = f"{attachments}/{timezone.localdate():%Y-%m-%d}"
+    folder = attachment_folder.of_day(timezone.localdate())
     form = UploadForm({"who": ONLY_ME, "folder": folder}, request.FILES, principal=principal, any_group=False)
     if len(attached) + len(request.FILES.getlist("file")) > MAX_SCOPE_DOCUMENTS:
         form.add_error(

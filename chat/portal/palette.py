@@ -58,7 +58,10 @@ def palette(request: HttpRequest, principal: Principal) -> HttpResponse:
     found_documents = documents.page(principal, listing).documents[:MAX_DOCUMENTS] if query else []
     titled = [
         Entry(
-            "doc", each.title or each.name, reverse("ingestion:document", args=[each.public_id]), each.folder
+            "doc",
+            each.title or each.name,
+            reverse("ingestion:document", args=[each.public_id]),
+            each.shown_folder,
         )
         for each in found_documents
     ]

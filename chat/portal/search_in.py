@@ -19,6 +19,7 @@ from django.views.decorators.http import require_http_methods
 from chat.requests import MAX_SCOPE_DOCUMENTS, is_scope
 from chatsite.accounts.principal import Principal
 from history import projects
+from ingestion.attachment_folder import as_shown
 from ingestion.models import Document, DocumentQuerySet
 from ingestion.search.scopes import CATEGORY, DOCUMENT, FOLDER
 
@@ -164,9 +165,9 @@ def _places(kind: str, counted: dict[str, int], words: str) -> list[Place]:
     """Those with all the words; the outer folders first, then by name."""
     asked = words.casefold().split()
     found = [
-        Place(f"{kind}:{name}", name, documents)
+        Place(f"{kind}:{name}", as_shown(name) if kind == FOLDER else name, documents)
         for name, documents in counted.items()
-        if all(word in name.casefold() for word in asked) and is_scope(f"{kind}:{name}")
+        if all(word in f"{name} {as_shown(name)}".casefold() for word in asked) and is_scope(f"{kind}:{name}")
     ]
     return sorted(found, key=lambda each: (each.name.count("/"), each.name.casefold()))
 

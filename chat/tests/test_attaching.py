@@ -6,6 +6,7 @@ from unittest import mock
 
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client, SimpleTestCase, TestCase, TransactionTestCase, override_settings
+from django.utils.translation import override
 
 from chat.engine import answering
 from chat.events import Searching
@@ -14,8 +15,9 @@ from chat.tests.conversations import answered
 from chatsite.accounts.principal import Principal
 from history import projects, recording
 from ingestion.access.lists import Audience, audience_of
+from ingestion.attachment_folder import as_shown
 from ingestion.models import Document
-from ingestion.search.scopes import count_unread
+from ingestion.search.scopes import count_unread, describe
 from ingestion.tests.factories import make_document, make_user
 from ingestion.tests.media import MediaMixin
 
@@ -43,6 +45,11 @@ class AttachTests(AttachCase):
         self.assertEqual((answer.status_code, document.owner), (201, self.user))
         self.assertEqual(audience_of(document), Audience())
         self.assertRegex(document.folder, r"^Attachments/\d{4}-\d\d-\d\d$")
+        reader = Principal(self.user.pk, "session")
+        with override("de"):
+            self.assertRegex(document.shown_folder, r"^Anhänge/\d{4}-\d\d-\d\d$")
+            self.assertEqual(describe(reader, "folder:Attachments"), "dem Ordner „Anhänge“")
+            self.assertEqual(as_shown("Attachments/Plans"), "Attachments/Plans")
         self.assertEqual(
             told["scope"], {"value": f"document:{document.public_id}", "words": "Only “crane.md”"}
         )

@@ -1,6 +1,7 @@
 """One conversation as a file."""
 
 from django.test import TestCase
+from django.utils.translation import override
 
 from history import recording
 from history.conversation_export import as_markdown
@@ -30,6 +31,13 @@ class ExportTests(ChatHistoryCase):
             "Five days [1], I said five [1].\n\n1. Leave guide, page 3\n\n## And then?\n\n**Editor**\n\n"
             "So\n\n*The language model took too long to answer.*\n",
         )
+
+    def test_what_markdown_says_itself_is_in_the_language_of_who_exports(self):
+        recording.append(self.mine, "assistant", "So", state="failed", error_code="upstream_timeout")
+        with override("de"):
+            exported = as_markdown(self.principal, self.mine)
+        self.assertIn("1. Leave guide, Seite 3\n", exported)
+        self.assertIn("*Das Sprachmodell hat", exported)
 
     def test_json_has_what_the_api_sends(self):
         response = self.call("GET", f"/{self.mine.pk}/export?format=json")

@@ -70,7 +70,7 @@ class Row:
 
     @property
     def folder(self) -> str:
-        return self.document.folder.replace("/", " / ")
+        return self.document.shown_folder.replace("/", " / ")
 
     @property
     def unfinished(self) -> bool:

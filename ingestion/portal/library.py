@@ -17,6 +17,7 @@ from django.utils import timezone
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
 from ingestion.access.models import AccessEntry
+from ingestion.attachment_folder import as_shown
 from ingestion.models import EXPIRY_REMINDER, Document, DocumentQuerySet
 
 Show = Literal["all", "mine", "running", "failed", "ending"]
@@ -206,7 +207,10 @@ def choices(principal: Principal, query: ListingQuery) -> Choices:
         inside[folder.removeprefix(beyond).partition("/")[0]] += documents
     owners = User.objects.filter(pk__in=readable.values("owner"), guest_until=None)
     return Choices(
-        [(beyond + name, name, inside[name]) for name in sorted(inside, key=str.casefold)][:MAX_CHOICES],
+        [
+            (beyond + name, name if beyond else as_shown(name), inside[name])
+            for name in sorted(inside, key=str.casefold)
+        ][:MAX_CHOICES],
         list(
             readable.exclude(category="").order_by("category").values_list("category", flat=True).distinct()
         )[:MAX_CHOICES],

@@ -20,6 +20,7 @@ from chatsite.accounts.guests import guests_welcome
 from chatsite.accounts.models import User
 from ingestion import quota, versions
 from ingestion.access.explain import why_readable
+from ingestion.attachment_folder import as_shown
 from ingestion.models import Document
 from ingestion.parsing.formats import CONTAINERS, PAGED
 from ingestion.parsing.language import TAGS
@@ -130,7 +131,8 @@ def documents(request: HttpRequest) -> HttpResponse:
         "choices": (choices := library.choices(principal, query)),
         "folders": [(query.address(folder=path), name, number) for path, name, number in choices.folders],
         "path": [
-            (query.address(folder="/".join(steps[: depth + 1])), name) for depth, name in enumerate(steps)
+            (query.address(folder="/".join(steps[: depth + 1])), name if depth else as_shown(name))
+            for depth, name in enumerate(steps)
         ],
         "root": query.address(folder=""),
         "first": query.address(),

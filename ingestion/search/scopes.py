@@ -12,6 +12,7 @@ from django.db.models import Q
 from django.utils.translation import gettext
 
 from chatsite.accounts.principal import Principal
+from ingestion.attachment_folder import as_shown
 from ingestion.models import Document, DocumentQuerySet, FormerId
 
 ALL, OWN = "all", "own"
@@ -72,7 +73,7 @@ def describe(principal: Principal, scope: str) -> str:
                 gettext("the category “%(name)s”"),
                 gettext("a category with nothing that you can read"),
             )
-        return open_ % {"name": value} if found else closed
+        return open_ % {"name": as_shown(value)} if found else closed
     if "," in value:
         return gettext("%(number)s chosen documents") % {"number": value.count(",") + 1}
     document = _within(principal, scope).first()

@@ -143,13 +143,13 @@ class AttachTests(AttachCase):
     def test_what_cannot_be_sent_keeps_the_question_and_the_files(self):
         with mock.patch("chat.runs.start") as start:
             nothing = self.attach(file(), json=False, question=" ", send="1")
-            self.assertEqual([each.document.name for each in nothing.context["chosen"]], ["crane.md"])
+            self.assertEqual([each.row.document.name for each in nothing.context["chosen"]], ["crane.md"])
             refused = self.attach(file(), file("...", b"x"), json=False, question="How much?", send="1")
             self.assertContains(refused, "How much?</textarea>", status_code=422)
             with override_settings(USER_CONCURRENT_ANSWERS=0):
                 later = self.attach(file(), json=False, question="How much?", send="1")
             self.assertContains(later, "How much?</textarea>", status_code=429)
-            self.assertEqual([each.document.name for each in later.context["chosen"]], ["crane.md"])
+            self.assertEqual([each.row.document.name for each in later.context["chosen"]], ["crane.md"])
             theirs = recording.open_conversation(Principal(self.other.pk, "command"))
             for files in ((), (file(),)):
                 answer = self.attach(

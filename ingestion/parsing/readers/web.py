@@ -33,7 +33,7 @@ BLOCKS = _tags(
 SIBLINGS = _tags("p li td th tr dt dd option")
 TERM_CHARACTERS = 120  # of a term that is written before its definition
 VOID = _tags("area base br col embed hr img input link meta source track wbr")
-LINK_SIGN = re.compile(r"\s*[¶🔗]\Z|\s#\Z")  # of a link to the heading itself
+LINK_SIGN = re.compile(r"[¶🔗]\Z|\s#\Z")  # of a link to the heading itself
 HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
 Attributes = dict[str, str]
 
@@ -212,7 +212,7 @@ class Page(HTMLParser):
             self.outline.paragraph(f"- {self._term}:")
             self._term = ""
         if self._heading:
-            self.outline.heading(self._heading, LINK_SIGN.sub("", text))
+            self.outline.heading(self._heading, LINK_SIGN.sub("", text).rstrip())
         elif text.strip():
             self.outline.paragraph(f"- {self._term}: {text}" if self._term else self._bullet + text)
             self._bullet = self._term = ""

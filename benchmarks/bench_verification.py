@@ -61,6 +61,8 @@ DOCUMENTS = {
     "procurement": HERE / "texts" / "procurement.md",
     "sensitive": HERE / "texts" / "sensitive.md",
     "encyclopedia": HERE / "texts" / "encyclopedia.md",
+    "nachweis": HERE / "texts" / "nachweis.md",
+    "people": HERE / "texts" / "people.md",
 }
 SETS = (
     "statements",
@@ -74,6 +76,7 @@ SETS = (
     "eighth",
     "ninth",
     "tenth",
+    "eleventh",
 )
 ROUNDS = 30
 

@@ -2,7 +2,7 @@
 
 from .breaker import embed_question
 from .embedder import BUILT_IN_NAME, Embedder, EmbeddingError, Vectors
-from .languages import is_english_only
+from .model_languages import is_english_only
 from .selection import configured, embedder, is_built_in, runs_here
 from .spaces import active_space, embedder_of, lock_active, pending_change
 

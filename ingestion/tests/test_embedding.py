@@ -7,7 +7,7 @@ import numpy as np
 from django.db import connection
 from django.test import SimpleTestCase, TestCase, override_settings
 
-from ingestion.embedding import EmbeddingError, active_space, embedder, is_english_only, languages
+from ingestion.embedding import EmbeddingError, active_space, embedder, is_english_only, model_languages
 from ingestion.embedding.built_in import WordLlamaEmbedder
 from ingestion.models import EmbeddingSpace
 from ingestion.tests.embedding_server import Server
@@ -142,9 +142,9 @@ class LanguageTests(SimpleTestCase):
         """For a model to which each English sentence is something else, and German as `german` says."""
         model = mock.Mock()
         model.embed.side_effect = [german, np.eye(4)] if isinstance(german, np.ndarray) else german
-        languages._understands_german.cache_clear()
-        self.addCleanup(languages._understands_german.cache_clear)
-        with mock.patch.object(languages, "embedder", return_value=model):
+        model_languages._understands_german.cache_clear()
+        self.addCleanup(model_languages._understands_german.cache_clear)
+        with mock.patch.object(model_languages, "embedder", return_value=model):
             return is_english_only(name, 4)
 
     def test_of_a_folder_it_depends_on_what_translations_mean_to_the_model(self):

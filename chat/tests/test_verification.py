@@ -167,6 +167,20 @@ class VerdictTests(SimpleTestCase):
                 (found,) = verify(statement, (office,))
                 self.assertEqual((found.verdict, found.unclear), ("not_found", unclear))
 
+    def test_what_is_excluded_in_german_is_not_permitted(self):
+        law = source(
+            9,
+            "g.md",
+            "Der Nachweis in elektronischer Form ist ausgeschlossen. Das Gesetz gilt für alle. Aushilfen von "
+            "höchstens einem Monat sind nicht erfasst.",
+        )
+        self.assert_verdicts_in(
+            law,
+            "not_found",
+            "Der Nachweis in elektronischer Form ist zulässig",
+            "Aushilfen von höchstens einem Jahr sind nicht erfasst",
+        )
+
     def test_a_short_german_sentence_is_german(self):
         self.assertEqual(
             language_of("Für Vollzeitkräfte an Land gibt es 27 Tage zuzüglich acht Feiertage."), "german"

@@ -104,7 +104,8 @@ _POLES = (
 before earlier beforehand prior vor vorher davor früher | after afterwards later nach nachher danach später
 minimum least mindestens minimal frühestens | maximum most höchstens maximal spätestens
 increase increased rises raised erhöht steigt | decrease decreased reduce reduced lower gesenkt sinkt
-! allowed permitted may erlaubt gestattet zulässig | forbidden prohibited banned verboten untersagt unzulässig
+! allowed permitted may | forbidden prohibited banned
+! erlaubt gestattet zulässig | verboten untersagt unzulässig ausgeschlossen
 ! paid charged bezahlt vergütet | unpaid free unbezahlt unvergütet kostenlos kostenfrei gratis
 earliest | last latest letzte letzten letzter
 ! open opens opened geöffnet öffnet | closed closes geschlossen schließt
@@ -297,7 +298,10 @@ for _line in _PHRASES.strip().splitlines():
 FRACTIONS = {"half": 50, "third": 33, "quarter": 25, "fifth": 20, "tenth": 10}
 FRACTIONS |= {"drittel": 33, "viertel": 25, "fünftel": 20, "zehntel": 10}
 # Between these and a unit, “a” counts: “within a week” is within one week, “£8 a month” is no month.
-BEFORE_UNITS = _words("within inside after under than last lasts for innerhalb binnen nach")
+BEFORE_UNITS = _words(
+    "within inside after under than last lasts for most least innerhalb binnen nach höchstens mindestens"
+    " spätestens"
+)
 # Behind these a noun phrase begins.
 BEFORE_NOUNS = _words(
     """

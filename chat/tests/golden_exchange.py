@@ -28,7 +28,14 @@ QUESTIONS = ("What types of prescription drugs are covered?", "Which services co
 # Members that docs/protocols.md names beyond the documents.
 BEYOND = {"score", "reranker_score", "model", "temperature", "prompt_template", "sessionState", "agentName"}
 BEYOND |= {"citations", "output_text", "verification"}
-BEYOND |= {"use_semantic_ranker", "retrieval_mode", "top", "filter", "minimum_search_score"}
+BEYOND |= {
+    "use_semantic_ranker",
+    "retrieval_mode",
+    "top",
+    "filter",
+    "minimum_search_score",
+    "also_searched_for",
+}
 # What may stand where an example shows null; and lists and objects that only Azure fills.
 FOR_NULL = {"session_state": str, "sessionState": str, "category": str, "props": dict, "error": dict}
 AZURE_ONLY = {"content_filter_results", "prompt_filter_results"}

@@ -6,7 +6,7 @@ from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
 from django.core.files.uploadedfile import UploadedFile
-from django.db.models import QuerySet
+from django.db.models import Case, CharField, F, Q, QuerySet, Value, When
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -48,6 +48,11 @@ from .search.labels import content_address
 
 PASSAGES_SHOWN = 100
 MARKS = {Document.Status.READY: "✓", Document.Status.FAILED: "✗"}
+
+
+def _unless_private(field: str) -> Case:
+    """Sorts by a column without revealing the values that are not shown."""
+    return Case(When(of_named_people=True, then=Value("")), default=F(field), output_field=CharField())
 
 
 class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -124,7 +129,7 @@ class CategoryFilter(TypedValueFilter):
 class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, ChangeMany, admin.ModelAdmin):  # type: ignore[type-arg]
     """All documents, regardless of their readers: this page is for administrators."""
 
-    list_display = ["name", "folder", "state", "readers", "owner", "changed_at", "page_count"]
+    list_display = ["listed_name", "listed_folder", "state", "readers", "owner", "changed_at", "page_count"]
     list_filter = ["status", ("category", CategoryFilter), ("access_list__entries__group", TypedGroupFilter)]
     list_select_related = ["owner"]
     search_fields = ["name", "title", "folder", "owner__username"]
@@ -154,7 +159,8 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
         entries = ("access_list__entries__user", "access_list__entries__group")
-        return super().get_queryset(request).prefetch_related(*entries)
+        every = Document.objects.with_privacy(request.user.pk or 0).order_by(*self.get_ordering(request))
+        return every.prefetch_related(*entries)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Document], search_term: str
@@ -163,6 +169,12 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
         found, may_repeat = super().get_search_results(request, queryset, search_term)
         if request.path == reverse("admin:autocomplete"):
             found = found.filter(access_list__in=AccessEntry.lists_of(request.user.pk or 0))
+        elif search_term.strip():
+            # A name that is not shown cannot be guessed by searching for it either.
+            owners = Q()
+            for word in search_term.split():
+                owners &= Q(owner__username__icontains=word)
+            found = found.filter(Q(of_named_people=False) | owners)
         return found, may_repeat
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
@@ -267,6 +279,14 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
             f"{document}: {gettext(DOCUMENT_ON_HOLD)}" for document in objs if is_on_hold(document.owner_id)
         ]
         return [str(document) for document in objs], {gettext("documents"): len(objs)}, missing, held
+
+    @admin.display(description=gettext_lazy("Name"), ordering=_unless_private("name"))
+    def listed_name(self, document: Document) -> str:
+        return str(document) if document.is_private else document.name
+
+    @admin.display(description=gettext_lazy("Folder"), ordering=_unless_private("folder"))
+    def listed_folder(self, document: Document) -> str:
+        return "" if document.is_private else document.folder
 
     @admin.display(description=gettext_lazy("Status"), ordering="status")
     def state(self, document: Document) -> str:

@@ -14,11 +14,11 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
-from django.db.models import F, Q, Value
+from django.db.models import BooleanField, Exists, ExpressionWrapper, F, OuterRef, Q, Value
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import MD5, Lower
 from django.utils import timezone
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 from pgvector.django import HalfVectorField
 
 from chatsite.accounts.principal import Principal
@@ -45,6 +45,23 @@ class DocumentQuerySet(models.QuerySet["Document"]):
     def visible_to(self, principal: Principal) -> "DocumentQuerySet":
         """Documents that the caller may read, by the same rule as row-level security and search."""
         return self.filter(access_list__in=AccessEntry.lists_of(principal.user_id))
+
+    def with_privacy(self, reader_id: int) -> "DocumentQuerySet":
+        """Annotated for `is_private`: somebody else's, and only people who are named may read it.
+
+        Such a name is a person's own words, as those of files attached to questions are. Staff see it where
+        they may read the document, or on its own page, which is recorded in the audit log.
+        """
+        entries = AccessEntry.objects.filter(access_list=OuterRef("access_list"))
+        of_others = Q(owner__isnull=False) & ~Q(owner=reader_id)
+        only_named = Exists(entries.filter(user__isnull=False)) & ~Exists(entries.filter(user=None))
+        unread = ~Q(access_list__in=AccessEntry.lists_of(reader_id))
+        private = ExpressionWrapper(of_others & only_named & unread, BooleanField())
+        return self.annotate(of_named_people=private)
+
+    def without_private(self, reader_id: int) -> "DocumentQuerySet":
+        """Those that `with_privacy` does not mark."""
+        return self.with_privacy(reader_id).filter(Q(of_named_people=False))
 
     def with_public_id(self, public_id: uuid.UUID) -> "DocumentQuerySet":
         """The document with this id, or the one into which a duplicate with this id was merged."""
@@ -243,7 +260,14 @@ class Document(models.Model):
         ]
 
     def __str__(self) -> str:
+        if self.is_private:
+            return gettext("Private document %(number)s") % {"number": self.pk}
         return self.title or self.name
+
+    @property
+    def is_private(self) -> bool:
+        """Whether its name is not to be shown; known only if it was selected by `with_privacy`."""
+        return bool(self.__dict__.get("of_named_people"))
 
     @property
     def shown_folder(self) -> str:

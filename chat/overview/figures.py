@@ -213,7 +213,10 @@ class Figures:
     @cached_property
     def failed_files(self) -> DocumentList:
         failed = Document.objects.filter(status=Document.Status.FAILED)
-        readable = failed.filter(access_list__in=AccessEntry.lists_of(self.reader.pk))
+        if self.reader.has_perm("ingestion.view_document"):  # as the list of documents names them
+            readable = failed.without_private(self.reader.pk)
+        else:
+            readable = failed.filter(access_list__in=AccessEntry.lists_of(self.reader.pk))
         newest = readable.order_by("-changed_at")[:LISTED]
         in_all = failed.count()
         shown = [{"id": each.pk, "name": each.name, "reason": in_words(each.reason)} for each in newest]

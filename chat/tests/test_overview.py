@@ -207,6 +207,17 @@ class PageTests(TestCase):
         self.assertEqual(page.context["figures"].failed_files.closed, 1)
         self.assertEqual([row["title"] for row in self.lines("documents")], ["Open guide"])
 
+    def test_failed_files_are_named_by_the_rule_of_the_list_of_documents(self):
+        self.manager.user_permissions.add(Permission.objects.get(codename="view_document"))
+        group = Group.objects.get(name="Crew")
+        make_document("roster.pdf", owner=self.crew[0], groups=[group])
+        make_document("divorce.pdf", owner=self.crew[0])
+        Document.objects.filter(name__in=["roster.pdf", "divorce.pdf"]).update(status="failed")
+        for page in (self.client.get("/admin/"), self.client.get("/admin/ingestion/document/")):
+            self.assertContains(page, "roster.pdf")
+            self.assertNotContains(page, "divorce.pdf")
+        self.assertContains(self.client.get("/admin/"), "2 in all, 1 of them documents that you may not read")
+
     def test_groups_of_fewer_than_three_who_asked_are_not_shown(self):
         for person in (*self.crew, *self.pair):
             run_of(person, self.open)

@@ -108,7 +108,9 @@ def documents_like(query: str, reader: User) -> QuerySet[Document]:
     if not words:
         return Document.objects.none()
     found = Document.objects.order_by("title", "folder", "name", "pk")
-    if not reader.has_perm("ingestion.view_document"):
+    if reader.has_perm("ingestion.view_document"):
+        found = found.without_private(reader.pk)
+    else:
         found = found.filter(access_list__in=AccessEntry.lists_of(reader.pk))
     for word in words:
         found = found.filter(Q(title__icontains=word) | Q(name__icontains=word) | Q(folder__icontains=word))

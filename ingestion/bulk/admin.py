@@ -15,7 +15,7 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from chatsite.accounts.models import User
 from chatsite.accounts.read_only_admin import OwnFilters, shown_object
-from ingestion.models import Document
+from ingestion.models import Document, DocumentQuerySet
 
 from . import changes
 from .forms import FORMS, BulkForm
@@ -131,7 +131,7 @@ class BulkChangeAdmin(OwnFilters, admin.ModelAdmin):  # type: ignore[type-arg]
             items = items.filter(outcome=outcome)
         page = Paginator(items, ITEMS_SHOWN).get_page(request.GET.get("p"))
         named = {
-            each.pk: each for each in Document.objects.filter(pk__in=[item.document_id for item in page])
+            each.pk: each for each in _named_for(request).filter(pk__in=[item.document_id for item in page])
         }
         tally = [(each, counted[each.value]) for each in PROBLEMS_FIRST if each.value in counted]
         return self._page(
@@ -155,9 +155,13 @@ class BulkChangeAdmin(OwnFilters, admin.ModelAdmin):  # type: ignore[type-arg]
             "opts": self.opts,
             "change": change,
             "title": words(change),
-            "sample": Document.objects.filter(pk__in=change.items.order_by("pk").values("document")[:5]),
+            "sample": _named_for(request).filter(pk__in=change.items.order_by("pk").values("document")[:5]),
         }
         return TemplateResponse(request, "admin/ingestion/bulkchange/change.html", known | context)
+
+
+def _named_for(request: HttpRequest) -> DocumentQuerySet:
+    return Document.objects.with_privacy(request.user.pk or 0)
 
 
 def words(change: BulkChange) -> str:

@@ -75,6 +75,32 @@ class DocumentsAdminTests(MediaMixin, TestCase):
             ],
         )
 
+    def test_what_only_named_people_may_read_is_not_named_in_the_list(self):
+        bob = User.objects.create(username="bob")
+        private = make_document("divorce.md", owner=self.ann, folder="My papers")
+        lent = make_document("lent.md", owner=self.ann, users=[bob])
+        make_document("pay.md", owner=self.ann, groups=[self.group])
+        make_document("for-me.md", owner=self.ann, users=[self.admin])
+        make_document("mirrored.md", users=[bob])
+        page = self.client.get(LIST)
+        for hidden in ("ivorce", "My papers", "ent.md", "Lent"):
+            self.assertNotContains(page, hidden)
+        for shown in (f"Private document {private.pk}", f"Private document {lent.pk}"):
+            self.assertContains(page, shown)
+        for shown in ("pay.md", "for-me.md", "mirrored.md"):
+            self.assertContains(page, shown)
+        self.assertContains(self.client.get(LIST, {"q": "divorce"}), "0 documents")
+        self.assertContains(self.client.get(LIST, {"q": "ann"}), f"Private document {private.pk}")
+        self.assertEqual(self.client.get(LIST, {"o": "1.2"}).status_code, 200)
+        chosen = {"action": "change_many", "_selected_action": [private.pk, lent.pk]}
+        changing = self.client.post(LIST, chosen, follow=True)
+        self.assertContains(changing, f"Private document {private.pk}")
+        self.assertNotContains(changing, "Divorce")
+        self.assertNotContains(self.client.get(f"{LIST}{private.pk}/delete/"), "Divorce")
+        self.assertFalse(AuditEntry.objects.filter(action="document_read").exists())
+        self.assertContains(self.client.get(f"{LIST}{private.pk}/change/"), "divorce.md")
+        self.assertEqual(AuditEntry.objects.get(action="document_read").person, "ann")
+
     def page_of_many(self):
         """(document, its page, what its form sends unchanged): 400 groups and 150 people may read it."""
         groups = Group.objects.bulk_create(Group(name=f"Team {n:03} <&>") for n in range(400))

@@ -105,7 +105,7 @@ def _answer(message: Message, readable: Sequence[Source]) -> list[str]:
     parts.append("\n".join(listed))
     statements = message.verification or ()
     by_model, unclear = (sum(map(test, statements)) for test in (is_by_model, is_unclear))
-    counted = tally((row["verdict"] for row in statements), by_model, unclear)
+    counted = tally((row["verdict"] for row in statements), by_model, unclear, message.verified)
     # If a source was withdrawn, the line on citations would reveal too much and be wrong.
     if not set(message.citations) - titles.keys():
         parts.append(" · ".join(f"*{line}*" for line in (counted.summary, counted.rest) if line and order))

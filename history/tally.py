@@ -17,6 +17,7 @@ class Tally:
     uncited: int = 0
     by_model: int = 0  # of those found: supported by the language model's second look alone
     unclear: int = 0  # with a citation, in words too different from the source's to tell
+    verified_by: str = ""  # who confirmed those that were not found; only of a verified answer
 
     @property
     def cited(self) -> int:
@@ -27,7 +28,15 @@ class Tally:
         """One line on the citations; empty for an answer without any."""
         if not self.cited:
             return ""
-        if not (self.missing or self.unclear):
+        if self.is_confirmed:
+            number = self.missing + self.unclear
+            words = ngettext(
+                "%(count)s statement checked by %(person)s",
+                "%(count)s statements checked by %(person)s",
+                number,
+            )
+            found = words % {"count": number, "person": self.verified_by}
+        elif not (self.missing or self.unclear):
             found = gettext("All citations found in the text")
         elif not self.missing:
             found = self._compare
@@ -52,6 +61,19 @@ class Tally:
         return words % {"found": found, "count": self.by_model}
 
     @property
+    def is_confirmed(self) -> bool:
+        """Whether a person checked statements that were not found in their sources.
+
+        A verified answer with such statements is saved only once its author has confirmed them.
+        """
+        return bool(self.verified_by and (self.missing or self.unclear))
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether statements were not found in their sources, and no person confirmed them."""
+        return bool(self.missing) and not self.is_confirmed
+
+    @property
     def _compare(self) -> str:
         words = ngettext(
             "%(count)s statement in other words: compare it with its source",
@@ -65,17 +87,30 @@ class Tally:
         """One line on statements without citations; empty if there are none."""
         if not self.uncited:
             return ""
+        if self.verified_by:
+            words = ngettext(
+                "%(count)s statement without a source, on the word of %(person)s",
+                "%(count)s statements without a source, on the word of %(person)s",
+                self.uncited,
+            )
+            return words % {"count": self.uncited, "person": self.verified_by}
         words = ngettext(
             "%(count)s statement cites no source", "%(count)s statements cite no source", self.uncited
         )
         return words % {"count": self.uncited}
 
 
-def tally(verdicts: Iterable[str], by_model: int = 0, unclear: int = 0) -> Tally:
-    """Counts of the verdicts of an answer's statements; `unclear` ones are among those not found."""
+def tally(
+    verdicts: Iterable[str], by_model: int = 0, unclear: int = 0, verified: Mapping[str, Any] | None = None
+) -> Tally:
+    """Counts of the verdicts of an answer's statements; `unclear` ones are among those not found.
+
+    `verified` is that of its message.
+    """
     counts = Counter(verdicts)
     found = counts["quoted"] + counts["supported"]
-    return Tally(found, counts["not_found"] - unclear, counts["uncited"], by_model, unclear)
+    missing = counts["not_found"] - unclear
+    return Tally(found, missing, counts["uncited"], by_model, unclear, (verified or {}).get("by", ""))
 
 
 def is_by_model(row: Mapping[str, Any]) -> bool:

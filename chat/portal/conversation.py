@@ -131,6 +131,8 @@ class SourceLine:
         """How many statements cite it, and whether it supports any of them."""
         if not self.tally.cited:
             return ""
+        if self.tally.is_confirmed:
+            return self.tally.summary
         if not (self.tally.found or self.tally.unclear):
             return gettext("not found")
         count = self.tally.cited
@@ -215,7 +217,7 @@ class Answer:
             missing = [
                 (each.start, each.end)
                 for each in self.statements
-                if each.verdict == "not_found" and not each.unclear
+                if each.verdict == "not_found" and not each.unclear and not self.verified
             ]
             return render(with_marks(self.text, missing) if missing else self.text, self.citations)
         return "\n".join(render_block(block, self.citations) for block in self._cut[0])
@@ -279,13 +281,12 @@ class Answer:
     def tally(self) -> Tally:
         return self._tally_of(self.statements)
 
-    @staticmethod
-    def _tally_of(statements: Sequence[Statement]) -> Tally:
+    def _tally_of(self, statements: Sequence[Statement]) -> Tally:
         by_model, unclear = (
             sum(each.by_model for each in statements),
             sum(each.unclear for each in statements),
         )
-        return tally((each.verdict for each in statements), by_model, unclear)
+        return tally((each.verdict for each in statements), by_model, unclear, self.message.verified)
 
     @property
     def all_found(self) -> bool:

@@ -199,6 +199,26 @@ class VerifiedAnswerTests(TransactionTestCase):
         reply = self.ask(path="/v1/responses", model="x", input=QUESTION)
         self.assertEqual(reply["verified"]["by"], "People Team")
 
+    def test_statements_that_its_author_confirmed_are_no_warnings(self):
+        self.answer.text = (
+            "Unused days lapse in **August** without exception [1]. Ask the front desk about the boat house."
+        )
+        self.answer.save()
+        self.ask(context={"overrides": {}})
+        conversation = Conversation.objects.get()
+        Conversation.objects.update(listed=True)
+        client = Client()
+        client.force_login(self.reader)
+        page = client.get(f"/c/{conversation.pk}/")
+        self.assertContains(page, "1 statement checked by People Team")
+        self.assertContains(page, "1 statement without a source, on the word of People Team")
+        for warning in ("not found", "unproved with-icon", "checked with-icon", "cites no source", "<mark"):
+            self.assertNotContains(page, warning)
+        panel = client.get(f"/c/{conversation.pk}/", {"source": "1.1", "s": "1"})
+        self.assertNotContains(panel, "unproved")
+        exported = conversation_export.as_markdown(Principal(self.reader.pk, "session"), conversation)
+        self.assertIn("*1 statement checked by People Team*", exported)
+
     def test_the_portal_exports_and_stored_messages_say_who_verified_it(self):
         self.ask(context={"overrides": {}})
         conversation = Conversation.objects.get()

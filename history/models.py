@@ -329,6 +329,7 @@ class Feedback(models.Model):
         BAD = "bad", gettext_lazy("Bad answer")
 
     class Reason(models.TextChoices):
+        NOT_ANSWERED = "not_answered", gettext_lazy("It does not answer my question")
         INCORRECT = "incorrect", gettext_lazy("Something in it is wrong")
         INCOMPLETE = "incomplete", gettext_lazy("Something is missing")
         OUTDATED = "outdated", gettext_lazy("It is out of date")

@@ -106,10 +106,15 @@ class ApiTests(FeedbackCase):
 
     def test_it_is_set_read_replaced_and_taken_back(self):
         self.assertEqual(self.call("get").status_code, 404)
-        said = {"rating": "bad", "reasons": ["outdated"], "wrong_sources": [LABEL], "comment": "Since May."}
+        said = {
+            "rating": "bad",
+            "reasons": ["outdated", "not_answered"],
+            "wrong_sources": [LABEL],
+            "comment": "Since May.",
+        }
         self.assertEqual(self.call("put", said).status_code, 201)
         told = self.call("get").json()
-        self.assertEqual(told["reasons"], ["outdated", "wrong_source"])
+        self.assertEqual(told["reasons"], ["not_answered", "outdated", "wrong_source"])
         self.assertEqual(told["wrong_sources"], [LABEL])
         self.assertFalse(told["shared"])
         self.assertEqual(self.call("put", {"rating": "good"}).json()["comment"], "")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
+from uuid import UUID
 
 from django import forms
 from django.contrib import admin, messages
@@ -31,6 +32,7 @@ from chatsite.accounts.pickers import AutocompleteAdmin
 from chatsite.accounts.principal import Principal
 from chatsite.accounts.read_only_admin import OwnFilters, RowsOnly
 from chatsite.accounts.returning_admin import ReturnsToUnanswered, unanswered_address
+from history.feedback import MAY_SEE_FEEDBACK
 from ingestion.access.admin import PERMISSION as SEARCH_AS
 from ingestion.models import Document
 from ingestion.search import retrieval
@@ -38,12 +40,14 @@ from ingestion.search import retrieval
 from .models import VerifiedAnswer, VerifiedAnswerQuerySet, VerifiedCitation, VerifiedQuestion
 from .unanswered.question_judging import LISTED_FOR, TOLD
 from .unanswered.unanswered_list import (
+    MAX_DOCUMENTS,
     MIN_PEOPLE,
     REASONS,
     Group,
     ShownDocument,
     dismiss,
     documents_shown,
+    feedback_on,
     judged_at,
     read_texts,
     unanswered,
@@ -65,6 +69,7 @@ CONFIRMED = "confirmed"  # the box below a form whose sources do not say what it
 GROUPS_SHOWN = 25  # on a page
 MAX_WORDINGS = 5  # that a new answer starts with
 MAX_REASON = 300  # characters
+MAX_DIGITS = 18  # of a document's number
 MAX_TRIED = 100  # questions in one test
 
 
@@ -151,10 +156,12 @@ class CitationInline(AutocompleteAdmin, admin.TabularInline):  # type: ignore[ty
     model = VerifiedCitation
     form = CitationForm
     formset = CitationFormSet
-    extra = 1
     autocomplete_fields = ["document"]
     verbose_name = gettext_lazy("source")
     verbose_name_plural = gettext_lazy("sources, [1] first")
+
+    def get_extra(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> int:
+        return 1 if obj else max(1, len(_sources_in(request)))
 
     def formfield_for_foreignkey(
         self, db_field: "ForeignKey[Any, Any]", request: HttpRequest, **kwargs: Any
@@ -228,10 +235,12 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         return initial
 
     def get_formset_kwargs(self, request: HttpRequest, obj: Any, inline: Any, prefix: str) -> dict[str, Any]:
-        """Questions in the URL are filled in; the list of unanswered questions links here."""
+        """Questions and documents in the URL are filled in; the list of unanswered questions links here."""
         kwargs: dict[str, Any] = super().get_formset_kwargs(request, obj, inline, prefix)
         if isinstance(inline, CitationInline):
             kwargs["reader"] = _reader(request)
+            if obj.pk is None:  # also when it is sent: a row without words of its document is left out
+                kwargs["initial"] = [{"document": number} for number in _sources_in(request)]
         if isinstance(inline, QuestionInline) and obj.pk is None and request.method == "GET":
             kwargs["initial"] = [{"text": text} for text in asked_in(request)]
         return kwargs
@@ -337,6 +346,8 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         page = Paginator(groups, GROUPS_SHOWN).get_page(page_number)
         read_texts(page)
         documents = documents_shown(_reader(request), list(page))
+        may_see_feedback = actor.has_perm(MAY_SEE_FEEDBACK)
+        opinions = feedback_on(list(page)) if may_see_feedback else [[] for _ in page]
         speaking = list(self.get_queryset(request).filter(active=True))
         context = {
             **self.admin_site.each_context(request),
@@ -344,8 +355,14 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
             "opts": VerifiedAnswer._meta,
             "page": page,
             "rows": [
-                Row(group, answer_to(group.wordings[:MAX_WORDINGS], speaking), shown, actor.get_username())
-                for group, shown in zip(page, documents, strict=True)
+                Row(
+                    group,
+                    answer_to(group.wordings[:MAX_WORDINGS], speaking),
+                    shown,
+                    actor.get_username(),
+                    said,
+                )
+                for group, shown, said in zip(page, documents, opinions, strict=True)
             ],
             "reason": reason if counted[reason] else "",
             "told": TOLD,
@@ -396,12 +413,14 @@ class Row:
     answer: VerifiedAnswer | None
     documents: list[ShownDocument]  # that the askers were shown
     reader: str  # the manager's user name
+    feedback: list[UUID]  # the bad answers with feedback that may be opened from here
 
     @property
     def query(self) -> str:
         """Query string for a new verified answer."""
         asked = [("question", wording) for wording in self.group.wordings[:MAX_WORDINGS]]
-        return urlencode([*asked, ("unanswered", self.group.key)])
+        sources = [("source", document.id) for document in self.documents]
+        return urlencode([*asked, *sources, ("unanswered", self.group.key)])
 
     @property
     def proof_query(self) -> str:
@@ -426,6 +445,15 @@ def asked_in(request: HttpRequest) -> list[str]:
     """The questions in the URL."""
     asked = request.GET.getlist("question")[:MAX_WORDINGS]
     return [text[: VerifiedQuestion.MAX_CHARACTERS] for text in asked if text.strip()]
+
+
+def _sources_in(request: HttpRequest) -> list[int]:
+    """The documents in the URL that the manager may cite, in this order."""
+    named = [each for each in request.GET.getlist("source")[:MAX_DOCUMENTS] if each.isdecimal()]
+    wanted = list(dict.fromkeys(int(each[:MAX_DIGITS]) for each in named))
+    readable = Document.objects.visible_to(_reader(request)).searchable()
+    known = set(readable.filter(pk__in=wanted).values_list("pk", flat=True))
+    return [number for number in wanted if number in known]
 
 
 def _reader(request: HttpRequest) -> Principal:

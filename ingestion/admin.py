@@ -159,7 +159,7 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
         entries = ("access_list__entries__user", "access_list__entries__group")
-        every = Document.objects.with_privacy(request.user.pk or 0).order_by(*self.get_ordering(request))
+        every = Document.objects.with_privacy(request.user.pk or 0)
         return every.prefetch_related(*entries)
 
     def get_search_results(

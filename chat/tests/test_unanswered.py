@@ -14,7 +14,7 @@ from django.utils.formats import date_format
 
 from chat.llm.chat_model import NOTHING_FITS, NOTHING_FOUND
 from chat.llm.quoting import UNSURE
-from chat.models import DismissedQuestion
+from chat.models import DismissedQuestion, VerifiedCitation
 from chat.tests.test_verified_answers import CANARY, make_verified
 from chat.unanswered.models import UnansweredQuestion
 from chat.unanswered.question_judging import judge_new
@@ -337,6 +337,35 @@ class UnansweredTests(TestCase):
         page = self.page()
         self.assertNotContains(page, "Plan")
         self.assertRegex(page.content.decode(), r"<bdi>Ferry</bdi></a>\s+\(1\)")
+
+    def test_shared_feedback_is_linked_for_those_who_may_see_feedback(self):
+        shared, kept = self.ask(FERRY), self.ask(FERRY)
+        Feedback.objects.create(message=shared, rating="bad", shared=True, comment="Ask the bursar.")
+        Feedback.objects.create(message=kept, rating="bad")
+        self.assertNotContains(self.page(), "/admin/history/feedback/")
+        self.manager.user_permissions.add(Permission.objects.get(codename="view_feedback"))
+        page = self.page()
+        self.assertContains(page, f"/admin/history/feedback/{shared.pk}/change/")
+        self.assertNotContains(page, str(kept.pk))
+
+    def test_an_answer_starts_with_the_documents_shown_as_far_as_they_may_be_read(self):
+        shown, closed = make_document("ferry.md", everyone=True), make_document("plan.md", owner=make_user())
+        address = f"/admin/chat/verifiedanswer/add/?source={shown.pk}&source={closed.pk}&source=x&source=999"
+        page = self.client.get(address)
+        self.assertContains(page, f'<option value="{shown.pk}" selected>Ferry</option>', html=True)
+        self.assertNotContains(page, "Plan")
+        form = {
+            "text": "Employees may carry over five days of leave [1].", "active": "on",
+            "owner": self.manager.pk, "valid_until": "2099-01-31",
+            "questions-TOTAL_FORMS": "1", "questions-INITIAL_FORMS": "0", "questions-0-text": FERRY,
+            "citations-TOTAL_FORMS": "2", "citations-INITIAL_FORMS": "0",
+            "citations-0-document": shown.pk, "citations-0-words": "",
+        }  # fmt: skip
+        self.assertContains(self.client.post(address, form), "rests on at least one document")
+        other = make_document("leave.md", everyone=True)
+        form |= {"citations-1-document": other.pk, "citations-1-words": "carry over five days"}
+        self.assertEqual(self.client.post(address, form).status_code, 302)
+        self.assertEqual(VerifiedCitation.objects.get().document, other)
 
     def test_each_look_is_recorded_and_needs_the_permission(self):
         self.page()

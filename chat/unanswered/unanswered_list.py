@@ -23,7 +23,7 @@ from chat.unanswered.models import UnansweredQuestion
 from chat.verification.same_question import content_words
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import rows
-from history.models import Message
+from history.models import Feedback, Message
 from ingestion.models import Document
 
 from .question_judging import LISTED_FOR, PLACE, TOLD
@@ -31,6 +31,7 @@ from .question_judging import LISTED_FOR, PLACE, TOLD
 SQL = Path(__file__).parent / "sql"
 MIN_PEOPLE = 3  # who asked, before anything is shown
 MAX_DOCUMENTS = 3  # shown of a group
+MAX_FEEDBACK = 3  # linked from a group
 MAX_LOOKED_UP = 200  # newest questions of a group of which the documents are counted
 REASONS = {
     "refused": gettext_lazy("not in the documents"),
@@ -228,6 +229,27 @@ def documents_shown(principal: Principal, groups: Sequence[Group]) -> list[list[
         ]
         shown.append(sorted(counted, key=lambda each: (-each.times, each.title))[:MAX_DOCUMENTS])
     return shown
+
+
+def feedback_on(groups: Sequence[Group]) -> list[list[UUID]]:
+    """Of each group the newest bad answers whose askers agreed that content managers read them.
+
+    Other feedback is not linked to a question: whose it is could be guessed from the wording.
+    """
+    asked = {each.message for group in groups for each in group.asked if each.shared and not each.closed}
+    answers = dict(UnansweredQuestion.objects.filter(message__in=asked).values_list("message_id", "answers"))
+    bad = Feedback.objects.filter(
+        message__in=[answer for each in answers.values() for answer in each],
+        rating=Feedback.Rating.BAD,
+        shared=True,
+    )
+    given = set(bad.values_list("message_id", flat=True))
+    return [
+        [answer for each in group.asked for answer in answers.get(each.message, ()) if answer in given][
+            :MAX_FEEDBACK
+        ]
+        for group in groups
+    ]
 
 
 def may_be_shown(asked: Sequence[Asked]) -> bool:

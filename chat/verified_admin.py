@@ -36,6 +36,7 @@ from history.feedback import MAY_SEE_FEEDBACK
 from ingestion.access.admin import PERMISSION as SEARCH_AS
 from ingestion.models import Document
 from ingestion.search import retrieval
+from ingestion.search.tables import with_whole_tables
 
 from .models import VerifiedAnswer, VerifiedAnswerQuerySet, VerifiedCitation, VerifiedQuestion
 from .unanswered.question_judging import LISTED_FOR, TOLD
@@ -136,7 +137,7 @@ class CitationFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]
         if any(self.errors):
             return
         cited = [each.passage_id for each in kept if isinstance(each, CitationForm)]
-        passages = retrieval.load(self.reader, cited)
+        passages = with_whole_tables(self.reader, retrieval.load(self.reader, cited))
         self.doubtful = unsupported_statements(self.instance.text, passages)
         if self.doubtful and CONFIRMED not in self.data:
             unclear = gettext("The passages cited do not clearly say: “%(words)s”. Nothing was saved yet.")

@@ -491,11 +491,16 @@ function copyAnswer(answer, url) {
     }),
   ]);
 }
+// With the sentence below a table that lacks rows of its source.
 function csv(table) {
   const cell = text => (/[",\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text);
-  return $$('tr', table)
-    .map(row => [...row.cells].map(({ textContent }) => cell(textContent.trim())).join(','))
-    .join('\r\n');
+  const lines = $$('tr', table).map(row =>
+    [...row.cells].map(({ textContent }) => cell(textContent.trim())).join(','),
+  );
+  const blocks = [...$$('.block, .rows-shown', table.closest('.prose') ?? document)];
+  const next = blocks[blocks.indexOf(table.closest('.block')) + 1];
+  if (next?.matches('.rows-shown')) lines.push(cell(next.textContent.trim()));
+  return lines.join('\r\n');
 }
 function copyOf(button) {
   const block = button.closest('.block');

@@ -22,6 +22,7 @@ from chat.events import (
 )
 from chat.llm import ChatModel, Contribution, Prompt, SearchQuery, configured_model
 from chat.llm.chat_model import NOTHING_FOUND
+from chat.llm.table_notices import ROWS_SHOWN
 from chat.requests import EarlierMessage
 from chat.statements import marks_by_rank, to_rows
 from chat.verification import verify
@@ -33,6 +34,7 @@ from ingestion.search import retrieval
 from ingestion.search.fusion import FoundBy
 from ingestion.search.retrieval import SearchResult
 from ingestion.search.scopes import count_unread
+from ingestion.search.tables import cut_tables, with_whole_tables
 from ingestion.search.translations import language_of
 from ingestion.suggested_questions import document_questions
 
@@ -101,7 +103,8 @@ def partial_answer(run: AcceptedRun) -> PartialAnswer | None:
     """
     former = Message.objects.owned_by(run.principal).get(pk=run.request.continues)
     sources = list(Source.objects.visible_to(run.principal).filter(message=former).order_by("rank"))
-    passages = retrieval.load(run.principal, [source.passage_id for source in sources])
+    loaded = retrieval.load(run.principal, [source.passage_id for source in sources])
+    passages = with_whole_tables(run.principal, loaded)
     if [passage.label for passage in passages] != former.labels:
         return None
     found = [
@@ -255,6 +258,7 @@ class _Answer:
             pages=found.pages,
             fit=found.fit,
             synonyms=found.synonyms,
+            table_rows=cut_tables(found.passages),
         )
         text: list[str] = []
         async with aclosing(written(model, self.prompt)) as events:
@@ -272,6 +276,7 @@ class _Answer:
                         each
                         for each in statements
                         if not any(self.text[each.start : each.end] in words for words in own)
+                        and not ROWS_SHOWN.fullmatch(self.text[each.start : each.end])
                     )
                     self.done = replace(event, verification=claims)
                     self.publish(self.done)

@@ -28,6 +28,7 @@ from ingestion.search.sentences import (
     best_sentences_per_passage,
     matching_words,
 )
+from ingestion.search.tables import with_whole_tables, without_repeated
 
 from . import steps
 from .page_images import (
@@ -182,9 +183,15 @@ def candidates(run: AcceptedRun, query: SearchQuery) -> SearchResult:
 def found_for(principal: Principal, query: SearchQuery, **options: Any) -> SearchResult:
     """Search for a question; the results of a compound question's parts are interleaved.
 
-    If one part finds nothing, the whole question is searched for too.
+    If one part finds nothing, the whole question is searched for too. The
+    passages have the whole of their tables.
     """
 
+    found = _found_for(principal, query, **options)
+    return replace(found, passages=without_repeated(with_whole_tables(principal, found.passages)))
+
+
+def _found_for(principal: Principal, query: SearchQuery, **options: Any) -> SearchResult:
     def searched(query: SearchQuery) -> SearchResult:
         return retrieval.search(principal, query.text, context=query.context, **options)
 

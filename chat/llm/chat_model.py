@@ -60,6 +60,7 @@ class Prompt:
     wish: str = ""  # the caller's preference for the form of the answer
     generation: Generation = field(default_factory=Generation)
     prefill: str = ""  # the beginning of the answer, which the model continues
+    table_rows: Mapping[int, int] = field(default_factory=dict)  # of tables cut short, by passage
     narrowed: bool = False  # only a part of what the caller may read was searched
 
     @property

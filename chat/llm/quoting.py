@@ -27,7 +27,7 @@ from ingestion.search.translations import language_of as asked_language
 from ingestion.search.translations import question_in_english
 from ingestion.suggested_questions import questions_about, subject_of
 
-from . import side_texts
+from . import side_texts, table_notices
 from .chat_model import (
     Contribution,
     End,
@@ -225,7 +225,8 @@ def _quotations(
             for each in found
             if each.passage == sentence.passage and each.score >= SECOND * sentence.score
         ]
-        quoted = extract(source.content, sentence.start, starts)
+        all_rows = prompt.table_rows.get(source.passage_id, 0)
+        quoted = extract(source.content, sentence.start, starts, has_part_of_table=bool(all_rows))
         if quoted is None or any(start < quoted.end and quoted.start < end for start, end in places):
             continue
         places.append((quoted.start, quoted.end))
@@ -233,16 +234,19 @@ def _quotations(
         if any(sentence.text in item.text or words in item.text for item in prompt.contributions):
             continue
         if not held:
-            held = [words, source.title, source.heading]
+            # Rows that nobody asked about make an answer no surer.
+            asked_for = " ".join((quoted.lead, *(quoted.matching or quoted.lines)))
+            held = [asked_for, source.title, source.heading]
             least = SECOND_OF_ALL if answers(asked, held, share=1.0, synonyms=prompt.synonyms) else SECOND
-        quotations.append(_markdown(quoted, source))
+        quotations.append(_markdown(quoted, source, all_rows))
         if len(quotations) == QUOTATIONS:
             break
     return quotations, held
 
 
-def _markdown(quoted: Extract, source: SourceView) -> str:
-    """The extract as a block quotation or a table, with its citation."""
+def _markdown(quoted: Extract, source: SourceView, all_rows: int) -> str:
+    """The extract as a block quotation or a table, with its citation; `all_rows` is the number of a longer
+    table's rows, if the source has only a part of it, below 0 if not known."""
     cite = f"[{source.label}]"
     heading = f"**{heading_of(source)}**" if quoted.needs_heading and heading_of(source) else ""
     if quoted.kind == "table":
@@ -253,7 +257,9 @@ def _markdown(quoted: Extract, source: SourceView) -> str:
         table = "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |" for cells in lines)
         is_lead_in = not quoted.lead or quoted.lead.endswith((":", "："))
         lead = quoted.lead if is_lead_in else f"> {quoted.lead} {cite}"
-        return "\n\n".join(part for part in (heading, lead, table) if part)
+        shown, total = len(rows), max(all_rows, 0) if all_rows else quoted.rows
+        notice = table_notices.notice(shown, total) if shown < total or all_rows else ""
+        return "\n\n".join(part for part in (heading, lead, table, notice) if part)
     lines = [quoted.lead] if quoted.lead else []
     lines += [line if _NUMBER.match(line) else f"- {line}" for line in quoted.lines]
     quotation = "\n".join(f"> {line}" for line in lines)

@@ -17,6 +17,7 @@ from django.utils.translation import get_language, gettext
 
 from chat.llm.chat_model import NOTHING_FOUND
 from chat.llm.quoting import NOTHING_MORE, UNSURE
+from chat.llm.table_notices import translated
 
 from .markdown_rules import BRACKETS, TASK, parser
 from .open_block import closed
@@ -163,6 +164,8 @@ def _with_chips(text: str, citations: Citations, *, is_open: bool) -> str:
         return _as_it_is(text)
     if not is_open and text.strip() in NOTICES:
         text = gettext(text.strip())
+    if (rows_shown := translated(text.strip())) is not None:
+        return f'<p class="rows-shown">{html.escape(rows_shown)}</p>'
     numbers = {label: citations.number(label) for label in BRACKETS.findall(text)}
     chips = ((label, citations.chip(number, is_open=is_open)) for label, number in numbers.items() if number)
     first = citations.shown + 1 if "[" in text else 0

@@ -1,6 +1,7 @@
 """The panel with a cited source: its passage with the cited words marked, its page, and the steps."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,6 +22,7 @@ from ingestion.models import Document, FormerVersion, Passage
 from ingestion.parsing.boxes import Box, boxes_of
 from ingestion.parsing.language import language_tag
 from ingestion.parsing.sections import Unreadable
+from ingestion.search.tables import REACH
 from ingestion.storage import files
 from ingestion.text_comparison import BROKEN
 
@@ -173,6 +175,20 @@ class PageBoxes:
         return [(left, top, right - left, bottom - top) for left, top, right, bottom in self.boxes]
 
 
+@dataclass(frozen=True, slots=True)
+class Support:
+    """A passage that was given to the model, with the place that opens it in the panel.
+
+    Passages of a page share a label. Cited is the one that has the words of a statement; the others are only
+    `near`, on the page of a cited one.
+    """
+
+    source: Source
+    place: str
+    is_cited: bool
+    is_near: bool
+
+
 @dataclass
 class Panel:
     """Data for the templates of the panel; `source` is None if the reader may not open it (any more)."""
@@ -307,9 +323,18 @@ class Panel:
         if position is None:
             return {}
         near = Passage.objects.filter(
-            document=self.source.document_id, position__in=[position - 1, position + 1]
+            document=self.source.document_id,
+            position__range=(position - REACH - 1, position + REACH + 1),
+        ).exclude(position=position)
+        # With the whole of its table, the passage has the contents of some neighbours.
+        others = [
+            (row.position - position, row.content) for row in near if row.content not in self.source.content
+        ]
+        before, after = (
+            [each for each in others if each[0] < 0][-1:],
+            [each for each in others if each[0] > 0][:1],
         )
-        return {row.position - position: row.content for row in near}
+        return {distance // abs(distance): content for distance, content in (*before, *after)}
 
     @property
     def before(self) -> list[Part]:
@@ -359,9 +384,15 @@ class Panel:
             return []
         contents = [] if self.replaced else self._page_contents(self.source)
         own = self.source.content
-        return [
-            self.parts if content == own else parts_of(flowing(content), []) for content in contents or [own]
-        ]
+        shown: list[list[Part]] = []
+        is_own_shown = False
+        for content in contents or [own]:
+            if content not in own:
+                shown.append(parts_of(flowing(content), []))
+            elif not is_own_shown:  # with the whole of its table, it has the contents of some neighbours
+                shown.append(self.parts)
+                is_own_shown = True
+        return shown
 
     def _page_contents(self, source: Source) -> list[str]:
         rows = Passage.objects.filter(document=source.document_id)
@@ -379,18 +410,31 @@ class Panel:
         return [step(thought, gone) for thought in self.answer.message.thoughts]
 
     @property
-    def support(self) -> list[tuple[Source, int]]:
-        """Every passage that was given to the model and that the reader may open, with its citation
-        number."""
+    def support(self) -> list[Support]:
+        """Every passage that was given to the model and that the reader may open."""
         order = self.answer.citations.order
-        return [
-            (source, order.index(source.label) + 1 if source.label in order else 0)
-            for source in self.answer.sources
-        ]
+        sources = self.answer.sources
+        places = Counter(source.label for source in sources)
+        proven = {
+            proof.rank
+            for statement in self.answer.statements
+            for proof in statement.proofs
+            if proof.verdict in ("quoted", "supported")
+        }
+        found = []
+        for source in sources:
+            place_cited = source.label in order
+            is_proven = bool(source.quotes) or source.rank in proven
+            cited = place_cited and (is_proven or places[source.label] == 1)
+            opened = self.answer.source_of(source.label) if cited else None
+            number = order.index(source.label) + 1 if opened and opened.rank == source.rank else 0
+            place = f"{self.answer.place}.{number}" if number else f"{self.answer.place}.r{source.rank}"
+            found.append(Support(source, place, cited, place_cited and not cited))
+        return found
 
     @property
     def cited_count(self) -> int:
-        return sum(1 for _, number in self.support if number)
+        return sum(each.is_cited for each in self.support)
 
     @property
     def hidden_count(self) -> int:

@@ -22,6 +22,7 @@ from ingestion.evaluation.bm25 import Place
 from ingestion.evaluation.judging import CitationTarget, ranking
 from ingestion.search.labels import cleaned_label
 from ingestion.search.retrieval import FoundPassage
+from ingestion.search.tables import cut_tables
 
 from .models import ProofQuestion, ProofResult
 
@@ -94,7 +95,9 @@ def reply_to(principal: Principal, question: str) -> Reply:
     query = search_query(question, [])
     found = found_for(principal, query, top=FIRST)
     sources = [as_source(rank, passage) for rank, passage in enumerate(found.passages, start=1)]
-    quoted = quote(Prompt(question, [], sources, 0.0, fit=found.fit, synonyms=found.synonyms))
+    cut = cut_tables(found.passages)
+    prompt = Prompt(question, [], sources, 0.0, fit=found.fit, synonyms=found.synonyms, table_rows=cut)
+    quoted = quote(prompt)
     if not quoted.texts:
         return Reply(Outcome.NOTHING, "", found.passages)
     outcome = Outcome.ANSWERED if quoted.is_sure else Outcome.UNSURE

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from chat.errors import Refused
 from chat.models import Run
+from chat.portal.source_panel import panel_of
 from chat.tests.conversations import LABEL, WORDS, answered
 from history.models import Conversation, Message
 from ingestion.access.lists import (
@@ -17,7 +18,7 @@ from ingestion.access.lists import (
     set_audience,
 )
 from ingestion.models import FormerVersion
-from ingestion.tests.factories import make_document, make_user
+from ingestion.tests.factories import command_principal, make_document, make_user
 
 START = "How many days of leave may employees carry over?"
 
@@ -342,6 +343,34 @@ class PanelTests(PortalCase):
         for view in ("passage", "page", "thoughts", "support", "nonsense", ""):
             self.assertEqual(self.client.get(f"{self.url}source/1.1/?view={view}").status_code, 200)
         self.assertEqual(self.client.get(f"{self.url}source/1.r1/").status_code, 200)
+
+    def test_of_the_passages_of_a_page_those_with_the_quoted_words_are_cited(self):
+        cited = self.answer.sources.get()
+        for rank, quotes in ((2, []), (3, [[0, 5]])):
+            cited.pk, cited.rank, cited.quotes = None, rank, quotes
+            cited._state.adding = True
+            cited.content = f"Other words {rank}."
+            cited.save()
+        Message.objects.filter(pk=self.answer.pk).update(labels=3 * self.answer.labels)
+        page = compact_text_of(self.client.get(f"{self.url}source/1.1/?view=support"))
+        self.assertIn("2 are cited.", page)
+        self.assertEqual(page.count("</svg> Cited"), 2)
+        self.assertEqual(page.count("Same place as a cited one"), 1)
+        self.assertIn('data-source="1.1"', page)
+        for rank in (2, 3):
+            self.assertIn(f'data-source="1.r{rank}"', page)
+
+    def test_a_table_joined_of_several_passages_is_shown_once(self):
+        rows = [f"Years: {number}; Weeks: {10 * number}" for number in range(1, 5)]
+        document = make_document("pay.md", [("pay", None, "", row) for row in rows], everyone=True)
+        conversation, answer = answered(self.user, document)
+        passages = list(document.passages.all())
+        answer.sources.update(passage_id=passages[1].pk, content="\n".join(rows[1:3]), quotes=[[0, 5]])
+        url = f"/c/{conversation.pk}/source/1.1/"
+        page = compact_text_of(self.client.get(f"{url}?view=page"))
+        self.assertEqual([page.count(f"<td>{10 * number}</td>") for number in range(1, 5)], [1, 1, 1, 1])
+        panel = panel_of(command_principal(self.user), conversation, "1.1", "passage")
+        self.assertEqual([part.rows[0][0][0].text for part in (*panel.before, *panel.after)], ["1", "4"])
 
     def test_what_may_no_longer_be_read_shows_neither_title_nor_text(self):
         set_audience(self.document, Audience(user_ids=frozenset({self.other.pk})))

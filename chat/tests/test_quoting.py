@@ -129,12 +129,13 @@ class QuotingTests(SimpleTestCase):
         self.assertEqual(quoted, f"> {paragraph} [handbook.pdf#page=16]")
         self.assertIn("| Grades E to G | 8 weeks [handbook.pdf#page=16] |", table)
 
-    def test_a_row_is_quoted_as_a_table_with_its_header(self):
+    def test_a_row_is_quoted_with_its_short_table_and_header(self):
         rows = "Grade: E; Salary: £48,000\nGrade: F; Salary: £52,000\nGrade: G; Salary: £57,000"
         page = source(1, "a.xlsx", rows, heading="Pay › Bands")
         self.assertEqual(
             self.answer("What is the salary of grade F?", sources=[page]),
-            "**Pay › Bands**\n\n| Grade | Salary |\n| --- | --- |\n| F | £52,000 [a.xlsx] |",
+            "**Pay › Bands**\n\n| Grade | Salary |\n| --- | --- |\n| E | £48,000 [a.xlsx] |\n"
+            "| F | £52,000 [a.xlsx] |\n| G | £57,000 [a.xlsx] |",
         )
 
     def test_neither_a_heading_nor_a_question_nor_a_line_of_contents_is_quoted(self):

@@ -13,6 +13,7 @@ from .sentence_splitting import Span, split_sentences
 MAX_CHARACTERS = 420  # of a paragraph that is quoted in full, or of the extract of a longer one
 MAX_LIST = 900  # of a list that is quoted in full
 MAX_ROWS = 12
+MAX_TABLE = 1_600  # of a table that is quoted in full
 MAX_ITEM = 80  # of a list item that intentionally ends without a full stop
 
 _POINTS_BACK = re.compile(
@@ -32,7 +33,8 @@ class Extract:
     """A quotation: the text at start:end of a passage's content.
 
     `kind` is text (one paragraph), list (`lead` and `lines`) or table (`columns` and `lines`, the rows).
-    `heading` is the heading without which the text cannot be understood, or empty.
+    `heading` is the heading without which the text cannot be understood, or empty. Of a table, `rows` is the
+    number of its rows in the content, and `matching` are those of `lines` that were asked for.
     """
 
     start: int
@@ -43,19 +45,24 @@ class Extract:
     columns: tuple[str, ...] = ()
     cells: tuple[tuple[str, ...], ...] = ()
     needs_heading: bool = False
+    matching: tuple[str, ...] = ()
+    rows: int = 0
 
 
-def extract(content: str, start: int, wanted: Sequence[int] = ()) -> Extract | None:
+def extract(
+    content: str, start: int, wanted: Sequence[int] = (), *, has_part_of_table: bool = False
+) -> Extract | None:
     """The extract around the sentence that begins at `start`; None if it cannot be quoted.
 
-    `wanted` has the starts of other good sentences: if they are rows of the same table, they are quoted too.
+    `wanted` has the starts of other good sentences, best first: if they are rows of the same table, they are
+    quoted too. A short table is quoted in full, unless the content has only a part of it.
     """
     spans = split_sentences(content)
     at = next((number for number, span in enumerate(spans) if span.start == start), None)
     if at is None or spans[at].is_heading:
         return None
     if spans[at].is_row:
-        return _table(spans, at, wanted)
+        return _table(spans, at, wanted, has_part_of_table)
     if spans[at].is_item:
         return _list(content, spans, at)
     if spans[at].text.endswith(":"):
@@ -64,15 +71,15 @@ def extract(content: str, start: int, wanted: Sequence[int] = ()) -> Extract | N
             return (
                 None
                 if following is None
-                else _introduced(content, spans, at) or _paragraph(content, spans, at)
+                else _introduced(content, spans, at) or _paragraph(content, spans, at, has_part_of_table)
             )
         if following.is_row:
-            return _table(spans, at + 1, [span.start for span in spans])
+            return _table(spans, at + 1, [span.start for span in spans], has_part_of_table)
         return _list(content, spans, at + 1)
-    return _paragraph(content, spans, at)
+    return _paragraph(content, spans, at, has_part_of_table)
 
 
-def _paragraph(content: str, spans: Sequence[Span], at: int) -> Extract:
+def _paragraph(content: str, spans: Sequence[Span], at: int, has_part_of_table: bool) -> Extract:
     """The paragraph; of a long one the sentence with the adjacent ones that fit."""
     block = spans[at].block
     first = last = at
@@ -98,7 +105,7 @@ def _paragraph(content: str, spans: Sequence[Span], at: int) -> Extract:
     text = " ".join(span.text for span in spans[first : last + 1])
     if first == 0 and text[:1].islower():
         text = f"… {text}"
-    rows = _rows_below(spans, last)
+    rows = () if has_part_of_table else _rows_below(spans, last)
     if rows:
         columns, cells = _columns_and_cells(rows)
         return Extract(
@@ -110,6 +117,8 @@ def _paragraph(content: str, spans: Sequence[Span], at: int) -> Extract:
             columns,
             cells,
             needs_heading=bool(_POINTS_BACK.match(spans[first].text)),
+            matching=tuple(row.text for row in rows),
+            rows=len(rows),
         )
     if last == len(spans) - 1 and not _COMPLETE.match(text):
         text = f"{text} …"
@@ -150,12 +159,8 @@ def _introduced(content: str, spans: Sequence[Span], at: int) -> Extract | None:
 
 def _rows_below(spans: Sequence[Span], last: int) -> Sequence[Span]:
     """The rows of a table that directly follows; none of one that is too long to be quoted in full."""
-    end = last + 1
-    while end < len(spans) and spans[end].is_row:
-        end += 1
-    rows = spans[last + 1 : end]
-    fits = rows and len(rows) <= MAX_ROWS and rows[-1].end - rows[0].start <= MAX_LIST
-    return rows if fits else ()
+    rows = table_around(spans, last + 1) if last + 1 < len(spans) and spans[last + 1].is_row else ()
+    return rows if rows and _is_short(rows) else ()
 
 
 def _neighbours(spans: Sequence[Span], at: int, first: int, last: int) -> tuple[int, int]:
@@ -217,15 +222,15 @@ def _list(content: str, spans: Sequence[Span], at: int, lead_from: int | None = 
     )
 
 
-def _table(spans: Sequence[Span], at: int, wanted: Sequence[int]) -> Extract:
-    """The row, with other relevant rows of the same table, and the column names."""
-    first = last = at
-    while first > 0 and spans[first - 1].is_row:
-        first -= 1
-    while last + 1 < len(spans) and spans[last + 1].is_row:
-        last += 1
-    own = [span for span in spans[first : last + 1] if span.start in wanted or span is spans[at]]
-    columns, cells = _columns_and_cells(own[:MAX_ROWS])
+def _table(spans: Sequence[Span], at: int, wanted: Sequence[int], is_part: bool) -> Extract:
+    """The row with its table and column names; of a long table only with other relevant rows."""
+    rows = table_around(spans, at)
+    by_start = {span.start: span for span in rows}
+    best = [spans[at].start, *(start for start in wanted if start in by_start)]
+    matching = [by_start[start] for start in sorted(list(dict.fromkeys(best))[:MAX_ROWS])]
+    own = matching if is_part or not _is_short(rows) else rows
+    columns, cells = _columns_and_cells(own)
+    first = spans.index(rows[0])
     before = spans[first - 1] if first else None
     lead = before.text if before and before.text.endswith(":") else ""
     return Extract(
@@ -233,11 +238,34 @@ def _table(spans: Sequence[Span], at: int, wanted: Sequence[int]) -> Extract:
         own[-1].end,
         "table",
         lead,
-        tuple(span.text for span in own[:MAX_ROWS]),
+        tuple(span.text for span in own),
         columns,
         cells,
         needs_heading=not lead,
+        matching=tuple(span.text for span in matching),
+        rows=len(rows),
     )
+
+
+def table_around(spans: Sequence[Span], at: int) -> Sequence[Span]:
+    """The rows of the table of which `spans[at]` is a row: adjacent rows that share a column."""
+    first = last = at
+    while first > 0 and spans[first - 1].is_row and continues(spans[first - 1].text, spans[first].text):
+        first -= 1
+    while (
+        last + 1 < len(spans) and spans[last + 1].is_row and continues(spans[last].text, spans[last + 1].text)
+    ):
+        last += 1
+    return spans[first : last + 1]
+
+
+def continues(row: str, following: str) -> bool:
+    """Whether two adjacent rows belong to the same table."""
+    return not _cells(row).keys().isdisjoint(_cells(following))
+
+
+def _is_short(rows: Sequence[Span]) -> bool:
+    return len(rows) <= MAX_ROWS and rows[-1].end - rows[0].start <= MAX_TABLE
 
 
 def _columns_and_cells(spans: Sequence[Span]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:

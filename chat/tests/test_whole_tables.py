@@ -1,0 +1,128 @@
+"""Tables in quoted answers have all of their rows, or say how many are left out."""
+
+import json
+
+from django.core.cache import cache
+from django.core.management import call_command
+from django.test import AsyncClient, SimpleTestCase, TransactionTestCase, override_settings
+
+from chat.llm.chat_model import Prompt
+from chat.llm.quoting import quote
+from chat.llm.table_notices import ROWS_SHOWN, notice
+from chat.portal.markdown import Citations, render
+from chat.tests.sources import source
+from chatsite.accounts.models import ApiKey
+from chatsite.db.threads import in_database
+from chatsite.demo import SAMPLES
+from history.models import Message
+from ingestion.models import Passage
+from ingestion.search import retrieval
+from ingestion.search.tables import UNKNOWN, with_whole_tables, without_repeated
+from ingestion.tests.factories import command_principal, make_document, make_user
+from ingestion.tests.media import MediaMixin
+
+BANDS = [f"Grade: G{number}; Salary: £{number}1,000" for number in range(1, 15)]
+
+
+def answer_from(question, rows, table_rows=0):
+    page = source(1, "bands.md", "\n".join(rows))
+    return "\n\n".join(
+        quote(Prompt(question, [], [page], 0.0, table_rows={page.passage_id: table_rows})).texts
+    )
+
+
+class QuotedTableTests(SimpleTestCase):
+    def test_a_short_table_is_quoted_whole(self):
+        answer = answer_from("What is the salary of grade G4?", BANDS[:12])
+        self.assertEqual(answer.count("[bands.md]"), 12)
+        self.assertNotIn("This shows", answer)
+
+    def test_of_a_long_table_the_fitting_row_is_quoted_with_how_many_there_are(self):
+        answer = answer_from("What is the salary of grade G14?", BANDS)
+        self.assertIn("| G14 | £141,000 [bands.md] |", answer)
+        shown = answer.count("[bands.md]")
+        self.assertLess(shown, 14)
+        self.assertTrue(answer.endswith(f"This shows {shown} of 14 rows; the source has the whole table."))
+
+    def test_a_part_of_a_table_is_not_quoted_as_if_it_were_all_of_it(self):
+        for total, words in ((40, "of 40 rows"), (UNKNOWN, "of the rows")):
+            answer = answer_from("What is the salary of grade G4?", BANDS[:5], total)
+            self.assertIn("| G4 | £41,000 [bands.md] |", answer)
+            self.assertIn(words, answer)
+
+    @override_settings(LANGUAGE_CODE="de")
+    def test_what_is_left_out_is_said_in_the_readers_language(self):
+        self.assertIn("2 von 14 Zeilen", render(notice(2, 14), Citations()))
+        self.assertIn('class="rows-shown"', render(notice(2, 0), Citations()))
+        self.assertTrue(ROWS_SHOWN.fullmatch(notice(2, 0)))
+
+
+@override_settings(JOURNAL_FLUSH_SECONDS=0.02, QUOTING_WORDS_PER_SECOND=0)
+class WholeTableTests(MediaMixin, TransactionTestCase):
+    def setUp(self):
+        super().setUp()
+        cache.clear()
+        self.user = make_user("asker")
+        self.key, self.secret = ApiKey.objects.issue(self.user, "test")
+
+    def ingest(self, name):
+        call_command("ingest", str(SAMPLES / "everyone" / name), everyone=True, verbosity=0)
+
+    async def ask(self, question):
+        body = {"messages": [{"role": "user", "content": question}]}
+        headers = {"Authorization": f"Bearer {self.secret}"}
+        answer = await AsyncClient().post("/chat", json.dumps(body), "application/json", headers=headers)
+        return answer.json()["message"]["content"]
+
+    async def test_rows_in_the_next_passage_are_quoted_too_and_found_in_the_source(self):
+        await in_database(self.ingest, "employee-handbook.pdf")
+        for question, rows in (
+            ("How long is company sick pay paid?", ("Under 1 year", "3 to 5 years", "More than 5 years")),
+            ("How many days of annual leave do I get?", ("4 days", "3 days", "2 days")),
+            ("When does an absence trigger a review?", ("3 separate absences", "28 days without a break")),
+        ):
+            answer = await self.ask(question)
+            for row in rows:
+                self.assertIn(f"| {row} |", answer, question)
+            message = await Message.objects.filter(role="assistant").order_by("-created_at").afirst()
+            verdicts = {each["verdict"] for each in message.verification}
+            self.assertLessEqual(verdicts, {"quoted", "supported"}, question)
+
+    async def test_a_long_table_is_quoted_in_part_which_is_no_statement_to_be_verified(self):
+        await in_database(self.ingest, "fleet-and-timetable-2026.xlsx")
+        answer = await self.ask("When does sailing W04 from Carrow Quay depart in winter?")
+        self.assertRegex(answer, r"This shows \d+ of 22 rows; the source has the whole table\.")
+        message = await Message.objects.filter(role="assistant").order_by("-created_at").afirst()
+        self.assertLessEqual({each["verdict"] for each in message.verification}, {"quoted", "supported"})
+
+    def test_neighbours_come_from_readable_documents_only(self):
+        texts = [
+            "How sick pay grows.\nYears: 1; Weeks: 4",
+            "Years: 2; Weeks: 8\nAsk first.",
+            "Years: 3; Weeks: 9",
+        ]
+        document = make_document("pay.md", texts, users=[self.user])
+        reader, stranger = command_principal(self.user), command_principal(make_user("other"))
+        first = Passage.objects.get(document=document, position=0)
+        [passage] = retrieval.load(reader, [first.pk])
+        [whole] = with_whole_tables(reader, [passage])
+        self.assertEqual(whole.content, "\n".join(texts[:2]))
+        self.assertEqual(with_whole_tables(stranger, [passage]), (passage,))
+
+    def test_a_passage_that_a_better_one_has_is_left_out(self):
+        document = make_document("pay.md", ["Years: 1; Weeks: 4", "Years: 2; Weeks: 8"], users=[self.user])
+        reader = command_principal(self.user)
+        ids = list(
+            Passage.objects.filter(document=document).order_by("-position").values_list("pk", flat=True)
+        )
+        found = without_repeated(with_whole_tables(reader, retrieval.load(reader, ids)))
+        self.assertEqual([each.passage_id for each in found], ids[:1])
+
+    def test_of_a_table_that_is_too_long_the_rows_are_counted(self):
+        rows = [f"Row: {number}; Text: {'word ' * 60}" for number in range(30)]
+        document = make_document("long.md", rows, users=[self.user])
+        reader = command_principal(self.user)
+        passages = {each.position: each.pk for each in Passage.objects.filter(document=document)}
+        middle, first = with_whole_tables(reader, retrieval.load(reader, [passages[15], passages[0]]))
+        self.assertEqual((middle.table_rows, middle.content), (30, rows[15]))
+        self.assertEqual(first.table_rows, UNKNOWN)

@@ -196,7 +196,8 @@ class ChatUiClient(TransactionTestCase):
                         }
                     )
                     asked = [{"role": each["role"], "content": each["content"]} for each in shown]
-                    answers = self.call("POST", path, {"messages": asked}).json()["messages"]
+                    with use_model(ScriptedModel(words=("Five ", "days."))):
+                        answers = self.call("POST", path, {"messages": asked}).json()["messages"]
                     self.assertEqual([each.get("agentIdentifier") for each in answers], agents)
                     shown += answers
                     self.call("PUT", f"/chat-history/{chat}", {"messages": shown})
@@ -217,7 +218,10 @@ class ChatUiClient(TransactionTestCase):
         return self.call("POST", "/api/minimal/chat", {"messages": messages}).json()
 
     def team(self, messages):
-        return self.call("POST", "/api/minimal/multi-agent-chat/batch", {"messages": messages}).json()
+        with use_model(
+            ScriptedModel(words=("Five ", "days."))
+        ):  # without a model, who has nothing new is silent
+            return self.call("POST", "/api/minimal/multi-agent-chat/batch", {"messages": messages}).json()
 
     def test_standard_chat_as_a_guest_and_signed_in(self):
         for user in (None, make_user("ann")):

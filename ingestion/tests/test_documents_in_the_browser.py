@@ -43,7 +43,7 @@ def test_files_are_uploaded_and_followed_until_they_are_read(chromium, site, fil
         add(page, *files)
         wait_until_followed(page)
         lines = page.locator("[data-progress] .file").all_inner_texts()
-        assert "mooring <b>rules.md\nReady" in lines[:2]
+        assert "mooring <b>rules.md\nOnly you\nReady" in lines[:2]
         assert "empty.pdf\nThe file is empty.\nFailed" in lines[:2]
         page.locator("#files").set_input_files(files[0])
         page.locator("form[data-upload] .primary").click()

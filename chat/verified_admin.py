@@ -36,7 +36,7 @@ from history.feedback import MAY_SEE_FEEDBACK
 from ingestion.access.admin import PERMISSION as SEARCH_AS
 from ingestion.models import Document
 from ingestion.search import retrieval
-from ingestion.search.tables import with_whole_tables
+from ingestion.search.whole_tables import with_whole_tables
 
 from .models import VerifiedAnswer, VerifiedAnswerQuerySet, VerifiedCitation, VerifiedQuestion
 from .unanswered.question_judging import LISTED_FOR, TOLD

@@ -34,8 +34,8 @@ from ingestion.search import retrieval
 from ingestion.search.fusion import FoundBy
 from ingestion.search.retrieval import SearchResult
 from ingestion.search.scopes import count_unread
-from ingestion.search.tables import cut_tables, with_whole_tables
 from ingestion.search.translations import language_of
+from ingestion.search.whole_tables import cut_tables, with_whole_tables
 from ingestion.suggested_questions import document_questions
 
 from . import searching

@@ -28,7 +28,7 @@ from ingestion.search.sentences import (
     best_sentences_per_passage,
     matching_words,
 )
-from ingestion.search.tables import with_whole_tables, without_repeated
+from ingestion.search.whole_tables import with_whole_tables, without_repeated
 
 from . import steps
 from .page_images import (

@@ -24,7 +24,7 @@ from history.citation_text import without
 from history.signatures import signed
 from ingestion.search import retrieval
 from ingestion.search.retrieval import FoundPassage
-from ingestion.search.tables import with_whole_tables
+from ingestion.search.whole_tables import with_whole_tables
 
 from .run import AcceptedRun
 from .searching import Search, as_source

@@ -22,7 +22,7 @@ from ingestion.models import Document, FormerVersion, Passage
 from ingestion.parsing.boxes import Box, boxes_of
 from ingestion.parsing.language import language_tag
 from ingestion.parsing.sections import Unreadable
-from ingestion.search.tables import REACH
+from ingestion.search.whole_tables import REACH
 from ingestion.storage import files
 from ingestion.text_comparison import BROKEN
 

@@ -17,7 +17,7 @@ from chatsite.demo import SAMPLES
 from history.models import Message
 from ingestion.models import Passage
 from ingestion.search import retrieval
-from ingestion.search.tables import UNKNOWN, with_whole_tables, without_repeated
+from ingestion.search.whole_tables import UNKNOWN, with_whole_tables, without_repeated
 from ingestion.tests.factories import command_principal, make_document, make_user
 from ingestion.tests.media import MediaMixin
 

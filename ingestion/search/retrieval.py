@@ -108,7 +108,7 @@ class FoundPassage:
     vector_score: float | None
     found_by: FoundBy
     source_url: str = ""
-    table_rows: int = 0  # of a table of which the content has only a part (see ingestion.search.tables)
+    table_rows: int = 0  # of a table of which the content has only a part (see ingestion.search.whole_tables)
 
 
 @dataclass(frozen=True, slots=True)

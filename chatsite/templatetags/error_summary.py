@@ -1,0 +1,68 @@
+"""The list of all errors at the top of a page of the admin, each with a link to its field."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django import template
+from django.contrib.admin.helpers import AdminForm, InlineAdminFormSet
+from django.forms import BaseForm
+from django.forms.boundfield import BoundField
+from django.forms.formsets import BaseFormSet
+
+register = template.Library()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One error. `target` is the id of its field; it and `label` are empty if the error is of no field."""
+
+    text: str
+    label: str = ""
+    target: str = ""
+
+
+@register.inclusion_tag("admin/error_summary.html", takes_context=True)
+def error_summary(context: template.Context) -> dict[str, list[Problem]]:
+    """The errors of every form that the page was given."""
+    return {"problems": [problem for form in _forms(context) for problem in problems_of(form)]}
+
+
+def problems_of(form: "BaseForm | BaseFormSet[Any]") -> list[Problem]:
+    """Errors in the order in which the page shows them."""
+    if isinstance(form, BaseFormSet):
+        if not form.is_bound:
+            return []
+        own = [Problem(str(text)) for text in form.non_form_errors()]
+        return own + [problem for each in form.forms for problem in problems_of(each)]
+    if not form.errors:
+        return []
+    found = [Problem(str(text)) for text in form.non_field_errors()]
+    for field in form:
+        label, target = str(field.label).rstrip(":"), _id_of(field)
+        found += [Problem(str(text), label, target) for text in field.errors]
+    return found
+
+
+def _id_of(field: BoundField) -> str:
+    """Groups of fields, such as a choice of buttons or a day and a time, have no id of their own."""
+    return field.id_for_label or f"{field.auto_id}_0"
+
+
+def _forms(context: template.Context) -> "Iterator[BaseForm | BaseFormSet[Any]]":
+    """By the names that Django's pages and our own give to forms."""
+    given = [context.get(name) for name in ("adminform", "form", "forms", "inline_admin_formsets")]
+    given.append(getattr(context.get("cl"), "formset", None))
+    seen = set()
+    for value in given:
+        for each in value if isinstance(value, list | tuple) else [value]:
+            form = _unwrapped(each)
+            if isinstance(form, BaseForm | BaseFormSet) and id(form) not in seen:
+                seen.add(id(form))
+                yield form
+
+
+def _unwrapped(given: object) -> object:
+    if isinstance(given, AdminForm):
+        return given.form
+    return given.formset if isinstance(given, InlineAdminFormSet) else given

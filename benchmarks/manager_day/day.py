@@ -2,17 +2,19 @@
 
     .venv-dev/bin/python benchmarks/manager_day/day.py ADDRESS PASSWORD FOLDER [--only STEP …]
 
-on a site that seed.py has filled; PASSWORD is that of the demo's `admin`. FOLDER gets a screenshot of each
-page. A page takes from the begin of its navigation, redirects included, to the end of its load event. The
-manager is staff and no superuser; only erasing is done by `admin`, as docs/identity.md wants it for people
-with other groups. The day changes the site: it erases a person, so it is for a site of one's own.
+on a site that seed.py has filled (run.py also makes that site); PASSWORD is that of the demo's `admin`.
+FOLDER gets a screenshot of each page. A page takes from the begin of its navigation, redirects included, to
+the end of its load event. The manager is staff and no superuser; only erasing is done by `admin`, as
+docs/identity.md wants it for people with other groups. The day changes the site: it erases a person, so it
+is for a site of one's own.
 """
 
 import argparse
 import contextlib
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -34,11 +36,33 @@ NARROW = "Rules for parking permits, Facilities Hamburg"
 RETIRED = 300
 
 
+Meter = Callable[[], tuple[float, float]]  # processor seconds of the web process and of PostgreSQL
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What one page took: milliseconds in the browser, seconds of processor time on the server."""
+
+    step: str
+    what: str
+    address: str
+    took: float
+    web: float
+    database: float
+
+    @property
+    def path(self) -> str:
+        return re.sub(r"^https?://[^/]+|\?.*", "", self.address)
+
+
 class Day:
     """A browser window, what its pages took, and the table of the steps."""
 
-    def __init__(self, page: Page, folder: Path, address: str, password: str) -> None:
+    def __init__(self, page: Page, folder: Path, address: str, password: str, meter: Meter | None) -> None:
         self.page, self.folder, self.address, self.password = page, folder, address, password
+        self.meter = meter or (lambda: (0.0, 0.0))
+        self.visits: list[Visit] = []
+        self.failed = False
         self.rows: list[tuple[str, int, int, float, str]] = []
         self.times: list[tuple[float, str]] = []
         self.clicks = self.shots = 0
@@ -51,6 +75,7 @@ class Day:
         try:
             yield
         except Exception as error:
+            self.failed = True
             self.shot("failed")
             print(f"FAILED {name}: {str(error)[:600]}", flush=True)
         slowest, where = max(self.times, default=(0.0, ""))
@@ -62,26 +87,30 @@ class Day:
         name = f"{self.shots:02}-{re.sub(r'[^a-z0-9]+', '-', f'{self.name} {what}'.lower())[:70]}.png"
         self.page.screenshot(path=self.folder / name, full_page=True)
 
-    def loaded(self, what: str) -> None:
-        """Note what the page took that is now shown, and keep its picture."""
+    @contextlib.contextmanager
+    def loading(self, what: str) -> Iterator[None]:
+        """Note what the page took to which the block leads, and keep its picture."""
+        before = self.meter()
+        yield
         self.page.wait_for_load_state("load")
         self.page.wait_for_function("() => performance.getEntriesByType('navigation')[0].loadEventEnd > 0")
         status, took = self.page.evaluate(TIMING)
+        web, database = (after - used for after, used in zip(self.meter(), before, strict=True))
+        self.visits.append(Visit(self.name, what, self.page.url, took, web, database))
         self.times.append((round(took), self.page.url))
         self.shot(what)
         assert status < 400, f"{self.page.url} answered {status}"
 
     def open(self, address: str, what: str) -> None:
         """An address that one types, or has as a bookmark: only the first page of a step."""
-        self.page.goto(address)
-        self.loaded(what)
+        with self.loading(what):
+            self.page.goto(address)
 
     def follow(self, target: Locator, what: str) -> None:
         """Click on what leads to another page."""
         self.clicks += 1
-        with self.page.expect_navigation(timeout=PATIENCE_MS):
+        with self.loading(what), self.page.expect_navigation(timeout=PATIENCE_MS):
             target.click()
-        self.loaded(what)
 
     def save(self, button: str = "Save") -> None:
         """Save a form of the admin, which says so."""
@@ -143,6 +172,19 @@ class Day:
             mark = " **!**" if slowest > LIMIT_MS else ""
             path = re.sub(r"^https?://[^/]+|\?.*", "", where)
             lines.append(f"| {name} | {pages} | {clicks} | {slowest:,.0f}{mark} | {path} |")
+        return "\n".join(lines)
+
+    def page_table(self) -> str:
+        """Every page in the order of the day."""
+        lines = [
+            "| step | page | its address | seconds | CPU, web | CPU, PostgreSQL |",
+            "|---|---|---|---|---|---|",
+        ]
+        lines += [
+            f"| {visit.step.partition('.')[0]} | {visit.what} | {visit.path} | {visit.took / 1_000:.2f}"
+            f" | {visit.web:.2f} | {visit.database:.2f} |"
+            for visit in self.visits
+        ]
         return "\n".join(lines)
 
 
@@ -302,6 +344,24 @@ STEPS = {
 }
 
 
+def spend_day(address: str, password: str, folder: Path, only: list[str], meter: Meter | None = None) -> Day:
+    """All steps, or those with the letters of `only`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    expect.set_options(timeout=PATIENCE_MS)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        context = browser.new_context(base_url=address, viewport=WIDE)
+        context.set_default_timeout(ACTION_MS)
+        day = Day(context.new_page(), folder, address, password, meter)
+        day.sign_in("carla")
+        for name, function in STEPS.items():
+            if not only or name.partition(".")[0] in only:
+                with day.step(name):
+                    function(day)
+        browser.close()
+    return day
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("address")
@@ -309,20 +369,8 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", nargs="*", default=[], help="letters of steps")
     options = parser.parse_args()
-    options.folder.mkdir(parents=True, exist_ok=True)
-    expect.set_options(timeout=PATIENCE_MS)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        context = browser.new_context(base_url=options.address, viewport=WIDE)
-        context.set_default_timeout(ACTION_MS)
-        day = Day(context.new_page(), options.folder, options.address, options.password)
-        day.sign_in("carla")
-        for name, function in STEPS.items():
-            if not options.only or name.partition(".")[0] in options.only:
-                with day.step(name):
-                    function(day)
-        browser.close()
-    print(day.table())
+    day = spend_day(options.address, options.password, options.folder, options.only)
+    print(day.table(), day.page_table(), sep="\n\n")
 
 
 if __name__ == "__main__":

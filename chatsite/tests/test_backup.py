@@ -24,6 +24,7 @@ from psycopg.conninfo import make_conninfo
 from chat.persons import erase, erase_returned
 from chat.tests.test_persons import CANARY, dump, person_with_everything, tables_with
 from chatsite.accounts.models import User
+from chatsite.db.dropping import drop_database
 from chatsite.db.threads import libpq_parameters
 from chatsite.management.commands import backup as backup_command
 from chatsite.server import database_setup
@@ -35,7 +36,7 @@ from ingestion.models import Document
 from ingestion.tests.media import MediaMixin
 
 PASSPHRASE = "a long passphrase of a test"
-ELSEWHERE = "restore_elsewhere"
+ELSEWHERE = f"restore_elsewhere_{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}"  # processes share a server
 REHEARSALS = "SELECT datname FROM pg_database WHERE datname LIKE 'chatsite_rehearsal_%'"
 OF_THE_QUEUE = {  # its tables that Django does not write
     "procrastinate_periodic_defers": "INSERT INTO procrastinate_periodic_defers"
@@ -133,15 +134,14 @@ class Site(MediaMixin, TransactionTestCase):
     def elsewhere(self):
         """Let the site's settings lead to an empty database and folder."""
         with psycopg.connect(**self.own, autocommit=True) as session:
-            drop = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(ELSEWHERE))
-            session.execute(drop)
+            drop_database(session, ELSEWHERE)
             session.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(ELSEWHERE)))
         before = self.own
 
         def leave():
             self.own = before
             with psycopg.connect(**before, autocommit=True) as session:
-                session.execute(drop)
+                drop_database(session, ELSEWHERE)
 
         self.addCleanup(leave)
         self.own = {**self.own, "dbname": ELSEWHERE}

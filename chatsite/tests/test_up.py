@@ -16,6 +16,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from psycopg.conninfo import make_conninfo
 
+from chatsite.db.dropping import drop_database
 from chatsite.server import database_setup
 from chatsite.server.embedded_postgres import (
     Cluster,
@@ -234,7 +235,7 @@ def external(folder, cluster):
     """The address of an empty database that the site is not told to be its own."""
     parameters = connection_parameters(folder)
     with psycopg.connect(**parameters, autocommit=True) as connection:
-        connection.execute("DROP DATABASE IF EXISTS elsewhere WITH (FORCE)")
+        drop_database(connection, "elsewhere")
         connection.execute("CREATE DATABASE elsewhere")
     return make_conninfo(**{**parameters, "dbname": "elsewhere"})
 

@@ -14,6 +14,7 @@ from django.db import connection
 from django.test import SimpleTestCase, TestCase
 from psycopg.conninfo import make_conninfo
 
+from chatsite.db.dropping import drop_database
 from ingestion.evaluation import throwaway
 
 PARAMETERS = ("dbname", "user", "password", "host", "port", "passfile")
@@ -45,12 +46,12 @@ class Empty(TestCase):
     def test_evaluate_in_an_empty_database_ends_with_one_line(self):
         name = "chatsite_never_started"
         with psycopg.connect(**parameters(), autocommit=True) as session:
-            session.execute(f"DROP DATABASE IF EXISTS {name}")
+            drop_database(session, name)
             session.execute(f"CREATE DATABASE {name}")
             try:
                 told = self.run_evaluate(name)
             finally:
-                session.execute(f"DROP DATABASE {name} WITH (FORCE)")
+                drop_database(session, name)
         self.assertEqual(told.stderr.count("\n"), 1, told.stderr)
         self.assertIn("The database is not migrated to this version: start the site first.", told.stderr)
         self.assertEqual(told.returncode, 1)

@@ -2,6 +2,7 @@
 
 from django.db.backends.postgresql import creation
 
+from chatsite.db.dropping import drop_database
 from chatsite.dependency_internals import maintenance_cursor
 
 
@@ -11,4 +12,4 @@ class DatabaseCreation(creation.DatabaseCreation):
     def _destroy_test_db(self, test_database_name: str, verbosity: int) -> None:
         self.connection.close_pool()
         with maintenance_cursor(self) as cursor:
-            cursor.execute(f"DROP DATABASE {self.connection.ops.quote_name(test_database_name)} WITH (FORCE)")
+            drop_database(cursor.connection, test_database_name)

@@ -20,6 +20,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from chatsite.db.availability import first_line
+from chatsite.db.dropping import drop_database
 from chatsite.server import database_setup
 
 Program = Literal["pg_dump", "pg_restore", "psql"]
@@ -177,7 +178,7 @@ def throwaway(session: Session) -> Iterator[str]:
     try:
         yield name
     finally:
-        session.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+        drop_database(session, name)
 
 
 def restore(parts: Iterable[bytes], expected: Mapping[str, Table], database: str = "") -> None:

@@ -1,17 +1,21 @@
 """Boxes around the words of a passage on the image of its page."""
 
+import itertools
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 Box = tuple[int, int, int, int]  # left, top, right, bottom
+Cells = Sequence[Sequence[tuple[str, int, int]]]  # words with their start and end in the page's text
 
 COLUMN = re.compile(r"(?:^|(?<=[;\n]))[ ]?[^:;\n]{1,100}: ")
 PIECE = re.compile(r"[^\n]+")
 SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 OPENING = frozenset("([{\u201c\u2018\u201e\u00ab\u00bf\u00a1")
+LEAST_PART = 12  # characters of a part of a row
 LEAST_LETTERS = 4  # shortest piece that is searched for by itself
 GAP = 1.5  # of a character's height: the widest gap between two words of a line
 OVERLAP = 0.5  # of a character's height: the least overlap of characters on one line
@@ -20,31 +24,123 @@ OVERLAP = 0.5  # of a character's height: the least overlap of characters on one
 def boxes_of(page: Mapping[str, Any], content: str, spans: Iterable[Sequence[int]]) -> list[Box]:
     """Boxes of the spans of `content`, in the units of `page` (see `readers.pdf.characters`), line by line.
 
-    Only letters and digits are compared: a passage has lost the hyphens and line ends of its page, and a
-    table row contains the names of its columns.
+    Words of a table's row are where its cells are. Of other text only letters and digits are compared: a
+    passage has lost the hyphens and line ends of its page.
     """
-    text = page["text"]
+    text, boxes = page["text"], page["boxes"]
     letters, places = _letters(text)
-    whole, whole_places = _letters(content)
-    start = letters.find(whole) if whole else -1
     found: list[Box] = []
+    stretches = list(_stretches(content, page.get("rows", ())))
     for first, last in spans:
-        if start >= 0:
-            begin, end = bisect_left(whole_places, first), bisect_right(whole_places, last - 1)
-            ranges: Iterable[tuple[int, int]] = [(start + begin, start + end)] if end > begin else []
-        else:
-            ranges = _found(letters, content[first:last])
-        for begin, end in ranges:
-            left, right = places[begin], places[end - 1] + 1
-            # With adjacent brackets, quotes and full stops.
-            while left > 0 and text[left - 1] in OPENING:
-                left -= 1
-            while right < len(text) and not (
-                text[right].isspace() or text[right].isalnum() or text[right] in OPENING
-            ):
-                right += 1
-            found += _lines(page["boxes"][left:right], text, left)
+        for stretch in stretches:
+            begin, end = max(first, stretch.start), min(last, stretch.end)
+            if begin >= end:
+                continue
+            if stretch.words is not None:
+                within = [each for each in stretch.words if each[0] < end and each[1] > begin]
+                row = [place for _, _, left, right in within for place in range(left, right)]
+                found += _lines([boxes[place] for place in row], "".join(text[place] for place in row))
+                continue
+            within_text = content[stretch.start : stretch.end], begin - stretch.start, end - stretch.start
+            for left, right in _ranges(letters, *within_text):
+                start, stop = _with_marks(text, places[left], places[right - 1] + 1)
+                found += _lines(boxes[start:stop], text[start:stop])
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """A part of the content: a row, with the start and end of each word here and in the page's text, or lines
+    of other text (`words` is None)."""
+
+    start: int
+    end: int
+    words: list[tuple[int, int, int, int]] | None = None
+
+
+def _stretches(content: str, rows: Sequence[tuple[str, Cells]]) -> Iterator[_Stretch]:
+    lines = [(match.start(), match.end()) for match in PIECE.finditer(content)]
+    numbers = _numbers_of_rows([content[start:end] for start, end in lines], [text for text, _ in rows])
+    text_start = 0
+    for (start, end), number in zip(lines, numbers, strict=True):
+        if number is None:
+            continue
+        if text_start < start:
+            yield _Stretch(text_start, start)
+        yield _Stretch(start, end, list(_placed(content, start, end, rows[number][1])))
+        text_start = end
+    if text_start < len(content):
+        yield _Stretch(text_start, len(content))
+
+
+def _placed(content: str, start: int, end: int, cells: Cells) -> Iterator[tuple[int, int, int, int]]:
+    """The words of the cells that the line has, each after the name of its column."""
+    for cell in cells:
+        value = re.escape(" ".join(word for word, _, _ in cell))
+        exact = re.compile(rf"(?:^|(?<=[;:] )){value}(?=; |$)", re.MULTILINE).search(content, start, end)
+        if (match := exact or re.compile(value).search(content, start, end)) is None:
+            continue  # a long row is several lines
+        start = match.start()
+        for word, left, right in cell:
+            place = content.index(word, start)
+            start = place + len(word)
+            yield place, start, left, right
+
+
+def _numbers_of_rows(lines: Sequence[str], rows: Sequence[str]) -> list[int | None]:
+    """The number of the row that each line is, or is a part of.
+
+    Of equal rows it is the one that follows the row before, or has the same next rows as the line.
+    """
+    of_text: dict[str, list[int]] = {}
+    for number, row in enumerate(rows):
+        for key in {row, _values(row)}:
+            of_text.setdefault(key, []).append(number)
+    found: list[int | None] = []
+    for place, raw in enumerate(lines):
+        line = raw.strip()
+        candidates = of_text.get(line) or (of_text.get(_values(line), []) if ";" in line else [])
+        if not candidates and len(line) >= LEAST_PART:
+            candidates = [number for number, row in enumerate(rows) if line in row]
+        before = found[-1] if found else None
+        if before is not None and before + 1 in candidates:
+            found.append(before + 1)
+        elif candidates:
+            found.append(max(candidates, key=lambda number: _agreeing(lines[place:], rows[number:])))
+        else:
+            found.append(None)
+    return found
+
+
+def _values(row: str) -> str:
+    """The row without the names of its columns, which may be on another page."""
+    return COLUMN.sub("", row).replace("; ", ";")
+
+
+def _agreeing(lines: Iterable[str], rows: Iterable[str]) -> int:
+    pairs = zip(lines, rows, strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0].strip() == pair[1], pairs))
+
+
+def _ranges(letters: str, content: str, first: int, last: int) -> Iterable[tuple[int, int]]:
+    """Where the span of that text occurs among the letters of the page."""
+    whole, places = _letters(content)
+    start = letters.find(whole) if whole else -1
+    if start < 0:
+        return _found(letters, content[first:last])
+    begin, end = bisect_left(places, first), bisect_right(places, last - 1)
+    return [(start + begin, start + end)] if end > begin else []
+
+
+def _with_marks(text: str, left: int, right: int) -> tuple[int, int]:
+    """The range with adjacent brackets, quotes and full stops."""
+    while left > 0 and text[left - 1] in OPENING:
+        left -= 1
+    while right < len(text) and not (
+        text[right].isspace() or text[right].isalnum() or text[right] in OPENING
+    ):
+        right += 1
+    return left, right
 
 
 def _letters(text: str) -> tuple[str, list[int]]:
@@ -81,12 +177,12 @@ def _found(letters: str, text: str) -> Iterator[tuple[int, int]]:
                 break
 
 
-def _lines(boxes: Sequence[Sequence[int]], text: str, place: int) -> Iterator[Box]:
+def _lines(boxes: Sequence[Sequence[int]], text: str) -> Iterator[Box]:
     """The boxes of characters, joined while each is next to the one before."""
     line: Box | None = None
     before: Box = (0, 0, 0, 0)
-    for offset, (left, top, right, bottom) in enumerate(boxes):
-        if text[place + offset].isspace() or right <= left or bottom <= top:
+    for character, (left, top, right, bottom) in zip(text, boxes, strict=True):
+        if character.isspace() or right <= left or bottom <= top:
             continue
         box = left, top, right, bottom
         if line and (_beside(before, box) or _beside(_turned(before), _turned(box))):

@@ -122,7 +122,7 @@ def page_image(document: Document, page: int) -> bytes:
 def page_characters(document: Document, page: int) -> dict[str, Any]:
     """The positions of the page's characters on its image, cached like the image. Raises Unreadable."""
     found: dict[str, Any] = json.loads(
-        _kept(document, f"{page:d}.json", lambda path: process.characters(path, page))
+        _kept(document, f"{page:d}.rows.json", lambda path: process.characters(path, page))
     )
     return found
 

@@ -9,7 +9,7 @@ from PIL import Image, ImageChops
 
 from ingestion.parsing.boxes import boxes_of
 from ingestion.parsing.readers.pdf import characters, render
-from ingestion.tests.building import pdf
+from ingestion.tests.building import drawn, pdf
 
 BEFORE = "An ordinary line that nobody has cited, with some gravity."
 CITED = "Carried days lapse (fully) on 31 March, by agreement."
@@ -27,6 +27,42 @@ def turned(angle):
 
 def cropped(data):
     return data.replace(b"/Resources<<", b"/CropBox[40 500 500 830]/Resources<<")
+
+
+# A table with words that are elsewhere on the page, too; one cell has two lines.
+TEXT = "Ordinary leave is 5 days by pay, until 31 March."
+HEAD = ["Case, by name", "Days", "Use by"]
+ROWS = [
+    [["(Ordinary), by pay"], ["(5, by pay)"], ["31 March, gladly"]],
+    [["(Long illness,", "by agreement)"], ["(10, by pay)"], ["31 March, gladly"]],
+    [["(Ordinary), by pay"], ["(10, by pay)"], ["5 April, gladly"]],
+]
+ROW_TEXTS = [
+    "; ".join(f"{name}: {' '.join(cell)}" for name, cell in zip(HEAD, row, strict=True)) for row in ROWS
+]
+CELLS = [(row, column) for row in range(len(ROWS)) for column in range(len(HEAD))]
+COLUMNS = (50, 250, 350)
+ROW_HEIGHT = 40
+
+
+def ruled_table(without=None):
+    """A page with that text and table; `without` is the row and column of a cell that is empty."""
+    parts = [f"BT /F1 11 Tf 1 0 0 1 50 780 Tm ({_escaped(TEXT)}) Tj ET"]
+    for number, row in enumerate([[[name] for name in HEAD], *ROWS]):
+        top = 740 - ROW_HEIGHT * number
+        parts.append(f"50 {top + 14} m 500 {top + 14} l S")
+        for column, (left, cell) in enumerate(zip(COLUMNS, row, strict=True)):
+            if (number - 1, column) != without:
+                parts += [
+                    f"BT /F1 11 Tf 1 0 0 1 {left} {top - 13 * line} Tm ({_escaped(words)}) Tj ET"
+                    for line, words in enumerate(cell)
+                ]
+    parts.append(f"50 {740 - ROW_HEIGHT * 4 + 14} m 500 {740 - ROW_HEIGHT * 4 + 14} l S")
+    return drawn("\n".join(parts))
+
+
+def _escaped(text):
+    return text.replace("(", r"\(").replace(")", r"\)")
 
 
 class BoxTests(SimpleTestCase):
@@ -96,3 +132,49 @@ class BoxTests(SimpleTestCase):
     def test_what_does_not_stand_on_the_page_has_no_box(self):
         self.assertEqual(self.boxes(pdf([BEFORE]), "Something else, entirely", (0, 10)), [])
         self.assertEqual(self.boxes(pdf([BEFORE]), "", (0, 0)), [])
+
+    def test_each_cell_of_a_table_has_its_boxes_also_on_turned_pages(self):
+        """They lie where a page without that cell has nothing."""
+        content = "\n".join(ROW_TEXTS)
+        for change in (bytes, turned(90), turned(180), turned(270)):
+            page = characters(self.written(change(ruled_table())), 1)
+            image = self.image(change(ruled_table()))
+            scale = image.width / page["width"]
+            for row, column in ((0, 0), (1, 0), (2, 1), (2, 2)) if change is not bytes else CELLS:
+                cell = ROWS[row][column]
+                start = sum(len(text) + 1 for text in ROW_TEXTS[:row])
+                start = content.index(f"{HEAD[column]}: ", start) + len(HEAD[column]) + 2
+                found = boxes_of(page, content, [(start, start + len(" ".join(cell)))])
+                self.assertEqual(len(found), len(cell), found)
+                sides = zip((min, min, max, max), zip(*found, strict=True), strict=True)
+                without = self.image(change(ruled_table((row, column))))
+                ink = ImageChops.difference(image, without).point(lambda grey: 255 * (grey > 60)).getbbox()
+                for (outermost, side), expected in zip(sides, ink, strict=True):
+                    self.assertLess(
+                        abs(outermost(side) * scale - expected), PIXELS, (row, column, found, ink)
+                    )
+
+    def test_a_passage_that_begins_in_the_middle_of_a_table_has_the_boxes_of_its_own_rows(self):
+        first = self.boxes(ruled_table(), ROW_TEXTS[0], (0, len(ROW_TEXTS[0])))
+        last = self.boxes(ruled_table(), ROW_TEXTS[2], (0, len(ROW_TEXTS[2])))
+        self.assertEqual([len(first), len(last)], [3, 3])
+        self.assertGreater(min(box[1] for box in last), max(box[3] for box in first) + 20)
+
+    def test_text_beside_a_table_keeps_its_own_boxes(self):
+        content = "\n".join([TEXT, *ROW_TEXTS])
+        start = content.index("5 days")
+        found = self.boxes(ruled_table(), content, (start, start + len("5 days")))
+        self.assertEqual(len(found), 1)
+        self.assertLess(found[0][3], self.boxes(ruled_table(), content, (len(TEXT) + 1, len(content)))[0][1])
+
+    def test_of_equal_rows_those_with_the_same_next_row_are_meant(self):
+        rows = [["a: 1; b: 2", []], ["a: 3; b: 4", []], ["a: 1; b: 2", []], ["a: 5; b: 6", []]]
+        for number, (text, _) in enumerate(rows):
+            rows[number] = text, [[(text[3], number, number + 1)]]
+        page = {
+            "text": "1" * 4,
+            "boxes": [[0, 20 * number, 10, 20 * number + 10] for number in range(4)],
+            "rows": rows,
+        }
+        self.assertEqual(boxes_of(page, "a: 1; b: 2\na: 5; b: 6", [(0, 10)]), [(0, 40, 10, 50)])
+        self.assertEqual(boxes_of(page, "a: 1; b: 2\na: 3; b: 4", [(0, 10)]), [(0, 0, 10, 10)])

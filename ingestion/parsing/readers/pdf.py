@@ -21,6 +21,7 @@ from .pdf_lines import (
     Bookmarks,
     Line,
     lines_of,
+    rows_of,
     sections_of,
     without_boilerplate,
 )
@@ -110,10 +111,12 @@ def render(path: Path, number: int) -> bytes:
 
 
 def characters(path: Path, number: int) -> dict[str, Any]:
-    """`{"width", "height", "text", "boxes"}` of page `number` (from 1) as rendered: rotated and cropped.
+    """The characters of page `number` (from 1) as rendered, rotated and cropped, and the rows of its tables.
 
-    `boxes` has left, top, right and bottom of each character: as wide as its advance, from the top of its ink
-    to the descender line. Raises Unreadable.
+    `{"width", "height", "text", "boxes", "rows"}`: `boxes` has left, top, right and bottom of each
+    character: as wide as its advance, from the top of its ink to the descender line. Each of `rows` is the
+    row's text as it was read, and for each word of its cells the word, its start and its end in `text`.
+    Raises Unreadable.
     """
     document = open_pdf(path)
     if not 1 <= number <= len(document):
@@ -126,7 +129,9 @@ def characters(path: Path, number: int) -> dict[str, Any]:
     ink = tuple(ctypes.c_double() for _ in range(4))  # left, right, bottom, top
     text: list[str] = []
     boxes: list[list[int]] = []
+    places: list[int] = []  # in `text`, by PDFium's index
     for index in range(min(pdfium.FPDFText_CountChars(textpage.raw), MOST_CHARACTERS)):
+        places.append(len(text))
         code = pdfium.FPDFText_GetUnicode(textpage.raw, index)
         if not 0 < code <= 0x10FFFF or 0xD800 <= code <= 0xDFFF:
             continue
@@ -142,7 +147,13 @@ def characters(path: Path, number: int) -> dict[str, Any]:
         (left, top), (right, bottom) = corners
         text.append(chr(code))
         boxes.append([min(left, right), min(top, bottom), max(left, right), max(top, bottom)])
-    return {"width": width, "height": height, "text": "".join(text), "boxes": boxes}
+    places.append(len(text))
+    rows = []
+    for row in rows_of(page):
+        cells = [[word for word in cell if word.last + 1 < len(places)] for cell in row.cells]
+        words = [[(each.text, places[each.first], places[each.last + 1]) for each in cell] for cell in cells]
+        rows.append((row.text, words))
+    return {"width": width, "height": height, "text": "".join(text), "boxes": boxes, "rows": rows}
 
 
 def _page(document: pypdfium2.PdfDocument, number: int) -> tuple[list[Line], bool]:

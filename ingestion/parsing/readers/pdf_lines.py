@@ -20,8 +20,8 @@ from ingestion.parsing.sections import (
 )
 
 from .outline import is_title
-from .pdf_tables import ROWS, Rule, Word, tables
-from .tables import table_lines
+from .pdf_tables import ROWS, Rule, Table, Word, tables
+from .tables import numbered_lines, table_lines
 
 FONT_NAME_BYTES = 200
 LINE_CHARACTERS = 20_000
@@ -68,11 +68,7 @@ def lines_of(page: pypdfium2.PdfPage) -> list[Line]:
     try:
         text = textpage.get_text_range()
         lines = list(_lines(textpage, text))
-        rules = _rules(page)
-        if len(rules) < LEAST_RULES and sum(_gap(textpage, lines)) < ROWS:
-            return [line for _, line in lines]
-        words = list(itertools.islice(_words(textpage, text, lines), MOST_WORDS + 1))
-        found = tables(words, rules) if len(words) <= MOST_WORDS else []
+        found = _tables(page, textpage, text, lines)
     finally:
         textpage.close()
 
@@ -88,6 +84,37 @@ def lines_of(page: pypdfium2.PdfPage) -> list[Line]:
             rows = table_lines(table.rows, table.named)
             with_tables += [Line(row, line.size, whole=True) for row in rows]
     return with_tables
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A table row as :func:`lines_of` has it, and the words of each of its cells that is not empty."""
+
+    text: str
+    cells: list[list[Word]]
+
+
+def rows_of(page: pypdfium2.PdfPage) -> Iterator[Row]:
+    """The rows of the page's tables."""
+    textpage = page.get_textpage()
+    try:
+        text = textpage.get_text_range()
+        found = _tables(page, textpage, text, list(_lines(textpage, text)))
+    finally:
+        textpage.close()
+    for table in found:
+        for number, line in numbered_lines(enumerate(table.rows), table.named):
+            yield Row(line, list(filter(None, table.cells[number])))
+
+
+def _tables(
+    page: pypdfium2.PdfPage, textpage: pypdfium2.PdfTextPage, text: str, lines: list[tuple[int, Line]]
+) -> list[Table]:
+    rules = _rules(page)
+    if len(rules) < LEAST_RULES and sum(_gap(textpage, lines)) < ROWS:
+        return []
+    words = list(itertools.islice(_words(textpage, text, lines), MOST_WORDS + 1))
+    return tables(words, rules) if len(words) <= MOST_WORDS else []
 
 
 def _lines(textpage: pypdfium2.PdfTextPage, text: str) -> Iterator[tuple[int, Line]]:
@@ -144,14 +171,14 @@ def _words(textpage: pypdfium2.PdfTextPage, text: str, lines: list[tuple[int, Li
     for match in WORD.finditer(text):
         while line + 1 < len(lines) and lines[line + 1][0] <= match.start():
             line += 1
-        first = pdfium.FPDFText_GetCharBox(textpage.raw, _character(textpage, match.start()), *box)
-        last = pdfium.FPDFText_GetCharBox(textpage.raw, _character(textpage, match.end() - 1), *edge)
-        if first and last:
+        first, last = _character(textpage, match.start()), _character(textpage, match.end() - 1)
+        has_start = pdfium.FPDFText_GetCharBox(textpage.raw, first, *box)
+        if has_start and pdfium.FPDFText_GetCharBox(textpage.raw, last, *edge):
             # The first letter of an Arabic or Hebrew word is its rightmost.
             left, right = min(box[0].value, edge[0].value), max(box[1].value, edge[1].value)
             bottom, top = min(box[2].value, edge[2].value), max(box[3].value, edge[3].value)
             word = BROKEN_WORD.sub(r"\1", BROKEN_LINE.sub(BREAK, match.group())).replace(BREAK, "-")
-            yield Word(word, left, right, bottom, top, line, lines[line][1].bold)
+            yield Word(word, left, right, bottom, top, line, lines[line][1].bold, first, last)
 
 
 def _rules(page: pypdfium2.PdfPage) -> list[Rule]:

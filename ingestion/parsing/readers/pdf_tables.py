@@ -26,7 +26,10 @@ MARKERS = 3  # characters of a bullet or a list number
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word, its box in points from the page's lower left corner, and the number of its line."""
+    """A word, its box in points from the page's lower left corner, and the number of its line.
+
+    `first` and `last` are PDFium's indices of its characters.
+    """
 
     text: str
     left: float
@@ -35,6 +38,8 @@ class Word:
     top: float
     line: int
     bold: bool = False
+    first: int = 0
+    last: int = 0
 
     @property
     def middle(self) -> float:
@@ -56,14 +61,23 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """Cells by row, whether the first row names the columns, and the lines of text that the table covers."""
+    """The words of each cell by row, whether the first row names the columns, and the lines of text that the
+    table covers."""
 
-    rows: list[list[str]]
+    cells: list[list[list[Word]]]
     named: bool
     lines: frozenset[int]
 
+    @property
+    def rows(self) -> list[list[str]]:
+        return _texts(self.cells)
+
 
 Span = tuple[float, float]
+
+
+def _texts(rows: Iterable[Iterable[Iterable[Word]]]) -> list[list[str]]:
+    return [[" ".join(word.text for word in cell) for cell in row] for row in rows]
 
 
 def tables(words: Sequence[Word], rules: Iterable[Rule]) -> list[Table]:
@@ -78,7 +92,7 @@ def tables(words: Sequence[Word], rules: Iterable[Rule]) -> list[Table]:
     # Only tables that have every word of their lines are certain.
     certain = []
     for table in (*found, *_aligned(rest, em)):
-        size = sum(len(cell.replace(" ", "")) for row in table.rows for cell in row)
+        size = sum(len(word.text) for row in table.cells for cell in row for word in cell)
         if size == sum(len(word.text) for word in words if word.line in table.lines):
             certain.append(table)
     return certain
@@ -162,22 +176,23 @@ class _Run:
 
     def table(self) -> Iterator[Table]:
         gutters = [span for span in self._free if self._left < span[0] and span[1] < self._right]
-        rows = []
+        cells = []
         for band in self.bands:
             # The texts between the gutters, in the reading direction of the script.
-            columns: list[list[str]] = [[] for _ in range(len(gutters) + 1)]
+            columns: list[list[Word]] = [[] for _ in range(len(gutters) + 1)]
             backwards = _from_the_right(band)
             for line in _visual_lines(band):
                 for word in reversed(line) if backwards else line:
                     column = sum(word.left >= (start + end) / 2 for start, end in gutters)
-                    columns[column].append(word.text)
-            rows.append([" ".join(texts) for texts in columns])
-        full = [row for row in rows if sum(map(bool, row)) > 1]
+                    columns[column].append(word)
+            cells.append(columns)
+        full = [row for row in cells if sum(map(bool, row)) > 1]
         if _from_the_right(word for band in self.bands for word in band):
-            rows = [row[::-1] for row in rows]
+            cells = [row[::-1] for row in cells]
+        rows = _texts(cells)
         if len(full) >= (2 if self._ruled else ROWS) and (self._ruled or _like_cells(rows)):
             named = self._ruled or self._is_named(rows)
-            yield Table(rows, named, frozenset(word.line for band in self.bands for word in band))
+            yield Table(cells, named, frozenset(word.line for band in self.bands for word in band))
 
     def _common(self, other: list[Span]) -> list[Span]:
         """The white space that a row has in common with those before it, from left to right."""

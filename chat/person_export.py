@@ -27,7 +27,7 @@ from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import reading_everything, request_may_wait
 from history import conversation_export, projects
-from history.models import Conversation, Feedback, Project, Share
+from history.models import Conversation, Feedback, OpenedShare, Project, Share
 from ingestion.models import Document, FormerVersion
 from ingestion.storage import files
 
@@ -130,6 +130,8 @@ def _records(person: User, about: Q) -> Iterator[tuple[str, Any]]:
         "id", "conversation_id", "answer_id", "up_to", "created_at", "expires_at", "revoked_at"
     )
     yield "shared-links.json", list(shares)
+    opened = OpenedShare.objects.filter(reader=person)
+    yield "opened-links.json", list(opened.values("share_id", "opened_at"))
     documents = Document.objects.filter(owner=person).values(
         "public_id", "folder", "name", "title", "category", "labels", "source_url", "valid_until",
         "media_type", "size", "status", "reason", "created_at", "changed_at",

@@ -32,7 +32,7 @@ from chatsite.accounts.holds import ON_HOLD
 from chatsite.accounts.models import ApiKey, AuditEntry, ExternalIdentity, Look, User
 from chatsite.accounts.sessions import end_sessions
 from chatsite.db.threads import reading_everything
-from history.models import Conversation, Feedback, Message, Project, Share, Source
+from history.models import Conversation, Feedback, Message, OpenedShare, Project, Share, Source
 from history.signatures import signed
 from ingestion.access.models import AccessEntry
 from ingestion.bulk.changes import STOPPED_BY
@@ -326,6 +326,7 @@ def _delete_conversations(person: User) -> None:
     UnansweredQuestion.objects.filter(owner=person).delete()
     Source.objects.filter(message__conversation__owner=person).delete()
     Feedback.objects.filter(message__conversation__owner=person).delete()
+    OpenedShare.objects.filter(reader=person).delete()
     Share.objects.filter(theirs).delete()
     with connection.cursor() as cursor:
         cursor.execute(

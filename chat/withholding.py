@@ -192,6 +192,53 @@ def shared_title(share: Share, shown: Sequence[SharedMessage]) -> str:
     return "" if is_of_another else share.conversation.title
 
 
+def listed_titles(principal: Principal, shares: Iterable[Share]) -> dict[UUID, str]:
+    """What a list may call each share, in the same number of queries for any number of shares.
+
+    A conversation has the title of its page, and an answer is called by its question. Empty if the reader
+    may not know these words, or if an answer may have suggested the question, which only the page decides.
+    """
+    shares = list(shares)
+    branches = Branches.of({share.conversation_id for share in shares})
+    asked = Message.objects.filter(conversation__in=branches, role=Message.Role.USER).order_by()
+    places = set(asked.values_list("conversation", "position"))
+    named: dict[UUID, tuple[UUID, int]] = {}  # by share, the question that names it
+    for share in shares:
+        path = branches[share.conversation_id].path_to(share.up_to)
+        questions = [(share.conversation_id, position) for position in path]
+        if share.answer_id is None:
+            questions = questions[:1]
+        questions = [place for place in questions if place in places]
+        if questions:
+            named[share.pk] = questions[-1]
+    wanted = set(named.values())
+    rows = asked.filter(position__in={position for _, position in wanted})
+    texts = {
+        (conversation, position): content
+        for conversation, position, content in rows.values_list("conversation", "position", "content")
+        if (conversation, position) in wanted
+    }
+    closed = _closed_questions(principal, list(texts.values()), None)
+    answered = Message.objects.filter(conversation__in=branches).exclude(followups=[]).order_by()
+    offered = {
+        (conversation, _normal(each))
+        for conversation, followups in answered.values_list("conversation", "followups")
+        for each in followups
+        if isinstance(each, str)
+    }
+    titles: dict[UUID, str] = {}
+    for share in shares:
+        place = named.get(share.pk)
+        if place is None or _normal(texts[place]) in closed:
+            continue
+        if share.answer_id is None:
+            if place[1] == 0 or share.conversation.title_by_owner:
+                titles[share.pk] = share.conversation.title
+        elif (place[0], _normal(texts[place])) not in offered:
+            titles[share.pk] = texts[place]
+    return titles
+
+
 def _is_of_unknown_origin(message: Message, *, first: bool) -> bool:
     """Whether a program imported the text, or earlier messages that it may repeat."""
     if message.imported or (message.client_id is not None and message.run_id is None):

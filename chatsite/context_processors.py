@@ -19,7 +19,7 @@ from chat import site_texts
 from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.preferences import Preferences
 from chatsite.demo import accounts_on_page
-from history import projects
+from history import projects, sharing
 from history.conversation_lists import SIDEBAR_ROWS, newest
 from history.models import Conversation, Project
 from ingestion.models import Document
@@ -102,6 +102,11 @@ class Sidebar:
         return Conversation.objects.owned_by(self._principal).current().count()
 
     @cached_property
+    def unopened(self) -> int:
+        """How many shares of others the caller has not opened yet."""
+        return sharing.unopened(self._principal)
+
+    @cached_property
     def readable(self) -> int:
         """How many documents an answer may draw on."""
         return Document.objects.visible_to(self._principal).searchable().filter(passage_count__gt=0).count()
@@ -155,6 +160,7 @@ SCRIPT_WORDS = [
     gettext_noop(", being answered"),
     gettext_noop(", new answer"),
     gettext_noop("source {n}"),
+    gettext_noop("{n} new"),
     gettext_noop("{n} rows"),
 ]
 

@@ -5,6 +5,7 @@ previous position names its predecessor; `chosen` marks the branch that the owne
 """
 
 from collections import defaultdict
+from collections.abc import Iterable
 from functools import cached_property
 from uuid import UUID
 
@@ -19,6 +20,18 @@ class Branches:
 
     def __init__(self, conversation_id: UUID) -> None:
         self._conversation_id = conversation_id
+
+    @classmethod
+    def of(cls, conversation_ids: Iterable[UUID]) -> "dict[UUID, Branches]":
+        """The branches of several conversations, in one query."""
+        found = {each: cls(each) for each in conversation_ids}
+        for branches in found.values():
+            branches._forks = {}
+        rows = Message.objects.filter(conversation__in=found, follows__isnull=False).order_by()
+        for conversation_id, position, follows in rows.values_list("conversation", "position", "follows"):
+            assert follows is not None
+            found[conversation_id]._forks[position] = follows
+        return found
 
     @cached_property
     def _forks(self) -> dict[int, int]:

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 from django.utils.formats import date_format
@@ -367,6 +367,17 @@ class ShareQuerySet(models.QuerySet["Share"]):
     def owned_by(self, principal: Principal) -> "ShareQuerySet":
         return self.filter(conversation__owner_id=principal.user_id, conversation__listed=True)
 
+    def received_by(self, principal: Principal) -> "ShareQuerySet":
+        """Open shares of others that name the caller or a group of theirs, or that they have opened.
+
+        `is_new` marks those that they have not opened.
+        """
+        reader = principal.user_id
+        opened = OpenedShare.objects.filter(share=OuterRef("pk"), reader=reader)
+        received = RawSQL(IS_RECEIVED, [reader, reader, reader], models.BooleanField())  # noqa: S611
+        others = self.live().exclude(conversation__owner_id=reader)
+        return others.filter(received).annotate(is_new=~Exists(opened))
+
     def live(self) -> "ShareQuerySet":
         """Those whose link works: not ended, with an existing conversation and an active account."""
         return self.filter(
@@ -380,6 +391,22 @@ class ShareQuerySet(models.QuerySet["Share"]):
     def revoke(self) -> int:
         """Revoke them now, except those revoked before; returns their number."""
         return self.filter(revoked_at=None).update(revoked_at=timezone.now())
+
+
+IS_RECEIVED = """
+history_share.access_list_id = ANY(
+    ARRAY(
+        SELECT named.access_list_id FROM ingestion_readable_entries(%s) AS named
+        WHERE named.user_id IS NOT NULL OR named.group_id IS NOT NULL
+    )
+)
+OR (
+    history_share.id IN (SELECT known.share_id FROM history_openedshare AS known WHERE known.reader_id = %s)
+    AND history_share.access_list_id = ANY(
+        ARRAY(SELECT mine.access_list_id FROM ingestion_readable_entries(%s) AS mine)
+    )
+)
+"""
 
 
 class Share(models.Model):
@@ -425,6 +452,20 @@ class Share(models.Model):
         if self.revoked_at:
             return "revoked"
         return "expired" if self.expires_at and self.expires_at <= timezone.now() else "open"
+
+
+class OpenedShare(models.Model):
+    """The first time a reader opened a share, for their list of what is shared with them."""
+
+    share = models.ForeignKey(Share, on_delete=models.CASCADE, related_name="+", db_index=False)
+    reader = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    opened_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["share", "reader"], name="share_is_opened_once")]
+
+    def __str__(self) -> str:
+        return f"opened share {self.share_id}"
 
 
 class SourceQuerySet(models.QuerySet["Source"]):

@@ -5,10 +5,13 @@ What a reader sees is decided at each request by their own rights (see chat.with
 
 import hashlib
 import secrets
+from collections.abc import Collection
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext
 
@@ -18,14 +21,23 @@ from ingestion.access.lists import Audience, access_list_for
 
 from . import recording
 from .branches import START
-from .models import Conversation, Message, Share, ShareQuerySet
+from .models import Conversation, Message, OpenedShare, Share, ShareQuerySet
 
 DEFAULT_DAYS = 30
 MAX_OPEN = 500  # per person
+MAX_COUNTED = 99
 LONGEST = timedelta(days=3_660)
 NO_SHARE = UUID(int=0)
 # By the rule of documents' access lists, at the same cost for any list.
-IS_ON_LIST = "SELECT %s IN (SELECT mine.access_list_id FROM ingestion_readable_entries(%s) AS mine)"
+IS_OPEN_TO = """
+SELECT %(list)s IN (
+    SELECT mine.access_list_id FROM ingestion_readable_entries(%(reader)s) AS mine
+    WHERE %(has_token)s OR mine.user_id IS NOT NULL OR mine.group_id IS NOT NULL OR EXISTS (
+        SELECT FROM history_openedshare AS known
+        WHERE known.share_id = %(share)s AND known.reader_id = %(reader)s
+    )
+)
+"""
 
 
 class Invalid(ValueError):
@@ -85,6 +97,7 @@ def create(
     return share, token
 
 
+@transaction.atomic
 def renew(principal: Principal, share_id: UUID) -> tuple[Share, str]:
     """Give an open share a new URL; the old one stops working. Raises Share.DoesNotExist."""
     token = new_token()
@@ -92,6 +105,9 @@ def renew(principal: Principal, share_id: UUID) -> tuple[Share, str]:
     share = mine.select_related("conversation__owner").get(pk=share_id)
     # A share that is revoked at the same time remains revoked.
     Share.objects.filter(pk=share.pk).update(digest=digest_of(token))
+    if share.access_list.entries.filter(user=None, group=None).exists():
+        # Readers who are not named had only the former URL.
+        OpenedShare.objects.filter(share=share).delete()
     return share, token
 
 
@@ -101,18 +117,43 @@ def revoke(principal: Principal, share_id: UUID) -> None:
     Share.objects.filter(pk=share.pk).revoke()
 
 
-def opened(principal: Principal, token: str) -> Share | None:
-    """The share of a token; None if it does not exist or is not open to this reader.
+def opened(principal: Principal, address: str) -> Share | None:
+    """The share with this token or id; None if it does not exist or is not open to this reader.
 
-    Always the same three queries, so that the response time does not reveal the reason.
+    The id opens only what the reader finds in their list of received shares, and the owner's own. Always the
+    same three queries, so that the response time does not reveal the reason.
     """
-    found = Share.objects.filter(digest=digest_of(token)).values_list("pk", "access_list_id").first()
-    share_id, list_id = found or (NO_SHARE, 0)
+    try:
+        by_id, has_token = UUID(address), False
+    except ValueError:
+        by_id, has_token = NO_SHARE, True
+    addressed = Share.objects.filter(Q(digest=digest_of(address)) if has_token else Q(pk=by_id))
+    share_id, list_id = addressed.values_list("pk", "access_list_id").first() or (NO_SHARE, 0)
+    asked: dict[str, Any] = {
+        "list": list_id,
+        "share": share_id,
+        "reader": principal.user_id,
+        "has_token": has_token,
+    }
     with connection.cursor() as cursor:
-        cursor.execute(IS_ON_LIST, [list_id, principal.user_id])
-        is_on_list: bool = cursor.fetchone()[0]
-    live = Share.objects.live().filter(pk=share_id if is_on_list else NO_SHARE)
+        cursor.execute(IS_OPEN_TO, asked)
+        is_open: bool = cursor.fetchone()[0]
+    live = Share.objects.live().filter(pk=share_id if is_open else NO_SHARE)
     return live.select_related("conversation__owner").first()
+
+
+def record_opening(principal: Principal, share: Share) -> None:
+    """Keep that this reader has opened the share; only the first time is stored."""
+    if share.conversation.owner_id != principal.user_id:
+        opening = OpenedShare(share=share, reader_id=principal.user_id)
+        OpenedShare.objects.bulk_create([opening], ignore_conflicts=True)
+
+
+def unopened(principal: Principal) -> int:
+    """How many shares of others the caller has not opened; at most MAX_COUNTED."""
+    opened = OpenedShare.objects.filter(reader=principal.user_id)
+    received = Share.objects.received_by(principal).exclude(pk__in=opened.values("share"))
+    return received[:MAX_COUNTED].count()
 
 
 def of_conversation(principal: Principal, conversation: Conversation) -> list[Share]:
@@ -137,11 +178,14 @@ def readers_of(share: Share) -> str:
     return ", ".join([*groups, *sorted(person.display_name() for person in others)]) or gettext("nobody else")
 
 
-def shared_with(share: Share, reader: User) -> str:
+def groups_of(reader: User) -> frozenset[int]:
+    return frozenset(reader.groups.values_list("pk", flat=True))
+
+
+def shared_with(share: Share, own_groups: Collection[int]) -> str:
     """Whom it is shared with, for a reader: names only of the reader's own groups."""
-    entries = list(share.access_list.entries.select_related("group"))
+    entries = share.access_list.entries.all()
     if any(entry.user_id is None and entry.group_id is None for entry in entries):
         return gettext("everyone who signs in")
-    own = set(reader.groups.values_list("pk", flat=True))
-    groups = sorted(entry.group.name for entry in entries if entry.group and entry.group_id in own)
+    groups = sorted(entry.group.name for entry in entries if entry.group and entry.group_id in own_groups)
     return ", ".join(groups) or gettext("you")

@@ -186,14 +186,25 @@ function mark(id, state) {
     row.append(dot);
   }
 }
+// How much that others share has not been opened.
+function markReceived(number) {
+  const row = $('[data-received]');
+  if (!row) return;
+  $('.badge', row)?.remove();
+  if (!number) return;
+  const badge = parsed('<span class="badge new"></span>').firstElementChild;
+  badge.textContent = t('{n} new', number);
+  row.append(badge);
+}
 const tabs = 'BroadcastChannel' in window ? new BroadcastChannel('conversations') : null;
 const tellTabs = () => tabs?.postMessage('');
 async function lookAtDots() {
-  if (document.hidden || !navigator.onLine || !rowsOf().length) return;
+  if (document.hidden || !navigator.onLine) return;
   try {
     const reply = await fetch(dotsAddress, { redirect: 'manual' });
     if (!reply.ok) return;
-    const { running, fresh } = await reply.json();
+    const { running, fresh, unopened } = await reply.json();
+    markReceived(unopened);
     for (const { dataset } of rowsOf()) {
       const id = dataset.conversation;
       if (id === conversation) continue; // its page knows better

@@ -26,6 +26,7 @@ PAGES = (  # view, query, icon, name
     ("chat:new-project", "", "new", gettext_lazy("New project")),
     ("ingestion:documents", "", "docs", gettext_lazy("Documents")),
     ("ingestion:add", "", "upload", gettext_lazy("Add documents")),
+    ("chat:shared-with-me", "", "people", gettext_lazy("Shared with me")),
     ("chat:shares", "", "share", gettext_lazy("Shared links")),
     ("accounts:settings", "", "settings", gettext_lazy("Settings")),
     ("accounts:help", "", "help", gettext_lazy("Help")),

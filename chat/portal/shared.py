@@ -111,7 +111,7 @@ class SharedPage:
             "shared": True,
             "owner": self.owner,
             "is_owner": self.owner.pk == reader.pk,
-            "shared_with": sharing.shared_with(self.share, reader),
+            "shared_with": sharing.shared_with(self.share, sharing.groups_of(reader)),
             "title": self.title,
             "turns": self.turns,
             "can_go_on": bool(self.open_turns),
@@ -143,6 +143,7 @@ def shared(request: HttpRequest, page: SharedPage) -> HttpResponse:
     """The conversation or the answer, read only."""
     place = request.GET.get("source")
     panel = page.panel(place, source_asked_for(request)) if place else None
+    sharing.record_opening(page.principal, page.share)
     return render(request, "chat/shared.html", page.context | {"panel": panel})
 
 

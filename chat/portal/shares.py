@@ -95,7 +95,7 @@ def share(request: HttpRequest, principal: Principal, conversation_id: UUID) -> 
         principal=principal,
         answers=[(str(answer.position), words) for answer, words in answers],
     )
-    made, status, foreseen = "", 200, None
+    made, status, foreseen, announced = "", 200, None, False
     if form.is_bound and form.is_valid():
         answer = by_position.get(form.cleaned_data["answer"])
         try:
@@ -109,6 +109,7 @@ def share(request: HttpRequest, principal: Principal, conversation_id: UUID) -> 
             )
             made = address(request, token)
             foreseen = preview(principal, created, audience)
+            announced = bool(audience.user_ids or audience.group_ids)
         except (Conversation.DoesNotExist, Message.DoesNotExist):
             raise Http404 from None
         except sharing.Invalid as problem:
@@ -123,6 +124,7 @@ def share(request: HttpRequest, principal: Principal, conversation_id: UUID) -> 
         "who": request.POST.get("who", SOME),
         "made": made,
         "preview": foreseen,
+        "announced": announced,
         "shares": _shown(sharing.of_conversation(principal, row)),
     }
     return render(request, "chat/share.html", context, status=status)

@@ -138,11 +138,12 @@ def conversation(request: HttpRequest, principal: Principal, conversation_id: UU
 @require_safe
 @for_caller
 def dots(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """Which conversations of the sidebar have a running answer, and which an unseen one."""
+    """Which conversations of the sidebar have a running answer, which an unseen one; how many new shares."""
     rows = newest(principal, SIDEBAR_ROWS).values_list("pk", "running", "fresh")  # type: ignore[misc]
     running = [str(pk) for pk, is_running, _ in rows if is_running]
     fresh = [str(pk) for pk, is_running, is_fresh in rows if is_fresh and not is_running]
-    return JsonResponse({"running": running, "fresh": fresh})
+    unopened = sharing.unopened(principal)
+    return JsonResponse({"running": running, "fresh": fresh, "unopened": unopened})
 
 
 @require_safe

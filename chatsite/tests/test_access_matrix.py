@@ -175,6 +175,7 @@ chat:delete-project      GET    session  sign-in   absent   absent   yes      ab
 chat:delete-project      POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:share               GET    session  sign-in   absent   absent   yes      absent   sign-in
 chat:share               POST   session  sign-in   absent   absent   yes      absent   sign-in
+chat:shared-with-me      GET    session  sign-in   yes      yes      yes      yes      sign-in
 chat:shares              GET    session  sign-in   yes      yes      yes      yes      sign-in
 chat:revoke-share        GET    session  sign-in   absent   absent   yes      absent   sign-in
 chat:revoke-share        POST   session  sign-in   absent   absent   yes      absent   sign-in

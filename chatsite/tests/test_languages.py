@@ -285,6 +285,7 @@ PAGES = [
     "/search/?q=qx",
     "/search/?q=qxnothing",
     "/shares/",
+    "/shared/",
     "/projects/",
     "/projects/?q=qxnothing",
     "/projects/new",

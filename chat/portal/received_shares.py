@@ -1,0 +1,51 @@
+"""The list of what others share with the caller."""
+
+from dataclasses import dataclass
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.cache import add_never_cache_headers
+from django.utils.text import Truncator
+from django.utils.translation import gettext
+from django.views.decorators.http import require_safe
+
+from chat.withholding import listed_titles
+from chatsite.accounts.authentication import session_principal
+from chatsite.accounts.models import User
+from history import sharing
+from history.models import Share
+
+LISTED = 200  # newest
+TITLE_CHARACTERS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A share as its reader finds it in the list."""
+
+    share: Share
+    title: str
+    readers: str
+
+
+@require_safe
+@login_required
+def received(request: HttpRequest) -> HttpResponse:
+    """Conversations and answers that others share with the caller, newest first."""
+    principal = session_principal(request)
+    found = list(sharing.with_readers(Share.objects.received_by(principal))[:LISTED])
+    titles = listed_titles(principal, found)
+    groups = sharing.groups_of(User.objects.get(pk=principal.user_id))
+    rows = [
+        Row(share, _title(share, titles.get(share.pk, "")), sharing.shared_with(share, groups))
+        for share in found
+    ]
+    response = render(request, "chat/received.html", {"rows": rows})
+    add_never_cache_headers(response)
+    return response
+
+
+def _title(share: Share, title: str) -> str:
+    anonymous = gettext("Shared answer") if share.answer_id else gettext("Shared conversation")
+    return Truncator(" ".join(title.split())).chars(TITLE_CHARACTERS) or anonymous

@@ -1,0 +1,18 @@
+from django.db import migrations
+
+from chatsite.db.foreign_keys import act_on_delete
+
+# The version before deletes what the table refers to without knowing the table.
+DELETED = ("history_openedshare.reader_id", "history_openedshare.share_id")
+
+
+class Migration(migrations.Migration):
+    atomic = False  # each table is locked for a moment, none while another is looked at
+
+    dependencies = [
+        ('history', '0021_opened_shares'),
+    ]
+
+    operations = [
+        migrations.RunSQL(act_on_delete("CASCADE", DELETED), migrations.RunSQL.noop),
+    ]

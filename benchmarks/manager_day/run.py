@@ -13,15 +13,19 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
+import psycopg
 
 from benchmarks.manager_day.day import spend_day
-from chatsite.tests.server import Site, wait_for_documents
+from chatsite.tests.server import Site, reading_parameters, wait_for_documents
 
 SEED = Path(__file__).with_name("seed.py")
 ROOT = SEED.parent.parent.parent
+JUDGED = "SELECT count(*) FROM chat_unansweredquestion WHERE group_number IS NOT NULL"
+JUDGING_SECONDS = 300
 
 
 def filled(folder: Path, share: str) -> Path:
@@ -39,6 +43,15 @@ def filled(folder: Path, share: str) -> Path:
                 subprocess.run(command, cwd=ROOT, env=environment, stdin=script, check=True)
         made.rename(seeded)
     return seeded
+
+
+def wait_until_judged(folder: Path) -> None:
+    """Until the worker has grouped what was asked in vain, which it does each minute."""
+    deadline = time.monotonic() + JUDGING_SECONDS
+    with psycopg.connect(**reading_parameters(folder), autocommit=True) as connection:
+        while connection.execute(JUDGED).fetchone() == (0,):
+            assert time.monotonic() < deadline, "Nothing was judged."
+            time.sleep(1)
 
 
 class Meter:
@@ -87,6 +100,7 @@ def main() -> None:
         site.start()
         site.wait_until_ready()
         site.wait_for_worker()
+        wait_until_judged(data)
         day = spend_day(site.url, site.passwords["admin"], pages, options.only, Meter(site))
     finally:
         site.stop()

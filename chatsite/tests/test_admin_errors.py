@@ -1,4 +1,6 @@
-"""Forms of the admin that were filled in wrongly say at the top what is wrong, with links to the fields."""
+"""Forms of the admin say at the top what is wrong, with links to the fields, and ask before they delete."""
+
+import re
 
 import pytest
 from django.contrib import admin
@@ -76,3 +78,27 @@ def test_a_form_without_errors_has_no_summary(chromium, slow_site):
         summary = page.locator(".error-summary")
         summary.get_by_role("link", name="Answer", exact=True).wait_for()
         assert "Please correct" in summary.get_by_role("heading").inner_text()
+
+
+def test_a_change_of_many_previews_rights_and_asks_before_it_deletes(chromium, slow_site):
+    with signed_in(chromium, slow_site, "admin", with_problems=True, viewport=DESK) as page:
+        page.goto("/admin/ingestion/document/")
+        page.locator("#action-toggle").check()
+        page.locator("select[name=action]").select_option("change_many")
+        page.locator("button[name=index]").click()
+        page.wait_for_url("**/bulkchange/**")
+        choice = page.url
+        page.locator("input[name=readers-how][value=set]").check()
+        page.get_by_role("button", name="Change readers").click()
+        page.get_by_role("heading", name="Lose access").wait_for()
+        assert "Everyone who signs in" in page.locator("section.losing").inner_text()
+        assert violations(page) == []
+        page.goto(choice)
+        page.get_by_role("button", name="Delete…").click()
+        page.get_by_role("button", name=re.compile("Delete: ")).click()
+        assert page.url == choice  # the box is not ticked
+        assert page.locator("input[name=confirmed]:invalid").count() == 1
+        page.set_viewport_size(PHONE)
+        page.emulate_media(color_scheme="dark")
+        assert violations(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -20,6 +20,7 @@ from ingestion.models import Document, DocumentQuerySet
 from . import changes
 from .forms import FORMS, BulkForm
 from .models import BulkChange, BulkItem
+from .preview import Preview, Side
 
 Outcome, State = BulkItem.Outcome, BulkChange.State
 ITEMS_SHOWN = 100  # on a page
@@ -104,7 +105,7 @@ class BulkChangeAdmin(OwnFilters, admin.ModelAdmin):  # type: ignore[type-arg]
                 return self._choice(request, change, form)
             chosen_documents = Document.objects.filter(pk__in=change.items.values("document"))
             if (warning := form.warning(chosen_documents)) and "confirmed" not in request.POST:
-                return self._choice(request, change, form, warning)
+                return self._choice(request, change, form, warning, form.preview(chosen_documents))
             if change.actor_id != request.user.pk:
                 raise PermissionDenied  # only whoever selected the documents may start the change
             if not changes.start(change, chosen.kind, form.wanted()):
@@ -112,7 +113,12 @@ class BulkChangeAdmin(OwnFilters, admin.ModelAdmin):  # type: ignore[type-arg]
         return redirect("admin:ingestion_bulkchange_change", change.pk)
 
     def _choice(
-        self, request: HttpRequest, change: BulkChange, sent: BulkForm | None = None, warning: str = ""
+        self,
+        request: HttpRequest,
+        change: BulkChange,
+        sent: BulkForm | None = None,
+        warning: str = "",
+        preview: Preview | None = None,
     ) -> HttpResponse:
         shown: Sequence[BulkForm] = [
             sent if sent and sent.kind == kind.kind else kind(prefix=kind.kind.value)
@@ -121,7 +127,16 @@ class BulkChangeAdmin(OwnFilters, admin.ModelAdmin):  # type: ignore[type-arg]
         if warning and sent:
             shown = [sent]
         media = sum((form.media for form in shown), forms.Media())
-        return self._page(request, change, forms=shown, warning=warning, sent=sent, media=self.media + media)
+        return self._page(
+            request,
+            change,
+            forms=shown,
+            warning=warning,
+            preview=preview,
+            sides=_sides(preview) if preview else [],
+            sent=sent,
+            media=self.media + media,
+        )
 
     def _result(self, request: HttpRequest, change: BulkChange) -> HttpResponse:
         counted = changes.outcomes(change)
@@ -158,6 +173,12 @@ class BulkChangeAdmin(OwnFilters, admin.ModelAdmin):  # type: ignore[type-arg]
             "sample": _named_for(request).filter(pk__in=change.items.order_by("pk").values("document")[:5]),
         }
         return TemplateResponse(request, "admin/ingestion/bulkchange/change.html", known | context)
+
+
+def _sides(preview: Preview) -> list[tuple[str, str, Side]]:
+    """Each side of the preview with the id of its heading, and its heading."""
+    losing = gettext("Lose access"), preview.losing
+    return [("gaining", gettext("Gain access"), preview.gaining), ("losing", *losing)]
 
 
 def _named_for(request: HttpRequest) -> DocumentQuerySet:

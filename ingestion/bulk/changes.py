@@ -73,13 +73,7 @@ class Change(ABC):
 
 class Readers(Change):
     def read(self, document: Document) -> Any:
-        audience = audience_of(document)
-        return {
-            "everyone": audience.everyone,
-            "guests": audience.guests,
-            "users": sorted(audience.user_ids),
-            "groups": sorted(audience.group_ids),
-        }
+        return as_value(audience_of(document))
 
     def wanted(self, present: Any, form: dict[str, Any]) -> Any:
         if form["how"] == "set":
@@ -91,7 +85,7 @@ class Readers(Change):
                 "users": sorted({*present["users"], *form["users"]}),
                 "groups": sorted({*present["groups"], *form["groups"]}),
             }
-            return more if widens(_audience(present), _audience(more)) else present
+            return more if widens(as_audience(present), as_audience(more)) else present
         return {
             "everyone": present["everyone"] and not form["everyone"],
             "guests": present["guests"] and not (form["guests"] or form["everyone"]),
@@ -107,7 +101,7 @@ class Readers(Change):
             "users": set(users.values_list("pk", flat=True)) - {document.owner_id},
             "groups": groups.values_list("pk", flat=True),
         }
-        change_rights(actor, document, _audience(value | known))
+        change_rights(actor, document, as_audience(value | known))
 
     def remark(self, present: Any, form: dict[str, Any]) -> str:
         if not present["everyone"] or form["how"] == "set":
@@ -117,7 +111,16 @@ class Readers(Change):
         return "" if form["everyone"] else ALL_STILL_READ
 
 
-def _audience(value: dict[str, Any]) -> Audience:
+def as_value(audience: Audience) -> dict[str, Any]:
+    return {
+        "everyone": audience.everyone,
+        "guests": audience.guests,
+        "users": sorted(audience.user_ids),
+        "groups": sorted(audience.group_ids),
+    }
+
+
+def as_audience(value: dict[str, Any]) -> Audience:
     return Audience(
         everyone=value["everyone"] or value["guests"],
         guests=value["guests"],

@@ -21,6 +21,7 @@ from ingestion.models import Document
 from ingestion.reasons import in_words
 
 from .models import BulkChange
+from .preview import Preview, preview
 
 Kind = BulkChange.Kind
 
@@ -51,6 +52,10 @@ class BulkForm(forms.Form):
     def warning(self, chosen: QuerySet[Document]) -> str:
         """A warning to confirm before these documents are changed, or empty."""
         return ""
+
+    def preview(self, chosen: QuerySet[Document]) -> Preview | None:
+        """Who gains and who loses access, if the change is one of readers."""
+        return None
 
 
 class ReadersForm(BulkForm):
@@ -91,7 +96,7 @@ class ReadersForm(BulkForm):
     def warning(self, chosen: QuerySet[Document]) -> str:
         wanted = self.wanted()
         if wanted["how"] == "remove":
-            return ""
+            return gettext("These readers will no longer be named as readers of these documents.")
         audience = Audience(
             wanted["everyone"], frozenset(wanted["users"]), frozenset(wanted["groups"]), wanted["guests"]
         )
@@ -100,7 +105,9 @@ class ReadersForm(BulkForm):
         who %= {"count": number_format(people, force_grouping=True)}
         if wanted["guests"]:
             who = gettext("%(people)s and guests") % {"people": who}
-        if wanted["how"] == "set":
+        if wanted["how"] == "set" and not (people or wanted["guests"]):
+            text = gettext("Nobody will be able to read them, apart from each document's owner.")
+        elif wanted["how"] == "set":
             text = gettext(
                 "Apart from each document's owner, %(people)s will be able to read them, and nobody else."
             )
@@ -121,6 +128,9 @@ class ReadersForm(BulkForm):
             )
             text = f"{text} {already % {'count': number_format(number, force_grouping=True)}}"
         return text
+
+    def preview(self, chosen: QuerySet[Document]) -> Preview:
+        return preview(chosen, self.wanted())
 
 
 class CategoryForm(BulkForm):

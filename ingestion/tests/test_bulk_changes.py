@@ -134,6 +134,45 @@ class BulkChangeTests(MediaMixin, TestCase):
         self.assertContains(self.client.post(page, prefixed("readers", how="add")), "Choose the readers")
 
     @pytest.mark.slow
+    def preview(self, *chosen, **fields):
+        """Names with numbers of documents of those who gain and who lose, and how many people each are."""
+        page = f"{CHANGES}{self.choose(*chosen).pk}/change/"
+        shown = self.client.post(page, prefixed("readers", **fields)).context["preview"]
+        sides = (shown.gaining, shown.losing)
+        return [([(each.name, each.documents) for each in side.readers], side.people) for side in sides]
+
+    def test_the_preview_names_who_gains_and_who_loses_access(self):
+        self.bob.groups.add(self.group)
+        one = make_document("one.md", owner=self.ann, users=[self.bob])
+        other = make_document("other.md", owner=self.ann, groups=[self.group], users=[self.bob])
+        third = make_document("third.md", everyone=True)
+        bob, hr = "Bob Bell (bob)", "HR"
+        gains, loses = self.preview(one, other, third, how="remove", users=[self.bob.pk])
+        self.assertEqual((gains, loses), (([], 0), ([(bob, 1)], 1)))  # who is in HR still reads the other
+        gains, loses = self.preview(one, other, how="add", groups=[self.group.pk])
+        self.assertEqual((gains, loses), (([], 0), ([], 0)))  # HR is bob alone, who reads both
+        gains, loses = self.preview(one, third, how="set", groups=[self.group.pk])
+        everyone = [("Everyone who signs in", 1)]
+        self.assertEqual((gains, loses), (([], 0), (everyone, User.objects.count() - 1)))  # but bob
+        gains, loses = self.preview(one, other, how="set", everyone="on", guests="on")
+        self.assertEqual(gains[0], [("Everyone who signs in", 2), ("Guests", 2)])
+        self.assertEqual((gains[1], loses), (User.objects.count() - 2, ([], 0)))
+        cid = make_user("cid")
+        self.group.user_set.add(cid)
+        gains, loses = self.preview(one, how="set", groups=[self.group.pk])
+        self.assertEqual((gains, loses), (([(hr, 1)], 1), ([], 0)))
+
+    def test_the_preview_lists_300_readers_and_counts_the_others(self):
+        people = [make_user(f"p{number}") for number in range(305)]
+        document = make_document("one.md", owner=self.ann, users=people)
+        change = self.choose(document)
+        page = self.client.post(
+            f"{CHANGES}{change.pk}/change/", prefixed("readers", how="set", users=[self.bob.pk])
+        )
+        self.assertContains(page, "305 people, each for at least one document")
+        self.assertContains(page, "and 5 more readers")
+        self.assertEqual(len(page.context["preview"].losing.readers), 300)
+
     def test_each_property_changes_and_is_undone(self):
         document = make_document("one.md", owner=self.ann, category="old", folder="a", labels=["x"])
         day = timezone.localdate() - timedelta(days=1)

@@ -22,7 +22,7 @@ from ingestion.models import Document, FormerVersion, Passage
 from ingestion.parsing.boxes import Box, boxes_of
 from ingestion.parsing.language import language_tag
 from ingestion.parsing.sections import Unreadable
-from ingestion.search.whole_tables import REACH
+from ingestion.search.whole_tables import MAX_ALONE, REACH
 from ingestion.storage import files
 from ingestion.text_comparison import BROKEN
 
@@ -291,14 +291,20 @@ class Panel:
 
     @cached_property
     def page_boxes(self) -> PageBoxes | None:
-        """The boxes of the marked words on the page's image; None if unknown."""
-        if self.source is None or not (self.has_image and self.own_page):
+        """The boxes of the marked words on the page's image; None if unknown.
+
+        A passage with the whole of its table may have rows of the pages before and after.
+        """
+        if self.source is None or not self.has_image:
+            return None
+        if not self.own_page and len(self.source.content) <= MAX_ALONE:
             return None
         try:
             page = files.page_characters(self.source.document, self.page)
         except (Unreadable, FileNotFoundError, files.StorageFault):
             return None  # the image's own request reports the error
-        return PageBoxes(page["width"], page["height"], boxes_of(page, self.source.content, self.spans))
+        boxes = boxes_of(page, self.source.content, self.spans, only_rows=not self.own_page)
+        return PageBoxes(page["width"], page["height"], boxes)
 
     @cached_property
     def _question(self) -> str:

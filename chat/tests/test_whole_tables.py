@@ -126,3 +126,37 @@ class WholeTableTests(MediaMixin, TransactionTestCase):
         middle, first = with_whole_tables(reader, retrieval.load(reader, [passages[15], passages[0]]))
         self.assertEqual((middle.table_rows, middle.content), (30, rows[15]))
         self.assertEqual(first.table_rows, UNKNOWN)
+
+    def page(self, number, *rows, heading="Pay"):
+        return f"page={number}", number, heading, "\n".join(rows)
+
+    def joined(self, *pages):
+        """The first passage of such a document, with its whole table."""
+        document = make_document("pay.pdf", pages, users=[self.user])
+        reader = command_principal(self.user)
+        first = Passage.objects.get(document=document, position=0)
+        return with_whole_tables(reader, retrieval.load(reader, [first.pk]))[0]
+
+    def test_a_table_that_goes_on_on_the_next_page_is_joined(self):
+        whole = self.joined(self.page(1, "Years grow.", *BANDS[:2]), self.page(2, *BANDS[2:4], "In euros."))
+        self.assertEqual(whole.content.splitlines(), ["Years grow.", *BANDS[:4], "In euros."])
+
+    def test_another_table_on_the_next_page_is_not(self):
+        other = self.page(2, "Grade: G1; Bonus: 5", "Grade: G2; Bonus: 6")
+        whole = self.joined(self.page(1, *BANDS[:2]), other)
+        self.assertEqual((whole.content.splitlines(), whole.table_rows), (BANDS[:2], 0))
+        whole = self.joined(self.page(1, *BANDS[:2]), self.page(2, *BANDS[:2], heading="Former pay"))
+        self.assertEqual((whole.content.splitlines(), whole.table_rows), (BANDS[:2], 0))
+
+    def test_a_table_that_goes_on_after_a_number_of_a_page_is_known_to_have_more_rows(self):
+        whole = self.joined(self.page(1, *BANDS[:2], "Page 1 of 2"), self.page(2, *BANDS[2:4]))
+        self.assertEqual(whole.table_rows, UNKNOWN)
+        whole = self.joined(self.page(1, *BANDS[:2], "Page 1 of 2"), self.page(2, "It is paid monthly."))
+        self.assertEqual(whole.table_rows, 0)
+
+    def test_the_pages_of_a_long_table_are_counted_together(self):
+        pages = [
+            self.page(number, *BANDS, *(f"Grade: H{number}{row}; Salary: {100 * 'x'}" for row in range(9)))
+            for number in (1, 2)
+        ]
+        self.assertEqual(self.joined(*pages).table_rows, 2 * (len(BANDS) + 9))

@@ -21,11 +21,13 @@ GAP = 1.5  # of a character's height: the widest gap between two words of a line
 OVERLAP = 0.5  # of a character's height: the least overlap of characters on one line
 
 
-def boxes_of(page: Mapping[str, Any], content: str, spans: Iterable[Sequence[int]]) -> list[Box]:
+def boxes_of(
+    page: Mapping[str, Any], content: str, spans: Iterable[Sequence[int]], *, only_rows: bool = False
+) -> list[Box]:
     """Boxes of the spans of `content`, in the units of `page` (see `readers.pdf.characters`), line by line.
 
     Words of a table's row are where its cells are. Of other text only letters and digits are compared: a
-    passage has lost the hyphens and line ends of its page.
+    passage has lost the hyphens and line ends of its page. With `only_rows` that text has no boxes.
     """
     text, boxes = page["text"], page["boxes"]
     letters, places = _letters(text)
@@ -40,6 +42,8 @@ def boxes_of(page: Mapping[str, Any], content: str, spans: Iterable[Sequence[int
                 within = [each for each in stretch.words if each[0] < end and each[1] > begin]
                 row = [place for _, _, left, right in within for place in range(left, right)]
                 found += _lines([boxes[place] for place in row], "".join(text[place] for place in row))
+                continue
+            if only_rows:
                 continue
             within_text = content[stretch.start : stretch.end], begin - stretch.start, end - stretch.start
             for left, right in _ranges(letters, *within_text):

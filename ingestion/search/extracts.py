@@ -259,9 +259,9 @@ def table_around(spans: Sequence[Span], at: int) -> Sequence[Span]:
     return spans[first : last + 1]
 
 
-def continues(row: str, following: str) -> bool:
-    """Whether two adjacent rows belong to the same table."""
-    return not _cells(row).keys().isdisjoint(_cells(following))
+def continues(row: str, following: str, least: int = 1) -> bool:
+    """Whether two adjacent rows belong to the same table: they have that number of columns in common."""
+    return len(_cells(row).keys() & _cells(following).keys()) >= least
 
 
 def _is_short(rows: Sequence[Span]) -> bool:

@@ -1,4 +1,4 @@
--- The passages before and after each of these, in the same section of a document that the caller may read.
+-- These passages and those before and after each, under the same heading of a document that the caller may read.
 \set user_id 1
 \set passage_ids '{1,2}'
 \set reach 20
@@ -10,6 +10,7 @@ WITH passage AS MATERIALIZED (
 SELECT
     passage.id AS passage_id,
     near.position - passage.position AS distance,
+    near.anchor,
     near.content
 FROM passage
 JOIN ingestion_document AS document ON document.id = passage.document_id
@@ -18,9 +19,7 @@ JOIN ingestion_passage AS near
         near.document_id = passage.document_id
         AND near.position BETWEEN passage.position - :'reach'::integer AND passage.position + :'reach'::integer
 WHERE
-    near.id <> passage.id
-    AND near.anchor = passage.anchor
-    AND near.heading = passage.heading
+    near.heading = passage.heading
     AND (
         document.access_list_id IN (
             SELECT mine.access_list_id FROM ingestion_readable_entries(:'user_id') AS mine

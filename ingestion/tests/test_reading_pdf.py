@@ -110,3 +110,49 @@ class PdfTests(SimpleTestCase):
         self.assertLess(time.monotonic() - started, 5 + MARGIN_SECONDS)
         first = text.split("\n")[0].split("; ")
         self.assertEqual([set(pair) & set(HEBREW[:3]) != set() for pair in first], [True, False, False])
+
+
+def table_page(rows, lefts=(50, 200, 300)):
+    """A page with a ruled table."""
+    cells = "".join(
+        f"BT /F1 11 Tf 1 0 0 1 {left} {760 - 20 * number} Tm ({cell}) Tj ET\n"
+        for number, row in enumerate(rows)
+        for left, cell in zip(lefts, row, strict=True)
+    )
+    rules = "".join(
+        f"50 {774 - 20 * number} m 400 {774 - 20 * number} l S\n" for number in range(len(rows) + 1)
+    )
+    return cells + rules
+
+
+class TableOverPagesTests(SimpleTestCase):
+    FIRST = [
+        ("Route", "Fare", "Boat"),
+        ("R1 north", "40.50", "Tern"),
+        ("R2 south", "57.50", "Skua"),
+        ("R3 west", "61.00", "Tern"),
+    ]
+    NEXT = [("R4 east", "80.10", "Gull"), ("R5 north", "12.00", "Tern")]
+
+    def texts(self, *pages):
+        return [section.text.splitlines() for section in reading("a.pdf", building.drawn(*pages)).sections]
+
+    def test_rows_on_the_next_pages_have_the_names_of_the_columns(self):
+        pages = (table_page(self.FIRST), table_page(self.NEXT), table_page(self.NEXT))
+        _, second, third = self.texts(*pages)
+        self.assertEqual(second[0], "Route: R4 east; Fare: 80.10; Boat: Gull")
+        self.assertEqual(second, third)
+
+    def test_a_repeated_header_is_no_row(self):
+        _, second = self.texts(table_page(self.FIRST), table_page([self.FIRST[0], *self.NEXT]))
+        self.assertEqual(len(second), 2)
+        self.assertEqual(second[0], "Route: R4 east; Fare: 80.10; Boat: Gull")
+
+    def test_another_table_keeps_its_own_names(self):
+        for header in (("Harbour", "Depth", "Berths"), ("Pier 1", "Depth", "Berths")):
+            _, second = self.texts(table_page(self.FIRST), table_page([header, *self.NEXT]))
+            self.assertEqual(second[0], f"{header[0]}: R4 east; Depth: 80.10; Berths: Gull")
+
+    def test_columns_at_other_places_are_another_table(self):
+        _, second = self.texts(table_page(self.FIRST), table_page(self.NEXT, lefts=(50, 300, 370)))
+        self.assertNotIn("Route:", "".join(second))

@@ -25,6 +25,7 @@ from .pdf_lines import (
     sections_of,
     without_boilerplate,
 )
+from .pdf_tables import Table
 
 IMAGE_SCALE = 110 / 72
 IMAGE_SIDE = 2_000  # pixels; pages may claim any size
@@ -63,11 +64,12 @@ def read(path: Path, limits: Limits, progress: Progress) -> Contents:
     scans: list[int] = []
     characters = 0
     is_too_large = False
+    above: Table | None = None
     for number in range(count):
         try:
-            lines, is_scan = _page(document, number)
+            lines, is_scan, above = _page(document, number, above)
         except Image.DecompressionBombError:
-            lines, is_scan, is_too_large = [], False, True
+            lines, is_scan, is_too_large, above = [], False, True, None
         pages.append(lines)
         characters += sum(len(line.text) for line in lines)
         contents.check(characters)
@@ -156,12 +158,16 @@ def characters(path: Path, number: int) -> dict[str, Any]:
     return {"width": width, "height": height, "text": "".join(text), "boxes": boxes, "rows": rows}
 
 
-def _page(document: pypdfium2.PdfDocument, number: int) -> tuple[list[Line], bool]:
-    """The page's lines, and whether it is a scan. Raises DecompressionBombError if it is too large to
-    render."""
+def _page(
+    document: pypdfium2.PdfDocument, number: int, above: Table | None
+) -> tuple[list[Line], bool, Table | None]:
+    """The page's lines, whether it is a scan, and the table with which it ends.
+
+    Raises DecompressionBombError if it is too large to render.
+    """
     try:
         page = document[number]
-        lines = lines_of(page)
+        lines, last = lines_of(page, above)
         letters = sum(character.isalnum() for line in lines for character in line.text)
         is_scan = letters < SCAN_LETTERS and _pictured(page, wordless=not letters)
         pixels = 0  # of pictures, which take long to render
@@ -172,8 +178,8 @@ def _page(document: pypdfium2.PdfDocument, number: int) -> tuple[list[Line], boo
                 raise Image.DecompressionBombError
         page.close()
     except pypdfium2.PdfiumError:
-        return [], False  # one broken page does not make the others unreadable
-    return lines, is_scan
+        return [], False, None  # one broken page does not make the others unreadable
+    return lines, is_scan, last
 
 
 def _pictured(page: pypdfium2.PdfPage, wordless: bool) -> bool:

@@ -21,7 +21,6 @@ from ingestion.parsing.sections import (
 
 from .outline import is_title
 from .pdf_tables import ROWS, Rule, Table, Word, tables
-from .tables import numbered_lines, table_lines
 
 FONT_NAME_BYTES = 200
 LINE_CHARACTERS = 20_000
@@ -33,6 +32,7 @@ LEAST_RULES = 3  # between the rows of a table
 GAP = 0.7  # of the line's height: a gap that may separate columns
 THIN = 2.5  # points: a thinner rectangle is a line
 BOLD_WEIGHT = 600
+EDGE_LINES = 2  # at the top and bottom, which may be running titles and page numbers
 # PDFium returns a hyphen at the end of a line as U+0002 or U+FFFE, even if it has joined that line with the
 # next (columns). In lines it is this character until `_without_hyphenation` resolves it.
 BREAK = "\U000f00ad"
@@ -62,8 +62,11 @@ class Line:
         return self.size > other.size * 1.02
 
 
-def lines_of(page: pypdfium2.PdfPage) -> list[Line]:
-    """The lines in the order of the text, with each table at the position of its first line."""
+def lines_of(page: pypdfium2.PdfPage, above: Table | None = None) -> tuple[list[Line], Table | None]:
+    """The lines in the order of the text, with each table at the position of its first line.
+
+    `above` is the table with which the page before ends; returned with the lines is that of this page.
+    """
     textpage = page.get_textpage()
     try:
         text = textpage.get_text_range()
@@ -73,17 +76,20 @@ def lines_of(page: pypdfium2.PdfPage) -> list[Line]:
         textpage.close()
 
     table_of = {number: table for table in found for number in table.lines}
-    told: set[int] = set()
+    read: dict[int, Table] = {}  # by the table as it was found
+    last: Table | None = None
     with_tables: list[Line] = []
     for number, (_, line) in enumerate(lines):
         table = table_of.get(number)
         if table is None:
             with_tables.append(line)
-        elif id(table) not in told:
-            told.add(id(table))
-            rows = table_lines(table.rows, table.named)
-            with_tables += [Line(row, line.size, whole=True) for row in rows]
-    return with_tables
+        elif id(table) not in read:
+            is_first = not read and len(with_tables) <= EDGE_LINES
+            last = above.continued_by(table) if above and is_first else table
+            read[id(table)] = last
+            with_tables += [Line(row, line.size, whole=True) for _, row in last.numbered_lines()]
+    ends_with_it = any(line.whole for line in with_tables[-EDGE_LINES - 1 :])
+    return with_tables, last if ends_with_it else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +109,13 @@ def rows_of(page: pypdfium2.PdfPage) -> Iterator[Row]:
     finally:
         textpage.close()
     for table in found:
-        for number, line in numbered_lines(enumerate(table.rows), table.named):
-            yield Row(line, list(filter(None, table.cells[number])))
+        of_row: dict[int, list[str]] = {}
+        for number, line in table.numbered_lines():
+            of_row.setdefault(number, []).append(line)
+        for number, (texts, cells) in enumerate(zip(table.rows, table.cells, strict=True)):
+            # The first row names the columns, or is another one of the table of the page before.
+            for line in of_row.get(number, ["; ".join(filter(None, texts))]):
+                yield Row(line, list(filter(None, cells)))
 
 
 def _tables(
@@ -197,7 +208,6 @@ def _rules(page: pypdfium2.PdfPage) -> list[Rule]:
     return found
 
 
-EDGE_LINES = 2  # at the top and bottom, which may be running titles and page numbers
 EDGE_SHARE = 0.6  # of the pages on which a line must appear to be boilerplate
 HEADING_SCALE = 1.12  # of the size of the surrounding text
 BOLD_HEADING_SCALE = 1.02  # the same for a bold line

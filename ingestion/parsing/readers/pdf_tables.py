@@ -4,14 +4,15 @@ A PDF has no tables, only words and lines. A table is recognised only if white s
 separates its columns; everything else remains text.
 """
 
+import itertools
 import math
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
-from .tables import is_number
+from .tables import header_of, is_number, numbered_lines
 
 NEAR = 4.0  # points between edges of lines that belong together
 SAME_HEIGHT = 3.0  # between the middles of words on one line
@@ -22,6 +23,12 @@ PITCH = 2.6  # em between rows without drawn lines
 ROWS = 3  # least number of rows without drawn lines
 CELL_CHARACTERS = 28  # a column with longer cells is text; one such column is allowed
 MARKERS = 3  # characters of a bullet or a list number
+
+
+LEAST_ALIKE = 2  # cells of a column that show what its cells are like
+ALIKE = 0.8  # of them
+
+Span = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +69,59 @@ class Rule:
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
     """The words of each cell by row, whether the first row names the columns, and the lines of text that the
-    table covers."""
+    table covers.
+
+    `gutters` is the white space between the columns. `above` has the names of the columns if they are on the
+    page before.
+    """
 
     cells: list[list[list[Word]]]
     named: bool
     lines: frozenset[int]
+    gutters: list[Span]
+    above: Sequence[Sequence[str]] = ()
 
     @property
     def rows(self) -> list[list[str]]:
         return _texts(self.cells)
 
+    @property
+    def header(self) -> Sequence[Sequence[str]]:
+        return self.above or (header_of(self.rows) if self.named else ())
 
-Span = tuple[float, float]
+    def numbered_lines(self) -> Iterator[tuple[int, str]]:
+        """Its rows as lines, each with its number in `cells`."""
+        rows = itertools.chain(self.above, self.rows)
+        return numbered_lines(enumerate(rows, -len(self.above)), self.named)
+
+    def continued_by(self, other: "Table") -> "Table":
+        """The first table of the next page, with the columns' names of this one if it goes on there.
+
+        It goes on if its columns are below these and its first row has numbers where the rows here have them,
+        not their names.
+        """
+        header, rows = self.header, other.rows
+        if not header or list(header) == rows[: len(header)] or len(self.gutters) != len(other.gutters):
+            return other
+        if not all(
+            one[0] < two[1] and two[0] < one[1] for one, two in zip(self.gutters, other.gutters, strict=True)
+        ):
+            return other
+        has_bold_names = all(word.bold for cell in other.cells[0] for word in cell) and len(rows) > 1
+        if has_bold_names and not all(word.bold for cell in other.cells[1] for word in cell):
+            return other
+        counted = 0
+        for column, cell in enumerate(rows[0]):
+            here = [row[column] for row in self.rows[0 if self.above else len(header) :] if row[column]]
+            if len(here) >= LEAST_ALIKE and sum(map(_has_digit, here)) >= ALIKE * len(here) and cell:
+                if not _has_digit(cell):
+                    return other
+                counted += 1
+        return replace(other, named=True, above=header) if counted else other
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))
 
 
 def _texts(rows: Iterable[Iterable[Iterable[Word]]]) -> list[list[str]]:
@@ -192,7 +240,8 @@ class _Run:
         rows = _texts(cells)
         if len(full) >= (2 if self._ruled else ROWS) and (self._ruled or _like_cells(rows)):
             named = self._ruled or self._is_named(rows)
-            yield Table(cells, named, frozenset(word.line for band in self.bands for word in band))
+            lines = frozenset(word.line for band in self.bands for word in band)
+            yield Table(cells, named, lines, gutters)
 
     def _common(self, other: list[Span]) -> list[Span]:
         """The white space that a row has in common with those before it, from left to right."""

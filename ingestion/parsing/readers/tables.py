@@ -107,6 +107,14 @@ def numbered_lines(
         yield at, only_names
 
 
+def header_of(rows: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
+    """The rows that :func:`numbered_lines` takes for the names of the columns."""
+    start = next((place for place, row in enumerate(rows) if sum(map(bool, row)) > 1), len(rows))
+    ahead = rows[start : start + HEADER_AHEAD]
+    header = ahead[: _header_rows(ahead)] if ahead else []
+    return header if header and _column_names(header) else []
+
+
 def add_rows(contents: Contents, heading: str, rows: Iterable[tuple[int, Sequence[str]]], place: str) -> None:
     """Add a table in one section, or in several of PLACE_ROWS each, cited by cell range."""
     widest = 0

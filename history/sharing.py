@@ -57,6 +57,12 @@ def digest_of(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
+def draft(conversation: Conversation, answer: Message | None) -> Share:
+    """An unsaved share of the conversation as it is now, or of one answer."""
+    up_to = answer.position if answer else recording.last_position(conversation, chosen=True)
+    return Share(conversation=conversation, answer=answer, up_to=max(up_to, 0))
+
+
 @transaction.atomic
 def create(
     principal: Principal,

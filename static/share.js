@@ -1,4 +1,5 @@
-// The page that shares a conversation: creates the link in place and copies it in the same step.
+// The page that shares a conversation: creates the link in place and copies it in the same step. Says beforehand what
+// the chosen readers may miss.
 // Posts the form and takes the note with the link, and the list of links, from the page that comes back.
 // Without this module, or without a clipboard, the form leads to that page, where the link can be copied.
 
@@ -33,11 +34,12 @@ if (button && navigator.clipboard?.write && window.ClipboardItem) {
       copy.hidden = false;
       if (await copied) note.querySelector('p').textContent = note.dataset.copied;
       for (const old of document.querySelectorAll('.shares > .note, form .note.danger')) old.remove();
-      form.before(document.adoptNode(note));
-      if (links) {
-        document.querySelector('#links')?.remove();
-        form.after(document.adoptNode(links));
-      }
+      const again = document.querySelector('.again');
+      document.querySelector('#links')?.remove();
+      if (links) again.after(document.adoptNode(links));
+      again.before(document.adoptNode(note));
+      again.querySelector('summary').hidden = false;
+      again.open = false;
       note.scrollIntoView({ block: 'center' });
       copy.focus({ preventScroll: true });
     } catch {
@@ -47,3 +49,23 @@ if (button && navigator.clipboard?.write && window.ClipboardItem) {
     }
   });
 }
+
+let waiting;
+let asked = 0;
+async function foresee() {
+  asked += 1;
+  const number = asked;
+  const body = new FormData(form);
+  body.set('foresee', '');
+  const reply = await fetch(form.action, { method: 'POST', body, redirect: 'error' });
+  const page = new DOMParser().parseFromString(await reply.text(), 'text/html');
+  const next = page.querySelector('#foreseen > div');
+  if (!reply.ok || !next || number !== asked) return;
+  const now = document.querySelector('#foreseen > div');
+  if (next.textContent !== now.textContent) now.replaceWith(document.adoptNode(next));
+}
+for (const name of ['input', 'change'])
+  form?.addEventListener(name, () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => foresee().catch(() => {}), 300); // the page says it once the link is made
+  });

@@ -23,6 +23,7 @@ from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.principal import Principal
 from history import sharing
 from history.models import Conversation, Message, Share
+from ingestion.access.lists import Audience
 from ingestion.portal.forms import EVERYONE, SOME, AudienceForm
 
 from .views import SeeOther, own_conversation
@@ -86,21 +87,26 @@ def signed_in(view: View[P]) -> Callable[Concatenate[HttpRequest, P], HttpRespon
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def share(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
-    """Share a conversation or one answer; only this response shows the link."""
+    """Share a conversation or one answer; only this response shows the link.
+
+    A form with `foresee` shares nothing: the page says what its readers may miss.
+    """
     row = own_conversation(principal, conversation_id)
     answers = _answers(row)
     by_position = {str(answer.position): answer for answer, _ in answers}
+    foresees = request.method == "POST" and "foresee" in request.POST
     form = ShareForm(
         request.POST if request.method == "POST" else None,
         principal=principal,
         answers=[(str(answer.position), words) for answer, words in answers],
     )
-    made, status, foreseen, announced = "", 200, None, False
-    if form.is_bound and form.is_valid():
-        answer = by_position.get(form.cleaned_data["answer"])
+    made, status, announced = "", 200, False
+    is_valid = form.is_bound and form.is_valid()
+    audience = form.audience() if is_valid else Audience(everyone=True)  # at most so much is left out
+    answer = by_position.get(request.POST.get("answer", "") or request.GET.get("answer", ""))
+    if is_valid and not foresees:
         try:
-            audience = form.audience()
-            created, token = sharing.create(
+            _, token = sharing.create(
                 principal,
                 row.pk,
                 audience,
@@ -108,13 +114,12 @@ def share(request: HttpRequest, principal: Principal, conversation_id: UUID) -> 
                 expires_at=form.expires_at,
             )
             made = address(request, token)
-            foreseen = preview(principal, created, audience)
             announced = bool(audience.user_ids or audience.group_ids)
         except (Conversation.DoesNotExist, Message.DoesNotExist):
             raise Http404 from None
         except sharing.Invalid as problem:
             form.add_error(None, str(problem))
-    if form.is_bound and not made:
+    if form.is_bound and not made and not foresees:
         status = 422
     context = {
         "conversation": row,
@@ -123,7 +128,7 @@ def share(request: HttpRequest, principal: Principal, conversation_id: UUID) -> 
         "days": request.POST.get("days", str(sharing.DEFAULT_DAYS)),
         "who": request.POST.get("who", SOME),
         "made": made,
-        "preview": foreseen,
+        "preview": preview(principal, sharing.draft(row, answer), audience),
         "announced": announced,
         "shares": _shown(sharing.of_conversation(principal, row)),
     }

@@ -30,6 +30,7 @@ CLOSED_STATEMENT = f"The crew office moves to Port Ansel on 1 March 2027 [{CLOSE
 QUESTION = "When does the crew office move, and when will we be told?"
 FOLLOWUP = "Who decided on Port Ansel?"
 CANARIES = ("ansel", "halyard", "1 march")
+CSRF = re.compile(r'name="csrfmiddlewaretoken" value="[^"]+"')
 CHANGING = re.compile(r"[0-9a-f]{32}|nonce-[^'\"]+")
 
 
@@ -486,6 +487,30 @@ class PreviewTests(SharingCase):
         page = self.created()
         self.assertContains(page, "1 of 2 statements will be left out for readers")
         self.assertContains(page, f'href="/documents/{self.closed.public_id}/"')
+
+    def test_the_form_says_it_before_anything_is_shared(self):
+        set_audience(self.closed, Audience(user_ids=frozenset({self.reader.pk})))
+        form = self.client.get(f"/c/{self.conversation.pk}/share")
+        self.assertContains(form, "Up to 1 of 2 statements may be left out for some readers")
+        foreseen = self.created(foresee="")
+        self.assertContains(foreseen, "Everyone who can open the link sees all of it.")
+        self.assertContains(self.created("", foresee=""), "Up to 1 of 2 statements may be left out")
+        self.assertFalse(Share.objects.exists())
+
+    def test_what_the_form_says_does_not_depend_on_rights_to_documents_of_others(self):
+        Document.objects.filter(pk=self.closed.pk).update(owner=make_user("keeper"))
+        self.closed.refresh_from_db()
+        seen = set()
+        for others in ((), (self.reader.pk,)):
+            set_audience(self.closed, Audience(user_ids=frozenset({self.owner.pk, *others})))
+            seen.add(CHANGING.sub("", CSRF.sub("", self.created(foresee="").content.decode())))
+        self.assertEqual(len(seen), 1)
+
+    def test_the_form_is_folded_once_a_link_is_made(self):
+        self.assertContains(
+            self.client.get(f"/c/{self.conversation.pk}/share"), '<details class="again" open>'
+        )
+        self.assertContains(self.created(), '<details class="again">')
 
     def test_if_nothing_is_open_that_is_said(self):
         self.conversation.messages.all().delete()

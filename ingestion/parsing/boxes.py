@@ -80,15 +80,23 @@ def _stretches(content: str, rows: Sequence[tuple[str, Cells]]) -> Iterator[_Str
 def _placed(content: str, start: int, end: int, cells: Cells) -> Iterator[tuple[int, int, int, int]]:
     """The words of the cells that the line has, each after the name of its column."""
     for cell in cells:
-        value = re.escape(" ".join(word for word, _, _ in cell))
-        exact = re.compile(rf"(?:^|(?<=[;:] )){value}(?=; |$)", re.MULTILINE).search(content, start, end)
-        if (match := exact or re.compile(value).search(content, start, end)) is None:
+        value = " ".join(word for word, _, _ in cell)
+        places = [content.find(value, start, end)]
+        while places[-1] >= 0 and not _is_value(content, places[-1], places[-1] + len(value), end):
+            places.append(content.find(value, places[-1] + 1, end))
+        if places[0] < 0:
             continue  # a long row is several lines
-        start = match.start()
+        start = max(places[0], places[-1])
         for word, left, right in cell:
             place = content.index(word, start)
             start = place + len(word)
             yield place, start, left, right
+
+
+def _is_value(content: str, start: int, end: int, line_end: int) -> bool:
+    """Whether the whole value of a column is there."""
+    begins = start == 0 or content[start - 1] == "\n" or content[start - 2 : start] in ("; ", ": ")
+    return begins and (end == line_end or content.startswith("; ", end))
 
 
 def _numbers_of_rows(lines: Sequence[str], rows: Sequence[str]) -> list[int | None]:

@@ -21,6 +21,7 @@ from ingestion.search.sentences import (
     Sentence,
     answers,
     best_sentences,
+    has_amount,
     shares_word,
 )
 from ingestion.search.translations import language_of as asked_language
@@ -42,9 +43,11 @@ from .question_parts import parts_of
 NOTHING_MORE = gettext_noop("There is nothing to add from the documents you may read.")
 UNSURE = gettext_noop("No exact answer found. The closest passages:")
 QUOTATIONS = 2
+AGREES = 0.95  # of the best passage's score: the search and the choice of sentences agree
+SURE_TRANSLATED = 0.95  # confidence from which the answer to a translated question is given as one
 LOOKED_AT = 12  # sentences, some of them in the same place
-SECOND = 0.8  # share of the best sentence's score, for a second quotation
-SECOND_OF_ALL = 0.92  # the same if the first has everything that was asked for
+SECOND = 0.85  # share of the best sentence's score, for a second quotation
+SECOND_OF_ALL = 0.94  # the same if the first has everything that was asked for
 MAX_HEADING = 160  # characters
 
 _CAPTION = re.compile(
@@ -174,7 +177,8 @@ def quote(prompt: Prompt) -> Quoted:
     count = LOOKED_AT * (1 + len(prompt.contributions))
     texts: dict[str, None] = {}  # an ordered set
     is_sure = True
-    for question, before in _questions(prompt.question, prompt.earlier):
+    asked_questions = _questions(prompt.question, prompt.earlier)
+    for question, before in asked_questions:
         earlier = " ".join([*leaned_on(question, before), context_of(question, before)]).strip()
         wording = question
         if passages and language_of(passages[0].content) == "english" and question_in_english(question):
@@ -182,13 +186,14 @@ def quote(prompt: Prompt) -> Quoted:
             wording = question_in_english(question, held_stems(texts_of_all))
         found = best_sentences(wording, passages, count, earlier, prompt.synonyms)
         asked = f"{earlier} {wording}"
-        quotations, held = _quotations(asked, prompt, found, passages)
+        quotations, held, has_asked = _quotations(asked, prompt, found, passages)
         texts |= dict.fromkeys(quotations)
         is_sure &= (
-            bool(quotations)
+            has_asked
+            and _agrees(found[0], passages, len(asked_questions))
             and answers(asked, held, synonyms=prompt.synonyms)
-            and confidence(asked, held, found[0].score, prompt.fit, prompt.synonyms) >= SURE
-            and wording == question  # not for a translated question
+            and confidence(asked, held, found[0].score, prompt.fit, prompt.synonyms)
+            >= (SURE if wording == question else SURE_TRANSLATED)
         )
     return Quoted(tuple(texts), is_sure)
 
@@ -204,12 +209,22 @@ def is_answered_by(
     return quote(Prompt(question, earlier, sources, 0.0, fit=fit, synonyms=synonyms)).is_sure
 
 
+def _agrees(sentence: Sentence, passages: Sequence[SourceView], questions: int) -> bool:
+    """Whether a sentence is from what the search finds best; where the two disagree, either may err.
+
+    The results of several questions are interleaved.
+    """
+    best = max(passage.score for passage in passages)
+    return sentence.passage < questions or passages[sentence.passage].score >= AGREES * best
+
+
 def _quotations(
     asked: str, prompt: Prompt, found: Sequence[Sentence], sources: Sequence[SourceView]
-) -> tuple[list[str], list[str]]:
-    """The best sentences with their context, without duplicate places, as Markdown; and the words of the
-    first one with its headings."""
+) -> tuple[list[str], list[str], bool]:
+    """The best sentences with their context, without duplicate places, as Markdown; the words of the first
+    one with its headings; and whether an amount, if one is asked for, is in it or follows it."""
     quotations: list[str] = []
+    has_asked = False
     held: list[str] = []
     least = SECOND
     taken: dict[int, list[tuple[int, int]]] = {}
@@ -237,11 +252,12 @@ def _quotations(
             # Rows that nobody asked about make an answer no surer.
             asked_for = " ".join((quoted.lead, *(quoted.matching or quoted.lines)))
             held = [asked_for, source.title, source.heading]
+            has_asked = has_amount(asked, source.content[sentence.start : quoted.end])
             least = SECOND_OF_ALL if answers(asked, held, share=1.0, synonyms=prompt.synonyms) else SECOND
         quotations.append(_markdown(quoted, source, all_rows))
         if len(quotations) == QUOTATIONS:
             break
-    return quotations, held
+    return quotations, held, has_asked
 
 
 def _markdown(quoted: Extract, source: SourceView, all_rows: int) -> str:

@@ -23,10 +23,10 @@ LEAVE = source(
 
 @override_settings(QUOTING_WORDS_PER_SECOND=1_000_000)
 class QuotingTests(SimpleTestCase):
-    def answer(self, question, *earlier, sources=(LEAVE,)):
+    def answer(self, question, *earlier, sources=(LEAVE,), fit=4.0):
         async def collected():
             turns = [EarlierMessage("user", text) for text in earlier]
-            parts = QuotingModel().answer(Prompt(question, turns, list(sources), 0.3))
+            parts = QuotingModel().answer(Prompt(question, turns, list(sources), 0.3, fit=fit))
             return "".join([part.text async for part in parts if isinstance(part, Text)])
 
         return asyncio.run(collected())
@@ -174,6 +174,26 @@ class QuotingTests(SimpleTestCase):
         rates = source(1, "travel.md", "Own cars are paid 45 pence a mile. Trains are booked early.")
         answer = self.answer("Wie hoch ist das Kilometergeld?", sources=[rates])
         self.assertIn("> Own cars are paid 45 pence a mile.", answer)
+
+    def test_what_search_finds_less_fitting_is_not_given_as_the_answer(self):
+        best = source(1, "a.md", "Pensions are paid at the end of the month.", score=1.0)
+        other = source(2, "b.md", "The company pays 55 per cent into the pension.", score=0.6)
+        question = "How much does the company pay into the pension?"
+        self.assertFalse(self.answer(question, sources=[other]).startswith(UNSURE))
+        self.assertTrue(self.answer(question, sources=[best, other]).startswith(UNSURE))
+
+    def test_a_number_before_the_sentence_is_not_the_amount_that_is_asked_for(self):
+        text = "Full pay is the average of the previous twelve weeks. When sick, pay continues."
+        sick = source(1, "a.md", text, heading="Sick pay")
+        question = "How long does pay continue when sick?"
+        self.assertTrue(self.answer(question, sources=[sick], fit=6.0).startswith(UNSURE))
+        answer = self.answer(question, sources=[source(1, "a.md", f"{text} That is for 8 weeks.")], fit=6.0)
+        self.assertFalse(answer.startswith(UNSURE), answer)
+
+    def test_a_clear_answer_to_a_german_question_is_given_as_one(self):
+        rule = source(1, "a.html", "A password has at least 14 characters.", heading="Passwords")
+        answer = self.answer("Wie lang muss mein Passwort sein?", sources=[rule], fit=8.0)
+        self.assertTrue(answer.startswith("> A password has"), answer)
 
     def test_nothing_is_quoted_where_nothing_fits(self):
         self.assertEqual(self.answer("Which quark is heaviest?"), NOTHING_FITS)

@@ -109,6 +109,19 @@ class WholeTableTests(MediaMixin, TransactionTestCase):
         self.assertEqual(whole.content, "\n".join(texts[:2]))
         self.assertEqual(with_whole_tables(stranger, [passage]), (passage,))
 
+    def test_a_short_section_is_given_whole(self):
+        texts = ["Telephone an hour before the shift.", "If ill on board, report to the", "Master."]
+        document = make_document("sick.md", texts, users=[self.user])
+        reader, stranger = command_principal(self.user), command_principal(make_user("other"))
+        Passage.objects.filter(document=document).update(heading="Reporting sick")
+        ids = list(
+            Passage.objects.filter(document=document).order_by("-position").values_list("pk", flat=True)
+        )
+        passages = retrieval.load(reader, ids)
+        [whole] = without_repeated(with_whole_tables(reader, passages))
+        self.assertEqual(whole.content, f"{texts[0]}\n\n{texts[1]}\n{texts[2]}")
+        self.assertEqual(with_whole_tables(stranger, passages), tuple(passages))
+
     def test_a_passage_that_a_better_one_has_is_left_out(self):
         document = make_document("pay.md", ["Years: 1; Weeks: 4", "Years: 2; Weeks: 8"], users=[self.user])
         reader = command_principal(self.user)

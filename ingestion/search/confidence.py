@@ -13,6 +13,7 @@ import numpy as np
 
 from ingestion.embedding.word_vectors import word_vectors
 
+from .exact_kinds import exact_kind
 from .rough_stems import STOP_WORDS, forms, stem, weak_stems
 from .sentences import Synonyms
 from .stopwords import without_question_words
@@ -26,7 +27,7 @@ OF_DOCUMENTS = 0.8  # how much a word of documents counts for the everyday one
 
 # The weights of `evidence`, in its order, and the constant.
 WEIGHTS = (0.9, 0.5, 3.9, -0.8, -1.3, 0.8)
-CONSTANT = -5.7
+CONSTANT = -6.0
 MAX_FIT = 8.0  # more says no more
 
 _NAME = re.compile(r"(?<=\w )[A-ZÀ-Þ][\w’'&.-]*(?: [A-ZÀ-Þ][\w’'&.-]*)*")
@@ -69,6 +70,9 @@ def evidence(
         like = np.clip((likeness - MIN_LIKE) / (1 - MIN_LIKE), 0, 1)
         like[[any(map(str.isdigit, word)) for word in asked]] = 0
         met = np.maximum(met, like).tolist()
+    kind = exact_kind(question)
+    if kind and kind.has.search(" ".join(quoted)):
+        met = [1.0 if stem(word) in kind.asking else share for word, share in zip(asked, met, strict=True)]
     # Each German noun looks like a name.
     names = [plain_words(name) for name in _NAME.findall(question)] if language != "german" else []
     numbers = map(plain_words, _NUMBER.findall(question))

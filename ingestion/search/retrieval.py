@@ -76,7 +76,8 @@ MAX_PASSAGES = 50  # of one answer to a search
 UNITS_OF_A_WORD = 2  # characters per word in scripts without spaces
 CONTEXT_WEIGHT = 0.3  # of the words, and the vector, of earlier questions
 DEFINING = 2  # passages with a definition that are moved to the top
-BEST_PLACE = 2  # passages below the heading of the best one, before those of other places
+BEST_PLACE = 3  # passages of the best one's page or section, before those of other places
+NEARLY = 0.75  # of the best one's score, for these
 COMPARED = 30  # passages whose texts are compared with the question word by word
 
 # The built-in vectors are English and ignored for other languages.
@@ -365,13 +366,13 @@ def _reranked(
 def _distinct(principal: Principal, ranked: Sequence[Ranked], loaded: Loaded, top: int) -> list[FoundPassage]:
     """The first `top` passages with different texts; loads those that are not `loaded`.
 
-    Further passages of the same page or section come after those of other places, but for a second one below
-    the heading of the best.
+    Further passages of the same page or section come after those of other places, but for those of the
+    best one's that are nearly as good.
     """
     found: list[FoundPassage] = []
     others: list[FoundPassage] = []  # of places that are already among the results
     places: Counter[tuple[int, str]] = Counter()
-    best: tuple[int, str, str] | None = None
+    best: tuple[int, str] | None = None
     seen: set[str] = set()
     looked_at = max(COMPARED, 2 * top)
     for start in range(0, len(ranked), looked_at):
@@ -397,9 +398,9 @@ def _distinct(principal: Principal, ranked: Sequence[Ranked], loaded: Loaded, to
                 found_by=item.found_by,
             )
             # A text without pages and headings has no places.
-            section = (*place, row["heading"])
-            best = best or section
-            is_other = places[place] >= (BEST_PLACE if row["heading"] and section == best else 1)
+            best = best or place
+            is_nearly_best = place == best and item.score >= NEARLY * ranked[0].score
+            is_other = places[place] >= (BEST_PLACE if is_nearly_best else 1)
             (others if is_other and row["anchor"] else found).append(passage)
             places[place] += 1
             if len(found) == top:

@@ -15,6 +15,7 @@ import numpy as np
 from ingestion.embedding import BUILT_IN_NAME, embedder, runs_here
 
 from .definitions import defined_thing, gives_definition, states
+from .exact_kinds import exact_kind, unasked_condition
 from .rough_stems import first_part, held_stems, stem, stems, weak_stems
 from .sentence_splitting import (
     Span,
@@ -22,13 +23,16 @@ from .sentence_splitting import (
 )
 
 MIN_SHARE = 0.25  # of the question's words that a sentence and its surroundings must have
-AROUND = 0.35  # weight of a word in the sentence before, the heading or the title
+AROUND = 0.5  # weight of a word in the sentence before, the heading or the title
 IN_PASSAGE = 0.15  # weight of a word elsewhere in the passage
-PASSAGE = 0.25  # weights of the passage's own score, of similarity, and of the kind of thing asked for
+PASSAGE = 0.6  # weights of the passage's own score, of similarity, and of the kind of thing asked for
 LIKENESS = 0.3
 KIND = 0.15
 HEADED = 0.12  # weight of the question's words in the headings
 TOPIC = 0.15  # bonus if the innermost heading is what the question names
+OPENS = 0.15  # bonus for the first sentence below such a heading, unless an amount is asked for
+EXACT_KIND = 0.3  # bonus for a telephone number or a form if one is asked for
+CONDITION = 0.3  # malus for a case that the question does not mention: “If a guest is ill, …”
 DEFINES = 0.2  # bonus for a definition of the thing asked for
 NO_ANSWER = 0.2  # malus for a sentence that refers elsewhere, was cut off, or introduces missing content
 ELSEWHERE = 0.5  # malus for a sentence that says only where the answer is
@@ -82,6 +86,10 @@ _DIRECTION = re.compile(
     r"\b(?:(?P<away>[Ff]rom|[Vv]on|[Aa]b|[Aa]us)|[Tt]o|[Nn]ach)\b:? "
     r"(?P<place>[A-ZÄÖÜ][\w-]+(?: [A-ZÄÖÜ][\w-]+)*)"
 )
+_LEAVES_FOR = re.compile(
+    r"\b(?:leaves?|leaving|departs?|departing|sails?|sailing) (?:from )?"
+    r"(?P<start>[A-Z][\w-]+(?: [A-Z][\w-]+)*) for (?=[A-Z])"
+)
 _CLAUSE_END = re.compile(r"[;.:!?](?=\s|\Z)")
 _COLUMN = re.compile(r"(?:\A|; )([^;:]{1,100}): (?:up to |at least )?\Z")  # the name before a cell of a row
 _POINTER = re.compile(
@@ -91,8 +99,8 @@ _POINTER = re.compile(
 )
 # “How long you are paid is set out on the next page.”
 _ELSEWHERE = re.compile(
-    r"\b(?:is|are) (?:set out|described|explained|dealt with|listed|found|given) (?:on|in) (?:the|another|a) "
-    r"(?:\w+ ){0,2}(?:page|section|chapter|document|guide|manual|handbook)\b"
+    r"\b(?:is|are) (?:(?:set out|described|explained|dealt with|listed|found|given) )?(?:on|in) "
+    r"(?:the|another|a) (?:\w+ ){0,2}(?:page|section|chapter|document|guide|manual|handbook)\b"
     r"|\b(?:steht|stehen|finden Sie) (?:auf|in) de[rmn] (?:\w+ ){0,2}"
     r"(?:Seite|Abschnitt|Kapitel|Dokument|Handbuch)\b"
     r"|\bon the (?:next|previous|following) page[.:]?\Z"
@@ -150,12 +158,15 @@ class _Choice:
     following: str  # the next sentence of the same paragraph
     has_list: bool  # whether it introduces a list or table
     cut: bool  # whether it is incomplete, or introduces something that the passage lacks
+    opens: bool  # whether it is the first one below its heading
 
-    def share(self, wanted: Mapping[str, frozenset[str]], weights: Mapping[str, float]) -> float:
-        """The weighted share of the question in the sentence and, for less, around it."""
+    def share(
+        self, wanted: Mapping[str, frozenset[str]], weights: Mapping[str, float], own: frozenset[str]
+    ) -> float:
+        """The weighted share of the question in the sentence, with the words `own`, and around it."""
         got = 0.0
         for word, weight in weights.items():
-            places = (self.words, 1.0), (self.around, AROUND), (self.everywhere, IN_PASSAGE)
+            places = (own, 1.0), (self.around, AROUND), (self.everywhere, IN_PASSAGE)
             found = [part for words, part in places if word in words]
             found += [SYNONYM * part for words, part in places if wanted[word] & words]
             got += weight * max(found, default=0.0)
@@ -209,11 +220,16 @@ def answers(
     """Whether `texts` have this share of what a question names, and a number if it asks for one."""
     asked = stems(question)
     weak = weak_stems() if _HOW_LATE.search(question) else weak_stems() - _TIMELY
+    kind = exact_kind(question)
+    if kind:
+        weak |= kind.asking
     named = (asked - weak) or asked
     held = held_stems(" ".join(texts))
     if texts and not _AMOUNT.search(question) and _said(texts[0]) <= asked:
         return False  # it says nothing that the question does not say
     if _AMOUNT.search(question) and not any(_NUMBER.search(text) for text in texts):
+        return False
+    if kind and not any(kind.has.search(text) for text in texts):
         return False
     if any(_is_opposite(_directions(question), text) for text in texts) or not gives_definition(
         question, texts
@@ -227,6 +243,11 @@ def answers(
     if _COMPARISON.search(question):
         share = 1.0
     return _known(named, held, synonyms) >= share * len(named)
+
+
+def has_amount(question: str, text: str) -> bool:
+    """Whether `text` has a number, if the question asks for an amount."""
+    return not _AMOUNT.search(question) or bool(_NUMBER.search(text))
 
 
 def _known(words: Collection[str], held: frozenset[str], synonyms: Synonyms | None) -> int:
@@ -301,10 +322,12 @@ def _judged(
     choices = [choice for index, passage in enumerate(passages) for choice in _choices(index, passage)]
     if not choices or not (wanted or everything):
         return []
+    asks_amount = bool(_AMOUNT.search(question))
+    kind = exact_kind(question)
     weights = _weights(wanted, choices)
     for word in wanted.keys() - asked:
         weights[word] *= EARLIER
-    for word in wanted.keys() & weak_stems():
+    for word in wanted.keys() & (weak_stems() | (kind.asking if kind else frozenset())):
         weights[word] *= WEAK
     # Too many sentences to embed them on a server.
     alike_counts = not everything or runs_here()
@@ -320,14 +343,20 @@ def _judged(
         known = sum(word in near or bool(others & near) for word, others in wanted.items())
         if not everything and known < MIN_SHARE * len(wanted):
             continue
+        is_topic = _is_topic(choice.topic, subject)
+        opens = is_topic and choice.opens and not asks_amount
+        words = choice.words | choice.topic if opens else choice.words
         score = (
-            choice.share(wanted, weights)
+            choice.share(wanted, weights, words)
             + PASSAGE * passages[choice.passage].score
             + LIKENESS * alike
             + KIND * choice.kind(question)
             + LISTS * (choice.has_list and bool(_SEVERAL.match(question)))
             + HEADED * _held(choice.headings, wanted, weights)
-            + TOPIC * _is_topic(choice.topic, subject)
+            + TOPIC * is_topic
+            + OPENS * opens
+            + EXACT_KIND * bool(kind and kind.has.search(choice.span.text))
+            - CONDITION * unasked_condition(choice.span.text, wanted)
             + DEFINES * states(thing, choice.span.text, choice.headings)
             + LITERAL * any(f" {literal}" in f" {choice.span.text}" for literal in literals)
             - NO_ANSWER * (choice.cut or bool(_POINTER.match(choice.span.text)))
@@ -350,12 +379,14 @@ def _choices(index: int, passage: Quotable) -> list[_Choice]:
     heading: frozenset[str] = frozenset()
     above = topic
     before: frozenset[str] = frozenset()
+    opens = True
     spans = split_sentences(passage.content)
     names = {_plain(passage.title), _plain(passage.heading.rpartition("›")[2])}
     for place, span in enumerate(spans):
         words = held_stems(span.text)
         if span.is_heading or _plain(span.text) in names:
             heading, above, before = words, stems(span.text) or topic, frozenset()
+            opens = True
             continue
         if not span.text.endswith(_QUESTION_MARKS) and not _is_bare_item(spans, place):
             after = spans[place + 1] if place + 1 < len(spans) else None
@@ -373,9 +404,10 @@ def _choices(index: int, passage: Quotable) -> list[_Choice]:
                     following=after.text if after and after.block == span.block else "",
                     has_list=introduces and after is not None and (after.is_item or after.is_row),
                     cut=starts_within or (introduces and after is None),
+                    opens=opens,
                 )
             )
-        before = words
+        before, opens = words, False
     return choices
 
 
@@ -469,6 +501,7 @@ def _counts(thing: Sequence[frozenset[str]], text: str) -> float:
 
 def _directions(text: str) -> frozenset[tuple[bool, str]]:
     """The places after “from” (True) and “to” (False), in German “von” and “nach”, also as columns."""
+    text = _LEAVES_FOR.sub(r"from \g<start> to ", text)
     return frozenset((bool(match["away"]), match["place"].lower()) for match in _DIRECTION.finditer(text))
 
 

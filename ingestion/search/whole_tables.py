@@ -1,5 +1,6 @@
-"""Completes the tables of found passages, which end after some 500 characters even within a table."""
+"""Completes sections and tables of found passages, which end after some 500 characters even within one."""
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,9 +18,11 @@ MAX_ALONE = (
     600  # characters of a passage that is not joined with others (MAX_JOINED in indexing/splitting.py)
 )
 MAX_LENGTH = 2_500  # characters of a passage with the whole of its table
+MAX_SECTION = 1_200  # characters of a passage with the whole of its section
 RUNNING_TITLE = 80  # characters of text that may be between the rows of a table that two pages have
 COMMON_COLUMNS = 2  # of the rows of a table on two pages
 UNKNOWN = -1  # rows of a table that ends beyond that reach
+_COMPLETE = re.compile(r"[.!?:…]['\"”’»)\]]*\s*\Z")
 
 
 @dataclass(frozen=True)
@@ -33,15 +36,14 @@ class _Neighbour:
 
 
 def with_whole_tables(principal: Principal, passages: Sequence[FoundPassage]) -> tuple[FoundPassage, ...]:
-    """The passages, each joined with its neighbours that have other rows of the same table.
+    """The passages, each joined with the rest of a short section, or with other rows of the same table.
 
-    Of a longer table the passage stays alone, with the number of the table's rows.
+    A passage of a longer section stays alone; of a longer table too, with the number of the table's rows.
     """
-    spans = {passage.passage_id: split_sentences(passage.content) for passage in passages}
-    at_edge = [key for key, found in spans.items() if any(span.is_row for span in (*found[:2], *found[-2:]))]
-    if not at_edge:
+    completed = [passage.passage_id for passage in passages if _may_be_part(passage)]
+    if not completed:
         return tuple(passages)
-    wanted = {"user_id": principal.user_id, "passage_ids": at_edge, "reach": REACH}
+    wanted = {"user_id": principal.user_id, "passage_ids": completed, "reach": REACH}
     around: dict[int, dict[int, _Neighbour]] = defaultdict(dict)
     for row in rows("passages_around", wanted):
         around[row["passage_id"]][row["distance"]] = _Neighbour(row["anchor"], row["content"])
@@ -66,9 +68,20 @@ def cut_tables(passages: Sequence[FoundPassage]) -> dict[int, int]:
     return {passage.passage_id: passage.table_rows for passage in passages if passage.table_rows}
 
 
+def _may_be_part(passage: FoundPassage) -> bool:
+    """Whether it may be part of a short section or of a table."""
+    if passage.heading and len(passage.content) < MAX_SECTION:
+        return True
+    spans = split_sentences(passage.content)
+    return any(span.is_row for span in (*spans[:2], *spans[-2:]))
+
+
 def _whole(passage: FoundPassage, around: Mapping[int, _Neighbour]) -> FoundPassage:
     before, is_first = _following_table(around, -1)
     after, is_last = _following_table(around, 1)
+    section = _section(around) if passage.heading and is_first and is_last else {}
+    if section and min(section) <= -len(before) and len(after) <= max(section):
+        return replace(passage, content=_joined(section))
     if not (before or after) and is_first and is_last:
         return passage
     content = "\n".join([*reversed(before), passage.content, *after])
@@ -83,6 +96,23 @@ def _whole(passage: FoundPassage, around: Mapping[int, _Neighbour]) -> FoundPass
     }
     is_known = is_first and is_last and len(tables) == 1
     return replace(passage, table_rows=next(iter(tables.values())) if is_known else UNKNOWN)
+
+
+def _section(around: Mapping[int, _Neighbour]) -> dict[int, str]:
+    """The contents of the passage's section by distance; none of a section that is too long."""
+    anchor = around[0].anchor
+    contents = {place: each.content for place, each in around.items() if each.anchor == anchor}
+    is_whole = -REACH not in contents and REACH not in contents
+    return contents if is_whole and sum(map(len, contents.values())) <= MAX_SECTION else {}
+
+
+def _joined(contents: Mapping[int, str]) -> str:
+    """The contents in their order; a passage may end within a sentence, and a line break alone ends none."""
+    whole = ""
+    for place in sorted(contents):
+        border = "\n\n" if _COMPLETE.search(whole) else "\n"
+        whole = f"{whole}{border}{contents[place]}" if whole else contents[place]
+    return whole
 
 
 def _following_table(around: Mapping[int, _Neighbour], direction: int) -> tuple[list[str], bool]:

@@ -194,6 +194,30 @@ class BestSentencesTests(SimpleTestCase):
         self.assertFalse(answers(question, [f"Last departure: {rows[0]}"]))
         self.assertTrue(answers(question, [f"Last departure: {rows[1]}"]))
 
+        question = "When does the last boat leave Port Ellery for Carrow Quay?"
+        self.assertEqual(best_sentences(question, [found("\n".join(rows))], 1)[0].text, rows[0])
+
+    def test_the_rule_comes_before_a_case_that_nobody_asked_about(self):
+        aboard = "If you become ill on board, report sick to the master."
+        rule = "Telephone your manager an hour before your shift starts."
+        section = found(f"{rule}\n\n{aboard}", heading="Sickness absence › Reporting sick")
+        self.assertEqual(best_sentences("How do I report sick?", [section], 1)[0].text, rule)
+        question = "How do I report sick when I fall ill on board?"
+        self.assertEqual(best_sentences(question, [section], 1)[0].text, aboard)
+
+    def test_a_telephone_number_or_a_form_that_is_asked_for_must_be_there(self):
+        desk = "The Service Desk answers on extension 3500 from Monday to Friday."
+        other = "Report the loss of a phone to the Service Desk within 4 hours."
+        for question in ("What is the Service Desk's phone number?", "Which number do I ring, Service Desk?"):
+            with self.subTest(question=question):
+                best = best_sentences(question, [found(other, score=1.0), found(desk, score=0.7)], 1)
+                self.assertEqual(best[0].text, desk)
+                self.assertFalse(answers(question, [other, "Service Desk"]))
+                self.assertTrue(answers(question, [desk, "Service Desk"]))
+        question = "Which form do I need to work abroad?"
+        self.assertFalse(answers(question, ["You may work abroad for 20 days."]))
+        self.assertTrue(answers(question, ["To work abroad, send form PF-27."]))
+
     def test_a_question_for_a_definition_is_answered_by_one_alone(self):
         self.assertTrue(answers("What is Project Halyard?", ["Project Halyard is the merger of two ports."]))
         self.assertTrue(answers("Was ist ein Terminal?", ["Ein Terminal startet ohne Festplatte."]))

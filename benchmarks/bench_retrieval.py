@@ -3,7 +3,8 @@
     python benchmarks/bench_retrieval.py [--only NAME …] [--sizes N …] [folder of the collections]
 
 For each collection, and with `--sizes` for parts of it: the modes of search, the yardstick, and what search
-says to the collection's own questions and to sixty about other things: nothing found, or unsure.
+says to the collection's own questions and to sixty about other things: nothing found, or unsure. Each text is
+one passage here, as for the yardstick; `manage.py evaluate` splits texts as a site does, and refuses more.
 """
 
 import argparse

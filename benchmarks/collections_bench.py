@@ -64,5 +64,7 @@ def _collection(found: Questions, name: str, language: str) -> Collection:
 
 def fill(collection: Collection) -> dict[int, str]:
     """Write every text as a document of one passage; gives the collection's id of each document."""
-    numbers = throwaway.fill(collection.texts, language=collection.language, category=collection.name)
+    numbers = throwaway.fill(
+        collection.texts, language=collection.language, category=collection.name, whole=True
+    )
     return {number: identifier for identifier, number in numbers.items()}

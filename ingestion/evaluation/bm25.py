@@ -49,13 +49,14 @@ class Bm25:
         self._postings = {word: self._scored(places, norms) for word, places in found.items()}
 
     def best(self, question: str, count: int) -> list[Place]:
-        """The best places in order, without passages that contain no word of the question."""
+        """The best places in order, each by its best passage; none without a word of the question."""
         scores = np.zeros(len(self._places))
         for row in self._lexemes(question):
             if postings := self._postings.get((row["language"], row["lexeme"])):
                 scores[postings[0]] += row["times"] * postings[1]
-        order = np.argsort(-scores, kind="stable")[:count]
-        return [self._places[number] for number in order if scores[number] > 0]
+        order = np.argsort(-scores, kind="stable")
+        found = dict.fromkeys(self._places[number] for number in order if scores[number] > 0)
+        return list(found)[:count]
 
     def _lexemes(self, question: str) -> list[dict[str, Any]]:
         """The question's words as each language stems them."""

@@ -23,8 +23,10 @@ from ingestion.indexing.replacing import (
     prepare,
     write_passages,
 )
+from ingestion.indexing.splitting import passages_of
 from ingestion.models import Document
 from ingestion.parsing.language import language_of
+from ingestion.parsing.sections import Section
 
 BATCH = 200  # documents of one transaction
 PREFIX = "evaluation_"
@@ -93,12 +95,15 @@ def fill(
     *,
     language: str = "",
     category: str = "",
+    whole: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> dict[str, int]:
-    """Store every text (id: title, text) as a document of one passage, as ingestion would.
+    """Store every text (id: title, text) as a document of one page, as ingestion would.
 
-    Returns the document's primary key by id. Without `language`, each text's language is detected. `progress`
-    is called now and then with the number written.
+    With `whole`, the page is a single passage: rankings can be compared with others of whole texts, but a
+    long passage has words of a question by chance, so that fewer are refused than on a site. Returns the
+    document's primary key by id. Without `language`, each text's language is detected. `progress` is called
+    now and then with the number written.
     """
     everyone = access_list_for(Audience(everyone=True), None)
     identifiers = list(texts)
@@ -120,8 +125,10 @@ def fill(
                     version=1,
                     status=Document.Status.READY,
                 )
-                passage = NewPassage("", None, "", text)
-                write_passages(document, [passage], prepare(document, [passage], title))
+                page = Section("page=1", 1, "", text)
+                split = [] if whole else list(passages_of([page]))
+                passages = split or [NewPassage(page.anchor, page.page, "", text)]
+                write_passages(document, passages, prepare(document, passages, title))
                 written[identifier] = document.pk
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")

@@ -57,13 +57,15 @@ class Bound:
     """How much of a question its best passage must match for an answer, and for a sure one.
 
     Both grow with the logarithm of the number of readable passages: among more passages, the best one matches
-    more by chance. `at_1000` applies to a thousand passages; `per_e` is added for e times as many.
+    more by chance. `at_1000` applies to a thousand passages; `per_e` is added for e times as many. `step` is
+    what counts as one more above the sure bound; by default as much as lies between the bounds.
     """
 
     at_1000: float
     per_e: float
     sure_at_1000: float
     sure_per_e: float
+    step: float | None = None
 
     def for_answer(self, readable: float) -> float:
         return self.at_1000 + self.per_e * _logarithm(readable)
@@ -73,8 +75,10 @@ class Bound:
 
     def fit(self, value: float, readable: float) -> float:
         """`value` between the bounds: 0 is just relevant enough for an answer, 1 for a sure one."""
-        least = self.for_answer(readable)
-        return (value - least) / (self.for_sure(readable) - least)
+        least, sure = self.for_answer(readable), self.for_sure(readable)
+        if self.step and value > sure:
+            return 1 + (value - sure) / self.step
+        return (value - least) / (sure - least)
 
 
 MIN_READABLE = 300  # passages; the bounds do not decrease for fewer
@@ -86,12 +90,30 @@ COMBINED = Bound(0.465, 0.017, 0.68, 0.074)
 WORDS = Bound(0.2, 0.01, 0.36, 0.05)
 PAIRS = Bound(0.12, 0.005, 0.2, 0.03)
 SIMILARITY = Bound(0.275, 0.02, 0.4, 0.03)
-# The share plus the similarity, plus how well the words of a passage match the question's
-# (RerankScores.closest), plus LENGTH_WEIGHT times the logarithm of the question's length, because long
-# questions match less.
-CLOSE = Bound(1.32, 0.055, 1.57, 0.096)
-LENGTH_WEIGHT = 0.2
+# The sum of what `Relevance` weighs.
+CLOSE = Bound(1.07, 0.035, 1.45, 0.06, step=0.17)
 ALIKE = 0.3  # similarity from which a passage counts as found by meaning, too
+
+
+class Relevance(NamedTuple):
+    """Signs that a question is answered, each with a weight of its own (`WEIGHTS`).
+
+    `met` is the greatest sum of share and similarity in one passage, `nearest` the greatest similarity;
+    `closest` and `first` say how well the words of any passage, and those of the best one, match those of the
+    question (RerankScores); `length` is the logarithm of its number of words: long questions match less.
+    """
+
+    met: float
+    nearest: float
+    closest: float = 0.0
+    first: float = 0.0
+    length: float = 0.0
+
+    def total(self) -> float:
+        return sum(weight * sign for weight, sign in zip(WEIGHTS, self, strict=True))
+
+
+WEIGHTS = Relevance(met=0.5, nearest=0.8, closest=0.4, first=0.6, length=0.15)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +164,12 @@ SHORT_QUESTION = 4
 class Ranking:
     """Candidates relevant to a question, best first, and how relevant the best one is (`Bound.fit`).
 
-    `open` is the value of the best one if relevance is still to be settled.
+    `open` has what is known if relevance is still to be settled.
     """
 
     passages: list[Ranked]
     fit: float = 0.0
-    open: float | None = None
+    open: Relevance | None = None
 
 
 def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust, readable: float) -> Ranking:
@@ -170,8 +192,9 @@ def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust, readab
     if mode == "hybrid" and trust.close:
         open_languages = {language for language, bound in bounds.items() if bound == COMBINED}
         fixed = [most[language] / least[language] for language in languages - open_languages]
-        if max(fixed, default=0.0) < 1:
-            opened = max((most[language] for language in open_languages), default=None)
+        if open_languages and max(fixed, default=0.0) < 1:
+            nearest = max(row.vector_score or 0.0 for row in candidates if row.language in open_languages)
+            opened = Relevance(max(most[language] for language in open_languages), nearest)
     if opened is None and max(fits, default=0.0) < 1:
         return Ranking([])
     best_text = max(row.text_score or 0.0 for row in candidates)
@@ -197,14 +220,16 @@ def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust, readab
     return Ranking(sorted(ranked, key=lambda item: (-item.score, item.candidate.passage_id)), best, opened)
 
 
-def settle(ranking: Ranking, trust: VectorTrust, closest: float, length: float, readable: float) -> Ranking:
-    """`ranking`, or nothing if its best passages match too little of a question of `length` words."""
+def settle(
+    ranking: Ranking, trust: VectorTrust, near: RerankScores, length: float, readable: float
+) -> Ranking:
+    """`ranking`, or nothing if its best passages, whose scores are `near`, match too little of a question of
+    `length` words."""
     if ranking.open is None or trust.close is None:
         return ranking
-    met = ranking.open + closest + LENGTH_WEIGHT * math.log(1 + length)
-    if met < trust.close.for_answer(readable):
-        return Ranking([])
-    return Ranking(ranking.passages, trust.close.fit(met, readable))
+    relevance = ranking.open._replace(closest=near.closest, first=near.first, length=math.log(1 + length))
+    fit = trust.close.fit(relevance.total(), readable)
+    return Ranking(ranking.passages, fit) if fit >= 0 else Ranking([])
 
 
 def rerank(ranked: Sequence[Ranked], near: RerankScores, length: float = 0) -> list[Ranked]:

@@ -41,12 +41,13 @@ class RerankScores:
     """For each text, from 0 to about 1: how well its words match the question's, and how well adjacent words
     match close together.
 
-    `closest` is how well the words of the best text match.
+    `closest` is how well the words of the text match that matches best, `first` how well those of the first.
     """
 
     words: Numbers
     neighbours: Numbers
     closest: float = 0.0
+    first: float = 0.0
 
 
 def rerank_scores(
@@ -80,7 +81,7 @@ def rerank_scores(
         pairs = np.maximum.reduceat(near[1:] * near[:-1], starts, axis=1)
         worth = weights[1:] + weights[:-1]
         neighbours = worth @ pairs / worth.sum()
-    return RerankScores(words, neighbours, float(matched.max()))
+    return RerankScores(words, neighbours, float(matched.max()), float(matched[0]))
 
 
 @functools.lru_cache(maxsize=MAX_CACHED_TEXTS)

@@ -347,7 +347,7 @@ def _reranked(
     words = [row["word"] for row in kept if row["word"] not in small] or asked
     length = len(words) / (UNITS_OF_A_WORD if has_unspaced_script(query) else 1)
     scores = rerank_scores(words, joined, house.everyday)
-    settled = settle(ranking, trust, scores.closest, length, readable)
+    settled = settle(ranking, trust, scores, length, readable)
     reranked = rerank(settled.passages, scores, length)
 
     # For a question about a definition, the two best passages with one move to the top.

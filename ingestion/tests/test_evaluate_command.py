@@ -221,6 +221,24 @@ class CommandTests(Folder, TestCase):
         with self.assertRaisesMessage(CommandError, "--sizes is for folders"):
             self.run_command(self.file, "--as", "ann", "--sizes", "4")
 
+    def test_a_long_text_is_split_as_on_the_site_and_found_once(self):
+        text = "\n\n".join(f"Moth number {number} flies over field {number % 7}." for number in range(60))
+        self.write("corpus.jsonl", {"_id": "moths", "title": "", "text": text})
+        self.write("queries.jsonl", {"_id": "q", "text": "Which moth is number 31?"})
+        self.write("qrels/test.tsv", "q\tmoths\t1")
+
+        @contextmanager
+        def here():
+            Document.objects.all().delete()
+            yield command_principal(self.bob)
+
+        with patch("ingestion.management.commands.evaluate.empty_database", here):
+            values = self.values(self.folder)
+        self.assertEqual(values["documents"], 1)
+        self.assertGreater(values["passages"], 3)
+        self.assertEqual(values["figures"]["nDCG@10"]["mean"], 1)
+        self.assertEqual(values["yardstick"]["figures"]["nDCG@10"]["mean"], 1)
+
     def test_details_name_what_was_not_found(self):
         told = self.run_command(self.file, "--as", "ann", "--with", "include_category=none", "--details")
         self.assertIn("Not found under include_category=none: 3", told)

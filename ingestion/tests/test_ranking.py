@@ -1,5 +1,6 @@
 """What decides the order of passages, how many of a page come first, and from when on nothing is found."""
 
+import numpy as np
 from django.test import SimpleTestCase, TestCase
 
 from chatsite.accounts.models import User
@@ -9,6 +10,7 @@ from ingestion.access.lists import Audience
 from ingestion.glossary.lookup import Lookup
 from ingestion.indexing.passages import NewPassage
 from ingestion.search.fusion import CLOSE, COMBINED, Candidate, VectorTrust, rank, settle
+from ingestion.search.rerank import RerankScores
 from ingestion.search.retrieval import search
 
 from .documents import make_document, principal_of
@@ -120,20 +122,35 @@ class BoundTests(SimpleTestCase):
             self.assertLess(self.ranked(low, 0.01, readable).fit, 1)
             self.assertGreaterEqual(self.ranked(high, 0.01, readable).fit, 1)
 
-    def settled(self, met, closest, readable=300, length=3, language="english"):
-        ranking = rank([Candidate(1, language, 1.0, met, 0.0)], "hybrid", COMPARED, readable)
-        return settle(ranking, COMPARED, closest, length, readable)
+    def settled(self, met, closest, readable=300, length=3, language="english", nearest=0.0):
+        passage = Candidate(1, language, 1.0, met - nearest, nearest)
+        ranking = rank([passage], "hybrid", COMPARED, readable)
+        near = RerankScores(np.array([closest]), np.zeros(1), closest, closest)
+        return settle(ranking, COMPARED, near, length, readable)
 
     def test_words_like_those_asked_may_make_up_for_what_is_not_said(self):
         self.assertEqual(self.settled(0.5, 0.2).passages, [])
-        self.assertEqual(len(self.settled(0.5, 0.6).passages), 1)
-        self.assertLess(self.settled(0.5, 0.6).fit, 1)
-        self.assertGreaterEqual(self.settled(0.8, 0.6).fit, 1)
-        self.assertLess(self.settled(0.8, 0.6, readable=13_000).fit, 1)
+        self.assertEqual(len(self.settled(0.7, 0.6).passages), 1)
+        self.assertLess(self.settled(0.7, 0.6).fit, 1)
+        self.assertGreaterEqual(self.settled(1.0, 0.8).fit, 1)
+        self.assertLess(self.settled(1.0, 0.8, readable=13_000).fit, 1)
+
+    def test_of_two_passages_that_meet_as_much_the_one_nearer_in_meaning_is_surer(self):
+        self.assertLess(self.settled(0.9, 0.6).fit, 1)
+        self.assertGreaterEqual(self.settled(0.9, 0.6, nearest=0.4).fit, 1)
+
+    def test_the_passage_shown_first_counts_more_than_any_other(self):
+        ranking = rank([Candidate(1, "english", 1.0, 0.6, 0.2)], "hybrid", COMPARED, 300)
+
+        def fit(first):
+            return settle(ranking, COMPARED, RerankScores(np.ones(1), np.zeros(1), 0.9, first), 4, 300).fit
+
+        self.assertLess(fit(0.3), 1)
+        self.assertGreaterEqual(fit(0.9), 1)
 
     def test_a_long_question_must_be_met_less_than_a_short_one(self):
-        self.assertLess(self.settled(0.7, 0.5, length=2).fit, 1)
-        self.assertGreaterEqual(self.settled(0.7, 0.5, length=12).fit, 1)
+        self.assertLess(self.settled(0.9, 0.7, length=2).fit, 1)
+        self.assertGreaterEqual(self.settled(0.9, 0.7, length=12).fit, 1)
 
     def test_where_the_vectors_do_not_count_the_words_alone_decide(self):
         self.assertEqual(self.settled(0.1, 1.0, language="german").passages, [])

@@ -5,6 +5,7 @@ from datetime import date, datetime, timedelta
 from unittest.mock import patch
 from zoneinfo import ZoneInfo
 
+import pytest
 from django.contrib.auth.models import Group
 from django.test import AsyncClient, Client, TransactionTestCase, override_settings
 from django.utils import timezone
@@ -89,6 +90,7 @@ class CapTests(AdmissionCase):
         await in_database(lambda: Run.objects.update(created_at=timezone.now() - timedelta(seconds=61)))
         self.assertEqual(len((await self.at_once(10))[0]), 5)
 
+    @pytest.mark.slow
     @override_settings(USER_CONCURRENT_ANSWERS=1)
     async def test_a_repetition_is_never_refused_nor_counted(self):
         await in_database(MessageAllowance.objects.create, messages=1)

@@ -3,6 +3,7 @@
 import json
 from datetime import timedelta
 
+import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient, override_settings
 from django.utils import timezone
@@ -22,6 +23,7 @@ def failing():
     return ScriptedModel(words=(), error=ModelError("upstream_unavailable"))
 
 
+@pytest.mark.slow
 class Keys(GoldenTestCase):
     async def ask(self, path="/chat", **headers):
         body = {} if path == "/chat-history" else ASKED

@@ -6,6 +6,8 @@ from contextlib import aclosing
 from itertools import pairwise
 from uuid import UUID
 
+import pytest
+
 from chat import runs
 from chat.events import Finished, TextDelta
 from chat.llm import use_model
@@ -47,6 +49,7 @@ class HeldAtItsEnd(ScriptedModel):
                 yield part
 
 
+@pytest.mark.slow
 class BehindTests(RunEventsCase):
     async def test_a_long_answer_is_told_in_few_chunks_and_resumed_from_every_number(self):
         _, run = await self.ask(ScriptedModel(words=WORDS))
@@ -93,6 +96,7 @@ class BehindTests(RunEventsCase):
         self.assertEqual(told[-1], Finished("complete"))
 
 
+@pytest.mark.slow
 class PageTests(RunEventsCase):
     async def told(self, accepted, after, reader):
         """Take what a page is told that has everything up to that number."""

@@ -3,6 +3,7 @@
 import asyncio
 from unittest.mock import patch
 
+import pytest
 from django.db import connection
 from django.test import TestCase, TransactionTestCase
 from django.test.utils import CaptureQueriesContext
@@ -287,6 +288,7 @@ class ReaderTests(BranchCase):
         runs.choose_branch(self.principal, place, 0)
         self.assertIsNone(asked_after(self.principal, place, 4))
 
+    @pytest.mark.slow
     def test_forty_branches_cost_a_page_no_query_more(self):
         def queries():
             with CaptureQueriesContext(connection) as made:
@@ -303,6 +305,7 @@ class ReaderTests(BranchCase):
         self.assertEqual((switch.number, switch.count, switch.next, answers), (40, 40, None, [None]))
 
 
+@pytest.mark.slow
 class PageTests(BranchCase):
     def test_editing_by_the_form_and_going_back(self):
         form = self.client.get(f"{self.page}q/0/edit")

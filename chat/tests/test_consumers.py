@@ -6,6 +6,7 @@ from datetime import timedelta
 from unittest.mock import patch
 from uuid import uuid4
 
+import pytest
 from channels.auth import AuthMiddlewareStack
 from channels.routing import URLRouter
 from django.contrib.sessions.models import Session
@@ -65,6 +66,7 @@ class ConsumerCase(TransactionTestCase):
         return socket
 
 
+@pytest.mark.slow
 class ConsumerTests(ConsumerCase):
     async def until_done(self, socket, message=None):
         """Everything up to the end of the answer: the reader's state, and the message `done`.

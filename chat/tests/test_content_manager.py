@@ -5,6 +5,7 @@ import re
 from importlib import import_module
 from pathlib import Path
 
+import pytest
 from django.conf import settings
 from django.contrib.auth.models import Group, Permission
 from django.core.management import CommandError, call_command
@@ -55,6 +56,7 @@ def documented_permissions():
     return found
 
 
+@pytest.mark.slow
 @override_settings(STORAGES={**settings.STORAGES, "staticfiles": PLAIN})
 class ContentManagerTests(TestCase):
     def setUp(self):

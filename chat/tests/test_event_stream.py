@@ -3,6 +3,7 @@ import json
 import random
 from unittest import mock
 
+import pytest
 from django.conf import settings
 from django.test import SimpleTestCase
 
@@ -309,6 +310,7 @@ class ServerSentEventTests(SimpleTestCase):
         )
         self.assertEqual((parser.feed(b"data: [DONE]\n"), parser.done), ([], True))
 
+    @pytest.mark.slow
     def test_an_event_of_many_lines_is_bounded_and_costs_no_more_than_its_length(self):
         parser, lines = EventParser(), b"data: {\n" * 1_000
         with self.assertRaises(ModelError):

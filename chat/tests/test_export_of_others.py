@@ -4,6 +4,7 @@ import io
 import json
 from zipfile import ZipFile
 
+import pytest
 from django.contrib.auth.models import Permission
 from django.core.cache import cache
 from django.test import AsyncClient, TestCase, override_settings
@@ -15,6 +16,7 @@ from ingestion.tests.factories import make_document, make_user
 REASON = "request 4711, for ann herself"
 
 
+@pytest.mark.slow
 class ExportOfOthersTests(TestCase):
     def setUp(self):
         self.ann = make_user("ann")

@@ -5,6 +5,8 @@
 
 import json
 
+import pytest
+
 from chat.llm.scripted import ScriptedModel
 from chat.tests.golden_exchange import FILE, GoldenTestCase, golden
 
@@ -13,6 +15,7 @@ REFERENCE = "msg_of_the_first_answer"
 
 
 class ClientTests(GoldenTestCase):
+    @pytest.mark.slow
     async def test_every_recorded_request_is_answered_in_its_form(self):
         asked = {"input": "What is included in the Northwind plan?"}
         first = await self.post("/v1/responses", asked, model=ScriptedModel(words=[TEXT]))

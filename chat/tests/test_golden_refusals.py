@@ -5,6 +5,7 @@ from copy import deepcopy
 from unittest import mock
 from uuid import uuid4
 
+import pytest
 from django.test import SimpleTestCase, override_settings
 
 from chat.errors import Refused
@@ -114,6 +115,7 @@ def words(body):
     return error if isinstance(error, str) else error["message"]
 
 
+@pytest.mark.slow
 class EveryPositionTests(SimpleTestCase):
     def test_any_value_anywhere_is_taken_or_refused_with_its_member_named(self):
         refused = 0
@@ -142,6 +144,7 @@ class EveryPositionTests(SimpleTestCase):
 SYSTEM_IS_READ = ("openai", "chat_ui", "chat_ui_minimal")
 
 
+@pytest.mark.slow
 class RefusalTests(GoldenTestCase):
     def check_form(self, protocol, response, status):
         body = response.json()

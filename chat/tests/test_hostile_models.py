@@ -6,6 +6,7 @@ import json
 import time
 from unittest.mock import patch
 
+import pytest
 from django.test import override_settings
 
 from chat.llm import ModelError
@@ -64,6 +65,7 @@ class HostileModelTests(FakeServerTestCase):
         self.assertEqual(self.ask(trailers), ("Begun ", "interrupted"))
         self.assertLess(self.sent(), MUCH)
 
+    @pytest.mark.slow
     def test_comments_as_fast_as_they_can_be_sent_do_not_move_the_deadline(self):
         comments = b": still here\n" * 4000
         with patch("chat.llm.completion_stream.MAX_STREAM_BYTES", 10**12):

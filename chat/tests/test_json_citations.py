@@ -3,6 +3,7 @@
 import json
 import time
 
+import pytest
 from django.test import SimpleTestCase
 
 from chat.citations import JsonCitationFilter
@@ -56,6 +57,7 @@ class JsonCitationTests(SimpleTestCase):
         told, _ = filtered(r'{"text": "\ud83d [secret.pdf]"}')
         self.assertTrue(told.isascii())
 
+    @pytest.mark.slow
     def test_a_long_text_costs_what_its_length_costs(self):
         for text in ('"' * 200_000, "\\" * 200_000, '{"a": "' + "[" * 200_000, '{"a": "' + " " * 200_000):
             begun = time.thread_time()

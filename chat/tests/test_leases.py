@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+import pytest
 from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.test import TransactionTestCase
@@ -66,6 +67,7 @@ class LeaseTests(TransactionTestCase):
         self.assertEqual(Lease.objects.count(), 0)
 
 
+@pytest.mark.slow
 class MigrationTests(TransactionTestCase):
     def migrate(self, name=""):
         """To that state; without a name to the newest, as other tests need the database."""

@@ -215,6 +215,7 @@ class HostileTests(SimpleTestCase):
                 if name == "href":
                     self.assertRegex(value or "", ALLOWED, page)
 
+    @pytest.mark.slow
     def test_nothing_of_it_runs_or_loads_whole_or_in_mid_stream(self):
         for text in HOSTILE:
             for around in ("{}", "**{}", "- {}", "> {}", "| {} |\n|---|\n| {} |", "[{}](https://a.example)"):

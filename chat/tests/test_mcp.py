@@ -5,6 +5,7 @@ import json
 from itertools import count
 from uuid import uuid4
 
+import pytest
 from django.contrib.auth.models import Group
 from django.test import AsyncClient, Client, SimpleTestCase, TransactionTestCase, override_settings
 
@@ -200,6 +201,7 @@ class Tools(McpTestCase):
         self.assertEqual(len(self.call("search", query="leave", limit=1)["results"]), 1)
         self.assertEqual(self.call("search", query="zebra crossings")["results"], [])
 
+    @pytest.mark.slow
     def test_search_and_questions_are_narrowed_by_scope(self):
         for scope, names in [
             ("all", {self.open, self.closed}),
@@ -366,6 +368,7 @@ class Resources(McpTestCase):
         self.assertEqual(self.result(new_message("resources/list"))["ttlMs"], 0)
 
 
+@pytest.mark.slow
 class NothingOfOthers(McpTestCase):
     """Whoever may not read a document finds nothing of it by any tool or resource."""
 

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from django.contrib.auth.models import Group
 from django.test import Client, override_settings
 
@@ -67,6 +68,7 @@ class Callers(McpTestCase):
 
 
 class Scopes(McpTestCase):
+    @pytest.mark.slow
     def test_a_key_finds_and_uses_the_tools_of_its_scopes_alone(self):
         tools = {
             Scope.SEARCH: {"search": {"query": "leave"}},

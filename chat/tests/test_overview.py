@@ -6,6 +6,7 @@ from datetime import timedelta
 from io import StringIO
 from unittest.mock import patch
 
+import pytest
 from django.contrib.auth.models import Group, Permission
 from django.db import connection
 from django.test import TestCase, override_settings
@@ -136,6 +137,7 @@ class CountingTests(TestCase):
         self.assertEqual(stacked([]).bars, [])
 
 
+@pytest.mark.slow
 class PageTests(TestCase):
     def setUp(self):
         self.manager = make_user("manager", is_staff=True)

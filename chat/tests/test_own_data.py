@@ -5,6 +5,7 @@ import json
 from unittest.mock import patch
 from zipfile import ZipFile
 
+import pytest
 from django.core.cache import cache
 from django.test import AsyncClient, Client, TestCase
 
@@ -27,6 +28,7 @@ from ingestion.tests.factories import make_document, make_user
 PAGE = "/settings/data/"
 
 
+@pytest.mark.slow
 class OwnDataTests(TestCase):
     def setUp(self):
         self.ann, self.bob = make_user("ann"), make_user("bob")

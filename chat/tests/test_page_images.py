@@ -63,6 +63,7 @@ class ScalingTests(SimpleTestCase):
         self.assertTrue(scaled)
 
 
+@pytest.mark.slow
 @override_settings(CHAT_MODEL_READS_IMAGES=True)
 class PageImageTests(MediaMixin, OverrideTestCase):
     question = "How many days of annual leave may be carried over into the next year?"

@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 from unittest.mock import patch
 from zipfile import ZipFile
 
+import pytest
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import Group, Permission
 from django.contrib.contenttypes.models import ContentType
@@ -192,6 +193,7 @@ def person_with_everything():
     return person, key
 
 
+@pytest.mark.slow
 class ErasingTests(TestCase):
     def setUp(self):
         self.root = User.objects.create_superuser("root")
@@ -352,6 +354,7 @@ class ErasingTests(TestCase):
         self.assertEqual(count_data(person).messages, 2)
 
 
+@pytest.mark.slow
 class RestoredTests(TestCase):
     """An older backup brings back who was erased after it was made."""
 

@@ -1,5 +1,6 @@
 """The page of the admin that exports and erases the data of a person."""
 
+import pytest
 from django.contrib.auth.models import Permission
 from django.test import TestCase
 from django.utils import timezone
@@ -12,6 +13,7 @@ from chatsite.accounts.models import (
 from ingestion.tests.factories import make_document, make_user
 
 
+@pytest.mark.slow
 class AdminTests(TestCase):
     def setUp(self):
         self.root = User.objects.create_superuser("root")

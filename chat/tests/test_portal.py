@@ -4,6 +4,7 @@ import re
 from unittest.mock import patch
 from uuid import uuid4
 
+import pytest
 from django.test import TestCase
 from django.utils import timezone
 
@@ -415,12 +416,14 @@ class PanelTests(PortalCase):
         self.assertIn("There is a newer one.", page)
         self.assertNotIn("/changes/", page)
 
+    @pytest.mark.slow
     def test_places_that_do_not_exist_are_not_found(self):
         for place in ("1.2", "0.1", "9.1", "1.0", "x", "1.r9", "1", "99999999999.1", "1.99999999999"):
             self.assertEqual(self.client.get(f"{self.url}source/{place}/").status_code, 404, place)
             self.assertEqual(self.client.get(f"{self.url}?source={place}").status_code, 404, place)
 
 
+@pytest.mark.slow
 class StrangerTests(PortalCase):
     GET = ("", "source/1.1/", "rename", "delete", "export.md", "?source=1.1")
     POST = ("ask", "stop", "m/1/again", "rename", "pin", "archive", "delete", "undo")

@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from zipfile import ZipFile
 
+import pytest
 from django.contrib.auth.models import Group
 from django.core.files.base import ContentFile
 from django.test import TestCase
@@ -97,6 +98,7 @@ class Choosing(MembersCase):
         )
 
 
+@pytest.mark.slow
 class Seeing(MembersCase):
     def test_a_member_sees_the_project_and_changes_nothing_of_it(self):
         page = self.client.get(self.page)
@@ -150,6 +152,7 @@ class Asking(MembersCase):
         conversation = Conversation.objects.get(pk=run.conversation_id)
         self.assertEqual((conversation.owner, conversation.scope), (self.member, "folder:Routes"))
 
+    @pytest.mark.slow
     def test_a_scope_that_is_closed_to_a_member_finds_nothing_and_tells_no_name(self):
         for scope in ("folder:Secret board", "category:Secret board"):
             self.rename(scope=scope)

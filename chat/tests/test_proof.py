@@ -151,6 +151,7 @@ class RunTests(ProofCase):
             running.start(self.manager, None, "")
 
 
+@pytest.mark.slow
 class RightsTests(ProofCase):
     """A manager learns of a document that they may not read neither from a question nor from a result."""
 
@@ -211,6 +212,7 @@ class RightsTests(ProofCase):
         self.assertEqual(self.client.post(f"{RUNS}{run.pk}/change/").status_code, 403)
 
 
+@pytest.mark.slow
 class ComparingTests(ProofCase):
     def test_a_withdrawn_document_makes_the_proof_worse_and_the_page_says_so(self):
         places = ["Krefeld", "Bremen", "Kassel", "Passau", "Erfurt", "Lindau", "Görlitz"]

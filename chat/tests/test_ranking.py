@@ -6,6 +6,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from unittest import mock
 
+import pytest
 from django.test import SimpleTestCase, override_settings
 
 from chat.llm import reranking
@@ -90,6 +91,7 @@ class EndpointTests(SimpleTestCase):
         found = self.rerank(*scored(-7.5, 900.0))
         self.assertTrue(0 <= found[0] < found[1] <= 4)
 
+    @pytest.mark.slow
     def test_what_is_no_ranking_counts_as_none(self):
         for answer in (
             (500, {"error": KEY}),

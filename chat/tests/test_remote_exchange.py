@@ -5,6 +5,7 @@ import json
 from contextlib import aclosing
 from dataclasses import asdict
 
+import pytest
 from django.test import TransactionTestCase, override_settings
 
 from chat import runs
@@ -22,6 +23,7 @@ QUESTION = "How many days of leave may employees carry over?"
 SECRET = "The board may carry over ninety days of leave, which employees must not know."
 
 
+@pytest.mark.slow
 @override_settings(**SERVER, CHAT_BACKEND="chat.llm.remote.RemoteModel", JOURNAL_FLUSH_SECONDS=0.02)
 class ExchangeTests(TransactionTestCase):
     def setUp(self):

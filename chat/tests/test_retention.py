@@ -3,6 +3,7 @@
 import io
 from datetime import timedelta
 
+import pytest
 from django.contrib.auth.models import Group
 from django.core.management import call_command
 from django.db.models import ProtectedError
@@ -21,6 +22,7 @@ from ingestion.tests.factories import make_document, make_user
 PAGE = "/admin/chat/retention/"
 
 
+@pytest.mark.slow
 class RetentionTests(TestCase):
     def setUp(self):
         self.ann = make_user("ann", groups=["Crew"])

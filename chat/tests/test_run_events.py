@@ -7,6 +7,7 @@ import time
 from unittest.mock import patch
 from uuid import uuid4
 
+import pytest
 from django.db import OperationalError
 from django.test import AsyncClient, TransactionTestCase, override_settings
 
@@ -67,6 +68,7 @@ class RunEventsCase(TransactionTestCase):
         return [json.loads(line) for line in body.splitlines()]
 
 
+@pytest.mark.slow
 class ResumeTests(RunEventsCase):
     async def test_every_event_has_its_number_and_the_end_tells_all(self):
         asked = {"context": {"overrides": {"suggest_followup_questions": True}}}
@@ -156,6 +158,7 @@ class ResumeTests(RunEventsCase):
         self.assertEqual((posted.status_code, posted.headers["Allow"]), (405, "GET"))
 
 
+@pytest.mark.slow
 class ServerSentTests(RunEventsCase):
     async def sse(self, run, query="?format=sse", **headers):
         answer = await self.get(run, query, **headers)

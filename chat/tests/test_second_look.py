@@ -6,6 +6,7 @@ import re
 from contextlib import aclosing
 from unittest import mock
 
+import pytest
 from django.test import SimpleTestCase, TransactionTestCase, override_settings
 
 from chat import runs
@@ -105,6 +106,7 @@ class SecondLookTests(SimpleTestCase):
                 verdicts = self.look(text, ScriptedModel(supports={"following": True})) or []
                 self.assertEqual(verdicts.count("supported"), found)
 
+    @pytest.mark.slow
     def test_what_is_asked_is_short(self):
         asked = []
 
@@ -256,6 +258,7 @@ def obedient(request):
     return completion("\n".join(f"{number}: yes" for number in range(1, 20)))
 
 
+@pytest.mark.slow
 @override_settings(**SERVER, CHAT_BACKEND="chat.llm.remote.RemoteModel", JOURNAL_FLUSH_SECONDS=0.02)
 class SecondLookExchangeTests(TransactionTestCase):
     def setUp(self):

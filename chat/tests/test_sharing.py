@@ -4,6 +4,7 @@ import re
 from datetime import timedelta
 from unittest.mock import patch
 
+import pytest
 from django.contrib.auth.models import Group, Permission
 from django.db import connection
 from django.test import Client, TestCase
@@ -117,6 +118,7 @@ class SharingCase(TestCase):
         self.assertEqual(Conversation.objects.count(), before)
 
 
+@pytest.mark.slow
 class WithholdingTests(SharingCase):
     def test_a_reader_with_all_rights_sees_everything_and_no_notice(self):
         set_audience(self.closed, Audience(group_ids=frozenset({self.group.pk})))
@@ -391,6 +393,7 @@ class WordsTests(SharingCase):
         self.assertTrue(self.explained(self.client))
 
 
+@pytest.mark.slow
 class ChangesTests(SharingCase):
     """What changes while a page is open counts at the next look."""
 
@@ -457,6 +460,7 @@ class ChangesTests(SharingCase):
         self.page()
 
 
+@pytest.mark.slow
 class ChangesOfOneAnswerTests(ChangesTests):
     """The same for a link to one answer."""
 
@@ -602,6 +606,7 @@ class TokenTests(SharingCase):
         self.assertIn(f"until {timezone.localtime(end):%-d %B %Y, %H:%M}", text)
 
 
+@pytest.mark.slow
 class OwnerTests(SharingCase):
     def setUp(self):
         super().setUp()
@@ -763,6 +768,7 @@ class ApiTests(SharingCase):
             self.assertEqual(self.create(everyone=True).status_code, 201)
 
 
+@pytest.mark.slow
 class AdminTests(SharingCase):
     def setUp(self):
         super().setUp()

@@ -3,6 +3,7 @@
 import asyncio
 from unittest import mock
 
+import pytest
 from django.test import SimpleTestCase
 
 from chat.llm import SearchQuery, remote, side_texts
@@ -44,6 +45,7 @@ class SideCallTests(FakeServerTestCase):
         found = self.call("followups", PROMPT, "Five.", answered=completion("1. How many days?\n2) Why?"))
         self.assertEqual(found, ["Why?"])
 
+    @pytest.mark.slow
     def test_every_failure_gives_nothing_and_is_no_error(self):
         faults = [
             "silent",

@@ -8,6 +8,7 @@ from datetime import timedelta
 from io import BytesIO
 from unittest.mock import patch
 
+import pytest
 from django.contrib.auth.models import Group
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection, transaction
@@ -108,6 +109,7 @@ class FollowingTests(TransactionTestCase):
         self.assertEqual(SiteTexts.objects.first().name, "First")
 
 
+@pytest.mark.slow
 class EditingTests(TextsTestCase):
     def setUp(self):
         super().setUp()

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from django.core.cache import cache
 from django.core.management import call_command
 from django.test import AsyncClient, TransactionTestCase, override_settings
@@ -20,6 +21,7 @@ from ingestion.tests.media import MediaMixin
 FOLLOWED = 2  # follow-up questions, each of the answer before
 
 
+@pytest.mark.slow
 @override_settings(JOURNAL_FLUSH_SECONDS=0.02, QUOTING_WORDS_PER_SECOND=0)
 class SuggestionTests(MediaMixin, TransactionTestCase):
     def setUp(self):

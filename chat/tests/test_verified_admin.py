@@ -3,6 +3,7 @@
 from datetime import timedelta
 from unittest.mock import patch
 
+import pytest
 from django.contrib.auth.models import Group, Permission
 from django.test import TestCase
 from django.utils import timezone
@@ -31,6 +32,7 @@ def ask(text, person):
     Message.objects.create(conversation=conversation, position=0, role="user", content=text, search=vector)
 
 
+@pytest.mark.slow
 class VerifiedAdminTests(TestCase):
     def setUp(self):
         self.manager = make_user("ines", is_staff=True)

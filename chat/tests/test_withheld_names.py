@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from django.test import AsyncClient
 
 from chat.llm import use_model
@@ -35,6 +36,7 @@ class TitledModel(ScriptedModel):
         return await super().title(question, *more)
 
 
+@pytest.mark.slow
 class WithheldNames(OverrideTestCase):
     def setUp(self):
         super().setUp()

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.conf import settings
@@ -50,11 +51,20 @@ from chatsite.db.threads import (  # noqa: E402
 from chatsite.server.embedded_postgres import Cluster  # noqa: E402
 from chatsite.server.embedded_postgres import cluster as embedded  # noqa: E402
 
+# Of the server of this run alone: tests kill others, which must not lose what they have acknowledged.
+NEVER_KILLED = """
+full_page_writes = off
+synchronous_commit = off
+wal_level = minimal
+max_wal_senders = 0
+"""
+
 read_everything_by_default()  # a test makes what its people may not read; requests have their callers
 if not os.environ.get("DATABASE_URL"):
     embedded.CONFIGURATION += "fsync = off\n"  # what a power failure leaves of it is thrown away
     cluster = Cluster(Path(os.environ["CHATSITE_DATA_DIR"]))
-    cluster.start()
+    with mock.patch.object(embedded, "CONFIGURATION", embedded.CONFIGURATION + NEVER_KILLED):
+        cluster.start()
     atexit.register(cluster.stop)
 
 

@@ -1,8 +1,8 @@
 """Pytest plugin: which modules share a process, and which of them begin first.
 
 A module runs in one process. Those that use one site of the session run in one together, so that it is
-started once. What starts servers and browsers, or is marked as slow, comes first: the many short modules that
-follow let all processes end at about the same time.
+started once. What starts servers and browsers comes first, then what is marked as slow: the short modules
+that follow let all processes end at about the same time.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ TOGETHER = {
     "slow_site": (
         "test_walkthrough", "test_life_of_an_answer", "test_reconnecting", "test_accessibility",
         "test_composer", "test_two_devices", "test_proof_view", "test_half_closed", "test_conversation_list",
-        "test_attached_files", "test_accessible_admin",
+        "test_attached_files", "test_accessible_admin", "test_admin_errors",
     ),
 }  # fmt: skip
 GROUPS = {f"chatsite/tests/{name}.py": group for group, names in TOGETHER.items() for name in names}
@@ -47,14 +47,17 @@ def pytest_collection_modifyitems(items):
     """Sort the modules; the tests of each stay in the order that pytest-django has given them."""
     modules = [item.nodeid.partition("::")[0] for item in items]
     numbers = Counter(modules)
-    slow = {
-        module
-        for module, item in zip(modules, items, strict=True)
-        if any(map(item.get_closest_marker, ("server", "browser", "slow")))
-    }
+    serving, slow = (
+        {
+            module
+            for module, item in zip(modules, items, strict=True)
+            if any(map(item.get_closest_marker, markers))
+        }
+        for markers in (("server", "browser"), ("slow",))
+    )
 
     def place(module):
-        return module not in GROUPS, module not in slow, -numbers[module], module
+        return module not in GROUPS, module not in serving, module not in slow, -numbers[module], module
 
     order = sorted(range(len(items)), key=lambda number: place(modules[number]))
     items[:] = [items[number] for number in order]

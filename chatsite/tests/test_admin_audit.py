@@ -1,5 +1,6 @@
 """Every page of the admin that shows another's words or changes rights leaves an entry in the audit log."""
 
+import pytest
 from django.contrib import admin
 from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Group
@@ -75,6 +76,7 @@ OTHERS = {
 ROW_PAGES = ("changelist", "add", "change", "delete", "history")
 
 
+@pytest.mark.slow
 class AdminAuditTests(TestCase):
     def setUp(self):
         self.root = User.objects.create_superuser("root")

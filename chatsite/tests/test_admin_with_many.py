@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from django.contrib import admin
 from django.contrib.auth.models import Group, Permission
 from django.test import TestCase
@@ -24,6 +25,7 @@ def options(page):
     return len(re.findall(r"<option|type=.(?:checkbox|radio)", text)) + filters.count("<li")
 
 
+@pytest.mark.slow
 class AdminWithManyTests(TestCase):
     @classmethod
     def setUpTestData(cls):

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from asgiref.sync import AsyncSingleThreadContext
 from django.core.cache import cache
 from django.test import TestCase
@@ -45,6 +46,7 @@ def words_of(body):
         yield from (words for each in body.get("results", ()) for words in words_of(each["problem"]))
 
 
+@pytest.mark.slow
 class ApiLanguageTests(TestCase):
     maxDiff = None
 

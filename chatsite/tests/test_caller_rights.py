@@ -4,6 +4,7 @@ import json
 import time
 from pathlib import Path
 
+import pytest
 from django.contrib.auth.models import Permission
 from django.test import Client, TransactionTestCase, override_settings
 
@@ -36,6 +37,7 @@ class Caller:
         return self("POST", path, ASKED | members, **OWN_ORIGIN)
 
 
+@pytest.mark.slow
 @override_settings(LOGIN_REQUIRED=False, QUOTING_WORDS_PER_SECOND=10_000, JOURNAL_FLUSH_SECONDS=0.02)
 class WhoMayDoWhat(TransactionTestCase):
     def setUp(self):

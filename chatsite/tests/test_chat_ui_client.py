@@ -3,6 +3,7 @@
 import json
 import re
 
+import pytest
 from django.test import Client, TransactionTestCase, override_settings
 
 from chat.llm import ModelError, use_model
@@ -26,6 +27,7 @@ JSON = {"content_type": "application/json", "headers": BROWSER}
 QUESTIONS = ("How many days of leave may employees carry over?", "And how many days of leave next year?")
 
 
+@pytest.mark.slow
 @override_settings(LOGIN_REQUIRED=False, QUOTING_WORDS_PER_SECOND=10_000)
 class ChatUiClient(TransactionTestCase):
     def setUp(self):

@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 from unittest import mock
 
+import pytest
 from asgiref.sync import sync_to_async
 from django.test import TestCase, override_settings
 
@@ -96,6 +97,7 @@ class Demo(DemoCase):
 LOCAL = {"REMOTE_ADDR": "127.0.0.1", "HTTP_HOST": "127.0.0.1:8000"}
 
 
+@pytest.mark.slow
 class DemoOnThisMachine(DemoCase):
     """The passwords are shown to a browser on this machine, and to no other."""
 
@@ -164,6 +166,7 @@ EXPOSING = [
 ]
 
 
+@pytest.mark.slow
 class Guard(DemoCase):
     """Requests and sockets that are not local reach nothing while the passwords are known."""
 

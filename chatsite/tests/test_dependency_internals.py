@@ -5,6 +5,8 @@ import importlib
 import inspect
 from pathlib import Path
 
+import pytest
+
 from chatsite import dependency_internals
 
 PACKAGES = ("chat", "chatsite", "history", "ingestion")
@@ -86,6 +88,7 @@ def test_the_lists_are_those_of_the_module():
     assert set(OVERRIDDEN) == {name for each in dependency_internals.OVERRIDDEN.values() for name in each}
 
 
+@pytest.mark.slow
 def test_no_other_module_uses_a_private_attribute():
     ours = {path: defined_names(path) for path in product_files()}
     everywhere = set().union(*ours.values())
@@ -99,6 +102,7 @@ def test_no_other_module_uses_a_private_attribute():
     assert not foreign, "Move to chatsite/dependency_internals.py, or use something documented."
 
 
+@pytest.mark.slow
 def test_no_other_private_method_is_overridden():
     """Not even by accident, by a method that happens to have the name of a base class's."""
     overridden = set()

@@ -145,6 +145,7 @@ class Addresses(SimpleTestCase):
         self.assertNotEqual(other, address_digest("192.0.2.1"))
 
 
+@pytest.mark.slow
 class PagesOfOtherSites(GuestCase):
     """Browsers send no `Lax` cookie with a form of another site, so the site sees nobody."""
 

@@ -3,6 +3,7 @@
 import json
 from datetime import timedelta
 
+import pytest
 from asgiref.testing import ApplicationCommunicator
 from django.contrib.auth.models import Group
 from django.test import AsyncClient, Client, SimpleTestCase, TransactionTestCase, override_settings
@@ -239,6 +240,7 @@ class MarkingForGuests(WithGuests):
         self.assertContains(client.get("/documents/"), "Everyone, including guests")
 
 
+@pytest.mark.slow
 @override_settings(LOGIN_REQUIRED=False)
 class EveryDoor(WithGuests):
     async def test_each_protocol_answers_guests_from_documents_for_guests_whole_and_streamed(self):

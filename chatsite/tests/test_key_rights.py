@@ -3,6 +3,7 @@
 import json
 from itertools import product
 
+import pytest
 from django.contrib.auth.models import Group
 from django.test import TransactionTestCase
 
@@ -53,6 +54,7 @@ class KeyRightsTestCase(TransactionTestCase):
         return self.post("/mcp", call, headers)
 
 
+@pytest.mark.slow
 class ScopesAndRightsTests(KeyRightsTestCase):
     def routes(self):
         """(name, scope that it needs, request): all that reads documents or searches them."""

@@ -195,6 +195,7 @@ def test_what_the_site_says_in_place_of_an_answer_is_shown_in_the_readers_langua
     assert "Die Dokumente, die Sie lesen dürfen" in shown
 
 
+@pytest.mark.slow
 class LeftOutTests(TestCase):
     """Each page in a pseudo-language: what is not in brackets was never translated."""
 

@@ -11,6 +11,7 @@ from unittest import mock
 from weakref import WeakKeyDictionary
 
 import psycopg
+import pytest
 from django.db import DatabaseError, IntegrityError, OperationalError, connection, transaction
 from django.test import SimpleTestCase, TransactionTestCase
 
@@ -183,6 +184,7 @@ class SessionsAreToldAnew(TransactionTestCase):
         self.assertEqual(memory.times, len(sessions))
 
 
+@pytest.mark.slow
 class AnyGameEndsWell(TransactionTestCase):
     """Readers, blocks, faults and closed sessions in any order: each statement sees whom it is for."""
 

@@ -95,6 +95,7 @@ class QuietCase(TransactionTestCase):
         self.addCleanup(logging.disable, logging.NOTSET)
 
 
+@pytest.mark.slow
 @override_settings(CORS_ORIGINS=[LISTED])
 class OneQuestionAfterAnother(QuietCase):
     def setUp(self):

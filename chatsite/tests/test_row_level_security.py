@@ -3,6 +3,7 @@
 import random
 from contextlib import suppress
 
+import pytest
 from django.contrib.auth.models import Group
 from django.core.files.base import ContentFile
 from django.db import ProgrammingError, connection, transaction
@@ -178,6 +179,7 @@ class NobodyReadsNothing(TestCase):
             Source.objects.create(rank=2, **copy)
 
 
+@pytest.mark.slow
 class ReadersReadTheirOwn(TestCase):
     """In worlds made by chance, the lock and the predicate say the same, for every kind of account."""
 

@@ -5,6 +5,7 @@ import logging
 import shutil
 import tempfile
 
+import pytest
 from django.test import Client, TransactionTestCase, override_settings
 
 from chatsite.accounts.api_keys import Scope
@@ -31,6 +32,7 @@ BODIES = {
 }
 
 
+@pytest.mark.slow
 class ScopesAndRoutesTests(TransactionTestCase):
     def setUp(self):
         files = tempfile.mkdtemp()

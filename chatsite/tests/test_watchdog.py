@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import pytest
 from django.test import SimpleTestCase
 
 from chatsite.server.watchdog import watched
@@ -39,6 +40,7 @@ def counting():
         pass
 
 
+@pytest.mark.slow
 class WatchdogTests(SimpleTestCase):
     def watch(self, *steps):
         """What was logged while these functions ran on the loop, one after the other."""

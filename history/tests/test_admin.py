@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import pytest
 from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission
 from django.test import TestCase, override_settings
@@ -61,6 +62,7 @@ class ConversationAdminTests(TestCase):
         self.assertFalse(Conversation.objects.exists())
 
 
+@pytest.mark.slow
 class LookTests(TestCase):
     def setUp(self):
         self.owner = User.objects.create_user("ann")

@@ -1,5 +1,7 @@
 """Bad input is a 4xx that names the member, and nothing is stored."""
 
+import pytest
+
 from history import recording
 from history.models import Conversation, Message
 from history.tests.chat_history_case import ChatHistoryCase
@@ -24,6 +26,7 @@ REQUIRED = {"role", "content"}
 TEXTS = {"messageId", "id", "conversationId", "agentName", "agentIdentifier", "timestamp"}
 
 
+@pytest.mark.slow
 class BadInputTests(ChatHistoryCase):
     def setUp(self):
         super().setUp()

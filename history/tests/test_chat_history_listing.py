@@ -4,6 +4,7 @@ import re
 from datetime import timedelta
 from itertools import chain
 
+import pytest
 from django.core import signing
 from django.utils import timezone
 
@@ -15,6 +16,7 @@ from history.tests.chat_history_case import LABEL, ChatHistoryCase
 NEXT = re.compile(r'<(/chat-history[^>]*)>; rel="next"')
 
 
+@pytest.mark.slow
 class ListingTests(ChatHistoryCase):
     def fill(self, number, messages=2):
         """Two conversations share each moment, so that time alone does not order them."""

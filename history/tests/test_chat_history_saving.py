@@ -4,6 +4,7 @@ import threading
 from datetime import UTC, datetime
 from unittest.mock import patch
 
+import pytest
 from django.db import connection, connections
 from django.test import Client, TransactionTestCase
 from django.test.utils import CaptureQueriesContext
@@ -351,6 +352,7 @@ class SavingTests(ChatHistoryCase):
             both = [Incoming(key, "user", "Short") for key in ("1", "2")]
             merging.merge(self.principal, conversation.pk, both)
 
+    @pytest.mark.slow
     def test_the_number_of_queries_does_not_grow_with_the_messages(self):
         counts = []
         for number in (3, 100):

@@ -3,6 +3,7 @@
 from importlib import import_module
 from unittest.mock import patch
 
+import pytest
 from django.apps import apps
 from django.db import connection
 
@@ -54,6 +55,7 @@ def has(text, query):
     )
 
 
+@pytest.mark.slow
 class ManyConversationsTests(ChatHistoryCase):
     def setUp(self):
         super().setUp()

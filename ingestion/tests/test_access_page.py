@@ -2,6 +2,7 @@
 
 from unittest.mock import patch
 
+import pytest
 from django.contrib.auth.models import Group, Permission
 from django.db import DatabaseError, transaction
 from django.test import TestCase, TransactionTestCase, override_settings
@@ -180,6 +181,7 @@ class AccessPageTests(TestCase):
         self.client.force_login(self.bob)
         self.assertEqual(self.client.get(PAGE).status_code, 302)
 
+    @pytest.mark.slow
     def test_pages_of_the_administration_lead_there(self):
         for path, link in (
             ("/admin/", PAGE),

@@ -4,6 +4,7 @@ import io
 import tempfile
 from pathlib import Path
 
+import pytest
 from django.test import SimpleTestCase
 from PIL import Image, ImageChops
 
@@ -65,6 +66,7 @@ def _escaped(text):
     return text.replace("(", r"\(").replace(")", r"\)")
 
 
+@pytest.mark.slow
 class BoxTests(SimpleTestCase):
     def written(self, data):
         path = Path(self.enterContext(tempfile.TemporaryDirectory()), "a.pdf")

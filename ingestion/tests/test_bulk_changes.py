@@ -27,6 +27,7 @@ def prefixed(kind, **fields):
     return {"kind": kind} | {f"{kind}-{name}": value for name, value in fields.items()}
 
 
+@pytest.mark.slow
 class BulkChangeTests(MediaMixin, TestCase):
     def setUp(self):
         super().setUp()

@@ -6,6 +6,7 @@ from unittest import mock
 from urllib.parse import quote
 from uuid import uuid4
 
+import pytest
 from asgiref.sync import sync_to_async
 from django.core.exceptions import RequestAborted
 from django.core.files import File
@@ -35,6 +36,7 @@ def body(response):
     return b"".join(response.streaming_content)
 
 
+@pytest.mark.slow
 class ContentTests(MediaMixin, TestCase):
     def setUp(self):
         super().setUp()

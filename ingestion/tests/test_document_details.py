@@ -3,6 +3,7 @@
 from datetime import timedelta
 from unittest import mock
 
+import pytest
 from django.core.files.base import ContentFile
 from django.test import TestCase
 from django.utils import timezone
@@ -49,6 +50,7 @@ class ValidityTests(TestCase):
     def test_what_is_found_tells_where_it_comes_from(self):
         self.assertEqual(self.found()[0].source_url, "https://wiki.example/guide")
 
+    @pytest.mark.slow
     def test_its_owner_is_reminded_and_then_sees_that_it_has_ended(self):
         self.client.force_login(self.user)
         path = f"/documents/{self.document.public_id}/"

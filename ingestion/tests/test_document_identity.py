@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from unittest import mock
 
+import pytest
 from django.apps import apps
 from django.core.files.base import ContentFile
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -50,6 +51,7 @@ def at_once(calls):
     return results
 
 
+@pytest.mark.slow
 class AtOnceTests(MediaMixin, TransactionTestCase):
     def setUp(self):
         super().setUp()
@@ -144,6 +146,7 @@ class IdentityTests(MediaMixin, TestCase):
         document.refresh_from_db()
         return document
 
+    @pytest.mark.slow
     def test_a_former_owner_does_not_replace_a_document_that_was_handed_over(self):
         for external_id in ("", "wiki:plan"):
             for forged in (b"# Plan", b"# Forged"):  # the same bytes would set the readers alone
@@ -265,6 +268,7 @@ class IdentityTests(MediaMixin, TestCase):
         self.assertEqual(audience_of(Document.objects.get()), Audience())
 
 
+@pytest.mark.slow
 class MigrationTests(MediaMixin, TestCase):
     """The migration meets what there was before the constraint: rows without an origin."""
 

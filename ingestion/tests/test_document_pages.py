@@ -4,6 +4,7 @@ import re
 from datetime import timedelta
 from itertools import count
 
+import pytest
 from django.contrib.auth.models import Group
 from django.db import connection
 from django.test import TestCase
@@ -84,6 +85,7 @@ class DoorsTests(TestCase):
         self.owner.save()
         self.assertEqual(self.client.get(self.path).status_code, 302)
 
+    @pytest.mark.slow
     def test_a_stranger_finds_what_they_find_for_an_unknown_id(self):
         for person in (self.stranger, self.staff_outside):
             for action in ("", "delete/"):
@@ -161,6 +163,7 @@ class DoorsTests(TestCase):
             self.assertNotContains(self.get(self.member, path), "Restructuring")
 
 
+@pytest.mark.slow
 class ListTests(TestCase):
     def setUp(self):
         self.user, self.other = make_user("ada"), make_user("eve")
@@ -262,6 +265,7 @@ class ListTests(TestCase):
             self.assertNotIn(b"style=", response.content, page)
 
 
+@pytest.mark.slow
 class DocumentTests(TestCase):
     def setUp(self):
         self.user = make_user("ada")

@@ -4,6 +4,7 @@ import html
 import re
 from datetime import timedelta
 
+import pytest
 from django.contrib.auth.models import Group, Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import TestCase, override_settings
@@ -23,6 +24,7 @@ LIST = "/admin/ingestion/document/"
 HOSTILE = "<script>alert(1)</script>"
 
 
+@pytest.mark.slow
 class DocumentsAdminTests(MediaMixin, TestCase):
     def setUp(self):
         super().setUp()

@@ -13,6 +13,7 @@ from urllib.error import HTTPError
 from urllib.parse import quote
 from uuid import uuid4
 
+import pytest
 from django.conf import settings
 from django.contrib.auth.models import Group
 from django.core.files.storage import default_storage
@@ -476,6 +477,7 @@ class HTTPResponse:
 
 
 class PutAtOnceTests(TransactionTestCase):
+    @pytest.mark.slow
     def test_one_name_that_is_put_many_times_at_once_is_one_document(self):
         user = make_user("ada")
         audience = Audience()

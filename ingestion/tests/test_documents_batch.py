@@ -36,6 +36,7 @@ class DocumentsTestCase(MediaMixin, TestCase):
         return self.client.get(f"/api/documents/{path}", headers=self.headers | headers)
 
 
+@pytest.mark.slow
 class BatchTests(DocumentsTestCase):
     def send(self, *items, **body):
         values = body or {"items": items}

@@ -4,6 +4,7 @@ import threading
 from unittest import mock
 
 import numpy as np
+import pytest
 from django.db import connection
 from django.test import SimpleTestCase, TestCase, override_settings
 
@@ -41,6 +42,7 @@ class BuiltInTests(SimpleTestCase):
         averages /= np.linalg.norm(averages, axis=1, keepdims=True)
         np.testing.assert_allclose(model.embed(texts), averages, atol=1e-6)
 
+    @pytest.mark.slow
     def test_a_token_that_is_repeated_is_looked_up_once(self):
         model, looked_up = WordLlamaEmbedder(), []
         table = model._table

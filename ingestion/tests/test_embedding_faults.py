@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from unittest import mock
 
+import pytest
 from django.test import SimpleTestCase, TestCase, override_settings
 
 from chatsite.accounts.models import User
@@ -71,6 +72,7 @@ class FaultCase(MediaMixin):
         return server
 
 
+@pytest.mark.slow
 class EndpointFaultTests(FaultCase, SimpleTestCase):
     def failure(self, seconds=5.0):
         with self.assertRaises(EmbeddingError) as caught:

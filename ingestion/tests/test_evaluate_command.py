@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
+import pytest
 from django.core.management import CommandError, call_command
 from django.test import SimpleTestCase, TestCase
 
@@ -115,6 +116,7 @@ class SettingsTests(SimpleTestCase):
                 Settings.of(text)
 
 
+@pytest.mark.slow
 class CommandTests(Folder, TestCase):
     def setUp(self):
         super().setUp()

@@ -4,6 +4,7 @@ import contextlib
 from datetime import timedelta
 from unittest import mock
 
+import pytest
 from django.db import connection, transaction
 from django.test import TestCase
 from django.utils import timezone
@@ -100,6 +101,7 @@ class Queue(TestCase):
             cursor.execute("DELETE FROM procrastinate_jobs WHERE status = 'doing'")
 
 
+@pytest.mark.slow
 class TurnTests(Queue):
     def test_one_document_does_not_wait_behind_a_thousand_of_another(self):
         self.add_many(self.ann, LONG_QUEUE)

@@ -113,6 +113,7 @@ class ComparingTests(SimpleTestCase):
             self.assertLess(time.thread_time() - started, 20)
 
 
+@pytest.mark.slow
 class FormerVersionTests(MediaMixin, TestCase):
     def setUp(self):
         super().setUp()

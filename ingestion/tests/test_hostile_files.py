@@ -103,6 +103,7 @@ class HostileFilesTests(SimpleTestCase):
         self.assertIn("an image", self.reason("a.md", b"\x89PNG\r\n\x1a\n" + b"\0" * 50))
         self.assertIn("something else", self.reason("a.csv", b"a,b\n\x00\x01\x02"))
 
+    @pytest.mark.slow
     def test_a_bomb_is_recognised_before_it_is_unpacked(self):
         parts = building.docx_parts(WORDS)
         parts["word/media/image.bin"] = b"\0" * 120_000_000

@@ -2,6 +2,7 @@
 
 import unicodedata
 
+import pytest
 from django.test import TestCase
 
 from chatsite.accounts.models import User
@@ -78,6 +79,7 @@ class LabelTests(TestCase):
         self.assertEqual({len(passage.label) for passage in self.found()}, {len("handbook~.txt") + 32})
         self.assert_all_resolve()
 
+    @pytest.mark.slow
     def test_a_hostile_name_makes_a_harmless_label_that_resolves(self):
         for number, name in enumerate(HOSTILE):
             folder = "a" if number % 2 else "x]/.."

@@ -3,6 +3,7 @@
 import re
 from html import unescape
 
+import pytest
 from django.contrib.auth.models import Group, Permission
 from django.test import TestCase
 
@@ -26,6 +27,7 @@ class LibraryCase(MediaMixin, TestCase):
         return [row.document.name for row in self.client.get(f"/documents/{query}").context["rows"]]
 
 
+@pytest.mark.slow
 class NarrowingTests(LibraryCase):
     def setUp(self):
         super().setUp()
@@ -87,6 +89,7 @@ class NarrowingTests(LibraryCase):
             self.assertEqual(self.names(f"?sort=name&after={after}"), first, after)
 
 
+@pytest.mark.slow
 class SeveralTests(LibraryCase):
     def setUp(self):
         super().setUp()

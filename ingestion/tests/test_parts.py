@@ -59,6 +59,7 @@ class Archives(MediaMixin):
         return {part.part_path: part for part in (found.filter(part_of=whole) if whole else found)}
 
 
+@pytest.mark.slow
 class PartsTests(Archives, TestCase):
     def test_each_file_of_an_archive_is_a_document_with_what_is_known_of_the_archive(self):
         group = Group.objects.create(name="board")
@@ -190,6 +191,7 @@ class PartsTests(Archives, TestCase):
         self.assertEqual(scopes.documents_in(principal(self.eve), f"document:{whole.public_id}"), [])
 
 
+@pytest.mark.slow
 class RightsTests(Archives, TestCase):
     def readable(self, user):
         with reading_as(user.pk):
@@ -285,6 +287,7 @@ class RightsTests(Archives, TestCase):
         self.assertEqual(self.readable(self.eve), [])
 
 
+@pytest.mark.slow
 class ShownTests(Archives, TestCase):
     def setUp(self):
         super().setUp()
@@ -352,6 +355,7 @@ class ShownTests(Archives, TestCase):
         )
 
 
+@pytest.mark.slow
 class LimitsTests(Archives, TestCase):
     def test_the_files_count_against_the_quota_of_their_owner(self):
         with override_settings(USER_MAX_DOCUMENTS=3):
@@ -413,6 +417,7 @@ class FaultsTests(Archives, TransactionTestCase):
         forget_jobs()
         self.addCleanup(forget_jobs)
 
+    @pytest.mark.slow
     def test_nothing_of_a_new_version_is_there_before_all_of_it_is(self):
         whole = self.put({"a.txt": "Words.", "gone.txt": "Old."})
         self.read_all()

@@ -3,6 +3,7 @@
 import random
 from unittest import mock
 
+import pytest
 from django.contrib.auth.models import Group
 from django.db import connection
 from django.test import TestCase
@@ -68,6 +69,7 @@ class ManyRightsTests(ForcedTests, test_search_rights.SearchRightsTests):
     plan = "indexed, sampled"
 
 
+@pytest.mark.slow
 class EqualPlansTests(TestCase):
     @classmethod
     def setUpTestData(cls):

@@ -9,6 +9,7 @@ from pathlib import Path
 from unittest import mock
 
 import pypdfium2
+import pytest
 from django.test import SimpleTestCase, override_settings
 from PIL import Image, ImageOps
 
@@ -172,6 +173,7 @@ class PicturesTests(SimpleTestCase):
             self.reason("a.png", saved("PNG", picture(*LINES))[:300]), "The file is damaged or incomplete."
         )
 
+    @pytest.mark.slow
     def test_an_image_of_too_many_points(self):
         huge = saved("PNG", Image.new("1", (20_000, 10_001)))
         self.assertEqual(self.reason("a.png", huge), "The image is larger than 100 million pixels.")

@@ -90,6 +90,7 @@ def sentences():
     return sorted({text for text in raised() if " " in text} | {BROKEN, LOST, WORKER_DIED} | mislabelled)
 
 
+@pytest.mark.slow
 def test_the_reasons_are_found_in_the_code():
     found = sentences()
     assert len(found) > 60

@@ -4,6 +4,7 @@ import io
 import threading
 from unittest import mock
 
+import pytest
 from django.core.management import CommandError, call_command
 from django.db import DataError, connection
 from django.test import SimpleTestCase, TransactionTestCase, override_settings
@@ -88,6 +89,7 @@ class ReembedCase(TransactionTestCase):
         self.assertEqual(PreparedVector.objects.count(), 0)
 
 
+@pytest.mark.slow
 class ReembedTests(ReembedCase):
     def test_search_uses_the_former_model_until_the_new_one_is_complete(self):
         server = self.serve()

@@ -2,6 +2,7 @@
 
 from unittest import mock
 
+import pytest
 from django.test import TestCase
 
 from chatsite.accounts.models import User
@@ -155,6 +156,7 @@ class SearchTests(TestCase):
         document.save()
         self.assertEqual(self.texts("annual leave"), [])
 
+    @pytest.mark.slow
     def test_no_question_makes_search_fail(self):
         make_document("handbook.txt", [LEAVE])
         for question in (

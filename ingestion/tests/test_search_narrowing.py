@@ -2,6 +2,7 @@
 
 import random
 
+import pytest
 from django.contrib.auth.models import Group
 from django.test import TestCase
 
@@ -73,6 +74,7 @@ class NarrowingTests(TestCase):
             self.assert_finds(set(), to_person=to_person, to_groups=to_groups)
 
 
+@pytest.mark.slow
 class RandomRightsTests(TestCase):
     def test_no_filter_ever_widens_what_a_caller_finds(self):
         chance = random.Random(20)

@@ -3,6 +3,7 @@
 import os
 import subprocess
 
+import pytest
 from django.contrib.auth.models import Group
 from django.test import TestCase, override_settings
 from procrastinate.contrib.django.models import ProcrastinateJob
@@ -151,6 +152,7 @@ class RightsTests(SyncMixin, TestCase):
         self.assertIn("2 unchanged", self.sync())
         self.assertIn("2 unchanged", self.sync("--everyone", "--category", "y" * 200))
 
+    @pytest.mark.slow
     def test_a_tree_that_is_too_deep_is_followed_as_far_as_paths_go(self):
         self.put(".chatsite.toml", 'groups = ["HR"]')
         self.put("a/" * 200 + "b.md")

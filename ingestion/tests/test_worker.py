@@ -6,6 +6,7 @@ import threading
 import time
 from unittest import mock
 
+import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.db import connection
@@ -43,6 +44,7 @@ def forget_all_jobs():
         cursor.execute("TRUNCATE procrastinate_jobs, procrastinate_periodic_defers CASCADE")
 
 
+@pytest.mark.slow
 class WorkerTests(MediaMixin, TransactionTestCase):
     def setUp(self):
         super().setUp()

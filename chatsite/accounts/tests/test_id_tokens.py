@@ -8,6 +8,7 @@ import time
 from unittest import mock
 
 import jwt
+import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from django.conf import settings
 from django.contrib.auth.models import Group
@@ -396,6 +397,7 @@ class People(WithProvider):
         self.assertFalse(still_valid(Principal(user.pk, "token", str(int(time.time()) + 5))))
 
 
+@pytest.mark.slow
 class Fetching(WithProvider):
     def test_discovery_and_keys_are_read_once(self):
         for _ in range(5):

@@ -3,6 +3,7 @@
 from datetime import timedelta
 from unittest import mock
 
+import pytest
 from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
 from django.test import TestCase, override_settings
@@ -95,6 +96,7 @@ class IdleSessions(TestCase):
         save.assert_not_called()
         self.assertEqual(self.client.session.session_key, key)
 
+    @pytest.mark.slow
     def test_the_admin_asks_for_the_password_when_it_was_not_used_for_a_while(self):
         for minutes in (20, 40):
             with self.after(minutes=minutes):

@@ -4,6 +4,7 @@ from unittest import mock
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
+import pytest
 from django.test import Client, TestCase, override_settings
 
 from chatsite.accounts.models import ExternalIdentity, User
@@ -13,6 +14,7 @@ from chatsite.accounts.tests.fake_provider import OTHER_KEY, FakeProvider, flat
 START, CALLBACK = "/accounts/provider/", "/accounts/provider/callback/"
 
 
+@pytest.mark.slow
 class SigningIn(TestCase):
     def setUp(self):
         self.provider = FakeProvider()

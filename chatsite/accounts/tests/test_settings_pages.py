@@ -4,6 +4,7 @@ import re
 from datetime import timedelta
 from io import StringIO
 
+import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.core.management import CommandError, call_command
 from django.test import TestCase, override_settings
@@ -156,6 +157,7 @@ class PasswordTests(TestCase):
         self.assertEqual(stranger.get("/settings/").status_code, 200)
 
 
+@pytest.mark.slow
 class DeviceTests(TestCase):
     def setUp(self):
         self.user = User.objects.create_user("ada", password="correct horse")

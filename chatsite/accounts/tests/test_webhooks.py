@@ -94,6 +94,7 @@ class WebhookCase(MediaMixin, TestCase):
         return [(event["type"], event["data"]) for event in self.deliver()]
 
 
+@pytest.mark.slow
 class WhoHearsTests(WebhookCase):
     def test_those_who_may_read_a_document_hear_of_its_reading_its_deletion_and_its_readers(self):
         everything = webhooks.Event.values
@@ -373,6 +374,7 @@ class SendingTests(WebhookCase):
 
 @override_settings(WEBHOOK_NETWORKS=LOOPBACK)
 class DispatchingTests(TransactionTestCase):
+    @pytest.mark.slow
     def test_an_endpoint_that_hangs_keeps_only_its_own_messages_waiting(self):
         slow, fast = make_user("slow"), make_user("fast")
         silent = socket.create_server(("127.0.0.1", 0))

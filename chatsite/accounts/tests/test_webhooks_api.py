@@ -4,6 +4,7 @@ import json
 from ipaddress import ip_address, ip_network
 from unittest.mock import patch
 
+import pytest
 from django.test import TestCase, override_settings
 from django.utils import timezone
 
@@ -48,6 +49,7 @@ class AddressTests(TestCase):
         addresses.check_url("https://example.org/hooks?token=1")
 
 
+@pytest.mark.slow
 class WebhookApiTests(WebhookCase):
     def setUp(self):
         super().setUp()

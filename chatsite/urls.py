@@ -7,7 +7,9 @@ from chatsite.server import health, metrics_page
 
 from .http import api_description
 
+# In the order in which they are tried: the questions of programs first.
 urlpatterns = [
+    path("", include("chat.api.urls")),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("metrics", metrics_page.page, name="metrics"),
@@ -17,7 +19,6 @@ urlpatterns = [
     path("", include("chatsite.accounts.urls")),
     path("", include("ingestion.urls")),
     path("", include("history.urls")),
-    path("", include("chat.api.urls")),
     path("", include("chat.mcp.urls")),
     path("", include("chat.urls")),
 ]

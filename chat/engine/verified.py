@@ -52,7 +52,7 @@ class VerifiedModel(QuotingModel):
 def verified_answer(run: AcceptedRun) -> tuple[VerifiedModel, Search] | None:
     """The verified answer to this question as a model with its citations; None if there is none."""
     request, principal = run.request, run.principal
-    if run.by_team or not _is_plain(request):
+    if run.by_team or not run.may_be_verified or not _is_plain(request):
         return None
     answer_id = matching(principal, request.question)
     if answer_id is None or leaned_on(request.question, request.earlier):

@@ -57,6 +57,8 @@ def team() -> tuple[Speaker, ...]:
 
 
 SQL = Path(__file__).parent / "sql"
+# Most sites have none, and their questions are not compared with any.
+ANY_VERIFIED = 'SELECT EXISTS (SELECT FROM chat_verifiedanswer WHERE active) AS "any"'
 BUSY_SECONDS = 2  # Retry-After while this process is at capacity
 RUNNING_SECONDS = 5  # Retry-After while the caller has too many runs
 RETRY_SECONDS = 300  # within which the same request after a failure counts as its repetition
@@ -259,12 +261,25 @@ def _store_run(
         "user_id": run.principal.user_id,
         "today": timezone.localdate(),
     }
-    texts = [statement("store_run", SQL), statement("count_readable"), statement("owner_instructions", SQL)]
+    texts = [
+        statement("store_run", SQL),
+        statement("count_readable"),
+        statement("owner_instructions", SQL),
+        ANY_VERIFIED,
+    ]
     with reading_as(run.principal.user_id):
-        *earlier, _, counted, wished = rows_of_each([*before, *texts], {**values, **parameters}, commits=True)
+        *earlier, _, counted, wished, verified = rows_of_each(
+            [*before, *texts], {**values, **parameters}, commits=True
+        )
     # Programs specify the form of an answer in each request.
     owner_instructions = wished[0]["wish"] if run.principal.method == "session" else ""
-    return replace(run, readable=counted[0]["count"], owner_instructions=owner_instructions), earlier
+    stored = replace(
+        run,
+        readable=counted[0]["count"],
+        owner_instructions=owner_instructions,
+        may_be_verified=verified[0]["any"],
+    )
+    return stored, earlier
 
 
 def _scoped(request: RunRequest, place: Conversation | Project) -> RunRequest:

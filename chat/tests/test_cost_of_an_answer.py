@@ -20,8 +20,8 @@ from chatsite.tests.limits import HANG_SECONDS
 from ingestion.tests.factories import make_document, make_user
 
 MAX_PIECES = 4  # of work, each with a thread, a session and a transaction of its own
-MAX_MESSAGES = 14
-MAX_ROUND_TRIPS = 20
+MAX_MESSAGES = 12
+MAX_ROUND_TRIPS = 18
 
 WRITTEN_TABLES = [
     "chat_journalentry",

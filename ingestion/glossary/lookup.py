@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from chatsite.accounts.principal import Principal
-from chatsite.db.sql_files import Rows, rows
+from chatsite.db.sql_files import rows
 from ingestion.search.office_words import documents_words
 from ingestion.search.tokens import plain_words, search_text
 
@@ -58,8 +58,9 @@ class Lookup:
         self._phrases = {phrase for start in range(len(self._asked)) for phrase in _from(self._asked, start)}
         self.parameters = _parameters(principal, sorted(self._phrases))
 
-    def expansion(self, known: Rows) -> Expansion:
-        """The words to add, from the rows of the statement."""
+    def expansion(self, known: Sequence[Mapping[str, Any]]) -> Expansion:
+        """The words to add, from the rows of the statement; without rows those of the list that every site
+        has."""
         asked = self._asked
         terms: dict[str, dict[str, None]] = {}
         own: dict[str, dict[str, None]] = {}

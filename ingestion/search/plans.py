@@ -13,7 +13,7 @@ from typing import Any, Literal
 from django.utils import timezone
 
 from chatsite import metrics, traces
-from chatsite.db.sql_files import rows
+from chatsite.db.sql_files import Rows, rows, rows_of_each, statement
 from ingestion.embedding.spaces import INDEXED_DIMENSIONS
 
 from .fusion import Candidate
@@ -108,15 +108,9 @@ class Survey:
         )
 
 
-def find_candidates(search: Mapping[str, Any], dimensions: int) -> tuple[list[Candidate], int]:
-    """The candidates for `search`: `user_id`, `words` and their `times` in the question, `added` words with
-    weights, `everyday` words with phrases of which any counts, filters, and the vector of `dimensions` with
-    its space.
-
-    Also the estimated number of searched passages. If no readable passage has a word, a second run searches
-    for substitutes.
-    """
-    started = time.monotonic()
+def with_words(search: Mapping[str, Any]) -> dict[str, Any]:
+    """`search` with the parameters of its words: `words` and their `times` in the question, `added` words
+    with weights, and `everyday` words with phrases of which any counts."""
     count = len(search["words"])
     everyday_weight = EVERYDAY_WEIGHT * min(1, SHORT_QUESTION / max(count, 1))
     everyday = [any_of(phrases) for phrases in search["everyday"].values()]
@@ -127,17 +121,33 @@ def find_candidates(search: Mapping[str, Any], dimensions: int) -> tuple[list[Ca
     # Phrases stand for several words: only what stands for a single one is compared with it.
     places = {word: number for number, word in enumerate(search["words"], 1)}
     stands = [0] * (len(words) - len(everyday)) + [places.get(word, 0) for word in search["everyday"]]
-    asked = {
+    return {
         **search,
         "words": words,
+        "otherwise": alike,
+        "worths": worths,
         "stems": json.dumps(stems_by_language(words)),
         "times": times,
         "stands": stands,
         "asked": count,
     }
-    first = {"otherwise": alike, "worths": worths, "with_nearest": search["with_vectors"], "kept": []}
-    surveyed = survey({**asked, **first})
-    found, missing = _run({**asked, **first}, dimensions, surveyed)
+
+
+def find_candidates(
+    search: Mapping[str, Any], dimensions: int, surveyed: Survey
+) -> tuple[list[Candidate], int]:
+    """The candidates for `search`: `user_id`, the parameters of `with_words`, filters, and the vector of
+    `dimensions` with its space.
+
+    Also the estimated number of searched passages. If no readable passage has a word, a second run searches
+    for substitutes.
+    """
+    started = time.monotonic()
+    count, words = search["asked"], search["words"]
+    alike, worths = [*search["otherwise"]], [*search["worths"]]
+    found, missing = _run(
+        {**search, "with_nearest": search["with_vectors"], "kept": []}, dimensions, surveyed
+    )
     unknown = missing if found else range(1, count + 1)
     for number in [number for number in unknown if number <= count][:MAX_EXPANDED]:
         word = words[number - 1]
@@ -145,15 +155,15 @@ def find_candidates(search: Mapping[str, Any], dimensions: int) -> tuple[list[Ca
         alike[number - 1] = " | ".join(others)
         worths[number - 1] = EXPANSION_WEIGHT if others else 1.0
     if any(alike[:count]):
-        kept = [each.passage_id for each in found]  # the nearest ones are kept, and not searched again
-        second = {"otherwise": alike, "worths": worths, "with_nearest": False, "kept": kept}
+        kept = [each[0] for each in found]  # the nearest ones are kept, and not searched again
+        second = {**search, "otherwise": alike, "worths": worths, "with_nearest": False, "kept": kept}
         if surveyed.is_sampled:  # the new words change the combinations in the sample
-            surveyed = survey({**asked, **second})
-        found, _ = _run({**asked, **second}, dimensions, surveyed)
+            surveyed = survey(second)
+        found, _ = _run(second, dimensions, surveyed)
     plan, seconds = surveyed.plan(dimensions), time.monotonic() - started
     metrics.SEARCH_SECONDS.observe(seconds, plan)
     traces.record("search", seconds, chatsite__search__plan=plan, chatsite__search__found=len(found))
-    return found, surveyed.visible
+    return [*map(Candidate._make, found)], surveyed.visible
 
 
 def prepare() -> None:
@@ -161,13 +171,13 @@ def prepare() -> None:
     rows("prepare", PLANNER)
 
 
-def _planned(name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Run a statement with the planner's settings, in one message."""
-    return rows(name, {**parameters, **PLANNER, "today": timezone.localdate()}, after="prepare")
-
-
 def survey(search: Mapping[str, Any]) -> Survey:
     """Estimates for `search`, from rows that its caller may read."""
+    return surveyed_after([], search)[1]
+
+
+def surveyed_after(before: Sequence[str], search: Mapping[str, Any]) -> tuple[list[Rows], Survey]:
+    """As :func:`survey`, in one message with statements `before` it, whose rows are returned."""
     bounds = {
         "probes": PROBES,
         "min_probed": MIN_PROBED,
@@ -176,7 +186,13 @@ def survey(search: Mapping[str, Any]) -> Survey:
         "large": LARGE_CORPUS,
         "max_scan": MAX_SCAN,
     }
-    surveyed = _planned("survey", {**search, **bounds})
+    texts = [*before, statement("prepare"), statement("survey")]
+    parameters = {**search, **bounds, **PLANNER, "today": timezone.localdate()}
+    *found, _, surveyed = rows_of_each(texts, parameters)
+    return found, _survey_of(surveyed)
+
+
+def _survey_of(surveyed: Rows) -> Survey:
     held = {frozenset(row["numbers"] or ()): row["passages"] for row in surveyed if row["passages"]}
     size = surveyed[0]
     return Survey(size["visible"], size["every"], held, float(size["mean_length"]))
@@ -184,8 +200,8 @@ def survey(search: Mapping[str, Any]) -> Survey:
 
 def _run(
     search: Mapping[str, Any], dimensions: int, surveyed: Survey
-) -> tuple[list[Candidate], Sequence[int]]:
-    """The candidates, and the numbers of the words that no readable passage has."""
+) -> tuple[list[list[Any]], Sequence[int]]:
+    """The members of the candidates, and the numbers of the words that no readable passage has."""
     if not surveyed.visible:
         return [], ()
     plan = surveyed.plan(dimensions)
@@ -207,5 +223,6 @@ def _run(
         "estimated": list(sought.shares),
         "shares": list(sought.shares.values()),
     }
-    (row,) = _planned("search", parameters)
-    return [*map(Candidate._make, json.loads(row["candidates"]))], row["unknown"]
+    planned = {**parameters, **PLANNER, "today": timezone.localdate()}
+    (row,) = rows("search", planned, after="prepare")
+    return json.loads(row["candidates"]), row["unknown"]

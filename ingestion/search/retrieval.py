@@ -51,7 +51,7 @@ from .labels import (
     identifier_range,
     source_name,
 )
-from .plans import find_candidates
+from .plans import find_candidates, survey, surveyed_after, with_words
 from .query_expansion import EXPANSION_WEIGHT, joined_words
 from .rerank import rerank_scores
 from .scopes import documents_in
@@ -173,17 +173,7 @@ def search(
     if top < 1 or not counted:
         return SearchResult((), query, 0, mode)
     documents = documents_in(principal, scope)
-    lookup = Lookup(principal, query)
-    texts = [ACTIVE] if mode == "vectors" else [ACTIVE, statement("known_words")]
-    spaces, *known = rows_of_each(texts, lookup.parameters)
-    space = active_space(spaces)
-    # In other languages these vectors are ignored.
-    english = _in_english(space, query) if mode == "hybrid" else []
-    vectors = _vector_parameters(space, " ".join(english) or query, context, mode)
-    if not vectors["with_vectors"]:
-        mode = "text"
-    house = lookup.expansion(known[0]) if known else Expansion()
-    parameters = {
+    narrowed: dict[str, Any] = {
         "user_id": principal.user_id,
         "include_category": _storable(include_category),
         "exclude_category": _storable(exclude_category),
@@ -191,10 +181,31 @@ def search(
         "documents": documents or [],
         "to_person": to_person,
         "to_groups": to_groups,
-        **(NO_WORDS if mode == "vectors" else _word_parameters(query, counted, house, context)),
-        **vectors,
     }
-    candidates, readable = find_candidates(parameters, space.dimensions)
+
+    def parameters(house: Expansion) -> dict[str, Any]:
+        words = NO_WORDS if mode == "vectors" else _word_parameters(query, counted, house, context)
+        return with_words({**narrowed, **words})
+
+    lookup = Lookup(principal, query)
+    texts = [ACTIVE] if mode == "vectors" else [ACTIVE, statement("known_words")]
+    house = Expansion() if mode == "vectors" else lookup.expansion(())
+    asked = parameters(house)
+    (spaces, *known), surveyed = surveyed_after(texts, {**lookup.parameters, **asked})
+    if known and known[0]:
+        house = lookup.expansion(known[0])
+        asked = parameters(house)
+        if surveyed.is_sampled:  # the added words change the combinations in the sample
+            surveyed = survey(asked)
+    space = active_space(spaces)
+    # In other languages these vectors are ignored.
+    english = _in_english(space, query) if mode == "hybrid" else []
+    vectors = _vector_parameters(space, " ".join(english) or query, context, mode)
+    if mode != "text" and not vectors["with_vectors"]:
+        mode = "text"
+        asked = parameters(house)
+        surveyed = survey(asked)
+    candidates, readable = find_candidates({**asked, **vectors}, space.dimensions, surveyed)
     trust = _trust(space, query)
     ranking = rank(candidates, mode, trust, readable)
     loaded: Loaded = {}

@@ -24,6 +24,8 @@ def stem(word: str, language: str) -> str:
     """The stem of a word in lower case; empty if it is one of the language's common small words."""
     if word in common_words(language):
         return ""
+    if word.isascii() and word.isdigit():
+        return word  # no algorithm changes it, and most numbers are new
     with _one_at_a_time:
         return str(_stemmer(language).stemWord(word))
 

@@ -1,10 +1,10 @@
 """Completes sections and tables of found passages, which end after some 500 characters even within one."""
 
+import functools
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import rows
@@ -22,6 +22,7 @@ MAX_SECTION = 1_200  # characters of a passage with the whole of its section
 RUNNING_TITLE = 80  # characters of text that may be between the rows of a table that two pages have
 COMMON_COLUMNS = 2  # of the rows of a table on two pages
 UNKNOWN = -1  # rows of a table that ends beyond that reach
+MAX_CACHED = 1_000  # passages, some kilobytes each: a site's questions find the same ones again
 _COMPLETE = re.compile(r"[.!?:…]['\"”’»)\]]*\s*\Z")
 
 
@@ -30,9 +31,14 @@ class _Neighbour:
     anchor: str
     content: str
 
-    @cached_property
-    def spans(self) -> list[Span]:
-        return split_sentences(self.content)
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        return _spans(self.content)
+
+
+@functools.lru_cache(maxsize=MAX_CACHED)
+def _spans(content: str) -> tuple[Span, ...]:
+    return tuple(split_sentences(content))
 
 
 def with_whole_tables(principal: Principal, passages: Sequence[FoundPassage]) -> tuple[FoundPassage, ...]:
@@ -72,7 +78,7 @@ def _may_be_part(passage: FoundPassage) -> bool:
     """Whether it may be part of a short section or of a table."""
     if passage.heading and len(passage.content) < MAX_SECTION:
         return True
-    spans = split_sentences(passage.content)
+    spans = _spans(passage.content)
     return any(span.is_row for span in (*spans[:2], *spans[-2:]))
 
 

@@ -1,9 +1,11 @@
 """Sentences, questions and recognition of the languages that offices write."""
 
+import snowballstemmer
 from django.test import SimpleTestCase
 
 from ingestion.parsing.language import language_of
 from ingestion.search.sentence_splitting import split_sentences
+from ingestion.search.stems import LANGUAGES, stem
 from ingestion.search.stopwords import without_question_words
 
 # Two sentences each, of which the first holds a full stop that ends none.
@@ -71,3 +73,11 @@ class LanguageTests(SimpleTestCase):
         names = "\n".join(f"Name: Ada Berg {n}; Ort: An der Bucht; Preis: {n} pro Tag" for n in range(200))
         for text in ("Oslo", "the the the", "Menu of the day", names, "A: in\nB: on\nC: 12\nD: 4\nE: 5"):
             self.assertEqual(language_of(text), "simple", text[:40])
+
+
+class StemTests(SimpleTestCase):
+    def test_a_number_is_its_own_stem_as_its_algorithm_says(self):
+        for language in LANGUAGES:
+            algorithm = snowballstemmer.stemmer(language)
+            for number in ("7", "007", "2026", "20260104", "12345678901234567890"):
+                self.assertEqual(stem(number, language), algorithm.stemWord(number))

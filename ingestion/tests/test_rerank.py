@@ -7,6 +7,7 @@ from django.test import SimpleTestCase, TestCase
 
 from chatsite.accounts.models import User
 from ingestion.embedding.word_vectors import generation, word_numbers, word_vectors
+from ingestion.search import rerank
 from ingestion.search.rerank import rerank_scores
 from ingestion.search.retrieval import search
 from ingestion.search.tokens import units
@@ -32,6 +33,13 @@ class ClosenessTests(SimpleTestCase):
             "The office opens early, and in a summer with calm seas the ferry leaves the other old port late."
         )
         self.assertTrue(self.better("port office", together, apart)[1])
+
+    def test_the_distinct_numbers_of_words_are_those_of_a_sort(self):
+        numbers = np.random.default_rng(5).integers(0, 900, 4_000).astype(np.int32)
+        known, places = rerank.distinct(numbers)
+        expected, positions = np.unique(numbers, return_inverse=True)
+        self.assertEqual(known.tolist(), expected.tolist())
+        self.assertEqual(places.tolist(), positions.reshape(-1).tolist())
 
     def test_of_unspaced_scripts_the_characters_are_compared(self):
         self.assertEqual(units("NASUWT是什么?"), ["nasuwt", "是", "什", "么"])

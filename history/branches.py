@@ -61,9 +61,12 @@ class Branches:
 
     def siblings(self, position: int) -> list[int]:
         """The message and the others with the same predecessor, oldest first."""
-        before = self.before(position)
-        forks = self._beginnings.get(before, [])
-        return forks if before + 1 in self._forks else [before + 1, *forks]
+        return self.successors(self.before(position))
+
+    def successors(self, position: int) -> list[int]:
+        """The messages that follow this one in different branches, oldest first; the first may be missing."""
+        forks = self._beginnings.get(position, [])
+        return forks if position + 1 in self._forks else [position + 1, *forks]
 
     def newest_from(self, position: int, last: int) -> int:
         """The newest descendant of this message; `last` is the last position of the conversation."""

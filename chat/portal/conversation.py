@@ -97,6 +97,12 @@ class Switch:
     previous: int | None
     next: int | None
 
+    def comparable(self, position: int) -> tuple[int, int]:
+        """The positions of this branch and the one beside it, the older first."""
+        if self.previous is not None:
+            return self.previous, position
+        return position, self.next or position
+
 
 def switch_of(branches: Branches | None, position: int) -> Switch | None:
     """None if the message at this position is the only successor of the one before it."""
@@ -168,11 +174,7 @@ class Answer:
     @property
     def comparable(self) -> tuple[int, int] | None:
         """The positions of this version and the one beside it, the older first."""
-        if not self.switch:
-            return None
-        if self.switch.previous is not None:
-            return self.switch.previous, self.place
-        return self.place, self.switch.next or self.place
+        return self.switch.comparable(self.place) if self.switch else None
 
     @property
     def repeatable(self) -> bool:
@@ -388,6 +390,11 @@ class Turn:
     def switch(self) -> Switch | None:
         """The switch between edited versions of the question."""
         return switch_of(self.branches, self.question.position)
+
+    @property
+    def comparable(self) -> tuple[int, int] | None:
+        """The positions of this version of the question and the one beside it, the older first."""
+        return self.switch.comparable(self.question.position) if self.switch else None
 
     @property
     def last(self) -> int:

@@ -1,4 +1,7 @@
-"""Two versions of an answer side by side, with the words that only one of them has marked."""
+"""Two versions of an answer, or of a question with its answers, side by side.
+
+The words that only one of them has are marked.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -6,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.html import escape
@@ -39,6 +43,8 @@ class Version:
     number: int
     parts: list[tuple[Answer, str]]
     others: list[tuple[int, int, bool]]  # to see in its place: position, number, whether it is this one
+    question: Message | None = None  # if the versions are of a question
+    question_html: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,24 +120,33 @@ def _marked(texts: Sequence[str], kept: set[int], tag: str, begins: str, ends: s
 def _versions(
     principal: Principal, conversation: Conversation, position: int, other: int
 ) -> tuple[Version, Version]:
-    """Both versions, the older first. Raises Http404 unless they answer the same question."""
-    siblings = Branches(conversation.pk).siblings(position)
+    """Both versions, the older first. Raises Http404 unless they are of one question or answer."""
+    branches = Branches(conversation.pk)
+    siblings = branches.siblings(position)
     if position >= other or other not in siblings:
         raise Http404
-    said = conversation.messages.filter(role=Message.Role.ASSISTANT).order_by("position")
-    first = {row.position: row for row in said.filter(position__in=(position, other))}
-    if len(first) < 2:
+    compared_rows = {
+        row.position: row for row in conversation.messages.filter(position__in=(position, other))
+    }
+    if len({row.role for row in compared_rows.values()}) != 1:
         raise Http404
+    said = conversation.messages.filter(role=Message.Role.ASSISTANT).order_by("position")
+    begins = {place: place for place in compared_rows}  # by version, where its answer begins
+    questions = {place: row for place, row in compared_rows.items() if row.role == Message.Role.USER}
+    if questions:
+        begins = {place: _answer_shown(said, branches.successors(place)) for place in questions}
+    first = {row.position: row for row in said.filter(position__in=begins.values())}
     runs = [row.run_id for row in first.values() if row.run_id]
     rows = {row.pk: row for row in [*first.values(), *said.filter(run_id__in=runs)]}
     answers = answers_of(principal, sorted(rows.values(), key=lambda row: row.position))
 
     def version(place: int) -> Version:
-        run_id = first[place].run_id
+        begin = begins[place]
+        run_id = first[begin].run_id
         own = [
             each
             for each in answers
-            if each.place == place or (run_id and each.message.run_id == run_id and each.place > place)
+            if each.place == begin or (run_id and each.message.run_id == run_id and each.place > begin)
         ]
         fixed = other if place == position else position
         numbered = [
@@ -139,9 +154,19 @@ def _versions(
             for number, sibling in enumerate(siblings, start=1)
             if (sibling < fixed if place == position else sibling > fixed)
         ]
-        return Version(place, siblings.index(place) + 1, [(each, each.html) for each in own], numbered)
+        parts = [(each, each.html) for each in own]
+        return Version(place, siblings.index(place) + 1, parts, numbered, questions.get(place))
 
     return version(position), version(other)
+
+
+def _answer_shown(answers: QuerySet[Message], places: Sequence[int]) -> int:
+    """Of the answers to a question the chosen one, else the newest. Raises Http404 if there is none."""
+    rows = list(answers.filter(position__in=places).values_list("position", "chosen"))
+    if not rows:
+        raise Http404
+    chosen = [position for position, is_chosen in rows if is_chosen]
+    return chosen[0] if chosen else rows[-1][0]
 
 
 @require_safe
@@ -149,12 +174,15 @@ def _versions(
 def compare(
     request: HttpRequest, principal: Principal, conversation_id: UUID, position: int, other: int
 ) -> HttpResponse:
-    """The page with two versions of an answer."""
+    """The page with two versions of an answer or a question."""
     row = own_conversation(principal, conversation_id)
     before, after = _versions(principal, row, position, other)
     found = compared([html for _, html in before.parts], [html for _, html in after.parts])
     for version, texts in ((before, found.before), (after, found.after)):
         version.parts = [(answer, text) for (answer, _), text in zip(version.parts, texts, strict=True)]
+    if before.question and after.question:
+        asked = compared([escape(before.question.content)], [escape(after.question.content)])
+        before.question_html, after.question_html = asked.before[0], asked.after[0]
     place = request.GET.get("source")
     panel = panel_of(principal, row, place, *source_asked_for(request)) if place else None
     if place and panel is None:

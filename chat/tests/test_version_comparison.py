@@ -128,6 +128,25 @@ class PageTests(BranchCase):
         runs.again(self.principal, self.first.answer_id)
         self.assertContains(self.client.get(self.address(4, 5)), "This answer is still being written.")
 
-    def test_edited_questions_are_no_versions_of_an_answer(self):
-        self.ask("Sick leave?", "Six weeks.", instead_of=0)
-        self.assertEqual(self.client.get(self.address(0, 5)).status_code, 404)
+    def test_an_edited_question_lies_beside_the_original_with_both_answers(self):
+        self.ask("Sick leave?", "Six days.", instead_of=0)
+        self.assertContains(self.client.get(self.page), f'href="{self.address(0, 5)}"')
+        page = bare(self.client.get(self.address(0, 5)).content.decode())
+        self.assertIn('<p class="question" dir="auto">', page)
+        self.assertIn("Sick leave?", page)
+        self.assertIn("<del>Ten</del> days", page, "the chosen or the newest version of its answer")
+        self.assertIn("<ins>Six</ins> days", page)
+        self.assertIn(f'action="{self.page}m/5/choose"', page)
+        self.assertIn(f'action="{self.page}m/0/choose"', page)
+
+    def test_what_differs_in_the_questions_is_marked_and_stays_text(self):
+        self.ask("Leave <b>of five?", "Six days.", instead_of=2)
+        self.ask("Leave <b>of ten?", "Six days.", instead_of=2)
+        page = bare(self.client.get(self.address(5, 7)).content.decode())
+        self.assertIn("Leave &lt;b&gt;of <del>five?</del>", page)
+        self.assertIn("Leave &lt;b&gt;of <ins>ten?</ins>", page)
+
+    def test_a_question_and_an_answer_are_not_compared(self):
+        self.ask("Sick leave?", "Six days.", instead_of=0)
+        for position, other in ((0, 4), (1, 5), (5, 6), (2, 5)):
+            self.assertEqual(self.client.get(self.address(position, other)).status_code, 404)

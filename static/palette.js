@@ -89,6 +89,18 @@ export function begin({ $, $$, t, parsed }, address) {
     mark($('[role=combobox]', dialog).value ? options()[0] : null);
   }
 
+  // Light, dark, or as the device is; the settings keep it. Shown once they have.
+  async function choose(theme) {
+    const form = $('form[method=post]', dialog);
+    const body = new FormData(form);
+    body.set('theme', theme);
+    const reply = await fetch(form.action, { method: 'POST', body, redirect: 'error' }).catch(() => null);
+    const { dataset } = document.documentElement;
+    if (!reply?.ok) location.assign(form.action);
+    else if (theme === 'auto') delete dataset.theme;
+    else dataset.theme = theme;
+  }
+
   function onKey(event) {
     const all = options();
     const at = all.findIndex(option => option.ariaSelected === 'true');
@@ -120,6 +132,11 @@ export function begin({ $, $$, t, parsed }, address) {
       waiting = setTimeout(look, PAUSE);
     });
     dialog.addEventListener('click', event => {
+      const { appearance } = event.target.closest('[role=option]')?.dataset ?? {};
+      if (appearance) {
+        event.preventDefault();
+        choose(appearance);
+      }
       if (event.target === dialog || event.target.closest('a')) dialog.close();
     });
     dialog.showModal();

@@ -1,5 +1,6 @@
 """The command palette (Ctrl or ⌘ K): finds conversations, documents and pages, as HTML for its script."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.http import HttpRequest, HttpResponse
@@ -8,6 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
+from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
 from history import projects
 from ingestion.portal import library as documents
@@ -31,16 +33,49 @@ PAGES = (  # view, query, icon, name
     ("accounts:settings", "", "settings", gettext_lazy("Settings")),
     ("accounts:help", "", "help", gettext_lazy("Help")),
 )
+ADMIN_PAGES = (  # view, one of these permissions, icon, name
+    ("admin:index", (), "settings", gettext_lazy("Admin")),
+    (
+        "admin:chat_verifiedanswer_unanswered",
+        ("chat.view_unanswered",),
+        "search",
+        gettext_lazy("Unanswered questions"),
+    ),
+    (
+        "admin:chat_verifiedanswer_changelist",
+        ("chat.view_verifiedanswer", "chat.change_verifiedanswer"),
+        "verified",
+        gettext_lazy("Verified answers"),
+    ),
+    (
+        "admin:ingestion_document_changelist",
+        ("ingestion.view_document", "ingestion.change_document"),
+        "docs",
+        gettext_lazy("Documents in the admin"),
+    ),
+    (
+        "admin:accounts_user_changelist",
+        ("accounts.view_user", "accounts.change_user"),
+        "people",
+        gettext_lazy("People"),
+    ),
+)
+THEMES = (  # value, name
+    ("light", gettext_lazy("Appearance: light")),
+    ("dark", gettext_lazy("Appearance: dark")),
+    ("auto", gettext_lazy("Appearance: same as the device")),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A place to go to; `more` is the text around a hit, or the folder of a document."""
+    """A place or a theme; `more` is the text around a hit, or the folder of a document."""
 
     icon: str
     name: str
     url: str
     more: str = ""
+    theme: str = ""
 
 
 @require_safe
@@ -72,14 +107,34 @@ def palette(request: HttpRequest, principal: Principal) -> HttpResponse:
         for view, address_query, icon, name in PAGES
         if all(word in str(name).casefold() for word in words)
     ]
+    administered = [
+        Entry(icon, str(name), reverse(view))
+        for view, permissions, icon, name in ADMIN_PAGES
+        if _opens(request, permissions) and all(word in str(name).casefold() for word in words)
+    ]
+    themes = [
+        Entry("theme", str(name), reverse("accounts:settings"), theme=theme)
+        for theme, name in THEMES
+        if not getattr(request.user, "is_guest", True) and all(word in str(name).casefold() for word in words)
+    ]
     groups = [
         (gettext("Conversations"), asked),
         (gettext("Projects"), named),
         (gettext("Documents"), titled),
         (gettext("Pages"), pages),
+        (gettext("Admin"), administered),
+        (gettext("Appearance"), themes),
     ]
     context = {"query": query, "groups": [(name, entries) for name, entries in groups if entries]}
     return render(request, "chat/palette.html", context)
+
+
+def _opens(request: HttpRequest, permissions: Sequence[str]) -> bool:
+    """Whether the caller may open a page of the admin that asks for one of these permissions, if for any."""
+    user = request.user
+    if not (isinstance(user, User) and user.is_active and user.is_staff):
+        return False
+    return not permissions or any(user.has_perm(permission) for permission in permissions)
 
 
 def _whole(excerpt: Excerpt) -> str:

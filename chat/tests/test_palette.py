@@ -1,5 +1,8 @@
 """The palette finds conversations, documents and pages of the caller, and nothing of others."""
 
+import re
+
+from django.contrib.auth.models import Permission
 from django.test import TestCase
 
 from chatsite.accounts.principal import Principal
@@ -70,3 +73,38 @@ class Palette(TestCase):
     def test_hits_in_the_list_of_conversations_lead_to_the_message_too(self):
         page = self.client.get("/search/?q=spectacles").content.decode()
         self.assertIn(f'href="/c/{self.conversation.pk}/#q-0:~:text=spectacles"', page)
+
+    def test_a_theme_is_found_by_its_name_and_kept_alone(self):
+        page = self.found("dark")
+        self.assertIn('data-appearance="dark"', page)
+        self.assertNotIn('data-appearance="light"', page)
+        self.client.cookies["enter"] = "line"
+        reply = self.client.post("/settings/", {"part": "theme", "theme": "dark"})
+        self.assertEqual(reply.status_code, 204)
+        self.assertEqual((reply.cookies["theme"].value, list(reply.cookies)), ("dark", ["theme"]))
+        self.assertEqual(
+            self.client.post("/settings/", {"part": "theme", "theme": "?"}).cookies["theme"].value, "auto"
+        )
+
+    def test_pages_of_the_admin_are_offered_to_staff_who_may_open_them(self):
+        self.assertNotIn("/admin/", self.found(""))
+        staff = make_user("boss", is_staff=True)
+        self.client.force_login(staff)
+        page = self.found("")
+        self.assertIn('href="/admin/"', page)
+        self.assertNotIn('href="/admin/accounts/', page)
+        self.assertNotIn('href="/admin/chat/', page)
+        staff.user_permissions.add(
+            *Permission.objects.filter(codename__in=["view_unanswered", "view_user"]).all()
+        )
+        page = self.found("")
+        for address in re.findall(r'href="(/admin/[^"]*)"', page):
+            self.assertEqual(self.client.get(address).status_code, 200, address)
+        self.assertIn('href="/admin/chat/verifiedanswer/unanswered/"', page)
+        self.assertIn('href="/admin/accounts/user/"', page)
+        self.assertNotIn('href="/admin/ingestion/document/"', page)
+        self.client.force_login(make_user("root", is_staff=True, is_superuser=True))
+        addresses = re.findall(r'href="(/admin/[^"]*)"', self.found(""))
+        self.assertEqual(len(addresses), 5)
+        for address in addresses:
+            self.assertEqual(self.client.get(address).status_code, 200, address)

@@ -1,5 +1,6 @@
 """Pages about the person: signing in, settings, API keys, help."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.conf import settings
@@ -91,7 +92,13 @@ class PasswordChange(auth_views.PasswordChangeView):
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def settings_page(request: HttpRequest) -> HttpResponse:
-    """The person's language, and how the portal behaves on this device; works without JavaScript."""
+    """The person's language, and how the portal behaves on this device; works without JavaScript.
+
+    A form with `part` changes nothing but the appearance, and gets no page: the palette sends it.
+    """
+    if "part" in request.POST:
+        appearance = Preferences.of(request.POST).theme
+        return _with_cookies(HttpResponse(status=204), [("theme", appearance)])
     wish = request.POST.get("wish", "").replace("\r\n", "\n").replace("\x00", "\ufffd").strip()
     too_long = len(wish) > MAX_WISH
     if request.method != "POST" or too_long:
@@ -117,8 +124,12 @@ def settings_page(request: HttpRequest) -> HttpResponse:
         mine.update(language=language)
         translation.activate(language or translation.get_language_from_request(request))
     messages.success(request, gettext("Settings saved."))
-    response = redirect("accounts:settings")
-    for name, value in chosen.items():
+    return _with_cookies(redirect("accounts:settings"), chosen.items())
+
+
+def _with_cookies(response: HttpResponse, values: Iterable[tuple[str, str]]) -> HttpResponse:
+    """The response, which keeps these preferences on the device."""
+    for name, value in values:
         response.set_cookie(name, value, max_age=A_YEAR, secure=settings.HTTPS, httponly=True, samesite="Lax")
     return response
 

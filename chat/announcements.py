@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from uuid import UUID
 
+from chat import pleasantries
 from chat.llm.chat_model import NOTHING_FOUND
 from chat.llm.quoting import UNSURE
 from chatsite.accounts import webhooks
@@ -33,6 +34,8 @@ def announce_end(owner_id: int, closings: Mapping[UUID, Closing]) -> None:
 
     # Why the question is in the list of unanswered ones; see unanswered.sql.
     uncited = last.state == Message.State.COMPLETE and last.content and not last.citations
+    if last.content in pleasantries.ANSWERS:
+        return
     if last.content in NOTHING_FOUND:
         reason = "refused"
     elif uncited or last.content.startswith(UNSURE):

@@ -42,6 +42,7 @@ from . import searching
 from .run import AcceptedRun, Speaker
 from .searching import Search, as_source, keep_context, search
 from .second_look import second_look
+from .small_talk import small_talk
 from .trial import is_answerable
 from .verified import VerifiedModel, verified_answer
 from .writing import written
@@ -61,9 +62,11 @@ async def answer(run: AcceptedRun, publish: Callable[[Event], object]) -> str:
     Raises ModelError; what was published stays valid.
     """
     model: ChatModel = configured_model()
-    publish(Searching(run.readable))
-    await documents_read(run, publish)
     request = run.request
+    talk = small_talk(run)
+    if not talk:
+        publish(Searching(run.readable))
+        await documents_read(run, publish)
     prompt = Prompt(
         request.question,
         request.earlier,
@@ -76,6 +79,9 @@ async def answer(run: AcceptedRun, publish: Callable[[Event], object]) -> str:
         narrowed=request.options.narrowed,
     )
     state = _Answer(run, publish, prompt)
+    if talk:
+        await state.write_message(*talk, run.answer_id, searched=False)
+        return await state.extras(talk[0])
     known = await retry_until_available(partial_answer, run) if request.continues else None
     if known:
         found, state.prompt = known.found, replace(prompt, prefill=known.text)
@@ -247,9 +253,11 @@ class _Answer:
             run.conversation_id, run.run_id, speaker.name, request_id=run.request_id
         )
 
-    async def write_message(self, model: ChatModel, found: Search, message_id: UUID) -> Search:
+    async def write_message(
+        self, model: ChatModel, found: Search, message_id: UUID, *, searched: bool = True
+    ) -> Search:
         """Write one message from the search results; returns those that the caller may still read."""
-        keeping = keep_context(self.run, message_id, model, found, self.run.readable)
+        keeping = keep_context(self.run, message_id, model, found, self.run.readable if searched else None)
         found, context = await _before_a_stop(keeping)
         self.publish(context)
         self.prompt = replace(

@@ -219,13 +219,14 @@ def _found_for(principal: Principal, query: SearchQuery, **options: Any) -> Sear
 
 
 async def keep_context(
-    run: AcceptedRun, answer_id: UUID, model: ChatModel, found: Search, readable: int
+    run: AcceptedRun, answer_id: UUID, model: ChatModel, found: Search, readable: int | None
 ) -> tuple[Search, ContextReady]:
     """Store and publish the sources and steps of a message before its first word.
 
     Leaves out sources that were deleted, or withdrawn from the caller, since the search.
     """
-    thoughts = steps.of_message(run, model, found.thoughts, is_prompted=found.verified is None)
+    is_prompted = found.verified is None and bool(found.thoughts)  # after a search
+    thoughts = steps.of_message(run, model, found.thoughts, is_prompted=is_prompted)
     tries = () if found.kept else range(1 if found.kept is None else 2, TRIES + 1)
     for attempt in tries:
         try:
@@ -259,7 +260,7 @@ def _still_readable(principal: Principal, found: Search) -> Search:
     )
 
 
-def _record(answer_id: UUID, found: Search, thoughts: Sequence[Thought], readable: int) -> None:
+def _record(answer_id: UUID, found: Search, thoughts: Sequence[Thought], readable: int | None) -> None:
     sources = [
         {
             "document_id": passage.document_id,

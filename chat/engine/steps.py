@@ -9,6 +9,7 @@ from typing import Any
 from chat.events import Thought
 from chat.llm import ChatModel
 from chat.llm.chat_model import answer_instructions
+from chat.llm.quoting import QuotingModel
 from chat.requests import Options
 from ingestion.search.fusion import Mode
 from ingestion.search.retrieval import SearchResult
@@ -93,17 +94,24 @@ def page_images(options: Options, count: int) -> Thought:
 def of_message(
     run: AcceptedRun, model: ChatModel, of_search: Sequence[Thought], *, is_prompted: bool = True
 ) -> tuple[Thought, ...]:
-    """All steps before the text of a message; without a prompt where no model is asked."""
+    """All steps before the text of a message; without a prompt where no model is asked.
+
+    What is quoted without a model was made from the passages alone, which are added for display.
+    """
     options = run.request.options
-    earlier = [f"{{'role': {turn.role!r}, 'content': {turn.content!r}}}" for turn in run.request.earlier]
-    system = f"{{'role': 'system', 'content': {answer_instructions(options.prompt_template)!r}}}"
+    messages: list[str] = []
+    if not isinstance(model, QuotingModel):
+        messages = [f"{{'role': 'system', 'content': {answer_instructions(options.prompt_template)!r}}}"]
+        messages += [
+            f"{{'role': {turn.role!r}, 'content': {turn.content!r}}}" for turn in run.request.earlier
+        ]
     props: dict[str, Any] = {"model": model.name, "temperature": options.temperature}
     if options.prompt_template:
         props["prompt_template"] = True
     thoughts = [
         Thought("Original user query", run.request.question),
         *of_search,
-        *([Thought("Prompt", [system, *earlier], props)] if is_prompted else []),
+        *([Thought("Prompt", messages, props)] if is_prompted else []),
     ]
     ignored = list(options.unknown)
     if options.minimum_ranker_score and not options.ranker:

@@ -15,6 +15,7 @@ from django.db import connection, transaction
 from django.db.models import Count
 from django.utils import timezone
 
+from chat import pleasantries
 from chat.llm.chat_model import NOTHING_FOUND
 from chat.llm.quoting import UNSURE
 from chatsite.accounts.models import User
@@ -71,7 +72,8 @@ def _count_some() -> int | None:
         if (border := cursor.fetchone()) is not None:
             (until,) = border
     span = {"since": place.finished_at, "until": until, "zone": settings.TIME_ZONE}
-    ended = rows("ended_runs", {**span, "nothing": list(NOTHING_FOUND), "unsure": UNSURE}, SQL)
+    lines = {"nothing": list(NOTHING_FOUND), "unsure": UNSURE, "pleasantries": list(pleasantries.ANSWERS)}
+    ended = rows("ended_runs", {**span, **lines}, SQL)
     if ended:
         rows("count_documents", span, SQL)
         # The present groups of each person, which may differ from those when they asked.

@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
+from chat import pleasantries
 from chat.errors import words
 from chat.events import RunResult, thought_from_json
 from chat.models import Run
@@ -301,7 +302,8 @@ class Answer:
     def status(self) -> str:
         """The current step, or a summary of the steps."""
         passages, documents = len(self.sources), len({source.document_id for source in self.sources})
-        if self.verified and not self.running:
+        is_pleasantry = not passages and self.message.content in pleasantries.ANSWERS
+        if (self.verified or is_pleasantry) and not self.running:
             return gettext("Answered without a search")
         if not self.running:
             if self.scope:

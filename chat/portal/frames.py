@@ -97,6 +97,7 @@ class AnswerRenderer:
         self._status: Json | None = None
         self._before_thinking: Json | None = None  # the status that comes back with the first text
         self._title = ""
+        self._searched = False
 
     def takes_long(self, event: Event | None = None) -> bool:
         """Whether adding this event, or finishing, renders so much text that a thread has to do it."""
@@ -110,12 +111,15 @@ class AnswerRenderer:
             case Started():
                 return self._set_status("queued", gettext("Starting"))
             case Searching(readable, awaited):
+                self._searched = True
                 return self._set_status("queued", awaiting(awaited) if awaited else searching(readable))
             case ContextReady(sources):
                 self._name(sources)
                 self._found = found_html(self.place, searched_for(event.thoughts), sources)
                 found = [{"type": "found", "html": self._found}] if self._found else []
                 documents = {source.document_id for source in sources}
+                if not (sources or self._searched):
+                    return self._set_status("streaming", gettext("Answered without a search"))
                 return [*found, *self._set_status("streaming", reading(len(sources), len(documents)))]
             case Thinking():
                 self._before_thinking = self._status

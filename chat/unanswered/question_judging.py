@@ -15,6 +15,7 @@ from django.utils.crypto import salted_hmac
 from chat.llm.chat_model import NOTHING_FOUND
 from chat.llm.quoting import UNSURE
 from chat.overview.models import CountedUntil
+from chat.pleasantries import answer_to
 from chat.unanswered.models import UnansweredQuestion
 from chatsite.db.sql_files import rows
 from chatsite.db.threads import reading_everything
@@ -94,7 +95,7 @@ def _judge(owners: Sequence[int], beginning: datetime) -> bool:
 
 def _found(parameters: dict[str, Any]) -> Iterator[UnansweredQuestion]:
     for row in rows("judge_questions", parameters, SQL):
-        if is_small_talk(row["content"]):
+        if is_small_talk(row["content"]) or answer_to(row["content"]):
             continue
         reasons = [reason for reason in ("refused", "unsure", "bad", "again") if row[reason]]
         if row["repeated_soon"] and not row["again"] and alike(row["content"], row["next_content"]):

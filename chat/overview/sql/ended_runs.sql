@@ -5,6 +5,7 @@
 \set zone 'UTC'
 \set nothing '{Nothing}'
 \set unsure 'Unsure'
+\set pleasantries '{Hello}'
 
 SELECT
     run.owner_id,
@@ -28,7 +29,12 @@ CROSS JOIN LATERAL (
         coalesce(
             bool_or(
                 starts_with(answer.content, :'unsure')
-                OR (answer.state = 'complete' AND answer.content <> '' AND answer.citations = '[]'::jsonb)
+                OR (
+                    answer.state = 'complete'
+                    AND answer.content <> ''
+                    AND answer.citations = '[]'::jsonb
+                    AND answer.content <> all(:'pleasantries'::text[])
+                )
             ),
             false
         ) AS unsure,

@@ -1,0 +1,30 @@
+"""Answers messages that ask nothing in a line, without a search."""
+
+from chat.llm.quoting import QuotingModel
+from chat.pleasantries import answer_to
+
+from .run import AcceptedRun
+from .searching import Search
+
+
+class SmallTalkModel(QuotingModel):
+    """A model with one fixed line, which states nothing about the documents."""
+
+    name = "none"
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text
+        self.notices = (text,)
+
+    def text_for(self, sources: int) -> str:
+        return self._text
+
+
+def small_talk(run: AcceptedRun) -> tuple[SmallTalkModel, Search] | None:
+    """The answer to a message that asks nothing, as a model, with no sources; None for any other message."""
+    request = run.request
+    if request.continues or request.images or request.generation.json:
+        return None
+    text = answer_to(request.question)
+    return (SmallTalkModel(text), Search(request.question, (), (), (), ())) if text else None

@@ -1,0 +1,64 @@
+"""Messages that greet or thank and ask nothing, and the lines that answer them. Pure."""
+
+import re
+from dataclasses import dataclass
+
+from ingestion.search.tokens import plain_words
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A kind of message: `words` of which it must have one, and the answer."""
+
+    words: frozenset[str]
+    answer: str
+
+
+# German and English; the first counts of which a message has a word.
+_KINDS = (
+    _Kind(
+        frozenset({"danke", "dankeschön", "dank", "merci"}),
+        "Gern geschehen. Fragen Sie einfach, wenn Sie noch etwas wissen möchten.",
+    ),
+    _Kind(
+        frozenset({"tschüss", "tschüß", "wiedersehen", "ciao"}),
+        "Auf Wiedersehen!",
+    ),
+    _Kind(
+        frozenset({"hallo", "guten", "servus", "moin", "grüß", "grüezi"}),
+        "Guten Tag! Fragen Sie mich nach allem, was in den Dokumenten steht, die Sie lesen dürfen.",
+    ),
+    _Kind(
+        frozenset({"thanks", "thank", "thx", "cheers"}),
+        "You’re welcome. Just ask if there is anything else you would like to know.",
+    ),
+    _Kind(frozenset({"bye", "goodbye"}), "Goodbye!"),
+    _Kind(
+        frozenset({"hi", "hello", "hey"}),
+        "Hello! Ask me about anything in the documents you can read.",
+    ),
+)
+# Words that may stand beside these.
+_BESIDE = frozenset(
+    """
+    a lot all again and auch auf bis dahin day das dein deine dir du everyone für good gott great gut
+    have help herzlichen hilfe ich ihnen ihre ihren im in informationen info information is it just
+    leider liebe lieben lieber many mal me much my nice now ok okay perfect perfekt please prima sehr so
+    super schon schön schönen tag morgen abend mittag the there this tausend und very vielen vielmals
+    was well wir you your besten answer antwort that s die for alles klar wonderful wunderbar
+    """.split()  # noqa: SIM905 (a list of words reads as one)
+)
+MAX_CHARACTERS = 80
+_GOOD_DAY = re.compile(r"\bgood (?:morning|afternoon|evening|day)\b")
+_HOW_ARE_YOU = re.compile(r"\b(?:how are you(?: today)?|wie geht (?:es|s)(?: (?:dir|ihnen|euch))?)\b")
+ANSWERS = tuple(kind.answer for kind in _KINDS)
+
+
+def answer_to(message: str) -> str:
+    """A friendly line in the language of the message; empty if it may ask something."""
+    if len(message) > MAX_CHARACTERS:
+        return ""
+    words = {*_HOW_ARE_YOU.sub("", _GOOD_DAY.sub("hello", plain_words(message))).split()}
+    if not words <= _BESIDE.union(*(kind.words for kind in _KINDS)):
+        return ""
+    return next((kind.answer for kind in _KINDS if kind.words & words), "")

@@ -1,0 +1,67 @@
+"""Greetings and thanks are answered kindly, without a search, and are no unanswered questions."""
+
+from django.test import SimpleTestCase
+
+from chat.llm.chat_model import NOTHING_FITS
+from chat.pleasantries import ANSWERS, answer_to
+from chat.tests.golden_exchange import GoldenTestCase
+from history.models import Message
+
+
+class PleasantriesTests(SimpleTestCase):
+    def test_what_asks_nothing_is_answered_in_its_language(self):
+        for message, beginning in (
+            ("Thanks!", "You’re welcome"),
+            ("That's great, thanks a lot!", "You’re welcome"),
+            ("hello", "Hello!"),
+            ("Good morning", "Hello!"),
+            ("Hello, how are you?", "Hello!"),
+            ("Danke", "Gern geschehen"),
+            ("Vielen Dank für die Hilfe!", "Gern geschehen"),
+            ("Guten Morgen", "Guten Tag"),
+            ("Tschüss", "Auf Wiedersehen"),
+        ):
+            with self.subTest(message=message):
+                self.assertTrue(answer_to(message).startswith(beginning), answer_to(message))
+
+    def test_what_may_ask_something_is_searched_for(self):
+        for message in (
+            "Thanks, and how long is leave?",
+            "Danke, und wie lange ist der Urlaub?",
+            "Hi, how much leave do I get?",
+            "Thank you letter",
+            "morning",
+            "ok",
+            "yes",
+            "",
+            "?",
+        ):
+            with self.subTest(message=message):
+                self.assertEqual(answer_to(message), "")
+
+
+class AnsweredWithoutASearchTests(GoldenTestCase):
+    async def test_every_protocol_gives_the_line_without_sources(self):
+        said = [{"role": "user", "content": "Danke!"}]
+        for path in ("/chat", "/ask", "/v1/chat/completions"):
+            with self.subTest(path=path):
+                response = await self.post(path, {"messages": said, "model": "chatsite"})
+                self.assertContains(response, "Gern geschehen.")
+        async for message in Message.objects.filter(role="assistant"):
+            self.assertIn(message.content, ANSWERS)
+            self.assertEqual((message.labels, message.verification), ([], []))
+            self.assertIsNone(message.searched_count)
+
+    async def test_a_question_behind_the_thanks_is_searched_for(self):
+        body = {"messages": [{"role": "user", "content": "Thanks, and which quark is heaviest?"}]}
+        response = await self.post("/chat", body)
+        self.assertContains(response, NOTHING_FITS.split(".")[0])
+
+    async def test_the_page_says_that_nothing_was_searched(self):
+        await self.post("/chat", {"messages": [{"role": "user", "content": "Thanks!"}]})
+        message = await Message.objects.select_related("conversation").aget(role="assistant")
+        await self.async_client.aforce_login(self.user)
+        page = await self.async_client.get(f"/c/{message.conversation_id}/")
+        self.assertContains(page, "You’re welcome.")
+        self.assertContains(page, "Answered without a search")
+        self.assertNotContains(page, "ound nothing")

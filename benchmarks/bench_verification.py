@@ -63,6 +63,9 @@ DOCUMENTS = {
     "encyclopedia": HERE / "texts" / "encyclopedia.md",
     "nachweis": HERE / "texts" / "nachweis.md",
     "people": HERE / "texts" / "people.md",
+    "xzfaq": HERE / "texts" / "xzfaq.md",
+    "xzhandbuch": HERE / "texts" / "xzhandbuch.md",
+    "cc0": HERE / "texts" / "cc0.md",
 }
 SETS = (
     "statements",
@@ -77,6 +80,7 @@ SETS = (
     "ninth",
     "tenth",
     "eleventh",
+    "twelfth",
 )
 ROUNDS = 30
 

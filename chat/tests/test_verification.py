@@ -394,6 +394,27 @@ class VerdictTests(SimpleTestCase):
         found = source(7, "u.md", "Staff Uniforms\n\nThey are issued free of charge at the clothing store.")
         self.assert_verdicts_in(found, "supported", "Uniforms are free of charge at the clothing store")
 
+    def test_a_text_in_capitals_is_compared_like_any_other(self):
+        found = source(7, "l.txt", "USING THIS FORM DOES NOT CREATE AN EMPLOYMENT CONTRACT OF ANY KIND.")
+        self.assert_verdicts_in(
+            found, "supported", "The use of this form does not create an employment contract"
+        )
+        self.assert_verdicts_in(found, "not_found", "Using this form creates an employment contract")
+
+    def test_a_denial_may_be_at_another_place_of_the_sentence(self):
+        found = source(7, "l.txt", "No trademark or patent rights held by the owner are waived by this form.")
+        self.assert_verdicts_in(
+            found, "supported", "The form does not waive patents or trademark rights of the owner"
+        )
+        plan = source(7, "p.txt", "Auf dem Kai sind Fahrräder nicht erlaubt. Roller sind dort erlaubt.")
+        self.assert_verdicts_in(plan, "supported", "Auf dem Kai sind keine Fahrräder zulässig")
+
+    def test_a_name_may_be_part_of_a_compound(self):
+        found = source(7, "t.txt", "p7zip is the command-line tools of 7-Zip, ported to POSIX-like systems.")
+        self.assert_verdicts_in(
+            found, "supported", "p7zip brings the command-line tools of 7-Zip to systems like POSIX"
+        )
+
     def test_a_condition_keeps_its_negation(self):
         found = source(8, "o.md", "Nobody enters if the meter shows less than 20.6 per cent oxygen.")
         self.assert_verdicts_in(

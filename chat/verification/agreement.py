@@ -63,8 +63,8 @@ def name_evidence(
             if name not in around and all(belongs_elsewhere(beside, unit, rivals) for unit in holding):
                 found = MISPLACED
             continue
-        if name in around:
-            continue
+        if name in around or any(value.startswith(f"{name}-") for value in held):
+            continue  # “POSIX-like”
         if name not in missing and not name.startswith("month"):
             continue  # another form of a word that is there
         if any(name in claim.abbreviated.get(short, ()) for unit in units for short in unit.names):
@@ -124,7 +124,11 @@ def denial(claim: Claim, chosen: Sequence[Unit], known: Collection[str]) -> floa
     before = {value for unit, at in denials for value in _before(unit.tokens, at)}
     before_own = {value for at in negations for value in _before(claim.tokens, at)}
     theirs = [
-        (_scope_in_claims_words(claim, unit, at), unit.tokens[at])
+        (
+            _scope_in_claims_words(claim, unit, at),
+            {token.value for token in unit.tokens[at + 1 :]},
+            unit.tokens[at],
+        )
         for unit, at in denials
         if (unit, at) not in cells
     ]
@@ -137,10 +141,10 @@ def denial(claim: Claim, chosen: Sequence[Unit], known: Collection[str]) -> floa
         denied_above = last
     evidence = 0.0
     for scope in own:
-        same = any(_deny_the_same(scope, there, claim, held) for there, _ in theirs)
+        same = any(_deny_the_same(scope, there, after, claim, held) for there, after, _ in theirs)
         # What is denied in other words: neither side has the word that the other one denies.
         other = (not scope or scope[0] not in held) and any(
-            not there or there[0] not in claim.values for there, _ in theirs
+            not there or there[0] not in claim.values for there, *_ in theirs
         )
         subject = bool(scope) and scope[0] in before  # “no compensation” and “compensation is not due”
         # “Cannot be refunded” is “nonrefundable”.
@@ -151,16 +155,16 @@ def denial(claim: Claim, chosen: Sequence[Unit], known: Collection[str]) -> floa
             evidence = NEW_DENIAL
     if refused - refused_there:
         return evidence
-    if not (own or refused) and any(there[:1] and there[0] in PERMITTED for there, _ in theirs):
+    if not (own or refused) and any(there[:1] and there[0] in PERMITTED for there, *_ in theirs):
         return CONTRADICTION  # “is not allowed” for “you can”
-    for there, negation in theirs:
+    for there, after, negation in theirs:
         shared = [value for value in there if value in claim.values]
         is_said = not own and negation.unit != "if"  # rather than the condition for it
         denied = bool(shared) and (shared[0] == there[0] or (len(shared) > 1 and is_said))
         if (
             denied
             and there[0] not in before_own
-            and not any(_deny_the_same(scope, there, claim, held) for scope in own)
+            and not any(_deny_the_same(scope, there, after, claim, held) for scope in own)
         ):
             return CONTRADICTION
     return evidence
@@ -212,7 +216,10 @@ def _denied_in_last_column(claim: Claim, chosen: Sequence[Unit]) -> bool | None:
     return found
 
 
-def _deny_the_same(scope: Sequence[str], there: Sequence[str], claim: Claim, held: frozenset[str]) -> bool:
+def _deny_the_same(
+    scope: Sequence[str], there: Sequence[str], after: Collection[str], claim: Claim, held: frozenset[str]
+) -> bool:
+    """Whether two negations deny the same; `after` has all words after the negation of the source."""
     if not scope or not there:
         return False
     if claim.german:
@@ -221,6 +228,7 @@ def _deny_the_same(scope: Sequence[str], there: Sequence[str], claim: Claim, hel
         scope[0] == there[0]
         or (there[0] in scope and scope[0] not in held)
         or (scope[0] in there and there[0] not in claim.values)
+        or (there[0] in scope and scope[0] in after)  # “does not waive rights”, “no rights are waived”
     )
 
 
@@ -268,7 +276,8 @@ def _is_turned(own: Sequence[Token], at: int, found: Sequence[Token], place: int
 def _pole(found: Sequence[Token], at: int) -> tuple[int, int]:
     """The pair of a word and its side, the other one where it is denied (“may not”)."""
     pair, side = POLES[found[at].value]
-    near = (*found[max(0, at - 1) : at], *found[at + 1 : at + 2])
+    # “Not allowed”, “no visitors allowed”
+    near = (*found[max(0, at - 2) : at], *found[at + 1 : at + 2])
     denied = pair in DENIABLE and any(token.kind is Kind.NEGATION and not token.opens for token in near)
     return pair, side ^ denied
 

@@ -137,6 +137,8 @@ _SHARE = re.compile(
 _HALF_UNIT = re.compile(r"half-(hour|day|year)s?(?:ly)?")
 _FISCAL_YEAR = re.compile(r"fy-?(\d\d|\d{4})")
 _HALVES = {"hour": ("minute", 30), "year": ("month", 6), "day": ("hour", 12)}
+# A text in capitals, whose words are no names.
+_CAPITALS = re.compile(r"\b[A-Z]++(?:[ \n]++[A-Z]++){5,}+\b")
 _SOLID = re.compile(r"\w+")
 MAX_PHRASE = 24  # characters that follow the first word of a verb of several words
 MAX_STRONG = 6  # letters of the stem of a strong verb
@@ -208,6 +210,7 @@ def number_value(text: str) -> str:
 
 def tokens(text: str, offset: int = 0) -> list[Token]:
     """All that counts in `text`, in order; each number with its unit. Places are moved by `offset`."""
+    text = _CAPITALS.sub(lambda match: match[0].lower(), text)
     found = _with_bounds(_multiplied(list(_tokens(text)), text), text)
     end = found[0].start if found else 0
     for place, token in enumerate(found):

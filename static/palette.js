@@ -111,6 +111,10 @@ export function begin({ $, $$, t, parsed }, address) {
     } else if (event.key === 'Enter' && all[at] && !event.isComposing) {
       event.preventDefault();
       all[at].click();
+    } else if (event.key === 'Escape' && !event.target.value && !event.isComposing) {
+      // The first Escape empties a search field. Safari keeps each further one from the dialog.
+      event.preventDefault();
+      dialog.close();
     }
   }
 

@@ -67,6 +67,12 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
       if (!own || !query.has('s') || own === query.get('s')) link.setAttribute('aria-current', 'true');
     }
   }
+  const markedWords = root =>
+    $$('mark', root)
+      .map(mark => mark.textContent)
+      .join(' … ')
+      .slice(0, 320);
+  const verdictOf = root => $('.facts :is(.checked, .unproved, .compare)', root);
   function setUpPanel(query) {
     setUpTabs();
     enliven(aside);
@@ -74,6 +80,11 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
     aside.hidden = false;
     main.inert = COVERS.matches;
     setUpStage();
+    // A screen reader says with the title what is marked, which few say within the text.
+    const said = [markedWords(aside), verdictOf(aside)?.textContent.trim().replace(/\s+/g, ' ')]
+      .filter(Boolean)
+      .join('. ');
+    if (said) $('#source-title').setAttribute('aria-description', said);
     // Cited words far down a long section; under a page's image the image comes first.
     const word = $('mark', aside);
     const view = word && !$('img', aside) && word.getBoundingClientRect();
@@ -184,15 +195,15 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
   }
   function closePanel(back) {
     opened++;
+    main.inert = false;
+    // Before the panel goes: of a focus that comes after it Chromium does not always tell screen readers.
+    (opener?.isConnected ? opener : $('.cite[data-source], .source-row', main))?.focus();
     aside.hidden = true;
     aside.replaceChildren();
-    main.inert = false;
     markCitations();
-    if (back) {
-      if (history.state?.panel) history.back();
-      else history.replaceState(null, '', base);
-    }
-    (opener?.isConnected ? opener : $('.cite[data-source], .source-row', main))?.focus();
+    if (!back) return;
+    if (history.state?.panel) history.back();
+    else history.replaceState(null, '', base);
   }
 
   aside.addEventListener('click', event => {
@@ -247,6 +258,7 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
   async function showCard(link) {
     hideCard();
     carded = link;
+    link.removeAttribute('title'); // the card says more, and a screen reader would say the name twice
     let panel;
     try {
       panel = parsed(await fetchSource(queryOf(link.href)));
@@ -260,14 +272,11 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
     place.className = 'meta';
     place.textContent = $('.source-head > .meta', panel)?.textContent ?? '';
     const words = document.createElement('q');
-    words.textContent = $$('mark', panel)
-      .map(mark => mark.textContent)
-      .join(' … ')
-      .slice(0, 320);
-    const verdict = $('.facts :is(.checked, .unproved, .compare)', panel)?.cloneNode(true);
-    card.replaceChildren(title, place, ...[words.textContent && words, verdict].filter(Boolean));
+    words.textContent = markedWords(panel);
+    for (const known of [title, place]) known.setAttribute('aria-hidden', 'true'); // the link's name has them
+    const said = [words.textContent && words, verdictOf(panel)?.cloneNode(true)].filter(Boolean);
+    card.replaceChildren(title, place, ...said);
     main.append(card);
-    link.removeAttribute('title'); // it says less
     link.setAttribute('aria-describedby', card.id);
     const chip = link.getBoundingClientRect();
     const area = main.getBoundingClientRect();

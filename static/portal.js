@@ -809,6 +809,8 @@ function composer() {
   const drafts = `draft:${form.action}`; // the page of “Search in” has the same
   const keys = `key:${location.pathname}`;
   const hint = $('#hint');
+  // Describes the box, and does not change: a screen reader would read each change out in the middle of an answer.
+  $('#keys').textContent = form.dataset.hint;
   const send = $('#send');
   const stop = $('#stop');
   const problem = $('#problem');

@@ -193,23 +193,28 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
       clearTimeout(slow);
     }
   }
-  function closePanel(back) {
+  function closePanel() {
     opened++;
     main.inert = false;
-    // Before the panel goes: of a focus that comes after it Chromium does not always tell screen readers.
-    (opener?.isConnected ? opener : $('.cite[data-source], .source-row', main))?.focus();
+    const place = opener?.isConnected ? opener : $('.cite[data-source], .source-row', main);
+    place?.focus();
     aside.hidden = true;
     aside.replaceChildren();
     markCitations();
-    if (!back) return;
+  }
+  // As the browser's Back does, where it would: while Chromium goes back it tells screen readers of no focus.
+  function leavePanel() {
     if (history.state?.panel) history.back();
-    else history.replaceState(null, '', base);
+    else {
+      history.replaceState(null, '', base);
+      closePanel();
+    }
   }
 
   aside.addEventListener('click', event => {
     if (event.target.closest('[data-close-source]')) {
       event.preventDefault();
-      closePanel(true);
+      leavePanel();
     }
   });
   document.addEventListener('keydown', event => {
@@ -222,7 +227,7 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
     )
       return;
     event.preventDefault();
-    closePanel(true);
+    leavePanel();
   });
   aside.addEventListener('keydown', event => {
     const step = { ArrowLeft: 'previous', ArrowRight: 'next' }[event.key];
@@ -238,7 +243,7 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
   addEventListener('popstate', () => {
     const query = queryOf(location.href);
     if (query.has('source')) openSource(query, true);
-    else if (!aside.hidden) closePanel(false);
+    else if (!aside.hidden) closePanel();
   });
   COVERS.addEventListener('change', () => {
     main.inert = !aside.hidden && COVERS.matches;
@@ -315,8 +320,11 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
       if (!inside) opener = link;
       const url = `${base}?${query}`;
       if (history.state?.panel) history.replaceState({ panel: true }, '', url);
-      else if (aside.hidden) history.pushState({ panel: true }, '', url);
-      else history.replaceState(null, '', url);
+      else if (aside.hidden) {
+        // On the way back a fragment would take the focus, and the view, from the citation.
+        if (location.hash) history.replaceState(history.state, '', location.pathname + location.search);
+        history.pushState({ panel: true }, '', url);
+      } else history.replaceState(null, '', url);
       openSource(query, inside && link.closest('.tabs') ? 'tab' : true);
     },
     prefetch(link) {

@@ -165,6 +165,7 @@ document.addEventListener('click', event => {
   const dialog = opener && $(`#${opener.dataset.dialog}`);
   if (dialog) {
     event.preventDefault();
+    if (opener.closest('#menu')) $('#menu summary').focus(); // to which the focus returns: the menu closes
     $('#menu')?.removeAttribute('open');
     dialog.showModal();
   }

@@ -42,7 +42,20 @@ def test_a_source_is_two_keys_from_the_question_box(chromium, site):
         press(page, "Enter")
         expect(page.locator("#source-title")).to_be_focused()
         press(page, "Escape")
+        page.wait_for_url(lambda url: "source=" not in url)
         expect(page.locator(".source-row").first).to_be_focused()
+        assert "#" not in page.url  # a fragment would take the focus away
+
+
+def test_a_dialog_of_the_menu_gives_the_focus_back_to_the_menu(chromium, site):
+    with signed_in(chromium, site, **WIDE) as page:
+        ask_and_wait(page)
+        page.locator("#menu summary").focus()
+        press(page, "Enter")
+        page.get_by_role("link", name="Rename", exact=True).press("Enter")
+        expect(page.locator("#new-title")).to_be_focused()
+        press(page, "Escape")
+        expect(page.locator("#menu summary")).to_be_focused()
 
 
 def test_the_list_of_conversations_is_one_tab_stop(chromium, site):

@@ -51,7 +51,8 @@ export function begin({ $, $$, t, parsed, say, show }) {
       bar.value = done;
     } else bar?.removeAttribute('value');
     item.toggleAttribute('data-unfinished', unfinished);
-    if (!unfinished) say(`${$('bdi', item).textContent}: ${words}.`);
+    if (!unfinished)
+      say(`${$('bdi', item).textContent}: ${tone === 'danger' ? `${words}. ${detail}` : `${words}.`}`);
     if (tone === 'danger') leaveOut(item); // nothing can be found in it
   }
 

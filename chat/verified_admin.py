@@ -24,6 +24,7 @@ from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy
+from django.views.decorators.http import require_POST
 
 from chat.engine.verified import Unsupported, unsupported_statements
 from chatsite.accounts.audit import record, record_before
@@ -43,6 +44,7 @@ from .unanswered.question_judging import LISTED_FOR, TOLD
 from .unanswered.unanswered_list import (
     MAX_DOCUMENTS,
     MIN_PEOPLE,
+    PERMISSION,
     REASONS,
     Group,
     ShownDocument,
@@ -59,13 +61,13 @@ from .verified_answers import (
     digest_of,
     first_match,
     is_due,
+    near_wordings,
     passage_with,
     reasons_for_silence,
     recorded_matches,
 )
 
 VALID = timedelta(days=365)  # of a new answer by default
-UNANSWERED = "chat.view_unanswered"
 CONFIRMED = "confirmed"  # the box below a form whose sources do not say what it says
 GROUPS_SHOWN = 25  # on a page
 MAX_WORDINGS = 5  # that a new answer starts with
@@ -290,12 +292,43 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.try_view)
+        wordings = self.admin_site.admin_view(require_POST(self.add_wording))
         in_vain = self.admin_site.admin_view(self.unanswered_view)
         return [
             path("<int:answer_id>/try/", view, name="chat_verifiedanswer_try"),
+            path("<int:answer_id>/wordings/", wordings, name="chat_verifiedanswer_wordings"),
             path("unanswered/", in_vain, name="chat_verifiedanswer_unanswered"),
             *super().get_urls(),
         ]
+
+    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> Any:
+        """Django's, with wordings that people used and that the answer misses; showing them is audited."""
+        answer = kwargs.get("obj")
+        if request.method == "GET" and answer and self.has_change_permission(request, answer):
+            patterns = [question.text for question in answer.questions.all()]
+            if near := near_wordings(patterns, request.user.pk or 0):
+                actor = request.user if isinstance(request.user, User) else None
+                subject = f"Recorded questions near verified answer {answer.pk}"
+                record_before(AuditEntry.Action.UNANSWERED_LISTED, actor=actor, subject=subject)
+                context |= {"near": near, "days": RECORDED_FOR.days, "people": MIN_PEOPLE}
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def add_wording(self, request: HttpRequest, answer_id: int) -> HttpResponse:
+        """Add a question to an answer by one click."""
+        answer = get_object_or_404(self.get_queryset(request), pk=answer_id)
+        may_add = request.user.has_perm("chat.add_verifiedquestion")
+        if not (may_add and self.has_change_permission(request, answer)):
+            raise PermissionDenied
+        text = request.POST.get("text", "").strip()[: VerifiedQuestion.MAX_CHARACTERS]
+        if text and not answer.questions.filter(text=text).exists():
+            with transaction.atomic():
+                answer.questions.create(text=text)
+                answer.save()
+                _audit(request, "Changed", answer, f", with the question “{text}”")
+            messages.success(
+                request, gettext("The answer has one more question: “%(text)s”.") % {"text": text}
+            )
+        return redirect("admin:chat_verifiedanswer_change", answer.pk)
 
     def try_view(self, request: HttpRequest, answer_id: int) -> HttpResponse:
         """Which questions would get this answer: recorded ones, and those that the manager types."""
@@ -326,7 +359,7 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
     def unanswered_view(self, request: HttpRequest) -> HttpResponse:
         """Unanswered questions; each view and each dismissal is audited."""
         actor = request.user
-        if not isinstance(actor, User) or not actor.has_perm(UNANSWERED):
+        if not isinstance(actor, User) or not actor.has_perm(PERMISSION):
             raise PermissionDenied
         if request.method == "POST":
             return redirect(self._dismiss(request, actor))

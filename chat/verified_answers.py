@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,18 +11,25 @@ from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext
 
-from chat.verification.same_question import asks_the_same, beginnings
-from chatsite.db.sql_files import rows
+from chat.verification.same_question import asks_the_same, beginnings, content_words
+from chatsite.db.sql_files import Rows, rows
+from ingestion.embedding.selection import embedder, runs_here
 from ingestion.models import Document, Passage
 from ingestion.search.tokens import plain_words
 
-from .models import VerifiedAnswer
+from .models import VerifiedAnswer, VerifiedQuestion
+from .unanswered.question_likeness import is_small_talk
 from .unanswered.unanswered_list import MIN_PEOPLE
 
 SQL = Path(__file__).parent / "sql"
 REMIND = timedelta(days=14)  # before its last day, unless another day is set
 MAX_TEXTS = 5_000  # newest distinct questions that are compared; one takes a quarter of a millisecond
 RECORDED_FOR = timedelta(days=30)
+NEAR = 0.5  # cosine of questions that may ask the same
+NEAR_SHARE = 0.5  # of the words of the shorter, where the embedding model is on a server
+MAX_NEAR = 8  # wordings that are offered
+MAX_COMPARED = 30  # nearest wordings that are looked at
+MAX_CONVERSATIONS = 500  # with a wording that are looked at
 
 
 def passage_with(document: Document, words: str) -> Passage | None:
@@ -119,3 +127,66 @@ def recorded_matches(patterns: list[str]) -> dict[str, Any]:
         "shown": sorted(words for words, people in askers.items() if len(people) >= MIN_PEOPLE),
         "since": oldest,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class NearWording:
+    """A recorded question that is near an answer's questions and does not get the answer."""
+
+    text: str
+    people: int
+
+
+def near_wordings(patterns: Sequence[str], reader_id: int) -> list[NearWording]:
+    """Wordings that a manager may add to these, the nearest first.
+
+    At least three people used each, in conversations that cite nothing that the manager may not read.
+    """
+    wanted = {"since": timezone.now() - RECORDED_FOR, "query": None, "most": MAX_TEXTS}
+    by_words: dict[str, Rows] = {}
+    for row in rows("recorded_questions", wanted, SQL):
+        by_words.setdefault(plain_words(row["content"]), []).append(row)
+    usual = []
+    for same in by_words.values():
+        text = max(same, key=lambda row: int(row["times"]))["content"].strip()
+        people = set().union(*(row["people"] for row in same))
+        if (
+            len(people) >= MIN_PEOPLE
+            and len(text) <= VerifiedQuestion.MAX_CHARACTERS
+            and not is_small_talk(text)
+        ):
+            usual.append((text, same))
+    texts = [text for text, _ in usual]
+    found: list[NearWording] = []
+    for number in _nearest(list(patterns), texts):
+        text, same = usual[number]
+        if first_match(text, list(patterns)):
+            continue
+        conversations = [each for row in same for each in row["conversations"]][:MAX_CONVERSATIONS]
+        opened = rows("open_conversations", {"ids": conversations, "user_id": reader_id}, SQL)
+        people = {row["person"] for row in opened} - {None}
+        if len(people) >= MIN_PEOPLE:
+            found.append(NearWording(text, len(people)))
+        if len(found) == MAX_NEAR:
+            break
+    return found
+
+
+def _nearest(patterns: list[str], texts: list[str]) -> list[int]:
+    """The numbers of the texts that are near one of the patterns, the nearest first."""
+    if not patterns or not texts:
+        return []
+    if runs_here():
+        model = embedder()
+        nearness = (model.embed(texts) @ model.embed(patterns).T).max(axis=1).tolist()
+        least = NEAR
+    else:  # a server is not asked for a page
+        nearness = [max(_shared(text, pattern) for pattern in patterns) for text in texts]
+        least = NEAR_SHARE
+    near = [number for number, value in enumerate(nearness) if value >= least]
+    return sorted(near, key=lambda number: -nearness[number])[:MAX_COMPARED]
+
+
+def _shared(one: str, other: str) -> float:
+    first, second = content_words(one), content_words(other)
+    return len(first & second) / max(1, min(len(first), len(second)))

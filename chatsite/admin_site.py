@@ -22,7 +22,10 @@ from django.views.decorators.http import require_safe
 
 from chat import site_texts
 from chat.overview import overview_pages
+from chat.unanswered.unanswered_list import PERMISSION as SEES_UNANSWERED
+from chat.unanswered.unanswered_list import unanswered
 from chatsite.accounts.audit import record_sign_in, record_sign_out
+from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.forms import SignInForm
 from chatsite.accounts.models import User
 from chatsite.accounts.sessions import admin_is_idle, admin_was_used, begin
@@ -137,8 +140,15 @@ class SiteAdmin(admin.AdminSite):
         return Picker.as_view(admin_site=self)(request)
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
-        """Django's index, with the usage overview above it for those who may see it."""
-        return super().index(request, {**overview_pages.overview(request), **(extra_context or {})})
+        """Django's index, with the usage overview above it for those who may see it.
+
+        Unanswered questions are counted by the rules of their page, and no words of them are shown.
+        """
+        shown = {**overview_pages.overview(request), **(extra_context or {})}
+        if request.user.has_perm(SEES_UNANSWERED):
+            groups = unanswered(session_principal(request)).groups
+            shown |= {"open_questions": len(groups), "times_asked": sum(group.times for group in groups)}
+        return super().index(request, shown)
 
     def status(self, request: HttpRequest) -> HttpResponse:
         return status_page.status(request, self.each_context(request))

@@ -15,9 +15,10 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from chatsite.accounts.models import User
+from chatsite.accounts.audit import Subject, record
+from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal
-from ingestion.access.lists import Audience, access_list_for
+from ingestion.access.lists import Audience, access_list_for, readers_for_audit
 
 from . import recording
 from .branches import START
@@ -100,7 +101,17 @@ def create(
         digest=digest_of(token),
         expires_at=expires_at,
     )
+    part = "one answer" if answer else "everything until then"
+    end = f"until {expires_at.isoformat(timespec='minutes')}" if expires_at else "without an end"
+    about = f"{share.pk} ({part} of conversation {conversation.pk}, {end}), for "
+    _record(AuditEntry.Action.SHARE_CREATED, principal, [about, *readers_for_audit(share.access_list)])
     return share, token
+
+
+def _record(action: AuditEntry.Action, owner: Principal, subject: Subject) -> None:
+    """Audit what an owner does with a link: numbers, dates and readers, no words of the conversation."""
+    person = User.objects.get(pk=owner.user_id)
+    record(action, actor=person, person=person, subject=subject)
 
 
 @transaction.atomic
@@ -114,13 +125,16 @@ def renew(principal: Principal, share_id: UUID) -> tuple[Share, str]:
     if share.access_list.entries.filter(user=None, group=None).exists():
         # Readers who are not named had only the former URL.
         OpenedShare.objects.filter(share=share).delete()
+    _record(AuditEntry.Action.SHARE_RENEWED, principal, str(share.pk))
     return share, token
 
 
+@transaction.atomic
 def revoke(principal: Principal, share_id: UUID) -> None:
     """Revoke a share; one that has ended does not change. Raises Share.DoesNotExist."""
     share = Share.objects.owned_by(principal).get(pk=share_id)
-    Share.objects.filter(pk=share.pk).revoke()
+    if Share.objects.filter(pk=share.pk).revoke():
+        _record(AuditEntry.Action.SHARE_REVOKED, principal, str(share.pk))
 
 
 def opened(principal: Principal, address: str) -> Share | None:

@@ -222,8 +222,7 @@ class SiteTextsAdmin(OwnFilters, AuditedChanges, admin.ModelAdmin):  # type: ign
         transaction.on_commit(reload)
 
     def described(self, obj: SiteTexts) -> str:
-        """Names of columns: the audit log is in one language, whoever writes it."""
-        return ", ".join(obj.changes_since(_before(obj)))
+        return ", ".join(_name(field) for field in obj.changes_since(_before(obj)))
 
     def named(self, obj: SiteTexts) -> str:
         return str(obj.pk)

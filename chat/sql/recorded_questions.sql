@@ -1,5 +1,5 @@
 -- The wordings of questions since a moment that may match a pattern, the newest first: how often each was asked, and the
--- accounts of people (no guests or programs) who did. `query` has the words that it must contain; null: any.
+-- accounts of people (no guests or programs) who did, and the conversations. `query` has the words that it must contain; null: any.
 \set since '2026-01-01'
 \set query ''
 \set most 10
@@ -11,6 +11,7 @@ SELECT
         array_agg(DISTINCT account.id) FILTER (WHERE account.guest_until IS NULL AND account.service_for = ''),
         '{}'
     ) AS people,
+    array_agg(DISTINCT conversation.id) AS conversations,
     max(asked.created_at) AS last
 FROM history_message AS asked
 JOIN history_conversation AS conversation ON conversation.id = asked.conversation_id

@@ -209,6 +209,24 @@ class PageTests(TestCase):
         self.assertEqual(page.context["figures"].failed_files.closed, 1)
         self.assertEqual([row["title"] for row in self.lines("documents")], ["Open guide"])
 
+    def test_no_manager_sees_names_that_only_named_people_may_read(self):
+        canaries = ("Divorce of CANARY-1", "Offer of CANARY-2")
+        named = make_document("canary-1.md", title=canaries[0], owner=self.crew[0], users=[self.crew[1]])
+        make_document("canary-2.md", title=canaries[1], owner=self.crew[0])
+        for person in self.crew:
+            run_of(person, named)
+        count_ended_runs()
+        rights = ["view_document", "change_document", "delete_document", "view_auditentry"]
+        for codename in ("", *rights):
+            self.manager.user_permissions.add(*Permission.objects.filter(codename=codename))
+            page = self.client.get("/admin/")
+            written = [
+                page.content.decode(),
+                *(str(self.lines(part)) for part in ("days", "groups", "documents")),
+            ]
+            self.assertNotIn("canary", "".join(written).lower(), codename)
+            self.assertEqual(page.context["figures"].most_used.closed, 1)
+
     def test_failed_files_are_named_by_the_rule_of_the_list_of_documents(self):
         self.manager.user_permissions.add(Permission.objects.get(codename="view_document"))
         group = Group.objects.get(name="Crew")

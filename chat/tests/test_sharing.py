@@ -717,6 +717,27 @@ class ApiTests(SharingCase):
         self.assertEqual(self.call("get").json()[0]["state"], "revoked")
         self.assertEqual(self.client.get(address).status_code, 404)
 
+    def test_what_owners_do_with_links_is_in_the_audit_log_without_words_of_the_conversation(self):
+        made = self.create(groups=["Pursers"], people=["reader"], expires_at="2036-01-01T00:00:00Z").json()
+        sharing.renew(self.principal, made["id"])
+        for _ in range(2):  # the second time nothing changes
+            self.call("delete", f"/{made['id']}")
+        self.create(everyone=True, answer_id=str(self.answer.pk), expires_at=None)
+        entries = list(AuditEntry.objects.order_by("pk"))
+        actions = ["share_created", "share_renewed", "share_revoked", "share_created"]
+        self.assertEqual([entry.action for entry in entries], actions)
+        self.assertEqual({(entry.actor, entry.person) for entry in entries}, {("mara", "mara")})
+        first, *others, last = (entry.subject for entry in entries)
+        everything = f"(everything until then of conversation {self.conversation.pk}, until 2036-01-01T00:00"
+        self.assertTrue(first.startswith(f"{made['id']} {everything}"), first)
+        self.assertTrue({"Pursers", "reader"} <= set(re.findall(r"\w+", first)), first)
+        self.assertIn(self.reader.pk, [each["person"] for each in entries[0].named])
+        self.assertEqual(others, [made["id"]] * 2)
+        self.assertIn("(one answer of conversation", last)
+        self.assertTrue(last.endswith("without an end), for Everyone who signs in"), last)
+        for words in (self.conversation.title, *CANARIES, self.answer.content[:20], made["url"][-20:]):
+            self.assertNotIn(words.lower(), " ".join(entry.subject for entry in entries).lower())
+
     def test_it_ends_in_thirty_days_unless_something_else_is_said(self):
         self.create(everyone=True)
         in_thirty_days = timezone.now() + timedelta(days=30)
@@ -793,7 +814,8 @@ class AdminTests(SharingCase):
             self.assertNotContains(shown, "The crew office")  # the title is Mara's words
             self.assertNotContains(shown, self.row.digest)
             self.assert_clean(shown.content.decode())
-        looked = AuditEntry.objects.order_by("pk").values_list("action", "actor", "person")
+        looks = AuditEntry.objects.exclude(action="share_created").order_by("pk")
+        looked = looks.values_list("action", "actor", "person")
         self.assertEqual(list(looked), [("shares_listed", "staff", ""), ("share_read", "staff", "mara")])
 
     def test_with_the_permission_a_link_is_revoked_with_an_entry_in_the_audit_log(self):

@@ -129,8 +129,10 @@ class EditingTests(TextsTestCase):
         self.assertEqual(site_texts.current().name, "Leave and pay")
         self.assertEqual(answer_instructions(), "Be brief.")
         first, second = AuditEntry.objects.filter(action="texts_changed").order_by("pk")
-        self.assertTrue(first.subject.endswith(": name, prompt"), first.subject)
-        self.assertTrue(second.subject.endswith(": name"), second.subject)
+        self.assertTrue(
+            first.subject.endswith(": name of the site, instructions for the model"), first.subject
+        )
+        self.assertTrue(second.subject.endswith(": name of the site"), second.subject)
         self.assertEqual(second.actor, "manager")
         self.assertContains(self.client.get("/"), "Leave and pay")
 
@@ -200,7 +202,9 @@ class EditingTests(TextsTestCase):
         with self.captureOnCommitCallbacks(execute=True):
             self.client.post(TRY, {"prompt": "Speak like a pirate.", "_keep": "yes"})
         self.assertEqual(answer_instructions(), "Speak like a pirate.")
-        self.assertTrue(AuditEntry.objects.get(action="texts_changed").subject.endswith(": prompt"))
+        self.assertTrue(
+            AuditEntry.objects.get(action="texts_changed").subject.endswith(": instructions for the model")
+        )
 
 
 def form_of(page):

@@ -181,6 +181,28 @@ class UnansweredTests(TestCase):
         self.assertNotContains(page, CANARY)
         self.assertContains(page, "6 more times")
 
+    def test_the_first_page_counts_open_questions_by_the_rules_of_the_list(self):
+        def counted():
+            judge_new(everything=True)
+            page = self.client.get("/admin/")
+            return page, page.context.get("open_questions"), page.context.get("times_asked")
+
+        for person in [make_user() for _ in range(2)]:
+            self.ask(FERRY, person=person)
+        page, *numbers = counted()
+        self.assertEqual(numbers, [0, 0])  # two people are too few
+        self.assertContains(page, "no open questions")
+        self.ask(FERRY)
+        page, *numbers = counted()
+        self.assertEqual(numbers, [1, 3])
+        self.assertContains(page, "1 open question, asked 3 times")
+        self.assertContains(page, PAGE)
+        self.assertNotContains(page, "ferry")
+        self.manager.user_permissions.remove(Permission.objects.get(codename="view_unanswered"))
+        page, *numbers = counted()
+        self.assertEqual(numbers, [None, None])
+        self.assertNotContains(page, "open question")
+
     def test_guests_and_programs_are_no_people(self):
         self.ask(f"Why was {CANARY} dismissed?")
         later = timezone.now() + timedelta(days=1)

@@ -13,9 +13,9 @@ from chat.models import VerifiedAnswer
 from chat.tests.test_verified_answers import CANARY, QUESTION, make_verified
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal
-from history.models import Conversation, Message
+from history.models import Conversation, Message, Source
 from history.search_words import search_vector
-from ingestion.models import Document
+from ingestion.models import Document, Passage
 from ingestion.tests.factories import make_document, make_user
 
 LIST = "/admin/chat/verifiedanswer/"
@@ -236,6 +236,55 @@ class VerifiedAdminTests(TestCase):
                 page = self.client.get(f"{LIST}{answer.pk}/try/")
             self.assertContains(page, f"<strong>{12}</strong>")
             self.assertEqual("There are more than can be compared" in page.content.decode(), cut_off)
+
+    def test_wordings_that_were_asked_and_do_not_match_are_added_by_one_click(self):
+        answer = make_verified(self.document, owner=self.manager)
+        closed = make_document("closed.md", title="Closed")
+        near, rare, secret, far = (
+            "Until which day do I have to take the leave that I carried over?",
+            "By what date must carried days of vacation be taken?",
+            "When must days of leave that Halyard carried be used up?",
+            "Where is the canteen?",
+        )
+        for number in range(3):
+            asker = make_user(f"asker{number}")
+            for text in (QUESTION, near, secret, far, *([rare] if number else [])):
+                ask(text, asker)
+        for asked in Message.objects.filter(content=secret):
+            said = Message.objects.create(
+                conversation_id=asked.conversation_id,
+                position=1,
+                role="assistant",
+                content="Yes [closed.md#1].",
+                citations=["closed.md#1"],
+            )
+            passage = Passage.objects.get(document=closed).pk
+            source = {
+                "document": closed,
+                "document_version": 1,
+                "passage_id": passage,
+                "label": "closed.md#1",
+            }
+            Source.objects.create(message=said, rank=1, score=1, title="Closed", content="Yes.", **source)
+        page = f"{LIST}{answer.pk}/change/"
+        with patch("chat.verified_admin.record_before") as recorded:
+            shown = self.client.get(page)
+        self.assertEqual([(each.text, each.people) for each in shown.context["near"]], [(near, 3)])
+        self.assertNotContains(shown, "Halyard")
+        self.assertIn("near verified answer", recorded.call_args.kwargs["subject"])
+        self.assertRedirects(
+            self.client.post(f"{LIST}{answer.pk}/wordings/", {"text": near}),
+            page,
+            fetch_redirect_response=False,
+        )
+        self.assertIn(near, answer.questions.values_list("text", flat=True))
+        self.assertIn(near, AuditEntry.objects.get(action="verified_changed").subject)
+        with patch("chat.verified_admin.record_before") as recorded:
+            self.assertNotIn("near", self.client.get(page).context)
+        recorded.assert_not_called()
+        self.assertEqual(self.client.get(f"{LIST}{answer.pk}/wordings/").status_code, 405)
+        self.manager.user_permissions.remove(Permission.objects.get(codename="add_verifiedquestion"))
+        self.assertEqual(self.client.post(f"{LIST}{answer.pk}/wordings/", {"text": far}).status_code, 403)
 
     def test_deleting_leaves_an_entry_and_the_rights_are_needed(self):
         answer = make_verified(self.document, owner=self.manager)

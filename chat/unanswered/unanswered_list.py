@@ -29,6 +29,7 @@ from ingestion.models import Document
 from .question_judging import LISTED_FOR, PLACE, TOLD
 
 SQL = Path(__file__).parent / "sql"
+PERMISSION = "chat.view_unanswered"
 MIN_PEOPLE = 3  # who asked, before anything is shown
 MAX_DOCUMENTS = 3  # shown of a group
 MAX_FEEDBACK = 3  # linked from a group

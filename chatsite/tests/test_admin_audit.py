@@ -71,6 +71,7 @@ OTHERS = {
     "ingestion_houseword_csv": "texts of the site, no wider than the manager's groups",
     "ingestion_houseword_shipped": "the program's words",
     "chat_verifiedanswer_try": "an entry (test_verified_admin)",
+    "chat_verifiedanswer_wordings": "an entry (test_verified_admin)",
     "chat_verifiedanswer_unanswered": "an entry (test_unanswered)",
 }
 ROW_PAGES = ("changelist", "add", "change", "delete", "history")

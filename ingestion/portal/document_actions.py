@@ -83,10 +83,12 @@ def record_as_staff(request: HttpRequest | Request, document: Document, did: str
 
 
 def details_in_words(changed: Mapping[str, Any]) -> str:
-    """Changed columns with their new values, for the audit log."""
+    """Changed details by their names in forms, with their new values, for the audit log in English."""
     words = {"given_title": "title", "source_url": "source", "valid_until": "last day"}
     values = {name: ", ".join(value) if isinstance(value, list) else value for name, value in changed.items()}
-    return "; ".join(f"{words.get(name, name)}: {values[name] or 'removed'}" for name in sorted(values))
+    return "; ".join(
+        f"{words.get(name, name.replace('_', ' '))}: {values[name] or 'removed'}" for name in sorted(values)
+    )
 
 
 def _changeable(request: HttpRequest, public_id: UUID, *, even_part: bool = False) -> Document:

@@ -42,6 +42,8 @@ CLASSES: dict[str, tuple[int, int, str]] = {
     Action.FEEDBACK_LISTED: (RESOURCES, READ, "feedback"),
     Action.SHARES_LISTED: (RESOURCES, READ, "shared links"),
     Action.SHARE_READ: (RESOURCES, READ, "shared link"),
+    Action.SHARE_CREATED: (ENTITY, CREATE, "shared link"),
+    Action.SHARE_RENEWED: (ENTITY, UPDATE, "shared link"),
     Action.SHARE_REVOKED: (ENTITY, DELETE, "shared link"),
     Action.VERIFIED_CHANGED: (ENTITY, UPDATE, "verified answer"),
     Action.UNANSWERED_LISTED: (RESOURCES, READ, "questions"),

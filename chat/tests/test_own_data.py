@@ -171,7 +171,7 @@ class HintTests(TestCase):
         self.client.force_login(make_user("new"))
         page = self.client.get("/")
         self.assertContains(page, "Three things to know")
-        self.assertContains(page, 'like <span class="cite">1</span>, opens')
+        self.assertContains(page, 'like <span class="cite">1</span> opens')
         self.assertRedirects(self.client.post("/settings/hints"), "/", fetch_redirect_response=False)
         self.assertNotContains(self.client.get("/"), "Three things to know")
 

@@ -30,7 +30,7 @@ from chat.portal.markdown import (
     render_open,
     split,
 )
-from chat.portal.source_panel import marked
+from chat.portal.passage_parts import marked
 from chat.quotations import best_span
 from chat.tests.sources import source
 from chat.verification import same_question, verify

@@ -1,0 +1,109 @@
+"""The text of a passage for its page: running lines, marked words, and rows as tables."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from ingestion.text_comparison import BROKEN
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a passage, cited or not."""
+
+    text: str
+    marked: bool
+
+
+def flowing(text: str) -> str:
+    """Join lines broken by the page's width, without changing the positions of characters.
+
+    What follows a table row starts a line of its own, even where the row ends without a full stop.
+    """
+
+    def joint(broken: re.Match[str]) -> str:
+        line_start = text.rfind("\n", 0, broken.start()) + 1
+        return "\n" if _row_of(text[line_start : broken.start()], 0) else " "
+
+    return BROKEN.sub(joint, text)
+
+
+def marked(content: str, quotes: Sequence[Sequence[int]]) -> list[Piece]:
+    """The whole content in pieces; those within a span of `quotes` are marked."""
+    edges = {0, len(content)}
+    for start, end in quotes:
+        edges |= {max(0, min(start, len(content))), max(0, min(end, len(content)))}
+    return [
+        Piece(content[left:right], any(start <= left and right <= end for start, end in quotes))
+        for left, right in pairwise(sorted(edges))
+    ]
+
+
+PAIR = re.compile(r"([^:;\n]{1,100}): ")
+MIN_PAIRS = 2  # least number of pairs in a table row
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Text of a passage, or rows of a table, with each cell in pieces."""
+
+    pieces: list[Piece] = field(default_factory=list)
+    head: list[str] = field(default_factory=list)
+    rows: list[list[list[Piece]]] = field(default_factory=list)
+
+
+def parts_of(content: str, quotes: Sequence[Sequence[int]]) -> list[Part]:
+    """The passage, with the spans of `quotes` marked and rows (“Case: a; Days: 5”) shown as tables."""
+    parts: list[Part] = []
+    rows: list[dict[str, tuple[int, int]]] = []
+    text_start = position = 0
+
+    def end_text(end: int) -> None:
+        if content[text_start:end].strip():
+            parts.append(Part(pieces=_marked_within(content, quotes, text_start, end)))
+
+    def end_table() -> None:
+        head = list(dict.fromkeys(name for row in rows for name in row))
+        cells = [[_marked_within(content, quotes, *row.get(name, (0, 0))) for name in head] for row in rows]
+        parts.append(Part(head=head, rows=cells))
+        rows.clear()
+
+    for line in content.splitlines(keepends=True):
+        row = _row_of(line, position)
+        if row and not rows:
+            end_text(position)
+        elif rows and not (row and set(row) & set(rows[-1])):
+            end_table()
+            text_start = position
+        if row:
+            rows.append(row)
+        position += len(line)
+    if rows:
+        end_table()
+    else:
+        end_text(len(content))
+    return parts
+
+
+def _row_of(line: str, position: int) -> dict[str, tuple[int, int]]:
+    """The position of each column's value; empty if the line is not a table row."""
+    row: dict[str, tuple[int, int]] = {}
+    name, start, place = "", 0, 0
+    for piece in line.rstrip("\n").split("; "):
+        pair = PAIR.match(piece)
+        if pair:
+            if name:
+                row[name] = (position + start, position + place - 2)
+            name, start = pair[1], place + pair.end()
+        elif not name:
+            return {}
+        place += len(piece) + 2
+    if name:
+        row[name] = (position + start, position + place - 2)
+    return row if len(row) >= MIN_PAIRS else {}
+
+
+def _marked_within(content: str, quotes: Sequence[Sequence[int]], start: int, end: int) -> list[Piece]:
+    within = [(max(0, first - start), last - start) for first, last in quotes if first < end and last > start]
+    return [piece for piece in marked(content[start:end], within) if piece.text]

@@ -173,7 +173,7 @@ class LanguagesOfTexts(TestCase):
         conversation, answer = answered(self.user, document, text=words)
         answer.sources.update(content=words)
         page = f"/c/{conversation.pk}/"
-        self.assertRegex(self.client.get(page).content.decode(), r'class="prose"\s+dir="auto" lang="de"')
+        self.assertRegex(self.client.get(page).content.decode(), r'class="prose"\s+dir="auto"\s+lang="de"')
         panel = self.client.get(f"{page}?source=1.r1").content.decode()
         self.assertRegex(panel, r'class="passage"\s+dir="auto"\s+lang="de"')
         shown = self.client.get(f"/documents/{document.public_id}/").content.decode()

@@ -37,7 +37,7 @@ from chat.requests import (
     InvalidRequest,
     RunRequest,
 )
-from chat.runs.start import stored_messages
+from chat.runs.earlier_messages import stored_messages
 from chatsite.accounts.principal import Principal
 from chatsite.http.address_limit import release_slot
 from history import recording

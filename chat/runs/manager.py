@@ -42,13 +42,9 @@ from . import (
     notifications,
 )
 from .active import ActiveRun, run_slots
+from .earlier_messages import earlier_messages, messages_of_request
 from .journal import Batch
-from .start import (
-    earlier_messages,
-    messages_of_request,
-    request_stop,
-    team,
-)
+from .start import request_stop, team
 
 logger = logging.getLogger(__name__)
 

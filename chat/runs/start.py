@@ -14,7 +14,6 @@ from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import QuerySet, Subquery
 from django.utils import timezone
 
 from chat import limits, site_texts
@@ -31,7 +30,7 @@ from chat.limits import (
 )
 from chat.llm.side_texts import title_of
 from chat.models import Agent, Run
-from chat.requests import EarlierMessage, Generation, InvalidRequest, RunRequest
+from chat.requests import Generation, InvalidRequest, RunRequest
 from chatsite.accounts.guest_limits import count_question
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
@@ -40,9 +39,7 @@ from chatsite.db.sql_files import Rows, rows_of_each, statement
 from chatsite.db.threads import reading_as, retry_on_deadlock
 from history import projects, recording
 from history.branches import Branches, question_of
-from history.citation_text import without
 from history.models import Conversation, Message, Project
-from history.withheld import withheld_labels
 
 from . import finish, notifications
 from .active import run_slots
@@ -315,7 +312,6 @@ def _repeated(principal: Principal, request: RunRequest, run: Run) -> AcceptedRu
     )
 
 
-EARLIER_MESSAGES = 12
 SET_PROMPT = "chat.set_prompt"
 
 
@@ -431,39 +427,6 @@ def request_stop(principal: Principal, run_id: UUID) -> None:
             raise Refused("answer_not_found")
         if Run.objects.unfinished().filter(pk=run_id).update(stop_requested=True):
             notifications.publish_on_commit(notifications.messages("stop", [run_id]))
-
-
-def messages_of_request(run: AcceptedRun) -> tuple[EarlierMessage, ...]:
-    """Earlier messages, as the request has them."""
-    return () if run.request.alone else run.request.earlier[-EARLIER_MESSAGES:]
-
-
-def earlier_messages(run: AcceptedRun) -> tuple[EarlierMessage, ...]:
-    """Earlier messages: the stored ones, or those of the request if none are stored."""
-    if run.request.alone:
-        return ()
-    position = Message.objects.filter(pk=run.question_id).values("position")
-    rows = Message.objects.filter(conversation_id=run.conversation_id, position__lt=Subquery(position))
-    rows = rows.chosen().exclude(state__in=Message.UNFINISHED)
-    return stored_messages(run.principal, run.conversation_id, rows) or messages_of_request(run)
-
-
-def stored_messages(
-    principal: Principal, conversation_id: UUID, messages: QuerySet[Message]
-) -> tuple[EarlierMessage, ...]:
-    """The last of these messages of a conversation, without the names of withdrawn sources."""
-    said = messages.order_by("-position").values_list("role", "content")[:EARLIER_MESSAGES]
-    gone: frozenset[str] | None = None
-    turns: list[EarlierMessage] = []
-    for role, content in said:
-        text = content
-        if role == Message.Role.ASSISTANT and "[" in text:
-            if gone is None:
-                gone = withheld_labels(principal, conversation_id)
-            text = without(text, gone)
-        if text:
-            turns.append(EarlierMessage("user" if role == Message.Role.USER else "assistant", text))
-    return tuple(reversed(turns))
 
 
 def _check(principal: Principal, request: RunRequest) -> None:

@@ -17,7 +17,7 @@ from chat.models import Run
 from chat.portal.conversation import turns_of
 from chat.portal.frames import asked_after
 from chat.requests import Options, RunRequest
-from chat.runs.start import earlier_messages
+from chat.runs.earlier_messages import earlier_messages
 from chat.unanswered.models import UnansweredQuestion
 from chat.unanswered.question_judging import judge_new
 from chat.withholding import shared_messages

@@ -116,16 +116,25 @@ def tell_streams(
     plain["bodies"] = [{**body, "stream": True} for body in plain["bodies"]]
     ideal = load(**plain, spread=ramp, abort=0)
     outcomes = load(**site.questions(streams), spread=ramp, abort=0)
-    failed = [outcome for outcome in outcomes if outcome.error or outcome.first < 0]
+    # Refusals are by design and say when to come back; anything else that is not an answer is a fault.
+    refused = [outcome for outcome in outcomes if outcome.status in (429, 503)]
+    silent = [outcome for outcome in refused if not outcome.retry_after]
+    failed = [
+        outcome for outcome in outcomes if outcome not in refused and (outcome.error or outcome.first < 0)
+    ]
+    answered = [outcome for outcome in outcomes if outcome not in refused and outcome not in failed]
     short, wrong = site.not_whole(
         {outcome.run: outcome.number for outcome in outcomes if outcome.run}, tokens
     )
-    late = p95([each.first for each in outcomes]) - p95([each.first for each in ideal])
-    ratio = p95([each.total for each in outcomes]) / median(each.total for each in ideal)
+    late = p95([each.first for each in answered]) - p95([each.first for each in ideal])
+    ratio = p95([each.total for each in answered]) / median(each.total for each in ideal)
     print(
         f"{streams} streams, begun over {ramp:.0f} s: {len(failed)} failed,"
         f" {len(short)} cut short and stored as such, {len(wrong)} stored wrongly"
     )
+    if refused:
+        latest = max(outcome.total for outcome in refused)
+        print(f"{len(refused)} refused, the last after {latest:.1f} s; {len(silent)} without Retry-After")
     print(f"first token p95 {late * 1000:.0f} ms above the model's (target {target})")
     print(f"total time p95 {ratio:.3f} of the ideal {tokens * INTERVAL:.0f} s (target 1.05)", flush=True)
 

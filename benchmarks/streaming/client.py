@@ -34,6 +34,7 @@ class Outcome:
     size: int = 0
     aborted: bool = False
     run: str = ""
+    retry_after: str = ""
     error: str = ""
 
 
@@ -64,6 +65,8 @@ class Asking(asyncio.Protocol):
                 outcome.status = int(self._read[9:12])
                 found = re.search(rb"(?i)chat-run: *([0-9a-f-]+)", self._read)
                 outcome.run = found[1].decode() if found else ""
+                found = re.search(rb"(?i)retry-after: *(\d+)", self._read)
+                outcome.retry_after = found[1].decode() if found else ""
             if self._marker in self._read:
                 outcome.first = time.monotonic() - self._begun
         if data.endswith(END) or outcome.status != 200:

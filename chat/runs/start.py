@@ -3,7 +3,6 @@
 import hashlib
 import json
 import math
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -37,6 +36,7 @@ from chatsite.accounts.principal import Principal
 from chatsite.db.availability import breaker
 from chatsite.db.sql_files import Rows, rows_of_each, statement
 from chatsite.db.threads import reading_as, retry_on_deadlock
+from chatsite.normal_form import normal_form
 from history import projects, recording
 from history.branches import Branches, question_of
 from history.models import Conversation, Message, Project
@@ -438,7 +438,7 @@ def _check(principal: Principal, request: RunRequest) -> None:
     if not text.strip():
         raise Refused("message_empty")
     # What a search reads is its normal form, which can be many times as long.
-    if max(len(text), len(unicodedata.normalize("NFKC", text)) // 2) > settings.MESSAGE_MAX_CHARACTERS:
+    if max(len(text), len(normal_form("NFKC", text)) // 2) > settings.MESSAGE_MAX_CHARACTERS:
         raise Refused("message_too_long")
     if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
         raise Refused("message_not_text")

@@ -5,12 +5,13 @@ that do not space words by pairs of characters.
 """
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
+
+from chatsite.normal_form import normal_form
 
 from . import lexicon
 
@@ -430,7 +431,7 @@ def _fraction(text: str, folded: str, start: int, end: int) -> Token | None:
 
 def _word(word: str, *, fresh: bool) -> Iterator[Token]:
     start, end = 0, len(word)
-    folded = unicodedata.normalize("NFKC", word).casefold().replace("’", "'")
+    folded = normal_form("NFKC", word).casefold().replace("’", "'")
     folded = folded.removesuffix("'s").removesuffix("'")
     capital = word[0].isupper()
     if folded in lexicon.NEGATIONS or folded.endswith("n't"):

@@ -10,7 +10,6 @@ password is looked at, under locks: guesses sent at once are not more guesses.
 
 import hashlib
 import secrets
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,6 +21,7 @@ from django.db.models import Count, Max
 from django.utils import timezone
 
 from chatsite.http.address_limit import subscriber
+from chatsite.normal_form import normal_form
 
 from .models import SignInAttempt
 
@@ -127,7 +127,7 @@ def _failures(digests: Sequence[str], now: datetime) -> dict[str, tuple[int, dat
 
 
 def _name(username: str) -> str:
-    return unicodedata.normalize("NFKC", username).casefold()
+    return normal_form("NFKC", username).casefold()
 
 
 def _digest(*parts: str) -> str:

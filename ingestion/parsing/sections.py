@@ -1,10 +1,11 @@
 """What every reader returns, and the messages of unreadable files."""
 
 import re
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
+
+from chatsite.normal_form import normal_form
 
 ANCHOR_CHARACTERS = 200
 HEADING_CHARACTERS = 300
@@ -104,7 +105,7 @@ def clean(text: str) -> str:
     """Text that PostgreSQL can store and people can read: composed, with plain newlines, without control
     characters."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n").replace("\u2028", "\n")
-    return unicodedata.normalize("NFC", UNWANTED.sub("", text))
+    return normal_form("NFC", UNWANTED.sub("", text))
 
 
 def one_line(text: str, limit: int) -> str:

@@ -6,7 +6,6 @@ script: types that may contain one are downloads of another type, and every file
 
 import logging
 import re
-import unicodedata
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -34,6 +33,7 @@ from chatsite.accounts.authentication import KEY_HEADERS
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import release_connection
 from chatsite.dependency_internals import close_with, django_request
+from chatsite.normal_form import normal_form
 from ingestion.file_names import ASCII_DIGITS
 from ingestion.models import Document
 from ingestion.parsing.formats import (
@@ -190,7 +190,7 @@ def _cited(principal: Principal, address: str) -> NameResolution:
     if public_id := public_id_of(address):
         return NameResolution(Document.objects.visible_to(principal).with_public_id(public_id).first())
     meaning = resolve_name(principal, address, address.translate(ASCII_DIGITS))
-    normal = unicodedata.normalize("NFKC", address)
+    normal = normal_form("NFKC", address)
     if meaning.document or meaning.choices or normal == address:
         return meaning
     return resolve_name(principal, normal)

@@ -7,6 +7,8 @@ locale. PostgreSQL only stems, drops stop words and counts.
 import re
 import unicodedata
 
+from chatsite.normal_form import normal_form
+
 NORMAL_MARGIN = 1_000  # characters by which a short text may grow
 SEARCH_TEXT_LIMIT = 100_000  # characters; PostgreSQL refuses a tsvector of more than a megabyte
 
@@ -43,7 +45,7 @@ def normal_limit(text: str) -> int:
 def plain_words(text: str) -> str:
     """The words of `text` in lower case, separated by single spaces; combining characters stay in their
     words."""
-    folded = unicodedata.normalize("NFKC", text[:SEARCH_TEXT_LIMIT])[: normal_limit(text)].lower()
+    folded = normal_form("NFKC", text[:SEARCH_TEXT_LIMIT])[: normal_limit(text)].lower()
     return " ".join(folded.translate(_separators).split())
 
 

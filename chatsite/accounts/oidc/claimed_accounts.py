@@ -3,7 +3,6 @@
 import hashlib
 import re
 import secrets
-import unicodedata
 from uuid import UUID
 
 from django.conf import settings
@@ -19,6 +18,7 @@ from chatsite.accounts.models import (
     ManagedMembership,
     User,
 )
+from chatsite.normal_form import normal_form
 
 from .id_tokens import Claims
 
@@ -120,7 +120,7 @@ def _newest_of_former(claims: Claims) -> int:
 
 def _username(claims: Claims, attempt: int) -> str:
     """The name the provider suggests, with a random suffix if it is taken."""
-    name = UNSAFE.sub("-", unicodedata.normalize("NFKC", claims.username)).strip("-")[:USERNAME_CHARACTERS]
+    name = UNSAFE.sub("-", normal_form("NFKC", claims.username)).strip("-")[:USERNAME_CHARACTERS]
     if not name:
         return f"person-{secrets.token_hex(6)}"
     taken = attempt > 0 or User.objects.filter(username__iexact=name).exists()

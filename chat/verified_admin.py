@@ -319,7 +319,7 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         may_add = request.user.has_perm("chat.add_verifiedquestion")
         if not (may_add and self.has_change_permission(request, answer)):
             raise PermissionDenied
-        text = request.POST.get("text", "").strip()[: VerifiedQuestion.MAX_CHARACTERS]
+        text = request.POST.get("text", "").replace("\0", "").strip()[: VerifiedQuestion.MAX_CHARACTERS]
         if text and not answer.questions.filter(text=text).exists():
             with transaction.atomic():
                 answer.questions.create(text=text)

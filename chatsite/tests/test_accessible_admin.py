@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.server]
 DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 SHOWN = {HTTPStatus.OK, HTTPStatus.NOT_FOUND}  # of pages about a row that is not there
 ENOUGH = 50  # pages
-NO_PAGES = r"autocomplete|jsi18n|view_on_site|csv|figures|names|log(in|out)|password_change|nothing-here"
+NO_PAGES = r"autocomplete|jsi18n|view_on_site|csv|figures|names|wording|log(in|out)|password_change|nothing"
 OF_ROWS = r"_(change|delete|history)$|user_password_change$"
 
 

@@ -45,6 +45,9 @@ class SeveralFilesForm(UploadForm):
         groups.queryset = Group.objects.all()
         people.queryset = User.objects.filter(is_active=True, guest_until=None)
         who.label = gettext("Who can read them?")
+        self.fields["file"].label = gettext("Files")
+        self.fields["folder"].label = gettext("Folder")
+        self.fields["category"].label = gettext("Category")
         offered = [each for each in READERS if each[0] != GUESTS or self.offers_guests]
         who.widget = forms.RadioSelect({"class": "radiolist"}, offered)
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from django.conf import settings
-from django.utils.translation import gettext, gettext_lazy, ngettext
+from django.utils.translation import get_language, get_language_info, gettext, gettext_lazy, ngettext
 
 from chat import pleasantries
 from chat.errors import words
@@ -229,6 +229,17 @@ class Answer:
     def language(self) -> str:
         """The BCP 47 tag of its language; empty if unclear."""
         return language_tag(without(self.text[:LANGUAGE_SAMPLE], self.message.citations))
+
+    @property
+    def foreign_language(self) -> str:
+        """The name of the language of the first cited document, if it is not that of the page."""
+        source = next((line.source for line in self.cited if line.source), None)
+        tag = language_tag(source.content[:LANGUAGE_SAMPLE]) if source else ""
+        try:
+            here = (get_language() or "").partition("-")[0]
+            return str(get_language_info(tag)["name_translated"]) if tag not in ("", here) else ""
+        except KeyError:
+            return ""
 
     @property
     def open(self) -> str:

@@ -124,6 +124,11 @@ class PageTests(PortalCase):
             Message.objects.filter(role="assistant").update(content=text)
             self.assertContains(self.client.get(self.url), f'data-aloud="{tag}"')
 
+    def test_a_reader_of_another_language_is_told_the_language_of_the_documents(self):
+        german = text_of(self.client.get(self.url, headers={"Accept-Language": "de"}))
+        self.assertIn("Die zitierten Dokumente sind auf Englisch.", german)
+        self.assertNotIn("The cited documents are in", text_of(self.client.get(self.url)))
+
     def test_hostile_words_are_shown_and_not_run(self):
         hostile = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
         Conversation.objects.filter(pk=self.conversation.pk).update(title=hostile)

@@ -61,8 +61,11 @@ async function foresee() {
   const page = new DOMParser().parseFromString(await reply.text(), 'text/html');
   const next = page.querySelector('#foreseen > div');
   if (!reply.ok || !next || number !== asked) return;
-  const now = document.querySelector('#foreseen > div');
-  if (next.textContent !== now.textContent) now.replaceWith(document.adoptNode(next));
+  const note = document.querySelector('#foreseen');
+  const now = note.querySelector('div');
+  if (next.textContent === now.textContent) return;
+  note.style.minBlockSize = `${note.offsetHeight}px`; // the button below stays under the pointer
+  now.replaceWith(document.adoptNode(next));
 }
 for (const name of ['input', 'change'])
   form?.addEventListener(name, () => {

@@ -173,6 +173,9 @@ def test_a_question_is_edited_and_an_answer_given_again_in_place_and_without_scr
         wait_for_state(page, "complete")
         assert violations(page) == []
         address = page.url.partition("#")[0]
+        page.get_by_role("link", name="Compare the questions").click()
+        expect(page.locator(".compared .question")).to_have_text([QUESTION, HR_QUESTION])
+        assert violations(page) == []
     with signed_in(chromium, slow_site, java_script_enabled=False) as page:
         page.goto(address)
         page.get_by_role("button", name="Previous version").click()
@@ -214,8 +217,12 @@ def test_a_conversation_is_shared_read_with_fewer_rights_and_revoked(chromium, s
         address = page.locator(".secret").inner_text()
         assert violations(page) == []
         with signed_in(chromium, slow_site, **PHONE, color_scheme="dark") as reader:
-            reader.goto(address)
+            reader.goto("/shared/")
+            expect(reader.locator("main .badge")).to_have_text(["New"])
+            assert violations(reader) == []
+            reader.locator("main a.result").click()
             expect(reader.get_by_text("This answer is left out")).to_be_visible()
+            reader.goto(address)
             assert "Halyard" not in reader.locator("main").inner_html()
             assert violations(reader) == []
             reader.locator(".prose .cite").first.click()
@@ -234,6 +241,8 @@ def test_a_conversation_is_shared_read_with_fewer_rights_and_revoked(chromium, s
             page.get_by_role("button", name="Revoke").click()
             expect(page.get_by_text("The link is revoked.")).to_be_visible()
             assert reader.request.get(address).status == 404
+            reader.goto("/shared/")
+            expect(reader.locator("main a.result")).to_have_count(0)
 
 
 def test_a_stop_keeps_what_had_arrived(chromium, slow_site):

@@ -137,6 +137,7 @@ SCRIPT_WORDS = [
     gettext_noop("Only the attached documents"),
     gettext_noop("Pasted"),
     gettext_noop("Remove {n}"),
+    gettext_noop("“{n}” stays under Documents."),
     gettext_noop("Source"),
     gettext_noop("The answer continues."),
     gettext_noop("The connection was lost. Choose the file again to retry."),

@@ -5,7 +5,7 @@
 const EVERY = 2000;
 const extensions = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/webp': 'webp', 'image/gif': 'gif' };
 
-export function begin({ $, $$, t, parsed, say, show }) {
+export function begin({ $, $$, t, parsed, say, toast, show }) {
   const form = $('#composer');
   const list = $('#attached');
   const scope = $('#scope');
@@ -60,6 +60,7 @@ export function begin({ $, $$, t, parsed, say, show }) {
     let option = [...scope.options].find(each => each.value === value);
     if (!option) {
       option = new Option(words, value);
+      option.dataset.attached = '';
       scope.append(option);
     }
     scope.value = value;
@@ -71,6 +72,8 @@ export function begin({ $, $$, t, parsed, say, show }) {
     const others = $$('[data-document]:not(.danger)', list).filter(each => each !== item && !each.hidden);
     const ids = others.map(({ dataset }) => dataset.document).join(',');
     choose(ids ? `document:${ids}` : 'all', t('Only the attached documents'));
+    for (const option of $$('[data-attached]', scope))
+      if (!option.selected && option.value.includes(item.dataset.document)) option.remove();
   }
   // The chips are those of the documents that are searched, whatever else has been chosen meanwhile, and of
   // those that failed.
@@ -171,6 +174,7 @@ export function begin({ $, $$, t, parsed, say, show }) {
     event.preventDefault();
     item.remove();
     leaveOut(item);
+    toast(t('“{n}” stays under Documents.', $('bdi', item).textContent));
     ($('.chip:not([hidden]) button', list) ?? $('#attach')).focus();
   });
   scope.addEventListener('change', showChosen);

@@ -99,6 +99,8 @@ def test_files_are_pasted_and_dropped_anywhere_and_taken_off_again(chromium, slo
         expect(page.locator("#attached li")).to_have_count(1)
         assert re.fullmatch(r"document:[0-9a-f-]{36}", scope.input_value())
         page.get_by_role("button", name="Remove notes.md").click()
+        expect(page.get_by_text("“notes.md” stays under Documents.")).to_be_visible()
+        expect(page.locator("#scope option[data-attached]")).to_have_count(0)
         assert scope.input_value() == "all"
         expect(page.locator("#attached")).to_be_hidden()
 

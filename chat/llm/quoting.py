@@ -246,7 +246,9 @@ def _quotations(
             continue
         places.append((quoted.start, quoted.end))
         words = " ".join((quoted.lead, *quoted.lines))
-        if any(sentence.text in item.text or words in item.text for item in prompt.contributions):
+        quotation = _markdown(quoted, source, all_rows)
+        said = (sentence.text, words, quotation)
+        if any(text in item.text for item in prompt.contributions for text in said):
             continue
         if not held:
             # Rows that nobody asked about make an answer no surer.
@@ -254,7 +256,7 @@ def _quotations(
             held = [asked_for, source.title, source.heading]
             has_asked = has_amount(asked, source.content[sentence.start : quoted.end])
             least = SECOND_OF_ALL if answers(asked, held, share=1.0, synonyms=prompt.synonyms) else SECOND
-        quotations.append(_markdown(quoted, source, all_rows))
+        quotations.append(quotation)
         if len(quotations) == QUOTATIONS:
             break
     return quotations, held, has_asked

@@ -10,7 +10,7 @@ from chat.llm.chat_model import (
     Prompt,
     Text,
 )
-from chat.llm.quoting import UNSURE, QuotingModel
+from chat.llm.quoting import UNSURE, QuotingModel, quote
 from chat.requests import EarlierMessage
 from chat.tests.sources import source
 from chat.verification import verify
@@ -64,6 +64,15 @@ class QuotingTests(SimpleTestCase):
         self.assertTrue(has_more("When is annual leave taken?"))
         self.assertFalse(has_more("When is annual leave taken?", self.answer("When is annual leave taken?")))
         self.assertFalse(has_more("How long is the winter discount on boots?"))
+
+    def test_an_agent_does_not_repeat_a_table(self):
+        rows = ("Situation: Carry-over; Days: 5", "Situation: Illness; Days: 20")
+        leave = source(1, "leave.md", "\n".join(rows))
+        question = "How many days after an illness?"
+        said = self.answer(question, sources=[leave])
+        self.assertIn("| Illness |", said)
+        prompt = Prompt(question, [], [leave], 0.3, contributions=[Contribution("Ann", said)])
+        self.assertEqual(quote(prompt).texts, ())
 
     def test_a_clear_answer_and_a_doubtful_one_are_told_apart(self):
         self.assertTrue(self.answer("When is annual leave taken?").startswith("> Annual leave"))

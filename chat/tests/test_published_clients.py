@@ -29,7 +29,7 @@ VERSION = "1.0.0-beta.20240814.1"
 SCRIPT = Path(__file__).with_name("published_client.mjs")
 QUESTION = "Until when can I use up last year’s leave?"
 ASKED = [{"role": "user", "content": QUESTION}]
-PLACE = "[employee-handbook.pdf#page=3]"
+PLACE = "[employee-handbook.pdf#page=4]"
 READ = "SELECT true FROM ingestion_document WHERE name = 'employee-handbook.pdf' AND status = 'ready'"
 IMAGE = {"contentType": "image/png", "data": base64.b64encode(PNG).decode()}
 
@@ -142,11 +142,11 @@ def run_example(site, key, *questions):
 
 
 def test_the_example_in_javascript_asks_goes_on_and_counts_what_was_proved(asked_site, key, model):
-    model.script(answer("The leave year is ", f"the calendar year {PLACE}."), answer("In proportion."))
+    model.script(answer("Carried days must be used ", f"by 31 March {PLACE}."), answer("In proportion."))
     done = run_example(asked_site, key, QUESTION, "And part-time?")
-    assert done.stdout.startswith(f"The leave year is the calendar year {PLACE}.\n1 of 1 statements"), done
+    assert done.stdout.startswith(f"Carried days must be used by 31 March {PLACE}.\n1 of 1 statements"), done
     assert "\nIn proportion.\n0 of 0 statements" in done.stdout
-    assert "is the calendar year" in model.streams[-1].prompt
+    assert "used by 31 March" in model.streams[-1].prompt
     refused = run_example(asked_site, "chs_wrong", QUESTION)
     assert "key" in refused.stderr, refused
     assert (refused.returncode, refused.stdout) == (1, "")

@@ -24,7 +24,7 @@ from ingestion.file_names import UploadRefused, category_name, folder_name
 from ingestion.models import Document
 from ingestion.reasons import in_words
 
-from . import library
+from . import descriptions, library
 from .document_actions import IS_PART, any_group, details_in_words, may_change, may_delete, record_as_staff
 from .forms import AudienceForm
 
@@ -105,14 +105,18 @@ def _delete(request: HttpRequest, chosen: Sequence[Document]) -> HttpResponse:
 
 
 def _rights(request: HttpRequest, chosen: Sequence[Document]) -> HttpResponse:
+    audiences = {audience_of(each) for each in chosen}
     form = AudienceForm(
         request.POST if "who" in request.POST else None,
         principal=session_principal(request),
         any_group=any_group(request),
-        current=audience_of(chosen[0]) if len(chosen) == 1 else Audience(),
+        current=audience_of(chosen[0]) if len(audiences) == 1 else Audience(),
     )
+    if len(audiences) > 1:
+        form.initial["who"] = None  # nothing is chosen that would take readers away unseen
     if not form.is_valid():
-        return _page(request, chosen, 422 if form.is_bound else 200, form=form)
+        rows = descriptions.rows(chosen, session_principal(request))
+        return _page(request, chosen, 422 if form.is_bound else 200, form=form, rows=rows)
     audience = form.audience()
     wider = [each for each in chosen if widens(audience_of(each), audience)]
     if wider and request.POST.get("confirmed") != "yes":

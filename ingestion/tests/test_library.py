@@ -8,7 +8,7 @@ from django.contrib.auth.models import Group, Permission
 from django.test import TestCase
 
 from chatsite.accounts.models import AuditEntry
-from ingestion.access.lists import Audience, audience_of
+from ingestion.access.lists import Audience, audience_of, change_rights
 from ingestion.models import Document
 from ingestion.portal import library
 from ingestion.tests.factories import make_document, make_user
@@ -126,6 +126,16 @@ class SeveralTests(LibraryCase):
         self.send("rights", who="me")  # fewer readers are not asked for
         self.mine[0].refresh_from_db()
         self.assertEqual(audience_of(self.mine[0]), Audience())
+
+    def test_nothing_is_chosen_beforehand_that_takes_readers_away(self):
+        self.assertEqual(self.send("rights").context["form"]["who"].value(), "me")  # as both are
+        change_rights(self.user, self.mine[0], Audience(everyone=True))
+        page = self.send("rights")
+        self.assertIsNone(page.context["form"]["who"].value())
+        self.assertEqual([row.readers.words for row in page.context["rows"]], ["Everyone", "Only you"])
+        self.assertContains(page, "<bdi>Everyone</bdi>")
+        change_rights(self.user, self.mine[1], Audience(everyone=True))
+        self.assertEqual(self.send("rights").context["form"]["who"].value(), "everyone")
 
     def test_a_group_that_is_not_ones_own_is_refused(self):
         board = Group.objects.create(name="Board")

@@ -120,7 +120,7 @@ class ReadersForm(BulkForm):
         number = chosen.filter(access_list__in=for_all.values("access_list")).count()
         if wanted["how"] == "add" and number == chosen.count():
             return gettext("Everyone can read all of them already. Nothing will change.")
-        if number:
+        if number and wanted["how"] == "add":
             already = ngettext(
                 "%(count)s of them can be read by everyone already.",
                 "%(count)s of them can be read by everyone already.",

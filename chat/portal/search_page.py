@@ -1,5 +1,6 @@
 """The page of search results in the caller's conversations."""
 
+import re
 from dataclasses import dataclass
 from urllib.parse import quote
 from uuid import UUID
@@ -12,6 +13,9 @@ from history import conversation_lists, message_search
 from history.models import Conversation, Message
 
 PER_PAGE = 30
+# Two whole words beside a hit; a citation is shown as a number, and an excerpt begins within a word.
+_WORDS_BEFORE = re.compile(r"\s([^\s…\[\]]{1,40}\s[^\s…\[\]]{1,40}\s?)\Z")
+_WORD_AFTER = re.compile(r"(\s?[^\s…\[\]]{1,40}\s[^\s…\[\]]{1,40})\s")
 cleaned = message_search.cleaned  # the searchable part of a query
 
 
@@ -62,16 +66,32 @@ def conversations(
 
 
 def place_of(conversation_id: UUID, hit: message_search.Hit | None) -> str:
-    """The URL of a matching message, with a text fragment that highlights the words."""
+    """The URL of a matching message; of an answer with a text fragment that highlights the words.
+
+    A browser highlights the first place of the page with that text, and the sidebar comes before the answer:
+    the fragment has the words beside those that match. A question is also a title there, and has none.
+    """
     url = reverse("chat:conversation", args=[conversation_id])
     if hit is None:
         return url
     kind = "q" if hit.message.role == Message.Role.USER else "m"
     anchor = f"{url}#{kind}-{hit.message.position}"
-    if not hit.excerpt.marks:
+    if kind == "q" or not hit.excerpt.marks:
         return anchor
-    start, end = hit.excerpt.marks[0]
-    return f"{anchor}:~:text={quote(hit.excerpt.text[start:end], safe='')}"
+    text, (start, end) = hit.excerpt.text, hit.excerpt.marks[0]
+    prefix, suffix = _WORDS_BEFORE.search(text[:start]), _WORD_AFTER.match(text[end:])
+    if prefix:
+        fragment = f"{_in_fragment(prefix[1])}-,{_in_fragment(text[start:end])}"
+    elif suffix:
+        fragment = f"{_in_fragment(text[start:end])},-{_in_fragment(suffix[1])}"
+    else:
+        return anchor
+    return f"{anchor}:~:text={fragment}"
+
+
+def _in_fragment(text: str) -> str:
+    """Percent-encoded; a hyphen has a meaning in text fragments."""
+    return quote(text.strip(), safe="").replace("-", "%2D")
 
 
 def place_in_list(cursor: str) -> conversation_lists.Place | None:

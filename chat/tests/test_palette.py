@@ -31,8 +31,23 @@ class Palette(TestCase):
 
     def test_a_word_of_a_message_leads_to_it_and_marks_it(self):
         page = self.found("spectacles")
-        self.assertIn(f'href="/c/{self.conversation.pk}/#q-0:~:text=spectacles"', page)
+        self.assertIn(f'href="/c/{self.conversation.pk}/#q-0"', page)
         self.assertIn(f"/documents/{self.document.public_id}/", page)
+
+    def test_a_word_of_an_answer_is_found_beside_its_neighbours(self):
+        """The sidebar has titles with the same word, and comes first."""
+        for text, fragment in (
+            ("We pay for new spectacles every year.", "for%20new-,spectacles"),
+            ("Spectacles are paid for once a year.", "Spectacles,-are%20paid"),
+            ("See also [a.md] well\u2010made spectacles", ""),
+        ):
+            conversation = self.said(self.user, "Answers", "Who pays?")
+            recording.append(conversation, Message.Role.ASSISTANT, text)
+            place = f"/c/{conversation.pk}/#m-1"
+            self.assertIn(
+                f'href="{place}:~:text={fragment}"' if fragment else f'href="{place}"',
+                self.found("spectacles"),
+            )
 
     def test_the_text_around_a_hit_has_no_signs_of_markdown(self):
         self.said(
@@ -72,7 +87,7 @@ class Palette(TestCase):
 
     def test_hits_in_the_list_of_conversations_lead_to_the_message_too(self):
         page = self.client.get("/search/?q=spectacles").content.decode()
-        self.assertIn(f'href="/c/{self.conversation.pk}/#q-0:~:text=spectacles"', page)
+        self.assertIn(f'href="/c/{self.conversation.pk}/#q-0"', page)
 
     def test_a_theme_is_found_by_its_name_and_kept_alone(self):
         page = self.found("dark")

@@ -139,7 +139,7 @@ _HALF_UNIT = re.compile(r"half-(hour|day|year)s?(?:ly)?")
 _FISCAL_YEAR = re.compile(r"fy-?(\d\d|\d{4})")
 _HALVES = {"hour": ("minute", 30), "year": ("month", 6), "day": ("hour", 12)}
 # A text in capitals, whose words are no names.
-_CAPITALS = re.compile(r"\b[A-Z]++(?:[ \n]++[A-Z]++){5,}+\b")
+_CAPITALS = re.compile(r"\b[A-Z]++\b(?:[ \n]++[A-Z]++\b){5,}+")
 _SOLID = re.compile(r"\w+")
 MAX_PHRASE = 24  # characters that follow the first word of a verb of several words
 MAX_STRONG = 6  # letters of the stem of a strong verb

@@ -37,6 +37,7 @@ from chat.verification import same_question, verify
 from chatsite.accounts.models import User
 from chatsite.http.body_limits import UPLOAD_PATHS, BodyLimit
 from chatsite.http.json_parser import StrictJSONParser
+from chatsite.normal_form import normal_form
 from chatsite.tests import expressions, scans
 from chatsite.tests.limits import LONG_SECONDS
 from history.citation_text import without
@@ -198,6 +199,7 @@ def test_every_expression_is_looked_at():
         "chat/verification/same_question.py:module",
         "chatsite/http/body_limits.py:__init__",
         "chatsite/http/body_limits.py:module",
+        "chatsite/normal_form.py:_marks",
         "history/message_search.py:_marks",
     }
     assert list(expressions.other_engines()) == []
@@ -228,6 +230,7 @@ class ScanTests(SimpleTestCase):
         limits = BodyLimit(None, None).large
         for query in ("ferry", "a b c d e f g h", "7 77 777", "中 中文", "U.N. a.b"):
             self.assert_scans(marks=lambda text, query=query: excerpt(text, query))
+        self.assert_scans(marks=lambda text: normal_form("NFKC", text))
         for kind, pattern in same_question._ASKED:
             with self.subTest(kind):
                 self.assert_scans(asked=pattern.search)

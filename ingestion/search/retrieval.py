@@ -378,7 +378,7 @@ def _distinct(principal: Principal, ranked: Sequence[Ranked], loaded: Loaded, to
     """The first `top` passages with different texts; loads those that are not `loaded`.
 
     Further passages of the same page or section come after those of other places, but for those of the
-    best one's that are nearly as good.
+    best one's that have a heading and are nearly as good.
     """
     found: list[FoundPassage] = []
     others: list[FoundPassage] = []  # of places that are already among the results
@@ -410,7 +410,8 @@ def _distinct(principal: Principal, ranked: Sequence[Ranked], loaded: Loaded, to
             )
             # A text without pages and headings has no places.
             best = best or place
-            is_nearly_best = place == best and item.score >= NEARLY * ranked[0].score
+            is_of_best = place == best and bool(row["heading"])
+            is_nearly_best = is_of_best and item.score >= NEARLY * ranked[0].score
             is_other = places[place] >= (BEST_PLACE if is_nearly_best else 1)
             (others if is_other and row["anchor"] else found).append(passage)
             places[place] += 1

@@ -183,8 +183,8 @@ def candidates(run: AcceptedRun, query: SearchQuery) -> SearchResult:
 def found_for(principal: Principal, query: SearchQuery, **options: Any) -> SearchResult:
     """Search for a question; the results of a compound question's parts are interleaved.
 
-    If one part finds nothing, the whole question is searched for too. The
-    passages have the whole of their tables.
+    If one part finds nothing, the whole question is searched for too. Passages of short sections and tables
+    are completed.
     """
 
     found = _found_for(principal, query, **options)

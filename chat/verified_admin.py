@@ -37,7 +37,7 @@ from history.feedback import MAY_SEE_FEEDBACK
 from ingestion.access.admin import PERMISSION as SEARCH_AS
 from ingestion.models import Document
 from ingestion.search import retrieval
-from ingestion.search.whole_tables import with_whole_tables
+from ingestion.search.passage_completion import complete_passages
 
 from .models import VerifiedAnswer, VerifiedAnswerQuerySet, VerifiedCitation, VerifiedQuestion
 from .unanswered.question_judging import LISTED_FOR, TOLD
@@ -139,7 +139,7 @@ class CitationFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]
         if any(self.errors):
             return
         cited = [each.passage_id for each in kept if isinstance(each, CitationForm)]
-        passages = with_whole_tables(self.reader, retrieval.load(self.reader, cited))
+        passages = complete_passages(self.reader, retrieval.load(self.reader, cited))
         self.doubtful = unsupported_statements(self.instance.text, passages)
         if self.doubtful and CONFIRMED not in self.data:
             unclear = gettext("The passages cited do not clearly say: “%(words)s”. Nothing was saved yet.")

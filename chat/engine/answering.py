@@ -32,10 +32,10 @@ from history.models import Message, Source
 from history.recording import Closing
 from ingestion.search import retrieval
 from ingestion.search.fusion import FoundBy
+from ingestion.search.passage_completion import complete_passages, cut_tables
 from ingestion.search.retrieval import SearchResult
 from ingestion.search.scopes import count_unread
 from ingestion.search.translations import language_of
-from ingestion.search.whole_tables import cut_tables, with_whole_tables
 from ingestion.suggested_questions import document_questions
 
 from . import searching
@@ -110,7 +110,7 @@ def partial_answer(run: AcceptedRun) -> PartialAnswer | None:
     former = Message.objects.owned_by(run.principal).get(pk=run.request.continues)
     sources = list(Source.objects.visible_to(run.principal).filter(message=former).order_by("rank"))
     loaded = retrieval.load(run.principal, [source.passage_id for source in sources])
-    passages = with_whole_tables(run.principal, loaded)
+    passages = complete_passages(run.principal, loaded)
     if [passage.label for passage in passages] != former.labels:
         return None
     found = [

@@ -20,6 +20,7 @@ from chatsite.accounts.principal import Principal
 from chatsite.db.retry import retry_until_available
 from history import recording
 from ingestion.search import retrieval
+from ingestion.search.passage_completion import complete_passages, without_repeated
 from ingestion.search.retrieval import (
     FoundPassage,
     SearchResult,
@@ -28,7 +29,6 @@ from ingestion.search.sentences import (
     best_sentences_per_passage,
     matching_words,
 )
-from ingestion.search.whole_tables import with_whole_tables, without_repeated
 
 from . import steps
 from .page_images import (
@@ -188,7 +188,7 @@ def found_for(principal: Principal, query: SearchQuery, **options: Any) -> Searc
     """
 
     found = _found_for(principal, query, **options)
-    return replace(found, passages=without_repeated(with_whole_tables(principal, found.passages)))
+    return replace(found, passages=without_repeated(complete_passages(principal, found.passages)))
 
 
 def _found_for(principal: Principal, query: SearchQuery, **options: Any) -> SearchResult:

@@ -23,8 +23,8 @@ from chatsite.db.sql_files import rows
 from history.citation_text import without
 from history.signatures import signed
 from ingestion.search import retrieval
+from ingestion.search.passage_completion import complete_passages
 from ingestion.search.retrieval import FoundPassage
-from ingestion.search.whole_tables import with_whole_tables
 
 from .run import AcceptedRun
 from .searching import Search, as_source
@@ -108,7 +108,7 @@ def unsupported_statements(answer: str, passages: Sequence[FoundPassage]) -> lis
 def cited_passages(principal: Principal, answer_id: int) -> list[FoundPassage]:
     """The cited passages that the reader may read, in the order of the citations."""
     wanted = [row["passage_id"] for row in rows("verified_sources", {"answer_id": answer_id}, SQL)]
-    return list(with_whole_tables(principal, retrieval.load(principal, wanted)))
+    return list(complete_passages(principal, retrieval.load(principal, wanted)))
 
 
 def matching(principal: Principal, question: str) -> int | None:

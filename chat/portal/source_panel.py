@@ -21,7 +21,7 @@ from ingestion.models import Document, FormerVersion, Passage
 from ingestion.parsing.boxes import Box, boxes_of
 from ingestion.parsing.language import language_tag
 from ingestion.parsing.sections import Unreadable
-from ingestion.search.whole_tables import MAX_ALONE, REACH
+from ingestion.search.passage_completion import MAX_ALONE, REACH
 from ingestion.storage import files
 
 from .conversation import (

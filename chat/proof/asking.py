@@ -21,8 +21,8 @@ from chatsite.db.threads import reading_as
 from ingestion.evaluation.bm25 import Place
 from ingestion.evaluation.judging import CitationTarget, ranking
 from ingestion.search.labels import cleaned_label
+from ingestion.search.passage_completion import cut_tables
 from ingestion.search.retrieval import FoundPassage
-from ingestion.search.whole_tables import cut_tables
 
 from .models import ProofQuestion, ProofResult
 

@@ -109,7 +109,9 @@ class FoundPassage:
     vector_score: float | None
     found_by: FoundBy
     source_url: str = ""
-    table_rows: int = 0  # of a table of which the content has only a part (see ingestion.search.whole_tables)
+    table_rows: int = (
+        0  # of a table of which the content has only a part (see ingestion.search.passage_completion)
+    )
 
 
 @dataclass(frozen=True, slots=True)

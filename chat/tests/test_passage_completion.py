@@ -17,7 +17,7 @@ from chatsite.demo import SAMPLES
 from history.models import Message
 from ingestion.models import Passage
 from ingestion.search import retrieval
-from ingestion.search.whole_tables import UNKNOWN, with_whole_tables, without_repeated
+from ingestion.search.passage_completion import UNKNOWN, complete_passages, without_repeated
 from ingestion.tests.factories import command_principal, make_document, make_user
 from ingestion.tests.media import MediaMixin
 
@@ -105,9 +105,9 @@ class WholeTableTests(MediaMixin, TransactionTestCase):
         reader, stranger = command_principal(self.user), command_principal(make_user("other"))
         first = Passage.objects.get(document=document, position=0)
         [passage] = retrieval.load(reader, [first.pk])
-        [whole] = with_whole_tables(reader, [passage])
+        [whole] = complete_passages(reader, [passage])
         self.assertEqual(whole.content, "\n".join(texts[:2]))
-        self.assertEqual(with_whole_tables(stranger, [passage]), (passage,))
+        self.assertEqual(complete_passages(stranger, [passage]), (passage,))
 
     def test_a_short_section_is_given_whole(self):
         texts = ["Telephone an hour before the shift.", "If ill on board, report to the", "Master."]
@@ -118,9 +118,9 @@ class WholeTableTests(MediaMixin, TransactionTestCase):
             Passage.objects.filter(document=document).order_by("-position").values_list("pk", flat=True)
         )
         passages = retrieval.load(reader, ids)
-        [whole] = without_repeated(with_whole_tables(reader, passages))
+        [whole] = without_repeated(complete_passages(reader, passages))
         self.assertEqual(whole.content, f"{texts[0]}\n\n{texts[1]}\n{texts[2]}")
-        self.assertEqual(with_whole_tables(stranger, passages), tuple(passages))
+        self.assertEqual(complete_passages(stranger, passages), tuple(passages))
 
     def test_a_passage_that_a_better_one_has_is_left_out(self):
         document = make_document("pay.md", ["Years: 1; Weeks: 4", "Years: 2; Weeks: 8"], users=[self.user])
@@ -128,7 +128,7 @@ class WholeTableTests(MediaMixin, TransactionTestCase):
         ids = list(
             Passage.objects.filter(document=document).order_by("-position").values_list("pk", flat=True)
         )
-        found = without_repeated(with_whole_tables(reader, retrieval.load(reader, ids)))
+        found = without_repeated(complete_passages(reader, retrieval.load(reader, ids)))
         self.assertEqual([each.passage_id for each in found], ids[:1])
 
     def test_of_a_table_that_is_too_long_the_rows_are_counted(self):
@@ -136,7 +136,7 @@ class WholeTableTests(MediaMixin, TransactionTestCase):
         document = make_document("long.md", rows, users=[self.user])
         reader = command_principal(self.user)
         passages = {each.position: each.pk for each in Passage.objects.filter(document=document)}
-        middle, first = with_whole_tables(reader, retrieval.load(reader, [passages[15], passages[0]]))
+        middle, first = complete_passages(reader, retrieval.load(reader, [passages[15], passages[0]]))
         self.assertEqual((middle.table_rows, middle.content), (30, rows[15]))
         self.assertEqual(first.table_rows, UNKNOWN)
 
@@ -148,7 +148,7 @@ class WholeTableTests(MediaMixin, TransactionTestCase):
         document = make_document("pay.pdf", pages, users=[self.user])
         reader = command_principal(self.user)
         first = Passage.objects.get(document=document, position=0)
-        return with_whole_tables(reader, retrieval.load(reader, [first.pk]))[0]
+        return complete_passages(reader, retrieval.load(reader, [first.pk]))[0]
 
     def test_a_table_that_goes_on_on_the_next_page_is_joined(self):
         whole = self.joined(self.page(1, "Years grow.", *BANDS[:2]), self.page(2, *BANDS[2:4], "In euros."))

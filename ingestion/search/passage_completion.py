@@ -41,7 +41,7 @@ def _spans(content: str) -> tuple[Span, ...]:
     return tuple(split_sentences(content))
 
 
-def with_whole_tables(principal: Principal, passages: Sequence[FoundPassage]) -> tuple[FoundPassage, ...]:
+def complete_passages(principal: Principal, passages: Sequence[FoundPassage]) -> tuple[FoundPassage, ...]:
     """The passages, each joined with the rest of a short section, or with other rows of the same table.
 
     A passage of a longer section stays alone; of a longer table too, with the number of the table's rows.

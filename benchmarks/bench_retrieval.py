@@ -5,6 +5,7 @@
 For each collection, and with `--sizes` for parts of it: the modes of search, the yardstick, and what search
 says to the collection's own questions and to sixty about other things: nothing found, or unsure. Each text is
 one passage here, as for the yardstick; `manage.py evaluate` splits texts as a site does, and refuses more.
+EMBEDDING_MODEL_DIR is heeded.
 """
 
 import argparse
@@ -15,8 +16,18 @@ from pathlib import Path
 from statistics import quantiles
 
 import bm25s
-from collections_bench import ROOT, Collection, empty_database, fill, ndcg, part_of, read_collection
+from collections_bench import (
+    MODEL_FOLDER,
+    ROOT,
+    Collection,
+    empty_database,
+    fill,
+    ndcg,
+    part_of,
+    read_collection,
+)
 from django.db import connection
+from django.test import override_settings
 
 from chatsite.accounts.principal import Principal
 from ingestion.evaluation.judging import Settings, refusals_of
@@ -144,4 +155,5 @@ def stemmed(dictionary: str, words: Sequence[str]) -> list[str]:
 
 
 if __name__ == "__main__":
-    main()
+    with override_settings(EMBEDDING_MODEL_DIR=MODEL_FOLDER):
+        main()

@@ -17,7 +17,7 @@ from django.db import connections
 from chatsite import environment, traces
 from chatsite.accounts.oidc.provider import is_safe
 from chatsite.db.backend.role import unlocked_role
-from ingestion.embedding_folder import FolderError, architecture, model_name
+from ingestion.embedding_folder import FolderError, dimensions, model_name
 
 ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?")
 
@@ -63,7 +63,7 @@ def check_model_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any)
     elif settings.EMBEDDING_MODEL_DIR:
         try:  # without loading its weights
             model_name(settings.EMBEDDING_MODEL_DIR)
-            architecture(settings.EMBEDDING_MODEL_DIR)
+            dimensions(settings.EMBEDDING_MODEL_DIR)
         except FolderError as error:
             problems.append(("E009", f"EMBEDDING_MODEL_DIR, {settings.EMBEDDING_MODEL_DIR}: {error}"))
     if settings.EMBEDDING_MODEL and not endpoint:

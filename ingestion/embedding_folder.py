@@ -1,7 +1,8 @@
 """A folder with a sentence-embedding model (EMBEDDING_MODEL_DIR): its name and architecture.
 
 The format is that of sentence-transformers, as in all-MiniLM-L6-v2: `config.json`, `tokenizer.json` and
-`model.safetensors`, and optionally `1_Pooling/config.json` and `sentence_bert_config.json`.
+`model.safetensors`, and optionally `1_Pooling/config.json` and `sentence_bert_config.json`; or that of
+model2vec, whose `model.safetensors` has a table of token vectors (`embeddings`) in place of an encoder.
 """
 
 import functools
@@ -15,6 +16,10 @@ PREFIX = "folder:"  # of the names of such models, which no server has
 NAME_LENGTH = 120
 HASHED = 1_000_000  # bytes of each file, by which models are distinguished
 MAX_TOKENS = 512
+VECTORS = "embeddings"  # the tensor by which models of model2vec are recognised
+
+_HEADER = 8  # bytes of a safetensors file with the length of its header
+_MAX_HEADER = 10_000_000
 
 
 class FolderError(Exception):
@@ -32,6 +37,52 @@ class Architecture:
     activation: str
     max_tokens: int
     first_token: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """An array of a safetensors file: the name of its type, its shape, and its first byte in the file."""
+
+    kind: str
+    shape: tuple[int, ...]
+    start: int
+
+
+def tensors(path: Path) -> dict[str, Tensor]:
+    """The arrays of a safetensors file by name, without their contents. Raises FolderError."""
+    try:
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(_HEADER), "little")
+            if length > _MAX_HEADER:
+                raise FolderError(f"{path.name} is not a safetensors file.")
+            header: dict[str, Any] = json.loads(file.read(length))
+        return {
+            name: Tensor(
+                str(told["dtype"]),
+                tuple(map(int, told["shape"])),
+                _HEADER + length + int(told["data_offsets"][0]),
+            )
+            for name, told in header.items()
+            if name != "__metadata__"
+        }
+    except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
+        raise FolderError(f"{path.name} cannot be read: {error}") from error
+
+
+@functools.lru_cache(maxsize=4)
+def is_static(folder: str) -> bool:
+    """Whether the model is a table of token vectors. Raises FolderError."""
+    return VECTORS in tensors(Path(folder) / "model.safetensors")
+
+
+def dimensions(folder: str) -> int:
+    """The length of the model's vectors. Raises FolderError."""
+    if not is_static(folder):
+        return architecture(folder).dimensions
+    shape = tensors(Path(folder) / "model.safetensors")[VECTORS].shape
+    if len(shape) != 2 or not all(shape):
+        raise FolderError(f"“{VECTORS}” in model.safetensors is not a table.")
+    return shape[1]
 
 
 @functools.lru_cache(maxsize=4)

@@ -3,24 +3,22 @@
 Weights are memory-mapped, so that all processes share them. Nothing is downloaded.
 """
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
 from ingestion.embedding_folder import FolderError, architecture, model_name
 
+from .arrays import arrays, tokenizer_of
 from .embedder import Vectors, unit
 
-HEADER = 8  # bytes of a safetensors file with the length of its header
-MAX_HEADER = 10_000_000
-TOKENS_PER_BATCH = 2_048
-KINDS = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+TOKENS_PER_BATCH = 512  # more fill the processor's caches
+GELU = tuple(map(np.float32, (0.79782828, 0.0364684959, -1.24702107e-4, -3.06106037e-5, 1.12076040e-6)))
+GELU_SQUARE = np.float32(36)  # beyond it Φ is 0 or 1
+GELU_ROWS = 64
 LAYER_MODULES = (
     "attention.self.query",
     "attention.self.key",
@@ -45,13 +43,13 @@ class BertEmbedder:
         self.name = model_name(folder)
         self._shape = architecture(folder)
         self.dimensions = self._shape.dimensions
-        try:
-            self._tokenizer = Tokenizer.from_file(str(path / "tokenizer.json"))
-        except Exception as error:  # the library raises no specific exceptions
-            raise FolderError(f"tokenizer.json cannot be read: {error}") from error
+        self._tokenizer = tokenizer_of(path)
         self._tokenizer.enable_truncation(self._shape.max_tokens)
         self._tokenizer.no_padding()
-        self._weights = _read_weights(path / "model.safetensors")
+        found = arrays(path / "model.safetensors")
+        self._weights: dict[str, Numbers] = {
+            name.removeprefix("bert."): np.asarray(values, dtype=np.float32) for name, values in found.items()
+        }
         layers = range(self._shape.layers)
         modules = [f"encoder.layer.{number}.{module}" for number in layers for module in LAYER_MODULES]
         needed = [f"embeddings.{kind}_embeddings.weight" for kind in ("word", "position", "token_type")]
@@ -104,7 +102,7 @@ class BertEmbedder:
             if self._shape.activation == "relu":
                 wide = np.maximum(wide, 0)
             else:
-                wide = wide * np.float32(0.5) * (1 + _erf(wide / np.float32(math.sqrt(2))))
+                _gelu(wide)
             hidden = self._normalized(
                 hidden + self._linear(wide, f"{layer}.output.dense"), f"{layer}.output.LayerNorm"
             )
@@ -120,59 +118,52 @@ class BertEmbedder:
             .transpose(0, 2, 1, 3)
             for part in ("query", "key", "value")
         )
-        scores = query @ key.transpose(0, 1, 3, 2) / np.float32(math.sqrt(width // heads)) + unseen
-        scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        scores /= scores.sum(axis=-1, keepdims=True)
-        result: Numbers = (scores @ value).transpose(0, 2, 1, 3).reshape(texts, length, width)
-        return result
+        query *= np.float32(1 / math.sqrt(width // heads))
+        scores: Numbers = query @ key.transpose(0, 1, 3, 2)
+        scores += unseen
+        scores -= scores.max(axis=-1, keepdims=True)
+        np.exp(scores, out=scores)
+        mixed: Numbers = scores @ value
+        mixed /= scores.sum(axis=-1, keepdims=True)
+        return mixed.transpose(0, 2, 1, 3).reshape(texts, length, width)
 
     def _linear(self, hidden: Numbers, name: str) -> Numbers:
-        result: Numbers = hidden @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
-        return result
+        weight, bias = self._weights[f"{name}.weight"], self._weights[f"{name}.bias"]
+        # One product for all texts: numpy would make one for each, which is a quarter slower.
+        result: Numbers = hidden.reshape(-1, hidden.shape[-1]) @ weight.T
+        result += bias
+        return result.reshape(*hidden.shape[:-1], len(bias))
 
     def _normalized(self, hidden: Numbers, name: str) -> Numbers:
-        centred = hidden - hidden.mean(axis=-1, keepdims=True)
-        spread = np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + np.float32(self._shape.epsilon))
-        result: Numbers = centred / spread * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
-        return result
+        """Normalise each token's vector, in place."""
+        hidden -= hidden.mean(axis=-1, keepdims=True)
+        spread = np.einsum("...i,...i->...", hidden, hidden) / np.float32(hidden.shape[-1])
+        hidden /= np.sqrt(spread + np.float32(self._shape.epsilon))[..., None]
+        hidden *= self._weights[f"{name}.weight"]
+        hidden += self._weights[f"{name}.bias"]
+        return hidden
 
     @property
     def _vocabulary(self) -> int:
         return len(self._weights["embeddings.word_embeddings.weight"])
 
 
-def _read_weights(path: Path) -> dict[str, Numbers]:
-    """The arrays of a safetensors file by name; single-precision ones are memory-mapped. Raises
-    FolderError."""
-    try:
-        with path.open("rb") as file:
-            length = int.from_bytes(file.read(HEADER), "little")
-            if length > MAX_HEADER:
-                raise FolderError(f"{path.name} is not a safetensors file.")
-            header: dict[str, Any] = json.loads(file.read(length))
-        weights = {}
-        for name, told in header.items():
-            if name == "__metadata__" or told["dtype"] not in KINDS:
-                continue
-            start = HEADER + length + int(told["data_offsets"][0])
-            mapped: NDArray[Any] = np.memmap(path, KINDS[told["dtype"]], "r", start, tuple(told["shape"]))
-            if told["dtype"] == "BF16":  # the upper half of single precision
-                values: Numbers = (mapped.astype(np.uint32) << 16).view(np.float32)
-            else:
-                values = np.asarray(mapped, dtype=np.float32)
-            weights[name.removeprefix("bert.")] = values
-    except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
-        raise FolderError(f"{path.name} cannot be read: {error}") from error
-    return weights
+def _gelu(values: Numbers) -> None:
+    """Replace each value x by x · Φ(x), with an error of at most 4e-6.
 
-
-def _erf(values: Numbers) -> Numbers:
-    """The error function, by formula 7.1.26 of Abramowitz and Stegun, with an error of at most 1.5e-7."""
-    size = np.abs(values)
-    step = 1 / (1 + np.float32(0.3275911) * size)
-    series = step * (
-        0.254829592
-        + step * (-0.284496736 + step * (1.421413741 + step * (-1.453152027 + step * 1.061405429)))
-    )
-    result: Numbers = np.copysign(1 - series * np.exp(-size * size), values).astype(np.float32)
-    return result
+    The hyperbolic tangent of a polynomial that was fitted to Φ is four times as fast as a formula for the
+    error function with exponentials; a part of the rows at a time stays in the processor's cache.
+    """
+    rows = values.reshape(-1, values.shape[-1])
+    for start in range(0, len(rows), GELU_ROWS):
+        part = rows[start : start + GELU_ROWS]
+        square = np.minimum(part * part, GELU_SQUARE)
+        series = np.full_like(square, GELU[-1])
+        for coefficient in GELU[-2::-1]:
+            series *= square
+            series += coefficient
+        series *= part
+        np.tanh(series, out=series)
+        series += 1
+        part *= series
+        part *= np.float32(0.5)

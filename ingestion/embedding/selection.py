@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from ingestion.embedding_folder import PREFIX, FolderError, architecture, model_name
+from ingestion.embedding_folder import PREFIX, FolderError, is_static, model_name
+from ingestion.embedding_folder import dimensions as dimensions_of_folder
 
 from .embedder import BUILT_IN_DIMENSIONS, BUILT_IN_NAME, Embedder, EmbeddingError
 
 ENDPOINT = "ingestion.embedding.endpoint.EndpointEmbedder"
-FOLDER = "ingestion.embedding.bert.BertEmbedder"
+BERT = "ingestion.embedding.bert.BertEmbedder"
+STATIC = "ingestion.embedding.token_tables.StaticEmbedder"
 
 _loading = threading.Lock()
 
@@ -31,7 +33,7 @@ LOCAL = {BUILT_IN_NAME: LocalModel("ingestion.embedding.built_in.WordLlamaEmbedd
 def configured() -> tuple[str, int]:
     """Name and dimensions of the configured model, without loading it."""
     if folder := settings.EMBEDDING_MODEL_DIR:
-        return model_name(folder), architecture(folder).dimensions
+        return model_name(folder), dimensions_of_folder(folder)
     name = settings.EMBEDDING_MODEL or BUILT_IN_NAME
     return name, LOCAL[name].dimensions if name in LOCAL else settings.EMBEDDING_DIMENSIONS
 
@@ -57,7 +59,7 @@ def embedder(name: str = "", dimensions: int = 0) -> Embedder:
             folder = settings.EMBEDDING_MODEL_DIR
             if folder and model_name(folder) == name:
                 try:
-                    return _loaded(FOLDER, folder)
+                    return _loaded(STATIC if is_static(folder) else BERT, folder)
                 except FolderError as error:
                     raise EmbeddingError(str(error), temporary=False) from error
             # The folder was removed or has another model now; no server is asked instead.

@@ -74,17 +74,16 @@ def read_lines(path: Path) -> list[str]:
 
 def subset(questions: Questions, size: int) -> Questions:
     """That many of the texts, sampled with a fixed seed; at most half are truths of questions, which are
-    kept."""
+    kept. Questions with more truths than have room are left out."""
     assert questions.corpus is not None
     texts = questions.corpus.texts
     chance = random.Random(SEED)  # noqa: S311 (a sample, no secret)
     asked, kept = [], dict[str, None]()
     for question in chance.sample(questions.asked, len(questions.asked)):
-        wanted = [key for key in question.truth if key in texts]
-        if len(kept) + len(wanted) > max(size // 2, 1):
-            break
-        kept |= dict.fromkeys(wanted)
-        asked.append(question)
+        wanted = dict.fromkeys(key for key in question.truth if key in texts)
+        if wanted and len(kept | wanted) <= max(size // 2, 1):
+            kept |= wanted
+            asked.append(question)
     for key in chance.sample(list(texts), len(texts)):
         if len(kept) >= size:
             break

@@ -16,6 +16,7 @@ from tokenizers.processors import TemplateProcessing
 from chatsite.checks import check_model_settings
 from ingestion.embedding import EmbeddingError, configured, embedder, is_built_in, runs_here
 from ingestion.embedding.bert import BertEmbedder
+from ingestion.embedding.token_tables import StaticEmbedder
 from ingestion.embedding_folder import FolderError, model_name
 
 WIDTH, WIDE, LAYERS, HEADS, POSITIONS, SEED = 8, 12, 2, 2, 16, 7
@@ -31,6 +32,9 @@ CONFIG = {
     "layer_norm_eps": 1e-12,
     "hidden_act": "gelu",
 }
+
+
+VECTORS = np.random.default_rng(SEED).normal(0, 1, (len(VOCABULARY), 3)).astype(np.float32)
 
 
 def random_weights():
@@ -66,10 +70,13 @@ def write_weights(path, weights, kind="F32", prefix=""):
     for name, values in weights.items():
         if kind == "BF16":
             block = (values.astype("<f4").view("<u4") >> 16).astype("<u2").tobytes()
+        elif values.dtype.kind == "i":
+            block = values.tobytes()
         else:
             block = values.astype({"F32": "<f4", "F16": "<f2"}[kind]).tobytes()
         offsets = [len(data), len(data) + len(block)]
-        header[prefix + name] = {"dtype": kind, "shape": list(values.shape), "data_offsets": offsets}
+        stored = f"I{8 * values.itemsize}" if values.dtype.kind == "i" else kind
+        header[prefix + name] = {"dtype": stored, "shape": list(values.shape), "data_offsets": offsets}
         data += block
     told = json.dumps(header).encode()
     path.write_bytes(len(told).to_bytes(8, "little") + told + data)
@@ -198,6 +205,52 @@ class FolderTests(SimpleTestCase):
                 found = BertEmbedder(str(self.folder)).embed(["the ferry is late"])[0]
                 wanted = reference(self.weights, self.tokens("the ferry is late"))
                 np.testing.assert_allclose(found, wanted, atol=error)
+
+    def write_table(self, **tensors):
+        """A folder as model2vec writes it."""
+        table = np.array(VECTORS, dtype=np.float32)
+        write_weights(self.folder / "model.safetensors", {"embeddings": table} | tensors)
+        (self.folder / "config.json").write_text('{"model_type": "model2vec", "normalize": true}')
+
+    def test_a_table_of_token_vectors_gives_their_mean_without_unknown_words(self):
+        self.write_table()
+        found = StaticEmbedder(str(self.folder)).embed(["the ferry is late", "the the late", "qqq", ""])
+        for words, vector in (("the ferry is late", found[0]), ("the the late", found[1])):
+            total = np.sum([VECTORS[VOCABULARY.index(word)] for word in words.split()], axis=0)
+            np.testing.assert_allclose(vector, total / np.linalg.norm(total), atol=1e-6)
+        np.testing.assert_array_equal(found[2:], np.zeros((2, 3)))
+
+    def test_a_table_with_fewer_vectors_than_tokens_maps_and_weighs_them(self):
+        size = len(VOCABULARY)
+        mapping, weights = np.arange(size) % 2, np.linspace(0.1, 1, size)
+        self.write_table(
+            embeddings=np.array([[3, 4], [-1, 2]], dtype=np.int8),
+            mapping=mapping.astype(np.int64),
+            weights=weights.astype(np.float32),
+        )
+        found = StaticEmbedder(str(self.folder)).embed(["the late"])[0]
+        total = np.sum(
+            [
+                weights[place] * np.array([[3, 4], [-1, 2]])[place % 2]
+                for place in map(VOCABULARY.index, ("the", "late"))
+            ],
+            axis=0,
+        )
+        np.testing.assert_allclose(found, total / np.linalg.norm(total), atol=1e-6)
+
+    def test_a_table_is_found_by_the_settings_and_refused_if_it_is_too_small(self):
+        self.write_table()
+        with override_settings(EMBEDDING_MODEL_DIR=str(self.folder)):
+            self.assertEqual(check_model_settings(None), [])
+            self.assertEqual(configured()[1], 3)
+            self.assertIsInstance(embedder(), StaticEmbedder)
+        for tensors, message in (
+            ({"embeddings": np.ones((2, 3), np.float32)}, "no vector for each token"),
+            ({"embeddings": np.ones(4, np.float32)}, "not a table"),
+        ):
+            self.write_table(**tensors)
+            with self.assertRaisesMessage(FolderError, message):
+                StaticEmbedder(str(self.folder))
 
     def test_the_settings_name_the_folder_s_model_and_no_server_is_asked_for_it(self):
         with override_settings(EMBEDDING_MODEL_DIR=str(self.folder)):

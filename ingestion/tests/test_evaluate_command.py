@@ -13,7 +13,14 @@ from django.test import SimpleTestCase, TestCase
 
 from chatsite.accounts.models import AuditEntry
 from ingestion.evaluation.judging import Settings, UnknownSetting
-from ingestion.evaluation.question_files import Malformed, read_questions
+from ingestion.evaluation.question_files import (
+    Corpus,
+    Malformed,
+    Question,
+    Questions,
+    read_questions,
+    subset,
+)
 from ingestion.models import Document
 from ingestion.tests.factories import command_principal, make_document, make_user
 
@@ -104,6 +111,16 @@ class ReadingTests(Folder, SimpleTestCase):
 
 
 class SettingsTests(SimpleTestCase):
+    def test_a_part_of_a_folder_leaves_out_questions_that_do_not_fit_and_no_others(self):
+        broad = {f"d{number}": 1.0 for number in range(8)}
+        asked = [Question("query broad", "Moths?", broad)]
+        asked += [Question(f"query {n}", f"Moth {n}?", {f"d{n}": 1.0, "gone": 1.0}) for n in range(8, 10)]
+        corpus = Corpus({f"d{number}": ("", f"Moth {number}.") for number in range(12)})
+        part = subset(Questions(asked, 0, corpus), 6)
+        self.assertEqual({question.place for question in part.asked}, {"query 8", "query 9"})
+        self.assertEqual(len(part.corpus.texts), 6)
+        self.assertLessEqual({"d8", "d9"}, part.corpus.texts.keys())
+
     def test_settings_are_written_by_name(self):
         settings = Settings.of("mode=text, top=5,minimum_score=0.2,include_category=rules")
         self.assertEqual((settings.mode, settings.top, settings.minimum_score), ("text", 5, 0.2))

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import pytest
 from django.test import TestCase
 from django.utils import timezone
 from django.utils.formats import date_format
@@ -14,6 +15,7 @@ from ingestion.tests.factories import make_document
 LIST = "/admin/ingestion/document/"
 
 
+@pytest.mark.slow
 class DocumentsAdminTests(TestCase):
     def setUp(self):
         self.client.force_login(User.objects.create_superuser("root"))

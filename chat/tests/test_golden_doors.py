@@ -1,5 +1,6 @@
 """What holds for every chat address: forgiving slashes, cookies that need their token, headers of streams."""
 
+import pytest
 from django.test import AsyncClient
 
 from chat.protocols import OpenAI
@@ -31,6 +32,7 @@ WHOLES = (
 )
 
 
+@pytest.mark.slow
 class DoorTests(GoldenTestCase):
     async def test_slashes_are_forgiven_everywhere(self):
         for path in WHOLES:

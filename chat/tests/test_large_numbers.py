@@ -1,5 +1,6 @@
 """Numbers in addresses that no column of the database can hold."""
 
+import pytest
 from django.test import TestCase
 
 from history.models import Conversation, Message
@@ -17,6 +18,7 @@ ADDRESSES = (  # of a conversation, with the method
 )
 
 
+@pytest.mark.slow
 class LargeNumberTests(TestCase):
     def setUp(self):
         self.user = make_user("asker")

@@ -152,6 +152,7 @@ class PageImageTests(MediaMixin, OverrideTestCase):
 
 
 @override_settings(**SERVER, CHAT_BACKEND="chat.llm.remote.RemoteModel", CHAT_MODEL_READS_IMAGES=True)
+@pytest.mark.slow
 class RemoteModelTests(MediaMixin, OverrideTestCase):
     question = "How many days of annual leave may be carried over into the next year?"
 

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from django.contrib.auth.models import Permission
 from django.test import TestCase
 
@@ -101,6 +102,7 @@ class Palette(TestCase):
             self.client.post("/settings/", {"part": "theme", "theme": "?"}).cookies["theme"].value, "auto"
         )
 
+    @pytest.mark.slow
     def test_pages_of_the_admin_are_offered_to_staff_who_may_open_them(self):
         self.assertNotIn("/admin/", self.found(""))
         staff = make_user("boss", is_staff=True)

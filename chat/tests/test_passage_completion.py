@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from django.core.cache import cache
 from django.core.management import call_command
 from django.test import AsyncClient, SimpleTestCase, TransactionTestCase, override_settings
@@ -74,6 +75,7 @@ class WholeTableTests(MediaMixin, TransactionTestCase):
         answer = await AsyncClient().post("/chat", json.dumps(body), "application/json", headers=headers)
         return answer.json()["message"]["content"]
 
+    @pytest.mark.slow
     async def test_rows_in_the_next_passage_are_quoted_too_and_found_in_the_source(self):
         await in_database(self.ingest, "employee-handbook.pdf")
         for question, rows in (

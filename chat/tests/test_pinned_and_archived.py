@@ -4,6 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
+import pytest
 from django.test import TestCase
 
 from chat.tests.conversations import answered
@@ -13,6 +14,7 @@ from history.models import Conversation
 from ingestion.tests.factories import make_document, make_user
 
 
+@pytest.mark.slow
 class PinnedAndArchived(TestCase):
     def setUp(self):
         self.user, self.other = make_user("asker"), make_user("other")

@@ -177,6 +177,7 @@ class Asking(MembersCase):
         self.assertContains(self.client.get(self.page), "Only what you added")
 
 
+@pytest.mark.slow
 class ReplacedDocuments(MediaMixin, MembersCase):
     def test_a_document_of_the_scope_that_is_replaced_for_others_is_not_named(self):
         everyone = Audience(everyone=True)

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -13,6 +14,8 @@ from history.models import Conversation, OpenedShare, Share
 from ingestion.access.lists import Audience
 from ingestion.models import Document
 from ingestion.tests.factories import make_user
+
+pytestmark = pytest.mark.slow
 
 LIST = "/shared/"
 TITLE = "The crew office"

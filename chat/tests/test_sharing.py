@@ -365,6 +365,7 @@ class WithholdingTests(SharingCase):
             self.assertNotIn("Searched 2", text)
 
 
+@pytest.mark.slow
 class WordsTests(SharingCase):
     """A shared answer explains words of the house to its reader, and not to the person who shared it."""
 
@@ -476,6 +477,7 @@ class ChangesOfOneAnswerTests(ChangesTests):
         self.assert_clean(self.page("export.md"))
 
 
+@pytest.mark.slow
 class PreviewTests(SharingCase):
     """What the sharer is told of readers who see less; no more than they may know of others' rights."""
 

@@ -5,6 +5,7 @@ import time
 from contextlib import aclosing
 from unittest.mock import patch
 
+import pytest
 from django.db import OperationalError
 from django.test import TransactionTestCase, override_settings
 
@@ -21,6 +22,7 @@ from ingestion.tests.factories import command_principal, make_document, make_use
 
 
 @override_settings(JOURNAL_FLUSH_SECONDS=0.02)
+@pytest.mark.slow
 class ShutdownTests(TransactionTestCase):
     def setUp(self):
         self.principal = command_principal(make_user("asker"))

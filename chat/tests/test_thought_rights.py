@@ -3,6 +3,7 @@
 import asyncio
 import re
 
+import pytest
 from django.contrib.auth.models import Permission
 from django.test import TransactionTestCase, override_settings
 
@@ -18,6 +19,7 @@ from ingestion.tests.factories import make_document, make_user
 
 
 @override_settings(JOURNAL_FLUSH_SECONDS=0.02)
+@pytest.mark.slow
 class ThoughtRightsTests(TransactionTestCase):
     def setUp(self):
         self.user = make_user("asker")

@@ -3,6 +3,7 @@
 import re
 import time
 
+import pytest
 from django.test import SimpleTestCase
 
 from chat import runs
@@ -68,6 +69,7 @@ class MarkTests(SimpleTestCase):
         self.assertLess(time.perf_counter() - begun, 5)
 
 
+@pytest.mark.slow
 class PageTests(BranchCase):
     def setUp(self):
         super().setUp()

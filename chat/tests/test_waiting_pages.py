@@ -4,6 +4,7 @@ import asyncio
 from contextlib import asynccontextmanager
 from unittest.mock import patch
 
+import pytest
 from channels.auth import AuthMiddlewareStack
 from channels.routing import URLRouter
 from django.contrib.sessions.models import Session
@@ -44,6 +45,7 @@ class Leaving:
 
 
 @override_settings(JOURNAL_FLUSH_SECONDS=0.02)
+@pytest.mark.slow
 class WaitingTests(TransactionTestCase):
     def setUp(self):
         self.user = make_user("asker")

@@ -5,6 +5,7 @@ started once. What starts servers and browsers comes first, then what is marked 
 that follow let all processes end at about the same time.
 """
 
+import os
 from collections import Counter
 
 import pytest
@@ -31,6 +32,12 @@ class GroupScheduling(LoadFileScheduling):
     def _split_scope(self, nodeid):
         module = super()._split_scope(nodeid)
         return GROUPS.get(module, module)
+
+
+@pytest.hookimpl(optionalhook=True, tryfirst=True)
+def pytest_xdist_auto_num_workers():
+    """The processes of `-n logical`: one more than processors, as some tests wait."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -35,6 +35,8 @@ from history.models import Conversation, Message
 from ingestion.models import Document
 from ingestion.tests.media import MediaMixin
 
+pytestmark = pytest.mark.slow
+
 PASSPHRASE = "a long passphrase of a test"
 ELSEWHERE = f"restore_elsewhere_{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}"  # processes share a server
 REHEARSALS = "SELECT datname FROM pg_database WHERE datname LIKE 'chatsite_rehearsal_%'"

@@ -5,11 +5,14 @@ import json
 import os
 from unittest import mock
 
+import pytest
 from django.core.management import CommandError, call_command
 from django.test import SimpleTestCase
 
 from chatsite.server.backup import age, backup_bucket, backup_file, database
 from chatsite.tests.test_backup import FEW, PASSPHRASE, Site
+
+pytestmark = pytest.mark.slow
 
 ADDRESS = "s3://backups/site.age"
 PART_BYTES = 20_000

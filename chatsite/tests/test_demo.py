@@ -36,6 +36,7 @@ class DemoCase(TestCase):
         return [account.username for account in demo.demo_accounts()]
 
 
+@pytest.mark.slow
 class Demo(DemoCase):
     def test_the_accounts_and_the_documents_have_the_rights_of_their_folders(self):
         demo.create_demo()

@@ -47,6 +47,7 @@ def test_django_and_the_standard_library_use_the_linear_function():
     assert cookies._unquote is unquote
 
 
+@pytest.mark.slow
 def test_twice_as_many_backslashes_take_no_more_than_about_twice_as_long():
     def seconds(length):
         def once():

@@ -5,8 +5,11 @@ import os
 import subprocess
 import sys
 
+import pytest
 from django.conf import settings
 from django.test import SimpleTestCase
+
+pytestmark = pytest.mark.slow
 
 ASKED = """
 import django, json

@@ -34,6 +34,7 @@ runpy.run_path("manage.py", run_name="__main__")
 
 @pytest.mark.parametrize("module", ["django", "chatsite.settings"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.slow
 def test_a_signal_while_a_command_loads_ends_it_without_an_error(number, module):
     command = [sys.executable, "-c", LOADING.format(number=int(number), module=module)]
     done = subprocess.run(command, cwd=BASE, capture_output=True, timeout=HANG_SECONDS, check=False)

@@ -4,6 +4,7 @@ import sys
 import time
 import unicodedata
 
+import pytest
 from django.test import SimpleTestCase
 
 from chat import runs
@@ -20,6 +21,7 @@ WORDS = "Ærø naïve e\u0301te\u0301 ﬁne ﷺ 年假 ﾊﾞｽ Việt Nam ह�
 SECONDS = 1.0  # of the processor, where sorting by insertion takes minutes
 
 
+@pytest.mark.slow
 class NormalFormTests(SimpleTestCase):
     def test_it_is_that_of_unicode(self):
         for form in FORMS:

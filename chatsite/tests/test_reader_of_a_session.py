@@ -226,6 +226,7 @@ class WhoReads(SimpleTestCase):
         with nobody_by_default():
             self.assertEqual(reader_name(), NOBODY)
 
+    @pytest.mark.slow
     def test_the_web_server_nobody_until_a_request_says_whom(self):
         asked = "from chatsite.server import web_process; from chatsite.db.threads import *; "
         asked += "print([reader_name()])"

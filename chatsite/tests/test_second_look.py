@@ -8,6 +8,8 @@ import pytest
 
 from chatsite.tests.server import BASE
 
+pytestmark = pytest.mark.slow
+
 TESTS = """
 import os, pathlib, unittest
 
@@ -43,7 +45,8 @@ def run(folder, *arguments, **environment):
     environment = {
         **os.environ,
         "PYTHONPATH": str(BASE),
-        "PYTEST_ADDOPTS": "-p no:django -p no:cacheprovider",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # those that nothing here needs take a second each time
+        "PYTEST_ADDOPTS": "-p xdist -p no:cacheprovider",
     } | environment
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100, check=False

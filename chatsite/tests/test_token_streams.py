@@ -3,6 +3,7 @@
 import json
 import time
 
+import pytest
 from django.test import AsyncClient, TransactionTestCase, override_settings
 
 from chat.llm import use_model
@@ -18,6 +19,7 @@ BODY = json.dumps({"messages": [{"role": "user", "content": "Carry over leave un
 
 
 @override_settings(JOURNAL_FLUSH_SECONDS=0.02)
+@pytest.mark.slow
 class TokenStreams(TransactionTestCase):
     def setUp(self):
         self.provider = FakeProvider()

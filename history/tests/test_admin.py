@@ -15,6 +15,7 @@ from ingestion.access.lists import Audience, access_list_for
 EVIL = '<script>alert("1")</script>'
 
 
+@pytest.mark.slow
 class ConversationAdminTests(TestCase):
     def setUp(self):
         self.owner = User.objects.create_user(EVIL)

@@ -2,6 +2,7 @@
 
 from importlib import import_module
 
+import pytest
 from django.db import connection
 
 from history import recording
@@ -109,6 +110,7 @@ class SearchTests(ChatHistoryCase):
         self.assertEqual([row["title"][-1] for row in second.json()], ["1", "0"])
         self.assertNotIn("Link", second.headers)
 
+    @pytest.mark.slow
     def test_the_number_of_queries_is_constant(self):
         for _ in range(2):
             with self.assertNumQueries(

@@ -1,5 +1,6 @@
 """What a citation opens stays what was cited: nobody changes that by sharing a namesake, or by deleting."""
 
+import pytest
 from django.core.files.base import ContentFile
 from django.test import TestCase
 
@@ -25,6 +26,7 @@ def body(response):
     return b"".join(response.streaming_content).decode()
 
 
+@pytest.mark.slow
 class CitedNames(MediaMixin, TestCase):
     def setUp(self):
         super().setUp()

@@ -68,6 +68,7 @@ class ValidityTests(TestCase):
         self.assertNotContains(self.client.get("/documents/?show=ending"), "guide.md")
 
 
+@pytest.mark.slow
 class DetailsPageTests(TestCase):
     def setUp(self):
         self.user = make_user("ada")

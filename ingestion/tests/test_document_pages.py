@@ -44,6 +44,7 @@ def without_tokens(response):
     return re.sub(rb'value="[A-Za-z0-9]{64}"', b"", response.content)
 
 
+@pytest.mark.slow
 class DoorsTests(TestCase):
     """Each door, for each kind of person."""
 

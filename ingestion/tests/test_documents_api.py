@@ -367,6 +367,7 @@ class PutTests(DocumentsApiTestCase):
         self.assertEqual(jobs.count(), 2)
 
 
+@pytest.mark.slow
 class MirrorTests(DocumentsApiTestCase):
     """The program in docs/integrations, as it is written; its requests go to Django's test client."""
 

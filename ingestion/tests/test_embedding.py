@@ -71,6 +71,7 @@ class BuiltInTests(SimpleTestCase):
         self.assertTrue(all(np.array_equal(alone, vectors) for vectors in found))
 
 
+@pytest.mark.slow
 class EndpointTests(SimpleTestCase):
     def embed(self, reply, texts, dimensions=3):
         self.server = Server(reply)

@@ -231,6 +231,7 @@ class HostileFilesTests(SimpleTestCase):
             with self.assertRaisesMessage(Unreadable, "Reading took longer than is allowed (0.5 s)."):
                 process.read(path, ".txt", lambda done, total: None)
 
+    @pytest.mark.slow
     def test_after_what_forks_the_children_was_killed_another_does(self):
         self.reason("a.txt", "")
         forkserver._idle[-1]._process.kill()

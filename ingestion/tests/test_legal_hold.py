@@ -1,5 +1,6 @@
 """Documents of a person under a legal hold: nobody deletes, replaces or hands them over until it ends."""
 
+import pytest
 from django.contrib.auth.models import Group
 from django.core.files.base import ContentFile
 from django.test import Client, TestCase
@@ -19,6 +20,7 @@ from ingestion.tests.test_sync_command import SyncMixin
 REASON = "Its owner is under a legal hold."
 
 
+@pytest.mark.slow
 class LegalHoldTests(MediaMixin, TestCase):
     def setUp(self):
         super().setUp()
@@ -88,6 +90,7 @@ class LegalHoldTests(MediaMixin, TestCase):
         self.assertEqual(self.bulk(BulkChange.Kind.DELETE, {})[0], BulkItem.Outcome.DONE)
 
 
+@pytest.mark.slow
 class MirroredUnderHoldTests(SyncMixin, TestCase):
     def test_a_file_that_is_gone_from_the_folder_stays_a_document_until_the_hold_ends(self):
         ann = make_user("ann")

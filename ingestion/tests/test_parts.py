@@ -459,6 +459,7 @@ class FaultsTests(Archives, TransactionTestCase):
         self.assertEqual([path for path in Path(self.media).rglob("*") if path.is_file()], [])
 
 
+@pytest.mark.slow
 class CommandTests(Archives, TransactionTestCase):
     def setUp(self):
         super().setUp()

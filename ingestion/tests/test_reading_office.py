@@ -6,6 +6,7 @@ from io import BytesIO
 from xml.etree import ElementTree
 
 import openpyxl
+import pytest
 from django.test import SimpleTestCase
 
 from ingestion.parsing.formats import DAMAGED
@@ -130,6 +131,7 @@ class WordTests(SimpleTestCase):
         self.assertEqual(str(caught.exception), DAMAGED)
 
 
+@pytest.mark.slow
 class SheetTests(SimpleTestCase):
     def test_values_are_read_as_people_write_them(self):
         book = openpyxl.Workbook()

@@ -52,6 +52,7 @@ def joined(*files):
     return out.getvalue()
 
 
+@pytest.mark.slow
 class PicturesTests(SimpleTestCase):
     def read(self, name, data):
         self.told = []

@@ -1,5 +1,6 @@
 """The space of what is deleted comes back."""
 
+import pytest
 from django.db import connection
 from django.test import TransactionTestCase
 
@@ -13,6 +14,7 @@ PASSAGES = 150
 CYCLES = 4
 
 
+@pytest.mark.slow
 class SpaceTests(MediaMixin, TransactionTestCase):
     def size(self):
         """Bytes of the tables with their indexes, after what autovacuum does when enough is dead."""

@@ -27,6 +27,8 @@ from chatsite.server.embedded_postgres.paths import (
 )
 from chatsite.tests.leftovers import temporary_folder
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def data():

@@ -20,6 +20,7 @@ BASE = Path(__file__).resolve().parent.parent
 PACKAGES = ("chat", "chatsite", "history", "ingestion")
 LONG_FUNCTION = 40
 DUPLICATE_LINES = 8
+REPEATED = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -55,24 +56,46 @@ def function_lengths(modules: list[Path]) -> list[int]:
     return sorted(lengths)
 
 
-def helpers_used_once(modules: list[Path]) -> int:
-    """Private functions of a module whose name occurs exactly once beside its definition."""
-    count = 0
+def helpers_used_once(modules: list[Path]) -> tuple[int, int]:
+    """Private functions of a module whose name occurs exactly once beside its definition; also how many of
+    these could be inlined at all.
+
+    Not those with a decorator (context managers, caches), that are passed on and not called (callbacks, rows of
+    a table), that have several statements and are called in a lambda or a comprehension, or generators that no
+    `for` or `yield from` consumes.
+    """
+    used_once = could_be_inlined = 0
     for path in modules:
         tree = ast.parse(path.read_text())
-        names: collections.Counter[str] = collections.Counter()
+        uses: dict[str, list[ast.expr]] = collections.defaultdict(list)
+        parents: dict[ast.AST, ast.AST] = {}
         for node in ast.walk(tree):
+            parents |= dict.fromkeys(ast.iter_child_nodes(node), node)
             if isinstance(node, ast.Name):
-                names[node.id] += 1
+                uses[node.id].append(node)
             elif isinstance(node, ast.Attribute):
-                names[node.attr] += 1
-        private = (
-            node.name
-            for node in tree.body
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("_")
-        )
-        count += sum(names[name] == 1 for name in private)
-    return count
+                uses[node.attr].append(node)
+        for function in tree.body:
+            if not isinstance(function, Function) or not function.name.startswith("_"):
+                continue
+            if len(uses[function.name]) == 1:
+                used_once += 1
+                could_be_inlined += can_be_inlined(function, uses[function.name][0], parents)
+    return used_once, could_be_inlined
+
+
+def can_be_inlined(function: Function, use: ast.expr, parents: dict[ast.AST, ast.AST]) -> bool:
+    call = parents[use]
+    if function.decorator_list or not isinstance(call, ast.Call) or call.func is not use:
+        return False
+    statements = len(function.body) - (ast.get_docstring(function) is not None)
+    node: ast.AST = call
+    while not isinstance(node, ast.stmt):
+        node = parents[node]
+        if isinstance(node, REPEATED) and statements > 1:
+            return False
+    is_generator = any(isinstance(each, ast.Yield | ast.YieldFrom) for each in ast.walk(function))
+    return not is_generator or isinstance(parents[call], ast.For | ast.AsyncFor | ast.YieldFrom)
 
 
 def modules_by_folder(modules: list[Path]) -> collections.Counter[str]:
@@ -129,6 +152,7 @@ def main() -> None:
     lengths = function_lengths(modules)
     templates = template_lines()
     product = lines_of(modules)
+    used_once, could_be_inlined = helpers_used_once(modules)
     longest = max(modules, key=lambda path: len(path.read_text().splitlines()))
     rows = [
         ("lines of Python, product / all", f"{product:,} / {lines_of(tracked('*.py')):,}"),
@@ -136,7 +160,8 @@ def main() -> None:
         ("functions", f"{len(lengths):,}"),
         ("function lines, p90", str(lengths[int(len(lengths) * 0.9)])),
         ("functions over 40 lines", f"{sum(x > LONG_FUNCTION for x in lengths) / len(lengths):.1%}"),
-        ("private helpers used once, per 1,000 lines", f"{helpers_used_once(modules) / product * 1000:.1f}"),
+        ("private helpers used once, per 1,000 lines", f"{used_once / product * 1000:.1f}"),
+        ("  of these, that could be inlined", f"{could_be_inlined / product * 1000:.1f}"),
         ("longest module", f"{longest.relative_to(BASE)}, {len(longest.read_text().splitlines())} lines"),
         (f"repeated runs of {DUPLICATE_LINES} lines", str(duplicate_runs(modules))),
         ("template line, mean / max characters", f"{statistics.mean(templates):.0f} / {max(templates)}"),

@@ -1,6 +1,3 @@
-from collections.abc import Callable
-from typing import Any
-
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy, gettext_noop
 
@@ -34,9 +31,5 @@ class ChatConfig(AppConfig):
             "/mcp": mcp.Refusals(),
         }
         for start, protocol in protocols.items():
-            register_error_body(start, _error_body(protocol))
+            register_error_body(start, protocol.error)
         register_missing("/s", *NO_LINK)
-
-
-def _error_body(protocol: ErrorFormat) -> Callable[[str, int], dict[str, Any]]:
-    return lambda words, status: protocol.error(words, status=status)

@@ -165,7 +165,9 @@ def erase(
                 transfer_ownership(document, documents_to)
             VerifiedAnswer.objects.filter(owner=person).update(owner=documents_to)
             ProofQuestion.objects.filter(added_by=person).update(added_by=documents_to)
-        _delete_documents(person)
+        documents = list(Document.objects.filter(owner=person))
+        _forget_in_admin_log(Document, [document.pk for document in documents])
+        _delete_documents(documents)
         with transaction.atomic():
             # Locked, so that a legal hold set meanwhile is either respected or finds no account.
             locked = User.objects.select_for_update().filter(pk=person.pk).first()
@@ -203,9 +205,13 @@ def delete_own(person: User, *, documents: bool) -> None:
             mine = Document.objects.filter(owner=person)
             alone = list(mine.exclude(pk__in=_read_by_others(person).values("pk")))
             subject += f", {len(alone)} documents that nobody else could read"
-            BulkItem.objects.filter(document__in=alone).delete()
-            delete_documents(alone)
+            _delete_documents(alone)
         record(AuditEntry.Action.CONVERSATION_DELETED, actor=person, person=person, subject=subject)
+
+
+def _delete_documents(documents: list[Document]) -> None:
+    BulkItem.objects.filter(document__in=documents).delete()
+    delete_documents(documents)
 
 
 def erase_returned() -> list[str]:
@@ -307,13 +313,6 @@ def _stop_answers(person: User, done: str = "") -> None:
 def _read_by_others(person: User) -> QuerySet[Document]:
     others = AccessEntry.objects.filter(access_list=models.OuterRef("access_list")).exclude(user=person)
     return Document.objects.filter(models.Exists(others), owner=person)
-
-
-def _delete_documents(person: User) -> None:
-    documents = list(Document.objects.filter(owner=person))
-    BulkItem.objects.filter(document__in=documents).delete()
-    _forget_in_admin_log(Document, [document.pk for document in documents])
-    delete_documents(documents)
 
 
 def _delete_conversations(person: User) -> None:

@@ -199,7 +199,15 @@ def _parts_of(kind: bytes, data: bytes) -> list[Part]:
             if index is not None and not isinstance(index, int):
                 raise TypeError("an index that is no number")
             if not index:  # one answer is requested; others are ignored
-                found += _of_choice(choice)
+                delta = choice.get("delta") or choice.get("message") or {}
+                if choice.get("text") or any(delta.get(name) for name in (*CALLS, "audio")):
+                    raise TypeError("something other than an answer's text")
+                if delta.get("reasoning_content") or delta.get("reasoning"):
+                    found.append(Reasoning())
+                found += content_parts(delta.get("content"))
+                found += content_parts(delta.get("refusal"))
+                if reason := choice.get("finish_reason"):
+                    found.append(End(str(reason)))
         if isinstance(usage := event.get("usage"), dict):
             tokens = (int(usage.get(name) or 0) for name in ("prompt_tokens", "completion_tokens"))
             found.append(TokenCount(*tokens))
@@ -216,20 +224,6 @@ def _error_in_stream(event: Any) -> ModelError:
     if code in (429, "429"):
         return ModelError("rate_limited", detail="an error in the stream, 429")
     return ModelError(code_of(str(error)) or "upstream_unavailable", detail="an error in the stream")
-
-
-def _of_choice(choice: dict[str, Any]) -> list[Part]:
-    delta = choice.get("delta") or choice.get("message") or {}
-    if choice.get("text") or any(delta.get(name) for name in (*CALLS, "audio")):
-        raise TypeError("something other than an answer's text")
-    found: list[Part] = []
-    if delta.get("reasoning_content") or delta.get("reasoning"):
-        found.append(Reasoning())
-    found += content_parts(delta.get("content"))
-    found += content_parts(delta.get("refusal"))
-    if reason := choice.get("finish_reason"):
-        found.append(End(str(reason)))
-    return found
 
 
 def content_parts(content: Any) -> list[Part]:

@@ -1,6 +1,5 @@
 """The command palette (Ctrl or ⌘ K): finds conversations, documents and pages, as HTML for its script."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.http import HttpRequest, HttpResponse
@@ -107,10 +106,13 @@ def palette(request: HttpRequest, principal: Principal) -> HttpResponse:
         for view, address_query, icon, name in PAGES
         if all(word in str(name).casefold() for word in words)
     ]
+    user = request.user
+    is_staff = isinstance(user, User) and user.is_active and user.is_staff
     administered = [
         Entry(icon, str(name), reverse(view))
         for view, permissions, icon, name in ADMIN_PAGES
-        if _opens(request, permissions) and all(word in str(name).casefold() for word in words)
+        if is_staff and (not permissions or any(map(user.has_perm, permissions)))
+        if all(word in str(name).casefold() for word in words)
     ]
     themes = [
         Entry("theme", str(name), reverse("accounts:settings"), theme=theme)
@@ -127,14 +129,6 @@ def palette(request: HttpRequest, principal: Principal) -> HttpResponse:
     ]
     context = {"query": query, "groups": [(name, entries) for name, entries in groups if entries]}
     return render(request, "chat/palette.html", context)
-
-
-def _opens(request: HttpRequest, permissions: Sequence[str]) -> bool:
-    """Whether the caller may open a page of the admin that asks for one of these permissions, if for any."""
-    user = request.user
-    if not (isinstance(user, User) and user.is_active and user.is_staff):
-        return False
-    return not permissions or any(user.has_perm(permission) for permission in permissions)
 
 
 def _whole(excerpt: Excerpt) -> str:

@@ -37,15 +37,12 @@ def received(request: HttpRequest) -> HttpResponse:
     found = list(sharing.with_readers(Share.objects.received_by(principal))[:LISTED])
     titles = listed_titles(principal, found)
     groups = sharing.groups_of(User.objects.get(pk=principal.user_id))
-    rows = [
-        Row(share, _title(share, titles.get(share.pk, "")), sharing.shared_with(share, groups))
-        for share in found
-    ]
+    rows = []
+    for share in found:
+        title = Truncator(" ".join(titles.get(share.pk, "").split())).chars(TITLE_CHARACTERS)
+        if not title:
+            title = gettext("Shared answer") if share.answer_id else gettext("Shared conversation")
+        rows.append(Row(share, title, sharing.shared_with(share, groups)))
     response = render(request, "chat/received.html", {"rows": rows})
     add_never_cache_headers(response)
     return response
-
-
-def _title(share: Share, title: str) -> str:
-    anonymous = gettext("Shared answer") if share.answer_id else gettext("Shared conversation")
-    return Truncator(" ".join(title.split())).chars(TITLE_CHARACTERS) or anonymous

@@ -134,7 +134,10 @@ def _page(request: HttpRequest, principal: Principal, target: ScopeTarget, probl
         "text": typed(request),
         "team": values.get("mode") == "team",
         "scope": chosen,
-        "folders": _by_name(folders[:MAX_PLACES]),
+        # Each folder before those inside it.
+        "folders": sorted(
+            folders[:MAX_PLACES], key=lambda each: [part.casefold() for part in each.name.split("/")]
+        ),
         "categories": categories[:MAX_PLACES],
         "ticked": ticked,
         "documents": documents[:MAX_DOCUMENTS],
@@ -170,8 +173,3 @@ def _places(kind: str, counted: dict[str, int], words: str) -> list[Place]:
         if all(word in f"{name} {as_shown(name)}".casefold() for word in asked) and is_scope(f"{kind}:{name}")
     ]
     return sorted(found, key=lambda each: (each.name.count("/"), each.name.casefold()))
-
-
-def _by_name(folders: list[Place]) -> list[Place]:
-    """Each folder before those inside it."""
-    return sorted(folders, key=lambda each: [part.casefold() for part in each.name.split("/")])

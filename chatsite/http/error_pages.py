@@ -4,9 +4,9 @@ import errno
 import json
 import logging
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 from django.core.exceptions import TooManyFilesSent
 from django.http import HttpRequest, HttpResponse
@@ -19,7 +19,11 @@ from chatsite.db.availability import is_disk_full, operational_error
 from . import problem_details
 from .retry_after import SECONDS, set_retry_after
 
-ErrorBody = Callable[[str, int], dict[str, Any]]
+
+class ErrorBody(Protocol):
+    def __call__(self, message: str, /, *, status: int) -> dict[str, Any]: ...
+
+
 _error_bodies: dict[str, ErrorBody] = {}  # by URL prefix, see register_error_body
 _missing: dict[str, tuple[str, str]] = {}  # by URL prefix, see register_missing
 logger = logging.getLogger(__name__)
@@ -102,7 +106,7 @@ def guest_refused(request: HttpRequest, status: int, retry_after: float = 0) -> 
 
 
 def register_error_body(start: str, build: ErrorBody) -> None:
-    """Build error bodies for URLs at or below `start` with `build(words, status)`.
+    """Build error bodies for URLs at or below `start` with `build(words, status=…)`.
 
     Of several such URLs the longest decides.
     """
@@ -119,7 +123,7 @@ def body(path: str, status: int, words: str) -> tuple[bytes, str]:
     for start in sorted(_error_bodies, key=len, reverse=True):
         if _is_below(path, start):
             build = _error_bodies[start]
-            return json.dumps(build(words, status)).encode(), "application/json"
+            return json.dumps(build(words, status=status)).encode(), "application/json"
     if _is_below(path, "/api"):
         return json.dumps(problem_details.body(status, words)).encode(), problem_details.MEDIA_TYPE
     return json.dumps({"error": words}).encode(), "application/json"

@@ -7,7 +7,6 @@ from typing import Any
 from django import template
 from django.contrib.admin.helpers import AdminForm, InlineAdminFormSet
 from django.forms import BaseForm
-from django.forms.boundfield import BoundField
 from django.forms.formsets import BaseFormSet
 
 register = template.Library()
@@ -39,14 +38,10 @@ def problems_of(form: "BaseForm | BaseFormSet[Any]") -> list[Problem]:
         return []
     found = [Problem(str(text)) for text in form.non_field_errors()]
     for field in form:
-        label, target = str(field.label).rstrip(":"), _id_of(field)
-        found += [Problem(str(text), label, target) for text in field.errors]
+        # Groups of fields, such as a choice of buttons or a day and a time, have no id of their own.
+        target = field.id_for_label or f"{field.auto_id}_0"
+        found += [Problem(str(text), str(field.label).rstrip(":"), target) for text in field.errors]
     return found
-
-
-def _id_of(field: BoundField) -> str:
-    """Groups of fields, such as a choice of buttons or a day and a time, have no id of their own."""
-    return field.id_for_label or f"{field.auto_id}_0"
 
 
 def _forms(context: template.Context) -> "Iterator[BaseForm | BaseFormSet[Any]]":
@@ -56,13 +51,11 @@ def _forms(context: template.Context) -> "Iterator[BaseForm | BaseFormSet[Any]]"
     seen = set()
     for value in given:
         for each in value if isinstance(value, list | tuple) else [value]:
-            form = _unwrapped(each)
+            form = each
+            if isinstance(each, AdminForm):
+                form = each.form
+            elif isinstance(each, InlineAdminFormSet):
+                form = each.formset
             if isinstance(form, BaseForm | BaseFormSet) and id(form) not in seen:
                 seen.add(id(form))
                 yield form
-
-
-def _unwrapped(given: object) -> object:
-    if isinstance(given, AdminForm):
-        return given.form
-    return given.formset if isinstance(given, InlineAdminFormSet) else given

@@ -127,13 +127,19 @@ class BulkChangeAdmin(OwnFilters, admin.ModelAdmin):  # type: ignore[type-arg]
         if warning and sent:
             shown = [sent]
         media = sum((form.media for form in shown), forms.Media())
+        sides: list[tuple[str, str, Side]] = []  # the id of the heading, the heading, and what is below it
+        if preview:
+            sides = [
+                ("gaining", gettext("Gain access"), preview.gaining),
+                ("losing", gettext("Lose access"), preview.losing),
+            ]
         return self._page(
             request,
             change,
             forms=shown,
             warning=warning,
             preview=preview,
-            sides=_sides(preview) if preview else [],
+            sides=sides,
             sent=sent,
             media=self.media + media,
         )
@@ -173,12 +179,6 @@ class BulkChangeAdmin(OwnFilters, admin.ModelAdmin):  # type: ignore[type-arg]
             "sample": _named_for(request).filter(pk__in=change.items.order_by("pk").values("document")[:5]),
         }
         return TemplateResponse(request, "admin/ingestion/bulkchange/change.html", known | context)
-
-
-def _sides(preview: Preview) -> list[tuple[str, str, Side]]:
-    """Each side of the preview with the id of its heading, and its heading."""
-    losing = gettext("Lose access"), preview.losing
-    return [("gaining", gettext("Gain access"), preview.gaining), ("losing", *losing)]
 
 
 def _named_for(request: HttpRequest) -> DocumentQuerySet:

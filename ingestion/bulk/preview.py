@@ -138,7 +138,8 @@ class _Comparison:
             if kind == "group":
                 readers.append(NamedReader(groups[number].name, documents, len(self.members[number])))
             elif kind == "person":
-                readers.append(NamedReader(_full_name(persons[number]), documents))
+                username, name = persons[number].get_username(), persons[number].get_full_name()
+                readers.append(NamedReader(f"{name} ({username})" if name else username, documents))
             else:
                 name = gettext("Everyone who signs in") if kind == EVERYONE else gettext("Guests")
                 readers.append(NamedReader(name, documents))
@@ -164,8 +165,3 @@ class _People:
     @property
     def count(self) -> int:
         return len(self.some if self.always is None else self.some | (self.everybody - self.always))
-
-
-def _full_name(person: User) -> str:
-    name = person.get_full_name()
-    return f"{name} ({person.get_username()})" if name else person.get_username()

@@ -35,7 +35,18 @@ def pieces_of(passage: NewPassage, title: str = "") -> list[str]:
     """
     named = [part for part in (title.strip(), passage.heading.strip()) if part]
     prefix = ". ".join(dict.fromkeys(named))[:PREFIX_CHARACTERS]
-    return [f"{prefix}\n{piece}" if prefix else piece for piece in _cut(passage.content)]
+    text = " ".join(passage.content.split())
+    pieces = []
+    start = 0
+    for left in range(max(1, -(-len(text) // PIECE_CHARACTERS)), 1, -1):
+        size = -(-(len(text) - start) // left)
+        # Text without spaces (Chinese, a long token) is cut where the limit falls.
+        space = text.rfind(" ", start + size // 2, start + size + 1)
+        end = space if space > start else start + size
+        pieces.append(text[start:end])
+        start = end + (space > start)
+    pieces.append(text[start:])
+    return [f"{prefix}\n{piece}" if prefix else piece for piece in pieces]
 
 
 def allow_long_statements() -> None:
@@ -76,18 +87,3 @@ def insert_passages(document: Document, passages: Sequence[NewPassage], first: i
             },
         )
         return [passage_id for _, passage_id in sorted(cursor.fetchall())]
-
-
-def _cut(text: str) -> list[str]:
-    """As few pieces of about 250 characters as there can be, of even length, cut at a space."""
-    text = " ".join(text.split())
-    pieces = []
-    start = 0
-    for left in range(max(1, -(-len(text) // PIECE_CHARACTERS)), 1, -1):
-        size = -(-(len(text) - start) // left)
-        # Text without spaces (Chinese, a long token) is cut where the limit falls.
-        space = text.rfind(" ", start + size // 2, start + size + 1)
-        end = space if space > start else start + size
-        pieces.append(text[start:end])
-        start = end + (space > start)
-    return [*pieces, text[start:]]

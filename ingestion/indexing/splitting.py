@@ -34,10 +34,12 @@ def _pieces(text: str) -> Iterator[str]:
         new_end = offset + len(chunk)
         is_short = min(len(chunk), end - start) < SHORT_PIECE
         if end and not (is_short and new_end - start <= MAX_JOINED):
-            lead_in = _lead_in(text[start:end])
-            if lead_in and new_end - end + lead_in <= MAX_JOINED:
-                yield text[start : end - lead_in].rstrip()
-                start = end - lead_in
+            # A last paragraph that only introduces what follows goes to the next piece.
+            last = text[start:end].rpartition("\n\n")[2]
+            is_lead_in = len(last) < end - start and len(last) <= MAX_LEAD_IN and last.endswith(":")
+            if is_lead_in and new_end - end + len(last) <= MAX_JOINED:
+                yield text[start : end - len(last)].rstrip()
+                start = end - len(last)
             else:
                 yield text[start:end]
                 start = offset
@@ -46,12 +48,6 @@ def _pieces(text: str) -> Iterator[str]:
         end = new_end
     if end:
         yield text[start:end]
-
-
-def _lead_in(piece: str) -> int:
-    """The length of a last paragraph that only introduces what follows; 0 if there is none."""
-    last = piece.rpartition("\n\n")[2]
-    return len(last) if len(last) < len(piece) and len(last) <= MAX_LEAD_IN and last.endswith(":") else 0
 
 
 def _chunks(text: str) -> Iterator[tuple[int, str]]:

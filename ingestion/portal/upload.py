@@ -38,7 +38,6 @@ from ingestion.reasons import in_words
 
 from . import library
 from .descriptions import (
-    Row,
     as_json,
     rows,
 )
@@ -74,7 +73,12 @@ def add(request: HttpRequest) -> HttpResponseBase:
     if posted and not bad:
         messages.success(request, _words(added))
         return redirect("ingestion:add")
-    recent = _recent(principal)
+    mine = (
+        Document.objects.owned_by(principal)
+        .filter(part_of=None)
+        .filter(Q(status__in=Document.UNFINISHED) | Q(created_at__gt=timezone.now() - RECENT))
+    )
+    recent = rows(list(library.with_readers(mine)[:MAX_RECENT]), principal)
     replaced = None if posted else _to_replace(request, principal)
     if replaced:
         form = UploadForm(principal=principal, any_group=any_group(request), current=audience_of(replaced))
@@ -197,15 +201,6 @@ def _to_replace(request: HttpRequest, principal: Principal) -> Document | None:
         return None
     mine = Document.objects.owned_by(principal).filter(origin__isnull=False, part_of=None)
     return mine.filter(public_id=public_id).first()
-
-
-def _recent(principal: Principal) -> list[Row]:
-    mine = (
-        Document.objects.owned_by(principal)
-        .filter(part_of=None)
-        .filter(Q(status__in=Document.UNFINISHED) | Q(created_at__gt=timezone.now() - RECENT))
-    )
-    return rows(list(library.with_readers(mine)[:MAX_RECENT]), principal)
 
 
 def _known(principal: Principal, field: str) -> list[str]:

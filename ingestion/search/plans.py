@@ -189,13 +189,9 @@ def surveyed_after(before: Sequence[str], search: Mapping[str, Any]) -> tuple[li
     texts = [*before, statement("prepare"), statement("survey")]
     parameters = {**search, **bounds, **PLANNER, "today": timezone.localdate()}
     *found, _, surveyed = rows_of_each(texts, parameters)
-    return found, _survey_of(surveyed)
-
-
-def _survey_of(surveyed: Rows) -> Survey:
     held = {frozenset(row["numbers"] or ()): row["passages"] for row in surveyed if row["passages"]}
     size = surveyed[0]
-    return Survey(size["visible"], size["every"], held, float(size["mean_length"]))
+    return found, Survey(size["visible"], size["every"], held, float(size["mean_length"]))
 
 
 def _run(

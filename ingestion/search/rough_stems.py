@@ -54,7 +54,11 @@ def stem(word: str) -> str:
     """
     word = BASES.get(word, word)
     if len(word) >= MIN_COMPOUND and word.isalpha():
-        root = _without_endings(word)
+        root = word
+        for _ in range(MAX_ENDINGS):
+            if (found := _ENDINGS.search(root)) is None:
+                break
+            root = root[: found.start()]
         if len(root) >= MIN_COMPOUND:
             return f"{root[:MAX_STEM]}~{root[-LAST_LETTERS:]}"
     if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
@@ -79,12 +83,3 @@ def first_part(word: str) -> frozenset[str]:
     """The stem of the first part of a compound."""
     first, tilde, _ = word.partition("~")
     return frozenset({first}) if tilde else frozenset()
-
-
-def _without_endings(word: str) -> str:
-    for _ in range(MAX_ENDINGS):
-        ending = _ENDINGS.search(word)
-        if ending is None:
-            break
-        word = word[: ending.start()]
-    return word

@@ -94,7 +94,8 @@ class Differences:
             return
         if (row.size, row.modified_ns) != (each.found.size, each.found.modified_ns):
             try:
-                same = _digest(source.root, each.found.path) == row.sha256
+                with open_below(source.root, each.found.path) as file:
+                    same = hashlib.file_digest(file, "sha256").hexdigest() == row.sha256
             except OSError:
                 if not _widened(source, each):
                     self.moved.append(each)  # reductions of readers apply even if the contents cannot be read
@@ -251,8 +252,3 @@ def _stamp(row: SourceFile, found: TreeFile, sha256: str) -> None:
     unsure = time.time_ns() - found.modified_ns < UNSURE_NS
     row.size, row.modified_ns, row.sha256 = found.size, 0 if unsure else found.modified_ns, sha256
     row.save()
-
-
-def _digest(root: Path, path: str) -> str:
-    with open_below(root, path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

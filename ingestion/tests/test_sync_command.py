@@ -80,9 +80,9 @@ class MirrorTests(SyncMixin, TestCase):
         self.put("a.md", age=-5)
         self.assertEqual(self.sync("--everyone"), "1 unchanged.")
         self.assertEqual(Document.objects.get().version, 0)
-        with mock.patch("ingestion.sources.mirror._digest") as digest:
+        with mock.patch("ingestion.sources.mirror.open_below") as opened:
             self.sync("--everyone")
-        digest.assert_not_called()
+        opened.assert_not_called()
 
     def test_a_file_changed_within_the_last_moments_is_looked_at_again(self):
         file = self.put("a.md", "One.")

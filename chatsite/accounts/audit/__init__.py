@@ -4,7 +4,6 @@ import getpass
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.db import transaction
 from django.http import HttpRequest
@@ -44,7 +43,12 @@ def record(
     Names are copied, so that the log names deleted accounts too. A subject with names of other accounts has
     them as NamedPerson: text is never searched for names, because people choose names and titles.
     """
-    text, places = _text_and_places(subject)
+    text, places = "", []
+    for part in [subject] if isinstance(subject, str) else subject:
+        words = part if isinstance(part, str) else part.name
+        start, text = len(text), f"{text}{words}".replace("\0", " ")[:SUBJECT_CHARACTERS]
+        if isinstance(part, NamedPerson) and start < len(text):
+            places.append({"person": part.person_id, "start": start, "end": len(text)})
     if actor:
         actor_name = actor.get_username()
     else:
@@ -63,17 +67,6 @@ def record(
         named=places,
         request_id=logs.request_id.get(),
     )
-
-
-def _text_and_places(subject: Subject) -> tuple[str, list[dict[str, Any]]]:
-    """The text, and the number of each account named in it with start and end of the name."""
-    text, places = "", []
-    for part in [subject] if isinstance(subject, str) else subject:
-        words = part if isinstance(part, str) else part.name
-        start, text = len(text), f"{text}{words}".replace("\0", " ")[:SUBJECT_CHARACTERS]
-        if isinstance(part, NamedPerson) and start < len(text):
-            places.append({"person": part.person_id, "start": start, "end": len(text)})
-    return text, places
 
 
 def record_refused_sign_in(username: str, address: str, reason: str) -> None:

@@ -139,7 +139,13 @@ def _follow_groups(identity: ExternalIdentity, claims: Claims) -> None:
     issued_at = claims.issued_at
     if issued_at < identity.newest_token_at:
         return
-    wanted = _groups(claims)
+    # Groups by the mapping; by equal names only where OIDC_GROUPS_BY_NAME allows it, for unmapped values.
+    mapped = GroupMapping.objects.filter(issuer=claims.issuer, value__in=claims.groups)
+    rows = list(mapped.values_list("value", "group"))
+    wanted = {group for _, group in rows}
+    if settings.OIDC_GROUPS_BY_NAME:
+        named = claims.groups - {value for value, _ in rows}
+        wanted |= set(Group.objects.filter(name__in=named).values_list("pk", flat=True))
     if issued_at == identity.newest_token_at and wanted == _managed(identity):
         return
     with transaction.atomic():
@@ -164,19 +170,6 @@ def _follow_groups(identity: ExternalIdentity, claims: Claims) -> None:
 
 def _managed(identity: ExternalIdentity) -> set[int]:
     return set(identity.memberships.values_list("group", flat=True))
-
-
-def _groups(claims: Claims) -> set[int]:
-    """Groups by the mapping; by equal names only where OIDC_GROUPS_BY_NAME allows it, for unmapped values."""
-    if not claims.groups:
-        return set()
-    mapped = GroupMapping.objects.filter(issuer=claims.issuer, value__in=claims.groups)
-    rows = list(mapped.values_list("value", "group"))
-    groups = {group for _, group in rows}
-    if settings.OIDC_GROUPS_BY_NAME:
-        named = claims.groups - {value for value, _ in rows}
-        groups |= set(Group.objects.filter(name__in=named).values_list("pk", flat=True))
-    return groups
 
 
 def unlink(identities: QuerySet[ExternalIdentity]) -> None:

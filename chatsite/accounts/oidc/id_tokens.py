@@ -145,13 +145,19 @@ def _checked(claims: dict[str, Any], nonce: str | None, resource: str) -> Claims
     }
     if "sub" not in subjects or settings.OIDC_SUBJECT_CLAIM not in subjects:
         raise InvalidToken(f"It names nobody by {settings.OIDC_SUBJECT_CLAIM}.")
+    # For people in too many groups providers only send a reference, which counts as no group.
+    sent = claims.get(settings.OIDC_GROUPS_CLAIM)
+    names = [sent] if isinstance(sent, str) else sent if isinstance(sent, list) else []
+    groups = frozenset(name for name in names if isinstance(name, str) and 0 < len(name) <= 255)
+    if not all(map(_is_storable, groups)):
+        raise InvalidToken("A group in it has a name that cannot be stored.")
     return Claims(
         issuer=claims["iss"],
         subject=subjects[settings.OIDC_SUBJECT_CLAIM],
         subjects=subjects,
         issued_at=int(claims["iat"]),
         expires_at=int(claims["exp"]) + LEEWAY,
-        groups=_groups(claims),
+        groups=groups,
         username=_text(claims, "preferred_username"),
         first_name=_text(claims, "given_name") or _text(claims, "name"),
         last_name=_text(claims, "family_name") if _text(claims, "given_name") else "",
@@ -161,19 +167,6 @@ def _checked(claims: dict[str, Any], nonce: str | None, resource: str) -> Claims
 def _is_storable(text: str) -> bool:
     """Whether PostgreSQL can store the text: without NUL and lone surrogates."""
     return not UNSTORABLE.search(text)
-
-
-def _groups(claims: dict[str, Any]) -> frozenset[str]:
-    """The groups; for people in too many groups providers only send a reference, which counts as none.
-
-    Raises InvalidToken for a name that cannot be stored.
-    """
-    found = claims.get(settings.OIDC_GROUPS_CLAIM)
-    names = [found] if isinstance(found, str) else found if isinstance(found, list) else []
-    groups = frozenset(name for name in names if isinstance(name, str) and 0 < len(name) <= 255)
-    if not all(map(_is_storable, groups)):
-        raise InvalidToken("A group in it has a name that cannot be stored.")
-    return groups
 
 
 def _text(claims: dict[str, Any], name: str) -> str:

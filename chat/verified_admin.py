@@ -1,20 +1,14 @@
-"""Verified answers in the admin: edit them, see which are active and why others are not; unanswered
-questions.
+"""Verified answers in the admin: edit them, see which are active and why others are not.
 
 Managers see only answers whose sources they may all read in the portal.
 """
 
-from collections import Counter
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
-from urllib.parse import urlencode
-from uuid import UUID
 
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import Field, ForeignKey, QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -32,32 +26,19 @@ from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.pickers import AutocompleteAdmin
 from chatsite.accounts.principal import Principal
 from chatsite.accounts.read_only_admin import OwnFilters, RowsOnly
-from chatsite.accounts.returning_admin import ReturnsToUnanswered, unanswered_address
-from history.feedback import MAY_SEE_FEEDBACK
-from ingestion.access.admin import PERMISSION as SEARCH_AS
+from chatsite.accounts.returning_admin import ReturnsToUnanswered
 from ingestion.models import Document
 from ingestion.search import retrieval
 from ingestion.search.passage_completion import complete_passages
 
 from .models import VerifiedAnswer, VerifiedAnswerQuerySet, VerifiedCitation, VerifiedQuestion
-from .unanswered.question_judging import LISTED_FOR, TOLD
+from .unanswered.unanswered_admin import MAX_WORDINGS, UnansweredPage, reader_of
 from .unanswered.unanswered_list import (
     MAX_DOCUMENTS,
     MIN_PEOPLE,
-    PERMISSION,
-    REASONS,
-    Group,
-    ShownDocument,
-    dismiss,
-    documents_shown,
-    feedback_on,
-    judged_at,
-    read_texts,
-    unanswered,
 )
 from .verified_answers import (
     RECORDED_FOR,
-    answer_to,
     digest_of,
     first_match,
     is_due,
@@ -69,9 +50,6 @@ from .verified_answers import (
 
 VALID = timedelta(days=365)  # of a new answer by default
 CONFIRMED = "confirmed"  # the box below a form whose sources do not say what it says
-GROUPS_SHOWN = 25  # on a page
-MAX_WORDINGS = 5  # that a new answer starts with
-MAX_REASON = 300  # characters
 MAX_DIGITS = 18  # of a document's number
 MAX_TRIED = 100  # questions in one test
 
@@ -170,7 +148,7 @@ class CitationInline(AutocompleteAdmin, admin.TabularInline):  # type: ignore[ty
         self, db_field: "ForeignKey[Any, Any]", request: HttpRequest, **kwargs: Any
     ) -> Any:
         if db_field.name == "document":
-            kwargs["queryset"] = Document.objects.visible_to(_reader(request)).searchable()
+            kwargs["queryset"] = Document.objects.visible_to(reader_of(request)).searchable()
         field = super().formfield_for_foreignkey(db_field, request, **kwargs)
         if field and db_field.name == "document":
             field.widget.attrs["aria-label"] = gettext("Document")
@@ -201,7 +179,7 @@ class TryForm(forms.Form):
 
 
 @admin.register(VerifiedAnswer)
-class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
+class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AutocompleteAdmin, UnansweredPage):
     has_tools = True  # adds links above the list
     list_display = ["__str__", "state", "owner", "team", "valid_until", "changed_at"]
     list_filter = ["active", "valid_until"]
@@ -241,7 +219,7 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         """Questions and documents in the URL are filled in; the list of unanswered questions links here."""
         kwargs: dict[str, Any] = super().get_formset_kwargs(request, obj, inline, prefix)
         if isinstance(inline, CitationInline):
-            kwargs["reader"] = _reader(request)
+            kwargs["reader"] = reader_of(request)
             if obj.pk is None:  # also when it is sent: a row without words of its document is left out
                 kwargs["initial"] = [{"document": number} for number in _sources_in(request)]
         if isinstance(inline, QuestionInline) and obj.pk is None and request.method == "GET":
@@ -356,124 +334,6 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         }
         return TemplateResponse(request, "admin/chat/verifiedanswer/try.html", context)
 
-    def unanswered_view(self, request: HttpRequest) -> HttpResponse:
-        """Unanswered questions; each view and each dismissal is audited."""
-        actor = request.user
-        if not isinstance(actor, User) or not actor.has_perm(PERMISSION):
-            raise PermissionDenied
-        if request.method == "POST":
-            return redirect(self._dismiss(request, actor))
-        page_number, sought = request.GET.get("page", "1"), request.GET.get("group", "")
-        what = "the page of one group" if sought else f"page {page_number[:MAX_REASON]}"
-        subject = f"Of the last {LISTED_FOR.days} days, {what}"
-        record_before(AuditEntry.Action.UNANSWERED_LISTED, actor=actor, subject=subject)
-        found = unanswered(_reader(request))
-        reason = request.GET.get("reason", "")
-        counted = Counter(each for group in found.groups for each in group.counted)
-        if reason == TOLD:
-            groups = [group for group in found.groups if group.may_be_answered]
-        else:
-            groups = [group for group in found.groups if not counted[reason] or group.counted[reason]]
-        if sought and (group := found.group_of(sought)):
-            reason, groups = "", list(found.groups)
-            page_number = str(groups.index(group) // GROUPS_SHOWN + 1)
-        page = Paginator(groups, GROUPS_SHOWN).get_page(page_number)
-        read_texts(page)
-        documents = documents_shown(_reader(request), list(page))
-        may_see_feedback = actor.has_perm(MAY_SEE_FEEDBACK)
-        opinions = feedback_on(list(page)) if may_see_feedback else [[] for _ in page]
-        speaking = list(self.get_queryset(request).filter(active=True))
-        context = {
-            **self.admin_site.each_context(request),
-            "title": gettext("Unanswered"),
-            "opts": VerifiedAnswer._meta,
-            "page": page,
-            "rows": [
-                Row(
-                    group,
-                    answer_to(group.wordings[:MAX_WORDINGS], speaking),
-                    shown,
-                    actor.get_username(),
-                    said,
-                )
-                for group, shown, said in zip(page, documents, opinions, strict=True)
-            ],
-            "reason": reason if counted[reason] else "",
-            "told": TOLD,
-            "told_groups": sum(group.may_be_answered for group in found.groups),
-            "all_groups": len(found.groups),
-            "judged_at": judged_at(),
-            "reasons": [(name, words, counted[name]) for name, words in REASONS.items() if counted[name]],
-            "others": found.others,
-            "since": found.since,
-            "days": LISTED_FOR.days,
-            "people": MIN_PEOPLE,
-            "may_add": self.has_add_permission(request),
-            "may_search": actor.has_perm(SEARCH_AS),
-        }
-        return TemplateResponse(request, "admin/chat/verifiedanswer/unanswered.html", context)
-
-    def _dismiss(self, request: HttpRequest, actor: User) -> str:
-        """Dismiss a group; returns the URL of the next one, which takes its place in the list."""
-        reason = request.POST.get("reason", "").strip()[:MAX_REASON]
-        key = request.POST.get("group", "")
-        found = unanswered(_reader(request))
-        group = next_one = found.by_key.get(key)
-        if group is None:
-            messages.error(request, gettext("These questions are no longer on the list."))
-        elif not reason:
-            messages.error(request, gettext("Nothing was dismissed: say why."))
-        else:
-            place = found.groups.index(group)
-            around = [*found.groups[place + 1 : place + 2], *found.groups[max(0, place - 1) : place]]
-            next_one = around[0] if around else None
-            read_texts([group])
-            words = f"“{group.wordings[0]}”" if group.wordings else "wordings that are not shown"
-            subject = f"{words}, asked {group.times} times by {group.people} people: {reason}"
-            with transaction.atomic():
-                dismiss(group, actor.pk, reason)
-                record(AuditEntry.Action.UNANSWERED_DISMISSED, actor=actor, subject=subject)
-            messages.success(
-                request, gettext("Dismissed. It is listed again when somebody asks it again in vain.")
-            )
-        return unanswered_address(next_one.key) if next_one else request.path
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A group, with the verified answer that its questions get now, if any."""
-
-    group: Group
-    answer: VerifiedAnswer | None
-    documents: list[ShownDocument]  # that the askers were shown
-    reader: str  # the manager's user name
-    feedback: list[UUID]  # the bad answers with feedback that may be opened from here
-
-    @property
-    def query(self) -> str:
-        """Query string for a new verified answer."""
-        asked = [("question", wording) for wording in self.group.wordings[:MAX_WORDINGS]]
-        sources = [("source", document.id) for document in self.documents]
-        return urlencode([*asked, *sources, ("unanswered", self.group.key)])
-
-    @property
-    def proof_query(self) -> str:
-        """Query string for a new proof question."""
-        asked = [("text", wording) for wording in self.group.wordings[:1]]
-        return urlencode([("origin", "unanswered"), *asked, ("unanswered", self.group.key)])
-
-    @property
-    def search_query(self) -> str:
-        """Query string for a search with one's own rights."""
-        return urlencode([("person", self.reader), *(("question", each) for each in self.group.wordings[:1])])
-
-    @property
-    def word_query(self) -> str:
-        """Query string for a new glossary entry."""
-        asked = [("asked", wording) for wording in self.group.wordings[:1]]
-        word = [("kind", "everyday"), ("term", ", ".join(self.group.usual_words)), *asked]
-        return urlencode([*word, ("unanswered", self.group.key)])
-
 
 def asked_in(request: HttpRequest) -> list[str]:
     """The questions in the URL."""
@@ -485,13 +345,9 @@ def _sources_in(request: HttpRequest) -> list[int]:
     """The documents in the URL that the manager may cite, in this order."""
     named = [each for each in request.GET.getlist("source")[:MAX_DOCUMENTS] if each.isdecimal()]
     wanted = list(dict.fromkeys(int(each[:MAX_DIGITS]) for each in named))
-    readable = Document.objects.visible_to(_reader(request)).searchable()
+    readable = Document.objects.visible_to(reader_of(request)).searchable()
     known = set(readable.filter(pk__in=wanted).values_list("pk", flat=True))
     return [number for number in wanted if number in known]
-
-
-def _reader(request: HttpRequest) -> Principal:
-    return Principal(request.user.pk or 0, "session")
 
 
 def _audit(request: HttpRequest, what: str, answer: VerifiedAnswer, confirmed: str = "") -> None:

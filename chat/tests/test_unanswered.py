@@ -55,7 +55,8 @@ class UnansweredTests(TestCase):
         self.client.force_login(self.manager)
         # Inside a test's transaction nothing can be committed before the page is made.
         looked = patch(
-            "chat.verified_admin.record_before", lambda *values, **named: self.looks.append(values)
+            "chat.unanswered.unanswered_admin.record_before",
+            lambda *values, **named: self.looks.append(values),
         )
         self.looks = []
         looked.start()
@@ -418,7 +419,7 @@ class UnansweredTests(TestCase):
             for _ in range(5 - number):
                 self.ask(text)
         first, second, third = self.found().groups
-        with patch("chat.verified_admin.GROUPS_SHOWN", 1):
+        with patch("chat.unanswered.unanswered_admin.GROUPS_SHOWN", 1):
             for group, reason, shown in (
                 (second, " ", second),
                 (second, "Not ours", third),

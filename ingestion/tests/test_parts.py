@@ -8,7 +8,6 @@ from unittest import mock
 
 import pytest
 from django.contrib.auth.models import Group
-from django.core.files.base import ContentFile
 from django.core.management import CommandError, call_command
 from django.test import TestCase, TransactionTestCase, override_settings
 from procrastinate.contrib.django.models import ProcrastinateJob
@@ -25,38 +24,12 @@ from ingestion.models import Document, Passage
 from ingestion.parsing.process import Interruption
 from ingestion.search import scopes
 from ingestion.tests import building
-from ingestion.tests.factories import make_user
-from ingestion.tests.media import MediaMixin, forget_jobs, principal, stored_bytes
+from ingestion.tests.archives import Archives
+from ingestion.tests.media import forget_jobs, principal, stored_bytes
 from ingestion.tests.test_reading_other_formats import message
 
 LEAVE = "# Leave\n\nFive days may be carried over."
 BOATS = "# Boats\n\nThe ferry leaves at nine."
-
-
-class Archives(MediaMixin):
-    """`put` adds or replaces board.zip, and `read_all` reads what waits, as a worker does."""
-
-    def setUp(self):
-        super().setUp()
-        self.ann, self.eve = make_user("ann"), make_user("eve")
-
-    def put(self, contents, name="board.zip", *, owner=None, audience=None, read=True, **more):
-        data = contents if isinstance(contents, bytes) else building.package(contents)
-        put = documents.upsert(
-            ContentFile(data), name, owner=owner or self.ann, audience=audience or Audience(), **more
-        )
-        if read:
-            documents.read_document(put.document.pk, put.replacement)
-        return Document.objects.get(pk=put.document.pk)
-
-    def read_all(self):
-        while job := ProcrastinateJob.objects.filter(status="todo").order_by("-priority", "pk").first():
-            documents.read_document(**job.args)
-            ProcrastinateJob.objects.filter(pk=job.pk).delete()
-
-    def parts(self, whole=None):
-        found = Document.objects.exclude(part_of=None)
-        return {part.part_path: part for part in (found.filter(part_of=whole) if whole else found)}
 
 
 @pytest.mark.slow

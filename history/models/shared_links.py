@@ -1,0 +1,122 @@
+"""Links that share a conversation or an answer, and who has opened them."""
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Exists, OuterRef, Q
+from django.db.models.expressions import RawSQL
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import gettext, gettext_lazy
+
+from chatsite.accounts.principal import Principal
+from ingestion.access.models import AccessList
+
+from .conversations import Conversation
+from .messages import Message
+
+
+class ShareQuerySet(models.QuerySet["Share"]):
+    def owned_by(self, principal: Principal) -> "ShareQuerySet":
+        return self.filter(conversation__owner_id=principal.user_id, conversation__listed=True)
+
+    def received_by(self, principal: Principal) -> "ShareQuerySet":
+        """Open shares of others that name the caller or a group of theirs, or that they have opened.
+
+        `is_new` marks those that they have not opened.
+        """
+        reader = principal.user_id
+        opened = OpenedShare.objects.filter(share=OuterRef("pk"), reader=reader)
+        received = RawSQL(IS_RECEIVED, [reader, reader, reader], models.BooleanField())  # noqa: S611
+        others = self.live().exclude(conversation__owner_id=reader)
+        return others.filter(received).annotate(is_new=~Exists(opened))
+
+    def live(self) -> "ShareQuerySet":
+        """Those whose link works: not ended, with an existing conversation and an active account."""
+        return self.filter(
+            Q(expires_at=None) | Q(expires_at__gt=timezone.now()),
+            revoked_at=None,
+            conversation__deleted_at=None,
+            conversation__listed=True,
+            conversation__owner__is_active=True,
+        )
+
+    def revoke(self) -> int:
+        """Revoke them now, except those revoked before; returns their number."""
+        return self.filter(revoked_at=None).update(revoked_at=timezone.now())
+
+
+IS_RECEIVED = """
+history_share.access_list_id = ANY(
+    ARRAY(
+        SELECT named.access_list_id FROM ingestion_readable_entries(%s) AS named
+        WHERE named.user_id IS NOT NULL OR named.group_id IS NOT NULL
+    )
+)
+OR (
+    history_share.id IN (SELECT known.share_id FROM history_openedshare AS known WHERE known.reader_id = %s)
+    AND history_share.access_list_id = ANY(
+        ARRAY(SELECT mine.access_list_id FROM ingestion_readable_entries(%s) AS mine)
+    )
+)
+"""
+
+
+class Share(models.Model):
+    """A link that lets others read a conversation, or one answer of it, as far as they may.
+
+    Only the hash of its token is stored. It never shows messages added later.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="shares")
+    answer = models.ForeignKey(
+        Message,
+        null=True,
+        on_delete=models.CASCADE,
+        related_name="+",
+        help_text=gettext_lazy("The one answer that it shows; empty: the conversation."),
+    )
+    up_to = models.PositiveIntegerField(
+        help_text=gettext_lazy("Position of the last message that it shows, with those that lead to it.")
+    )
+    access_list = models.ForeignKey(
+        AccessList, on_delete=models.PROTECT, related_name="+", help_text=gettext_lazy("Who can open it.")
+    )
+    digest = models.CharField(
+        max_length=64, unique=True, editable=False, help_text=gettext_lazy("SHA-256 of its token.")
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField(null=True, help_text=gettext_lazy("Empty: it does not expire."))
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ShareQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+
+    def __str__(self) -> str:
+        moment = date_format(timezone.localtime(self.created_at), gettext("j M Y, H:i"))
+        return gettext("Share of %(moment)s") % {"moment": moment}
+
+    @property
+    def state(self) -> str:
+        """open, expired or revoked."""
+        if self.revoked_at:
+            return "revoked"
+        return "expired" if self.expires_at and self.expires_at <= timezone.now() else "open"
+
+
+class OpenedShare(models.Model):
+    """The first time a reader opened a share, for their list of what is shared with them."""
+
+    share = models.ForeignKey(Share, on_delete=models.CASCADE, related_name="+", db_index=False)
+    reader = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    opened_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["share", "reader"], name="share_is_opened_once")]
+
+    def __str__(self) -> str:
+        return f"opened share {self.share_id}"

@@ -57,12 +57,12 @@ def function_lengths(modules: list[Path]) -> list[int]:
 
 
 def helpers_used_once(modules: list[Path]) -> tuple[int, int]:
-    """Private functions of a module whose name occurs exactly once beside its definition; also how many of
-    these could be inlined at all.
+    """Private functions whose name occurs exactly once beside its definition, and how many of these could be
+    inlined.
 
-    Not those with a decorator (context managers, caches), that are passed on and not called (callbacks, rows of
-    a table), that have several statements and are called in a lambda or a comprehension, or generators that no
-    `for` or `yield from` consumes.
+    Those with a decorator (context managers, caches) cannot, nor those that are passed on instead of called
+    (callbacks, rows of a table), those of several statements in a lambda or a comprehension, and generators
+    that no `for` or `yield from` consumes.
     """
     used_once = could_be_inlined = 0
     for path in modules:

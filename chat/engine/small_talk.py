@@ -11,6 +11,7 @@ class SmallTalkModel(QuotingModel):
     """A model with one fixed line, which states nothing about the documents."""
 
     name = "none"
+    needs_sources = False
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -12,8 +12,6 @@ from chat.events import MessageDone, TextDelta, Thinking, Usage
 from chat.llm import ChatModel, ModelError, Prompt, Text, TokenCount
 from chat.llm.chat_model import Reasoning
 
-from .small_talk import SmallTalkModel
-
 
 @dataclass(slots=True)
 class _Outcome:
@@ -35,7 +33,7 @@ async def written(
     On failure raises ModelError after yielding all text that has arrived.
     """
     is_alone = not (prompt.earlier or prompt.contributions or prompt.images or prompt.prefill)
-    if is_alone and not prompt.sources and not isinstance(model, SmallTalkModel):
+    if is_alone and model.needs_sources and not prompt.sources:
         # Without sources and without a conversation the model could only invent an answer.
         yield TextDelta(prompt.nothing_found)
         yield MessageDone("stop", ())

@@ -141,6 +141,7 @@ class ChatModel(Protocol):
 
     name: str
     writes_json: bool  # whether answers can follow a JSON schema
+    needs_sources: bool  # whether its answers are about the documents, and nothing is written without any
     notices: tuple[str, ...]  # texts about itself, which are not statements about the documents
 
     def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:

@@ -69,6 +69,7 @@ class QuotingModel:
 
     name = "quotations"
     writes_json = False
+    needs_sources = True
     notices: tuple[str, ...] = (UNSURE, NOTHING_MORE)
 
     def __init__(self, name: str = "") -> None:

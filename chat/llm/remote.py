@@ -56,6 +56,7 @@ class RemoteModel:
     """A model of the configured server."""
 
     writes_json = True
+    needs_sources = True
     notices = ()
 
     def __init__(self, name: str = "") -> None:

@@ -34,6 +34,7 @@ class ScriptedModel:
     supports: dict[str, bool] = field(default_factory=dict)  # by words that a statement contains
     name: str = "scripted"
     writes_json: bool = True
+    needs_sources: bool = True
     notices: tuple[str, ...] = ()
     prompts: list[Prompt] = field(default_factory=list)
     closed: int = 0

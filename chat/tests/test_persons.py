@@ -124,6 +124,23 @@ def person_with_everything():
     conversation, answer = answered(
         person, own, question=f"Who is {CANARY}?", text=f"{CANARY} [guide.md#leave]", title=CANARY
     )
+    rows_of_conversation(person, conversation, answer)
+    key = rows_of_account(person)
+    rows_of_documents(person, own)
+    rows_of_proof(person, own)
+    LogEntry.objects.create(
+        user=make_user("clerk"),
+        content_type=ContentType.objects.get_for_model(User),
+        object_id=str(person.pk),
+        object_repr=person.username,
+        action_flag=CHANGE,
+        change_message=CANARY,
+    )
+    record(AuditEntry.Action.SEARCH_AS, actor=person, person=person, subject=f"Where is {CANARY}?")
+    return person, key
+
+
+def rows_of_conversation(person, conversation, answer):
     conversation.project = Project.objects.create(owner=person, name=CANARY, instructions=CANARY)
     conversation.save()
     Source.objects.filter(message=answer).update(content=CANARY)
@@ -151,6 +168,10 @@ def person_with_everything():
     Look.objects.create(person=person, conversation=conversation.pk, reason=CANARY)
     other = make_user()
     Look.objects.create(reader=person, person=other, conversation=conversation.pk, reason=CANARY)
+
+
+def rows_of_account(person):
+    """What belongs to the account itself; returns its key."""
     key, _ = ApiKey.objects.issue(person, f"key of {CANARY}")
     group = Group.objects.create(name="Crew")
     person.groups.add(group)
@@ -158,11 +179,15 @@ def person_with_everything():
     ManagedMembership.objects.create(identity=identity, group=group)
     MessageAllowance.objects.create(user=person, messages=5)
     Usage.objects.create(owner=person, day=timezone.localdate(), messages=2)
-    ExternalId.objects.create(owner=person, external_id=CANARY, document=own)
     hook = WebhookEndpoint.objects.create(
         owner=person, name=CANARY, url="https://a.test", events=["answer.feedback"]
     )
     WebhookDelivery.objects.create(endpoint=hook, event="document.ready", data={"external_id": CANARY})
+    return key
+
+
+def rows_of_documents(person, own):
+    ExternalId.objects.create(owner=person, external_id=CANARY, document=own)
     FormerVersion.objects.create(
         document=own, access_list=own.access_list, since=1, version=1, content=CANARY, size=9
     )
@@ -171,6 +196,11 @@ def person_with_everything():
     BulkItem.objects.create(change=change, document=own, before=CANARY)
     verified = make_verified(own, text=f"{CANARY} [1]", question=f"What says {CANARY}?", owner=person)
     verified.citations.update(words=CANARY)
+
+
+def rows_of_proof(person, own):
+    """Proof questions and runs, and a question that was dismissed."""
+    group = person.groups.get()
     proven = ProofQuestion.objects.create(text=f"Who says {CANARY}?", wants_nothing=True, added_by=person)
     ProofRun.objects.create(started_by=person, group=group, note=CANARY, ended_at=timezone.now())
     ProofQuestion.objects.create(text=f"Who {CANARY}?", document=own, asker=person)
@@ -181,16 +211,6 @@ def person_with_everything():
     DismissedQuestion.objects.create(
         digest="d", reason=CANARY, dismissed_by=person, dismissed_at=timezone.now()
     )
-    LogEntry.objects.create(
-        user=make_user("clerk"),
-        content_type=ContentType.objects.get_for_model(User),
-        object_id=str(person.pk),
-        object_repr=person.username,
-        action_flag=CHANGE,
-        change_message=CANARY,
-    )
-    record(AuditEntry.Action.SEARCH_AS, actor=person, person=person, subject=f"Where is {CANARY}?")
-    return person, key
 
 
 @pytest.mark.slow

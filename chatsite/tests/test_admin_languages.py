@@ -71,20 +71,31 @@ class AdminLanguageTests(TestCase):
         """
         with connection.cursor() as cursor:
             cursor.execute("DELETE FROM procrastinate_jobs")
-        now, root = timezone.now(), self.root
         self.ann = make_user("qxann", groups=["qxcrew"])
-        crew = self.crew = Group.objects.get(name="qxcrew")
+        self.crew = Group.objects.get(name="qxcrew")
+        self.make_documents()
+        self.make_conversations()
+        self.make_accounts()
+        self.make_texts()
+        self.make_verified_answers()
+        self.make_proof_runs()
+        self.make_bulk_changes()
+        looks.begin(self.root, self.ann, self.conversation.pk, "qx qx qx qx")
+
+    def make_documents(self):
         self.document = make_document(
             "qxguide.md", title="qxguide", owner=self.ann, everyone=True, folder="qx"
         )
         for status in Document.Status.values:
-            make_document(f"qx{status}.md", title="qx", owner=root)
+            make_document(f"qx{status}.md", title="qx", owner=self.root)
             Document.objects.filter(name=f"qx{status}.md").update(
                 name=f"qx{len(status)}.md", status=status, reason=REASON, category="qx"
             )
-        make_document(
-            "qxgroup.md", title="qx", owner=self.ann, groups=[crew], valid_until=now - timedelta(days=9)
-        )
+        outdated = timezone.now() - timedelta(days=9)
+        make_document("qxgroup.md", title="qx", owner=self.ann, groups=[self.crew], valid_until=outdated)
+
+    def make_conversations(self):
+        now, root = timezone.now(), self.root
         conversation, answer = answered(self.ann, self.document, question="qx?", title="qxtitle")
         self.conversation = conversation
         own, _ = answered(root, self.document, question="qx?", title="qxtitle")
@@ -109,10 +120,13 @@ class AdminLanguageTests(TestCase):
         Run.objects.create(
             owner=self.ann, conversation=conversation, question=answer, answer=answer, body_digest="qx"
         )
+
+    def make_accounts(self):
+        """Keys, identities, webhooks, the audit log, and what is allowed."""
         key, _ = ApiKey.objects.issue(self.ann, "qxkey")
-        ApiKey.objects.issue(root, "", 0)
+        ApiKey.objects.issue(self.root, "", 0)
         ExternalIdentity.objects.create(user=self.ann, issuer="qx", subject="qx", claim="sub")
-        GroupMapping.objects.create(issuer="qx", value="qx", group=crew)
+        GroupMapping.objects.create(issuer="qx", value="qx", group=self.crew)
         for state in WebhookDelivery.State.values:
             hook = WebhookEndpoint.objects.create(
                 owner=self.ann, api_key=key, url="https://qx/", events=["document.ready"], secret="qx"
@@ -122,25 +136,30 @@ class AdminLanguageTests(TestCase):
             AuditEntry.objects.create(
                 action=action, actor="qxroot", person="qxann", subject="Said in English"
             )
+        for values in ({"user": self.ann, "messages": 5}, {"group": self.crew}, {}):
+            MessageAllowance.objects.create(**values)
+        for values in ({"group": self.crew, "files": 5}, {}):
+            Retention.objects.create(**values)
+
+    def make_texts(self):
+        """Agents, starting questions, texts of the site and glossary entries."""
         Agent.objects.all().delete()
         Agent.objects.create(name="qxagent", description="qx", instructions="qx")
-        for values in ({"user": self.ann, "messages": 5}, {"group": crew}, {}):
-            MessageAllowance.objects.create(**values)
-        for values in ({"group": crew, "files": 5}, {}):
-            Retention.objects.create(**values)
         StartingQuestion.objects.create(text="qx")
-        StartingQuestion.objects.create(text="qx", group=crew)
-        SiteTexts.objects.create(name="qx", banner="qx", changed_by=root)
+        StartingQuestion.objects.create(text="qx", group=self.crew)
+        SiteTexts.objects.create(name="qx", banner="qx", changed_by=self.root)
         SiteTexts.objects.create(name="qxb", banner="qx", welcome="qx", mark=b"1")
         for values in (
             {"term": "qx", "meaning": "qx"},
             {"term": "qxb", "synonyms": "qx", "kind": "everyday"},
         ):
             HouseWord.objects.create(**values)
-        for groups in ([], [crew]):
+        for groups in ([], [self.crew]):
             word = HouseWord.objects.create(term="qxc", meaning="qx", restricted=True)
             word.groups.set(groups)
-        until = timezone.localdate()
+
+    def make_verified_answers(self):
+        until, root = timezone.localdate(), self.root
         for values in (
             {"owner": root},
             {"owner": root, "active": False, "valid_until": until + timedelta(days=99)},
@@ -148,9 +167,12 @@ class AdminLanguageTests(TestCase):
             {"owner": root, "citation_count": 2},
         ):
             row = VerifiedAnswer.objects.create(**{"text": "qx [1]", "valid_until": until} | values)
-            row.groups.add(crew)
+            row.groups.add(self.crew)
             row.questions.create(text="qx?")
             row.citations.create(document=self.document, words="qx", position=0, digest="qx", sha256="qx")
+
+    def make_proof_runs(self):
+        now, root = timezone.now(), self.root
         questions = [
             ProofQuestion.objects.create(text="qx1", document=self.document, place="qx", added_by=root),
             ProofQuestion.objects.create(text="qx2", wants_nothing=True),
@@ -159,7 +181,7 @@ class AdminLanguageTests(TestCase):
         ]  # fmt: skip
         self.runs = []
         for state in ProofRun.State.values:
-            group = crew if state == "done" else None
+            group = self.crew if state == "done" else None
             run = ProofRun.objects.create(
                 started_by=root,
                 group=group,
@@ -175,21 +197,22 @@ class AdminLanguageTests(TestCase):
                     run=run, question=question, asked=f"{question.pk}", wants_nothing=question.wants_nothing,
                     outcome=outcome, rank=number % 2, found=[self.document.pk, 0], statements=3, supported=2,
                 )  # fmt: skip
+
+    def make_bulk_changes(self):
         every = Document.objects.all()
         for kind in BulkChange.Kind.values:
             for state in BulkChange.State.values:
-                change = changes.choose(root, every)
+                change = changes.choose(self.root, every)
                 BulkChange.objects.filter(pk=change.pk).update(
                     kind=kind if state != "chosen" else "",
                     state=state,
                     wanted={},
                     reason="",
-                    finished_at=now if state == "done" else None,
+                    finished_at=timezone.now() if state == "done" else None,
                 )
         outcomes = BulkItem.Outcome.values
         for outcome, item in zip(outcomes, change.items.all(), strict=False):
             type(item).objects.filter(pk=item.pk).update(outcome=outcome)
-        looks.begin(root, self.ann, conversation.pk, "qx qx qx qx")
 
     def left_out(self, path, data=None):
         headers = {"accept-language": PSEUDO}

@@ -3,6 +3,7 @@
 import json
 import math
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -95,25 +96,27 @@ def write_tokenizer(path):
     tokenizer.save(str(path))
 
 
+def linear_layer(weights, vector, name):
+    matrix, bias = weights[f"{name}.weight"].tolist(), weights[f"{name}.bias"].tolist()
+    return [
+        sum(w * x for w, x in zip(row, vector, strict=True)) + b for row, b in zip(matrix, bias, strict=True)
+    ]
+
+
+def layer_norm(weights, vector, name):
+    mean = sum(vector) / len(vector)
+    spread = math.sqrt(sum((x - mean) ** 2 for x in vector) / len(vector) + 1e-12)
+    scale, shift = weights[f"{name}.weight"].tolist(), weights[f"{name}.bias"].tolist()
+    return [(x - mean) / spread * s + b for x, s, b in zip(vector, scale, shift, strict=True)]
+
+
+def added(one, other):
+    return [a + b for a, b in zip(one, other, strict=True)]
+
+
 def reference(weights, tokens, first_token=False):
     """The vector of one text, number by number, as the papers on attention and BERT give the formulas."""
-
-    def linear(vector, name):
-        matrix, bias = weights[f"{name}.weight"].tolist(), weights[f"{name}.bias"].tolist()
-        return [
-            sum(w * x for w, x in zip(row, vector, strict=True)) + b
-            for row, b in zip(matrix, bias, strict=True)
-        ]
-
-    def normalized(vector, name):
-        mean = sum(vector) / len(vector)
-        spread = math.sqrt(sum((x - mean) ** 2 for x in vector) / len(vector) + 1e-12)
-        scale, shift = weights[f"{name}.weight"].tolist(), weights[f"{name}.bias"].tolist()
-        return [(x - mean) / spread * s + b for x, s, b in zip(vector, scale, shift, strict=True)]
-
-    def added(one, other):
-        return [a + b for a, b in zip(one, other, strict=True)]
-
+    linear, normalized = partial(linear_layer, weights), partial(layer_norm, weights)
     words = weights["embeddings.word_embeddings.weight"].tolist()
     positions = weights["embeddings.position_embeddings.weight"].tolist()
     kind = weights["embeddings.token_type_embeddings.weight"].tolist()[0]

@@ -39,7 +39,7 @@ MAX_OTHERS = 20  # runs for comparison offered on a page
 VERDICTS = {
     "better": gettext_lazy("Better"),
     "worse": gettext_lazy("Worse"),
-    "chance": gettext_lazy("No difference that could not be chance"),
+    "chance": gettext_lazy("No difference beyond chance"),
     "same": gettext_lazy("No difference"),
 }
 
@@ -59,7 +59,7 @@ class QuestionForm(forms.ModelForm):  # type: ignore[type-arg]
                 gettext("Choose the document that should be found, or say that nothing should.")
             )
         if values.get("place") and values.get("wants_nothing"):
-            self.add_error("place", gettext("Nothing has no place."))
+            self.add_error("place", gettext("A place needs a document."))
         return values
 
 
@@ -70,7 +70,8 @@ class FileForm(forms.Form):
         label=gettext_lazy("CSV file"),
         help_text=gettext_lazy(
             "Columns: question, document, place. A document is named as in citations. “nothing”"
-            " stands for none. The place may be missing. If one line is wrong, nothing is taken."
+            " means that none should be found. The place is optional. If one line is wrong, nothing is"
+            " imported."
         ),
     )
 
@@ -84,7 +85,7 @@ class StartForm(forms.Form):
         label=gettext_lazy("With the rights of"),
         empty_label=gettext_lazy("me"),
         to_field_name="name",
-        help_text=gettext_lazy("Of a group: of somebody who is in this group and in no other."),
+        help_text=gettext_lazy("With a group: the rights of somebody who is in this group only."),
     )
     note = forms.CharField(
         max_length=200,
@@ -101,7 +102,9 @@ class StartForm(forms.Form):
         groups = running.groups_of(user).order_by("name")
         if groups.count() > MAX_OPTIONS:
             field.widget = forms.TextInput(attrs={"placeholder": gettext("me")})
-            field.help_text = gettext("The name of a group; empty: me. %(help)s") % {"help": field.help_text}
+            field.help_text = gettext("The name of a group, or empty for yourself. %(help)s") % {
+                "help": field.help_text
+            }
         field.queryset = groups
 
 
@@ -197,7 +200,7 @@ class ProofQuestionAdmin(
             try:
                 count = proof_questions.read_csv(user, upload.read(MAX_FILE_BYTES + 1))
             except BadFile as refusal:
-                form.add_error("upload", gettext("%(refusal)s Nothing was taken.") % {"refusal": refusal})
+                form.add_error("upload", gettext("%(refusal)s Nothing was imported.") % {"refusal": refusal})
             else:
                 _record(user, f"Added {count} questions of a file")
                 messages.success(

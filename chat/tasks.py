@@ -23,14 +23,14 @@ def count_runs(timestamp: int) -> None:
 @app.periodic(cron="* * * * *")
 @app.task(name="chat.judge_questions", queue=side_jobs.QUEUE, queueing_lock="judge-questions")
 def judge_questions(timestamp: int) -> None:
-    """Find and group what was asked in vain since the last time."""
+    """Find and group the unanswered questions that were asked since the last time."""
     judge_new()
 
 
 @app.periodic(cron="29 3 * * *")
 @app.task(name="chat.judge_all_questions", queue=side_jobs.QUEUE, queueing_lock="judge-all-questions")
 def judge_all_questions(timestamp: int) -> None:
-    """Judge all questions again, also those whose conversations changed in other ways than by an answer."""
+    """Judge all questions again; conversations also change without a new answer, by deletion for example."""
     judge_new(everything=True)
 
 

@@ -30,7 +30,7 @@ NAME = "chatsite"
 
 
 def start(process: str) -> None:
-    """Start exporting if an address is configured; without the packages the start is refused."""
+    """Start exporting if an address is configured. Refuses to start if the packages are missing."""
     if settings.TRACES_ENDPOINT:
         provider = TracerProvider(resource=Resource.create({SERVICE_NAME: f"{NAME}-{process}"}))
         provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))

@@ -173,7 +173,7 @@ class FeedbackAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
 
     @admin.display(description=gettext_lazy("sources said to be wrong"))
     def doubted_sources(self, feedback: Feedback) -> str:
-        """The titles of those sources that the member of staff may read."""
+        """The titles of the doubted sources that the member of staff may read."""
         doubted = _readable_sources(feedback).filter(label__in=feedback.wrong_sources)
         titles = sorted({f"{source.title} ({source.label})" for source in doubted})
         closed = len(feedback.wrong_sources) - len({source.label for source in doubted})

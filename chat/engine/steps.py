@@ -94,9 +94,9 @@ def page_images(options: Options, count: int) -> Thought:
 def of_message(
     run: AcceptedRun, model: ChatModel, of_search: Sequence[Thought], *, is_prompted: bool = True
 ) -> tuple[Thought, ...]:
-    """All steps before the text of a message; without a prompt where no model is asked.
+    """All steps before the text of a message; without a prompt if no model is asked.
 
-    What is quoted without a model was made from the passages alone, which are added for display.
+    A quoted answer is made from the passages alone, which are added when the steps are displayed.
     """
     options = run.request.options
     messages: list[str] = []

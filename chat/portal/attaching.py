@@ -91,7 +91,7 @@ def _ask(
 
 
 def _name_apart(principal: Principal, folder: str, name: str, file: "UploadedFile[Any]") -> str:
-    """The name, with a number if another file of the day has it, which an answer may cite."""
+    """The name, with a number if another file of the day has it: answers may cite that file."""
     known = dict(Document.objects.owned_by(principal).filter(folder=folder).values_list("name", "sha256"))
     if name not in known:
         return name

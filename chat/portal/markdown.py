@@ -1,8 +1,8 @@
-"""Markdown of a model to HTML that may stand on our page.
+"""Converts a model's Markdown to HTML that is safe on our pages.
 
-Three walls, one behind the other: HTML in the markdown is text, links and images are judged while
-parsing, and nh3 lets through only the elements below. There is no image among them: the address of
-an image is enough to carry words of a document out of the house.
+There are three lines of defence: HTML in the Markdown is text, links and images are checked while parsing,
+and nh3 removes all elements that are not listed below. Images are not listed: a request for an image could
+send words of a document to another site.
 """
 
 import functools
@@ -23,20 +23,20 @@ from .markdown_rules import BRACKETS, TASK, parser
 from .open_block import closed
 
 LONGEST_BLOCK = 30_000  # characters; a hostile one of this length takes half a second, in a thread
-# Stored as they are here, by which answers without a source are counted; shown in the reader's language.
+# Stored untranslated, so that answers without a source can be counted; displayed in the reader's language.
 NOTICES = frozenset({*NOTHING_FOUND, NOTHING_MORE, UNSURE})
-LATEST_BLOCKS = 256  # that are kept
+LATEST_BLOCKS = 256  # rendered blocks in the cache
 FENCE_END = re.compile(r"\n[ \t]{0,20}[`~]{1,20}$")
-DEEPEST = 18  # level of a block inside others: what lies deeper the parser leaves out
-# Of the kind of punctuation, so that emphasis beside them begins and ends as it does without them.
+DEEPEST = 18  # nesting level of blocks from which the parser omits content
+# Punctuation characters, so that they do not change where emphasis beside them begins and ends.
 MARK_START, MARK_END = "\u2058", "\u2059"
 PIECE = re.compile(r'<(?:[^<>"]++|"[^"]*+")*+>|[\u2058\u2059]|[^<\u2058\u2059]++|<')
 LINE = re.compile(r"[^\n]+")
-# What makes a line a quotation, a row, a list item, a heading, a task.
+# The beginning of a line that makes it a quotation, a row, a list item, a heading or a task.
 LINE_PREFIX = re.compile(
     r"[ \t>|]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)*+(?:#{1,6}[ \t]++)?+(?:\[[ xX]\][ \t]++)?+"
 )
-# What turns the direction of text round could make one address look like another: it is shown as nothing.
+# Characters that reverse the direction of text could make one address look like another, so they are removed.
 DIRECTIONS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\u200b")
 CLASSES = frozenset(
     {
@@ -104,11 +104,11 @@ class Citations:
                 self.order.append(label)
 
     def number(self, label: str) -> int | None:
-        """From 1; None for what is no citation."""
+        """The number of a citation, from 1; None if the label is not cited."""
         return self.order.index(label) + 1 if label in self.order else None
 
     def chip(self, number: int, *, is_open: bool = False) -> str:
-        """The link to a source, as HTML; while its block is being written a number that leads nowhere."""
+        """The link to a source as HTML; in an unfinished block only the number."""
         chip = self.chips.get(self.order[number - 1], Chip())
         name = chip.name or gettext("a source you can no longer open")
         place = f"{self.position}.{number}"
@@ -138,7 +138,7 @@ def _cleaner() -> nh3.Cleaner:
 
 
 def render_block(text: str, citations: Citations) -> str:
-    """One block as safe HTML, one too long as it is; its citations are numbered on from those before."""
+    """One block as safe HTML, or as plain text if it is too long; citation numbers continue."""
     citations.read(text)
     html = _with_chips(text, citations, is_open=False)
     citations.shown += html.count('<a class="cite')
@@ -146,7 +146,7 @@ def render_block(text: str, citations: Citations) -> str:
 
 
 def render_open(text: str, citations: Citations, *, in_fence: bool = False) -> str:
-    """The block that is still being written, as safe HTML in which none of its Markdown shows."""
+    """The unfinished block as safe HTML, without visible Markdown marks."""
     if not text.strip() or len(text) > LONGEST_BLOCK:
         return _as_it_is(text) if text.strip() else ""
     text = FENCE_END.sub("", text) if in_fence else closed(text, frozenset(citations.chips))
@@ -181,7 +181,7 @@ def _rendered(
     first: int,
     is_open: bool,
 ) -> str:
-    """Those of one answer are wanted by all of its readers, at about the same time."""
+    """Cached, because all readers of an answer need the same blocks at about the same time."""
     env: dict[str, Any] = {"chips": dict(chips), "position": position, "first": first, "open": is_open}
     tokens = parser().parse(text.translate(DIRECTIONS), env)
     if any(token.level >= DEEPEST for token in tokens):
@@ -194,8 +194,8 @@ def _rendered(
 def with_marks(text: str, ranges: Sequence[tuple[int, int]]) -> str:
     """The text with marks around these ranges, which :func:`render` underlines: statements without proof.
 
-    The ranges are in order. The beginning of a line may make it a list item, a heading, a quotation or a row:
-    marks stand behind that, anew in each line, or else the line would be none.
+    The ranges are in order. Each line gets its own marks, after the characters that make it a list item, a
+    heading, a quotation or a row.
     """
     text = text.replace(MARK_START, "\ufffd").replace(MARK_END, "\ufffd")
     parts: list[str] = []
@@ -205,9 +205,7 @@ def with_marks(text: str, ranges: Sequence[tuple[int, int]]) -> str:
             begins = not text[text.rfind("\n", 0, line.start()) + 1 : line.start()].strip()
             first = (LINE_PREFIX if begins else TASK).match(text, line.start(), line.end())
             at = first.end() if first else line.start()
-            said = text[at : line.end()].rstrip(
-                " \t|"
-            )  # what closes a row ends it only as its last character
+            said = text[at : line.end()].rstrip(" \t|")  # a bar closes a row only as its last character
             parts += [text[done:at], MARK_START, said, MARK_END]
             done = at + len(said)
     parts.append(text[done:])
@@ -237,7 +235,7 @@ def render(text: str, citations: Citations) -> str:
 
 
 class BlockRenderer:
-    """Renders an answer while it arrives; the blocks joined are what :func:`render` makes of the whole."""
+    """Renders an answer while it arrives; the joined blocks equal :func:`render` of the whole text."""
 
     def __init__(self, citations: Citations) -> None:
         self.citations = citations
@@ -278,10 +276,10 @@ LIST_ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
 
 
 class BlockSplitter:
-    """Fed pieces of text, it gives back each block as soon as no later text can change it.
+    """Splits text that arrives in pieces; returns each block as soon as no later text can change it.
 
-    A block ends at a blank line outside a fence; a list goes on for as long as further items or indented
-    lines follow, so it ends only with the first line after it.
+    A block ends at a blank line outside a fence; a list continues while items or indented
+    lines follow, so it ends with the first other line.
     """
 
     def __init__(self) -> None:
@@ -321,7 +319,7 @@ class BlockSplitter:
         return [block for block in rest if block]
 
     def _take(self, line: str) -> str:
-        """Add a line; the block that ends before it or with it, if any."""
+        """Add a line; returns the block that ends before it or with it, if any."""
         finished = ""
         if self._fence:
             self._lines.append(line)
@@ -359,6 +357,6 @@ class BlockSplitter:
 
 
 def split(text: str) -> list[str]:
-    """All blocks of a text that is whole."""
+    """All blocks of a complete text."""
     splitter = BlockSplitter()
     return splitter.feed(text) + splitter.finish()

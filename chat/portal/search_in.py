@@ -60,7 +60,7 @@ class Place:
 def search_in(
     request: HttpRequest, principal: Principal, conversation_id: UUID | None = None
 ) -> HttpResponse:
-    """The page to choose a scope; with a choice, the page of the question."""
+    """Show the page to choose a scope; once one is chosen, return to the page of the question."""
     row = own_conversation(principal, conversation_id) if conversation_id else None
     scope, problem = _chosen(request)
     if scope:

@@ -166,7 +166,7 @@ def purge() -> int:
 
 
 def whole_run(principal: Principal, conversation_id: UUID) -> UUID | None:
-    """The unfinished run of the caller's conversation whose text is whole, by its journal."""
+    """The unfinished run of the caller's conversation whose text is complete according to its journal."""
     runs = Run.objects.owned_by(principal).unfinished().filter(conversation=conversation_id)
     run_id = runs.values_list("pk", flat=True).first()
     if run_id is None:

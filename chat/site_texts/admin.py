@@ -1,4 +1,4 @@
-"""The texts of the site in the admin: each change is a version to compare with others and to bring back."""
+"""The texts of the site in the admin: every change makes a version, which can be compared and restored."""
 
 import difflib
 from io import BytesIO
@@ -35,14 +35,14 @@ from . import reload
 from .models import MAX_TEXT, SiteTexts, StartingQuestion
 
 MARK_BYTES = 500_000
-MARK_PIXELS = 4_000  # of an edge of the uploaded image
-MARK_EDGE = 128  # of the stored one
+MARK_PIXELS = 4_000  # longest edge of the uploaded image
+MARK_EDGE = 128  # edge of the stored image
 MAX_QUESTION = 1_000
 FORMATS = ("PNG", "JPEG", "WEBP")
 
 
 def as_mark(upload: "UploadedFile[Any]") -> bytes:
-    """A small PNG made from an uploaded picture, of which nothing but its pixels stays.
+    """A small PNG with the pixels of an uploaded picture and none of its metadata.
 
     Raises ValidationError.
     """
@@ -70,7 +70,9 @@ class TextsForm(forms.ModelForm):  # type: ignore[type-arg]
     new_mark = forms.FileField(
         label=capfirst(gettext_lazy("mark")),
         required=False,
-        help_text=gettext_lazy("A square picture beside the name: PNG, JPEG or WebP. Empty: as it is."),
+        help_text=gettext_lazy(
+            "A square picture beside the name: PNG, JPEG or WebP. Leave empty to keep the present one."
+        ),
     )
     no_mark = forms.BooleanField(label=capfirst(gettext_lazy("the program's own mark")), required=False)
     begun_from = forms.IntegerField(label="", widget=forms.HiddenInput, required=False)
@@ -91,7 +93,7 @@ class TextsForm(forms.ModelForm):  # type: ignore[type-arg]
         values = super().clean() or {}
         for begin, end in (("banner_from", "banner_until"), ("maintenance_from", "maintenance_until")):
             if values.get(begin) and values.get(end) and values[end] <= values[begin]:
-                self.add_error(end, gettext("This is before its beginning."))
+                self.add_error(end, gettext("The end must be after the beginning."))
         if values.get("maintenance_until") and not values.get("maintenance_from"):
             self.add_error("maintenance_from", gettext("From when?"))
         newest = SiteTexts.lock_newest()
@@ -118,9 +120,7 @@ class TextsForm(forms.ModelForm):  # type: ignore[type-arg]
 
 def without_append_mark(prompt: str) -> str:
     if prompt.lstrip().startswith(APPEND_MARK):
-        raise forms.ValidationError(
-            gettext("Begin with other characters than %(mark)s.") % {"mark": APPEND_MARK}
-        )
+        raise forms.ValidationError(gettext("The text must not begin with %(mark)s.") % {"mark": APPEND_MARK})
     return prompt.replace("\r\n", "\n").strip()
 
 
@@ -246,7 +246,7 @@ class SiteTextsAdmin(OwnFilters, AuditedChanges, admin.ModelAdmin):  # type: ign
     def try_view(self, request: HttpRequest) -> HttpResponse:
         """Answer one question by a draft of the instructions, under the manager's own rights.
 
-        Nothing of the try is stored; on demand the draft becomes the next version.
+        Nothing of the trial is stored; the manager can make the draft the next version.
         """
         if not self.has_add_permission(request):
             raise PermissionDenied
@@ -281,7 +281,7 @@ class SiteTextsAdmin(OwnFilters, AuditedChanges, admin.ModelAdmin):  # type: ign
         newest = SiteTexts.lock_newest() or SiteTexts()
         values = {name: getattr(newest, name) for name in SiteTexts.TEXTS}
         if draft == (newest.prompt or instructions("answer")):
-            messages.info(request, gettext("These are the instructions in use: nothing is changed."))
+            messages.info(request, gettext("These instructions are already in use."))
             return redirect("admin:chat_sitetexts_try")
         kept = SiteTexts(**values | {"prompt": draft}, mark=newest.mark)
         self.save_model(request, kept, None, False)
@@ -301,7 +301,7 @@ def _name(field: str) -> str:
 
 
 def differences(old: SiteTexts, new: SiteTexts) -> SafeString:
-    """What stands in one version and not in the other, line by line."""
+    """The lines that only one of the two versions has."""
     parts = [
         (_name(name), _lines(getattr(old, name), getattr(new, name)))
         for name in new.changes_since(old)

@@ -336,7 +336,7 @@ class QuestionTests(ProofCase):
         ):
             page = self.upload(good + line)
             self.assertContains(page, words, msg_prefix=line)
-            self.assertContains(page, "Nothing was taken.")
+            self.assertContains(page, "Nothing was imported.")
         self.assertContains(self.upload(good.encode() + b"\xff,nothing"), "Line 3: this is not UTF-8")
         self.assertFalse(ProofQuestion.objects.exists())
 

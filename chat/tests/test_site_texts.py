@@ -173,8 +173,8 @@ class EditingTests(TextsTestCase):
         moment |= {"banner_from_0": "2026-02-01", "banner_from_1": "00:00"}
         for values, words in (
             ({}, "Nothing is changed."),
-            ({"banner": "Hello", **moment}, "This is before its beginning."),
-            ({"prompt": ">>> More"}, "Begin with other characters than"),
+            ({"banner": "Hello", **moment}, "The end must be after the beginning."),
+            ({"prompt": ">>> More"}, "The text must not begin with"),
             ({"name": "x" * 61}, "at most 60 characters"),
             ({"new_mark": upload(b"<svg onload='alert(1)'/>")}, "This is not a picture"),
             ({"new_mark": upload(picture(size=(4_001, 2)))}, "At most 4000 pixels"),

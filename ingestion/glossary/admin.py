@@ -71,7 +71,7 @@ class FileForm(forms.Form):
         help_text=gettext_lazy(
             "The first line names the columns: word, and any of other words, meaning, groups (with"
             " | between them), kind (term or everyday). Words that are there are changed. If one line is"
-            " wrong, nothing is taken."
+            " wrong, nothing is imported."
         ),
     )
 
@@ -159,7 +159,7 @@ class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, 
             try:
                 taken = glossary_csv.read_csv(user, upload.read(MAX_FILE_BYTES + 1))
             except BadFile as refusal:
-                form.add_error("upload", gettext("%(refusal)s Nothing was taken.") % {"refusal": refusal})
+                form.add_error("upload", gettext("%(refusal)s Nothing was imported.") % {"refusal": refusal})
             else:
                 said = f"{taken.new} new, {taken.changed} changed"
                 record(AuditEntry.Action.WORDS_CHANGED, actor=user, subject=f"Took words of a file: {said}")

@@ -1,7 +1,7 @@
-"""Another embedding model: its vectors beside those in use, then in their place, then those away.
+"""Changes the embedding model: adds its vectors beside those in use, switches to them, deletes the former.
 
-Every step commits by itself and finds out from the database what is left to do, so that it may be broken off
-anywhere and begun again. Search uses the former vectors until the new ones are complete.
+Every step commits by itself and reads from the database what is left to do, so that the job can be
+interrupted anywhere and started again. Search uses the former vectors until the new ones are complete.
 """
 
 import contextlib
@@ -45,7 +45,7 @@ from .replacing import (
     digest_of,
 )
 
-REEMBED_LOCK = 0x636861740002  # PostgreSQL's advisory lock of the one who does this
+REEMBED_LOCK = 0x636861740002  # the advisory lock of the process that does this
 PASSAGE_BATCH = 200
 DELETE_BATCH = 5_000
 MAX_LEFT_FOR_LOCK = 200  # passages that may be embedded while nobody else can write any

@@ -132,8 +132,9 @@ def without_grammar(words: Sequence[str], language: str) -> list[str]:
 def question_in_english(question: str, held: Collection[str] = ()) -> str:
     """A German question's question word and content words in English; empty for other questions.
 
-    Of several translations that is taken whose stem is one of `held`, those of the passages to quote. A word
-    without any stays if it is English, too, or may be a name, which German writes with a capital letter.
+    Of several translations, the one whose stem is in `held` is used: the stems of the passages to quote. A
+    word without a translation stays if it is also English, or may be a name, which German writes with a
+    capital letter.
     """
     words = plain_words(question)
     if language_of(question) != "german" and not all(map(english_of, words.split())):

@@ -5,8 +5,8 @@
     users = ["ann"]             # these people
     category = "policies"       # optional
 
-A file that cannot be understood is an error of its folder: what lies there is left as it is, and never gets
-the rights of a folder above.
+If the file has an error, the documents of its folder keep their rights: they never get those of a folder
+above.
 """
 
 import tomllib
@@ -101,7 +101,7 @@ class FolderRights:
         """Raises ValueError with what is wrong."""
         if unknown := sorted(values.keys() - {*FLAGS, *LISTS, "category"}):
             known = ", ".join((*FLAGS, *LISTS, "category"))
-            raise ValueError(f"{', '.join(unknown)} means nothing here. What does: {known}.")
+            raise ValueError(f"{', '.join(unknown)} is unknown. Known are: {known}.")
         for name in FLAGS:
             if not isinstance(values.get(name, False), bool):
                 raise ValueError(f"{name} must be true or false.")
@@ -115,9 +115,9 @@ class FolderRights:
         guests, groups, users = values.get("guests", False), values.get("groups", []), values.get("users", [])
         everyone = guests or values.get("everyone", False)
         if everyone and (groups or users):
-            raise ValueError("everyone already includes all groups and users: name no more.")
+            raise ValueError("everyone already includes all groups and users: remove them.")
         if not (everyone or groups or users):
-            raise ValueError("it names nobody who may read.")
+            raise ValueError("it names no readers.")
         audience = Audience(
             everyone=everyone,
             guests=guests,

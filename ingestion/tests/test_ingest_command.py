@@ -65,7 +65,7 @@ class IngestTests(MediaMixin, TestCase):
         (self.folder / "in" / "folder").symlink_to(secret.parent)
         output = self.ingest(self.folder / "in", "--everyone")
         self.assertIn("1 document ready, 1 passage; 2 symbolic links not followed.\n", output)
-        self.assertIn("link.md: It is a symbolic link. Name its target to add that.", output)
+        self.assertIn("link.md: This is a symbolic link. Give its target instead.", output)
         self.assertEqual(Document.objects.get().name, "a.md")
         named = self.folder / "named.md"
         named.symlink_to(secret)
@@ -102,7 +102,7 @@ class IngestTests(MediaMixin, TestCase):
             (["--user", "nobody"], "There is no user named nobody."),
             (["--group", "None", "Such"], "There is no group named None, Such."),
             (["--everyone", "--owner", "nobody"], "There is no user named nobody."),
-            ([], "Say who may read the documents: --everyone, or --user and --group, or --owner."),
+            ([], "Name the readers of the documents: --everyone, or --user and --group, or --owner."),
         ):
             with self.assertRaisesMessage(CommandError, message):
                 self.ingest(path, *arguments)

@@ -43,7 +43,7 @@ def start(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def callback(request: HttpRequest) -> HttpResponse:
-    """Signs in whom the provider has sent back with a code."""
+    """Signs in the person whom the provider has sent back with a code."""
     source = _provider()
     try:
         claims, destination = signing_in.finish(

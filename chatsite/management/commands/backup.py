@@ -48,7 +48,7 @@ class Command(BaseCommand):
         place = backup_file.place(options["file"])
         passphrase = backup_file.read_passphrase(options["passphrase_file"])
         if isinstance(place, BucketObject) and not passphrase:
-            raise CommandError("A backup leaves this machine only encrypted: say --passphrase-file.")
+            raise CommandError("A backup leaves this machine only encrypted: add --passphrase-file.")
         demand_migrations()
         try:
             if place.exists():

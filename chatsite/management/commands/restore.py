@@ -26,17 +26,19 @@ FOLDER = "documents"  # the folder of all documents' files
 
 
 class Command(BaseCommand):
-    help = "Restore a backup into an empty site. It happens whole, or nothing is changed."
+    help = "Restore a backup into an empty site. If anything fails, nothing is changed."
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", help="What `manage.py backup` wrote: a path, or s3://BUCKET/NAME.")
+        parser.add_argument("file", help="The backup: a path, or s3://BUCKET/NAME.")
         parser.add_argument(
             "--verify",
             action="store_true",
-            help="Only rehearse it, in a database that is dropped again; the site may be in use.",
+            help="Only rehearse it, in a temporary database; the site may be in use.",
         )
-        parser.add_argument("--passphrase-file", type=Path, help="The file it was encrypted with.")
+        parser.add_argument(
+            "--passphrase-file", type=Path, help="The file with the passphrase that encrypted it."
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         source = backup_file.place(options["file"])
@@ -44,7 +46,7 @@ class Command(BaseCommand):
             passphrase = ""
             if backup_file.is_encrypted(source):
                 if options["passphrase_file"] is None:
-                    raise BadBackup("The backup is encrypted: say --passphrase-file.")
+                    raise BadBackup("The backup is encrypted: add --passphrase-file.")
                 passphrase = backup_file.read_passphrase(options["passphrase_file"])
             head = backup_file.checked(source, passphrase)
             _demand_known(head)
@@ -56,12 +58,16 @@ class Command(BaseCommand):
         except BadBackup as error:
             raise CommandError(f"{error} Nothing was changed.") from None
         except (ValueError, KeyError, TypeError):
-            raise CommandError("The backup is damaged: it does not say what it holds.") from None
+            raise CommandError("The backup is damaged: its description cannot be read.") from None
         except OSError as error:
             raise CommandError(f"The backup could not be restored: {error}. Nothing was changed.") from None
         tables = head["tables"].values()
         rows = sum(table["rows"] for table in tables)
-        done = "The backup is whole, and was restored on trial" if options["verify"] else "Restored"
+        done = (
+            "The backup is complete; it was restored into a temporary database"
+            if options["verify"]
+            else "Restored"
+        )
         self.stdout.write(
             f"{done}: {len(tables)} tables with {rows} rows, each as it was at {head['made_at']}"
             f" (version {head['version']}); {len(head['files'])} files."
@@ -148,7 +154,7 @@ def _tables(head: Mapping[str, Any]) -> dict[str, database.Table]:
 def _advice(source: Source, passphrase: str, head: Mapping[str, Any]) -> Iterator[str]:
     """Remaining steps for the operator."""
     if head["storage"] != "FILESYSTEM":
-        yield f"The backup lists {len(head['files'])} files, and does not hold them: they are in its bucket."
+        yield f"The backup lists {len(head['files'])} files without their contents: they are in its bucket."
     if (given := environment.text("CHATSITE_SECRET_KEY")) and given != _secret(source, passphrase):
         yield "CHATSITE_SECRET_KEY is not that of the backup: everybody has to sign in again."
     if not Path(settings.ERASED_LIST).exists():

@@ -125,7 +125,7 @@ class Command(BaseCommand):
             self.stdout.write(f"\n{change}")
         if settings.REDIS_URL and not _redis_answers():
             self.stdout.write(
-                "\nRedis cannot be reached (REDIS_URL). Until it can, news reach readers a second late."
+                "\nRedis cannot be reached (REDIS_URL). Until then, readers get updates up to a second late."
             )
         for warning in check_database_role(None, list(connections)):
             self.stdout.write(f"\n{warning.msg}")

@@ -149,7 +149,7 @@ def members(source: Source, passphrase: str) -> Iterator[Iterator[tuple[str, IO[
         except age.Damaged as error:
             raise BadBackup(f"The backup is damaged. {error}") from None
         except (tarfile.TarError, EOFError):
-            raise BadBackup("The backup is damaged, or is none: it cannot be read to its end.") from None
+            raise BadBackup("This is not a backup, or it is damaged: it cannot be read to its end.") from None
 
 
 def _named(tar: tarfile.TarFile) -> Iterator[tuple[str, IO[bytes]]]:
@@ -182,7 +182,7 @@ def checked(source: Source, passphrase: str) -> dict[str, Any]:
     if expected is None:
         raise BadBackup("The backup is cut off: its end is missing.")
     if head is None or head.get("format") != FORMAT:
-        raise BadBackup("The backup has another form: it was made by another version.")
+        raise BadBackup("The backup has another format: it was made by another version.")
     if wrong := sorted(name for name in {*expected, *found} if expected.get(name) != found.get(name)):
-        raise BadBackup(f"The backup is damaged: {wrong[0]} is not what was written.")
+        raise BadBackup(f"The backup is damaged: {wrong[0]} has changed since it was written.")
     return head

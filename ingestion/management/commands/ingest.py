@@ -23,7 +23,7 @@ from ingestion.sources.tree import folder_above, open_below
 
 @dataclass
 class Item:
-    """One file on its way; it has a document once it was taken, and a reason where it was not."""
+    """One file to add, with its document once it is stored, or the reason why it was refused."""
 
     path: Path
     folder: str
@@ -46,11 +46,11 @@ class Command(BaseCommand):
         wanted = document_options.parse(options)
         if not (wanted.audience or wanted.owner):
             raise CommandError(
-                "Say who may read the documents: --everyone, or --user and --group, or --owner."
+                "Name the readers of the documents: --everyone, or --user and --group, or --owner."
             )
         items, skipped, links = _files(options["paths"])
         bar = Bar(sys.stderr, len(items))
-        # All are taken first: if the command is killed, a worker reads the rest.
+        # All are stored first: if the command is killed, a worker reads the rest.
         for item in items:
             _take(item, wanted)
         for done, item in enumerate(items):
@@ -80,7 +80,7 @@ class Command(BaseCommand):
         words += [f"{counted(len(links), 'symbolic link')} not followed"] if links else []
         self.stdout.write("; ".join(words) + ".")
         for path in links:
-            self.stdout.write(f"  {shown(path)}: It is a symbolic link. Name its target to add that.")
+            self.stdout.write(f"  {shown(path)}: This is a symbolic link. Give its target instead.")
         for item in failed:
             self.stdout.write(f"  {shown(item.path)}: {item.reason}")
         if failed:
@@ -92,7 +92,7 @@ class Command(BaseCommand):
 def _files(paths: Iterable[Path]) -> tuple[list[Item], list[Path], list[Path]]:
     """The files to take, with their folders below the given one, and the hidden ones and links to skip.
 
-    A link in a folder could lead to a file that whoever put it there may not read.
+    A link in a folder could lead to a file that the person who made the link may not read.
     """
     items: list[Item] = []
     skipped: list[Path] = []

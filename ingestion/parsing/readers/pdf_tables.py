@@ -25,8 +25,8 @@ CELL_CHARACTERS = 28  # a column with longer cells is text; one such column is a
 MARKERS = 3  # characters of a bullet or a list number
 
 
-LEAST_ALIKE = 2  # cells of a column that show what its cells are like
-ALIKE = 0.8  # of them
+LEAST_ALIKE = 2  # cells of a column without which nothing is known about its kind
+ALIKE = 0.8  # share of a column's cells that must have numbers
 
 Span = tuple[float, float]
 
@@ -95,10 +95,10 @@ class Table:
         return numbered_lines(enumerate(rows, -len(self.above)), self.named)
 
     def continued_by(self, other: "Table") -> "Table":
-        """The first table of the next page, with the columns' names of this one if it goes on there.
+        """The first table of the next page, with the column names of this table if it continues this table.
 
-        It goes on if its columns are below these and its first row has numbers where the rows here have them,
-        not their names.
+        It does if its columns are below these, and its first row has numbers, not names, where the rows here
+        have numbers.
         """
         header, rows = self.header, other.rows
         if not header or list(header) == rows[: len(header)] or len(self.gutters) != len(other.gutters):

@@ -178,7 +178,7 @@ def _profile(person: User) -> dict[str, Any]:
 
 
 def _project(project: Project, owner: User) -> dict[str, Any]:
-    """The project with its owner's conversations; those of members are theirs."""
+    """The project with its owner's conversations, without those of members."""
     conversations = project.conversations.filter(owner=owner).order_by("pk")
     return {
         "id": project.pk,

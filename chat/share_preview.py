@@ -1,6 +1,6 @@
 """What the readers of a share may not see, for the person who shares.
 
-Only what this person may know counts: which documents are open to everybody, and who may read their own. Of
+It uses only what this person may know: which documents are open to everybody, and who may read their own. Of
 other documents they may not learn whether a named reader can open them, so these count as closed.
 """
 

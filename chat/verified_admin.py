@@ -49,7 +49,7 @@ from .verified_answers import (
 )
 
 VALID = timedelta(days=365)  # of a new answer by default
-CONFIRMED = "confirmed"  # the box below a form whose sources do not say what it says
+CONFIRMED = "confirmed"  # the checkbox that saves statements without support in the sources
 MAX_DIGITS = 18  # of a document's number
 MAX_TRIED = 100  # questions in one test
 

@@ -9,7 +9,7 @@ from chatsite.server import embedded_postgres
 from . import environment
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-# Templates and static files lie beside the packages in a checkout, and in this one where they are installed.
+# In a checkout, templates and static files are beside the packages; if installed, they are inside this one.
 FILES_DIR = BASE_DIR if (BASE_DIR / "manage.py").exists() else BASE_DIR / "chatsite"
 DATA_DIR = environment.path("CHATSITE_DATA_DIR", BASE_DIR / ".data")
 
@@ -385,7 +385,7 @@ LOGGING = {
         "uvicorn.access": {"level": "WARNING"},
         "chatsite.access": {"level": "INFO"},  # a setting of its own switches it on
         "procrastinate": {"level": "WARNING"},
-        # At lower levels these tell prompts, addresses and headers.
+        # At lower levels these loggers write prompts, addresses and headers.
         **{name: {"level": "WARNING"} for name in ("botocore", "httpx2", "httpcore2", "openai")},
         "aiohttp": {"level": "ERROR"},  # its warnings quote the server's cookies
         "psycopg.pool": {"level": "ERROR"},

@@ -13,8 +13,8 @@ NUMBER = re.compile(r"\d{1,3}(,\d{3})+|\d+(\.\d+)?")
 class StoredMessages:
     """The messages that a stored text may be made of, as `gettext_noop` has them.
 
-    `shown` says how the text at a place is translated; where it says nothing, numbers are written as the
-    language does, and everything else as it is.
+    `shown` says how the text at a place is translated. Without it, numbers are formatted for the language,
+    and other text is unchanged.
     """
 
     def __init__(

@@ -63,7 +63,7 @@ class FeedbackView(ResourceView):
         return Response(self._told(answer, given))
 
     @extend_schema(
-        summary="Say what one thinks of an answer, in place of what was said before",
+        summary="Rate an answer; replaces an earlier rating",
         parameters=[MESSAGE_ID],
         responses={200: FeedbackSerializer, 201: FeedbackSerializer},
     )

@@ -68,9 +68,9 @@ def as_seen(principal: Principal, project: Project) -> Project:
 
 
 def hide_closed(principal: Principal, conversations: Sequence[Conversation]) -> None:
-    """Show the caller's conversations as in no project where they are no member of it any more.
+    """Show conversations of the caller outside of projects that they are no longer a member of.
 
-    Their rows keep it: who becomes a member again finds them where they were. Not to be saved.
+    The rows keep the project: a returning member finds them in it again. Not to be saved.
     """
     named = {row.project_id for row in conversations if row.project_id}
     if not named:
@@ -100,7 +100,7 @@ def newest(principal: Principal, limit: int) -> list[Project]:
 
 
 def conversations_of(principal: Principal, project: Project) -> ConversationQuerySet:
-    """The caller's own conversations in a project, those that were not put away."""
+    """The caller's own conversations in a project, without archived ones."""
     return Conversation.objects.owned_by(principal).current().filter(project=project)
 
 

@@ -209,7 +209,7 @@ def replace_file(document: Document, upload: "File[bytes]") -> dict[str, str | i
 def change_details(document: Document, details: Details) -> dict[str, Any]:
     """Change a document's details, and return the changed columns.
 
-    A new title makes it be read again, because search indexes it.
+    With a new title the document is read again, because search indexes the title.
     """
     with transaction.atomic():
         known = Document.objects.select_for_update(no_key=True).get(pk=document.pk)

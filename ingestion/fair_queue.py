@@ -5,8 +5,8 @@ position after their last one, but never one below the position being served. Th
 with nothing waiting is therefore read next, ahead of ten thousand documents of another owner. The positions
 start again at 1 when the queue is empty.
 
-Documents that take long could still hold every worker. So the newest of those being read yields to somebody
-who has waited while none of theirs is read: it is put back and begins again later. The oldest never yields,
+Documents that take long could still hold every worker. So the newest document being read yields to a waiting
+person of whom none is being read: it is put back and started again later. The oldest never yields,
 so each is read in the end.
 """
 

@@ -67,7 +67,7 @@ class NameField(StrictCharField):
 
 
 class ProjectChangeSerializer(StrictSerializer):
-    """What changes of a project; what is left out stays as it is."""
+    """Changes to a project; missing members are kept."""
 
     name = NameField(required=False)
     instructions = StrictCharField(
@@ -200,7 +200,7 @@ class MembersView(_View):
     serializer_class = MembersSerializer
 
     @extend_schema(
-        summary="The members of one's project beside oneself",
+        summary="The members of one's project besides oneself",
         operation_id="project_members",
         parameters=[PROJECT_ID],
     )
@@ -228,7 +228,7 @@ class MembersView(_View):
         return self.get(request, project_id)
 
     @extend_schema(
-        summary="Leave a project of somebody else; who is a member by a group cannot",
+        summary="Leave somebody else's project; members through a group cannot",
         operation_id="leave_project",
         parameters=[PROJECT_ID],
         responses={204: None},

@@ -27,8 +27,8 @@ from .connections import code_of
 from .sse import EventParser
 
 GATHER_SECONDS = 0.2  # between two reads of a stream
-# While the process is so busy that its timers are late, the reads of each stream are further apart: there is
-# more time for what waits for its first word.
+# While the process is so busy that its timers are late, each stream is read less often, which leaves time for
+# answers that wait for their first word.
 MAX_GATHER_SECONDS = 0.6
 LATE_SECONDS = 0.1
 GATHERED_BYTES = 8_192  # a server that sends more at a time is read at once
@@ -197,7 +197,7 @@ def _parts_of(kind: bytes, data: bytes) -> list[Part]:
         for choice in event.get("choices") or []:
             index = choice.get("index")
             if index is not None and not isinstance(index, int):
-                raise TypeError("an index that is no number")
+                raise TypeError("an index that is not a number")
             if not index:  # one answer is requested; others are ignored
                 delta = choice.get("delta") or choice.get("message") or {}
                 if choice.get("text") or any(delta.get(name) for name in (*CALLS, "audio")):

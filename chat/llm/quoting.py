@@ -44,7 +44,7 @@ NOTHING_MORE = gettext_noop("There is nothing to add from the documents you may 
 UNSURE = gettext_noop("No exact answer found. The closest passages:")
 QUOTATIONS = 2
 AGREES = 0.95  # of the best passage's score: the search and the choice of sentences agree
-SURE_TRANSLATED = 0.95  # confidence from which the answer to a translated question is given as one
+SURE_TRANSLATED = 0.95  # the same for a translated question
 LOOKED_AT = 12  # sentences, some of them in the same place
 SECOND = 0.85  # share of the best sentence's score, for a second quotation
 SECOND_OF_ALL = 0.94  # the same if the first has everything that was asked for
@@ -142,7 +142,7 @@ class QuotingModel:
         return team[len(contributions)][0] if len(contributions) < len(team) else ""
 
     async def has_more(self, prompt: Prompt) -> bool:
-        """Only what clearly answers: a passage that may have to do with it is no addition to an answer."""
+        """Only for clear answers: a passage that is merely related adds nothing to an answer."""
         return (await retry_until_available(quote, prompt)).is_sure
 
     async def graded(self, question: str, passages: Sequence[str]) -> dict[int, float] | None:
@@ -211,7 +211,7 @@ def is_answered_by(
 
 
 def _agrees(sentence: Sentence, passages: Sequence[SourceView], questions: int) -> bool:
-    """Whether a sentence is from what the search finds best; where the two disagree, either may err.
+    """Whether the sentence is from one of the best search results; if not, either choice may be wrong.
 
     The results of several questions are interleaved.
     """

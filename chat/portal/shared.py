@@ -62,7 +62,7 @@ class SharedPage:
 
     @property
     def open_turns(self) -> list[list[SharedMessage]]:
-        """The turns of which the reader sees something, each a question with its ended answers."""
+        """The turns that are at least partly visible to the reader, each with its finished answers."""
         turns: list[list[SharedMessage]] = []
         for shown in self.messages:
             if shown.message.role == Message.Role.USER:

@@ -76,8 +76,8 @@ class PageBoxes:
 class Support:
     """A passage that was given to the model, with the place that opens it in the panel.
 
-    Passages of a page share a label. Cited is the one that has the words of a statement; the others are only
-    `near`, on the page of a cited one.
+    Passages of a page share a label. The cited one supports a statement; the others are only `near`: on
+    the same page.
     """
 
     source: Source

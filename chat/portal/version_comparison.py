@@ -30,7 +30,7 @@ MIN_SHARED = 0.3  # of the words of the shorter version; with fewer, marks would
 _PART = re.compile(r'<(?:[^<>"]++|"[^"]*+")*+>|[^<]++|<')
 _WORD = re.compile(r"\S+")
 _NAME = re.compile(r"</?([a-z0-9]+)")
-# The words of these are no text of the answer, or cannot be marked: numbers of sources, buttons, formulas.
+# Elements whose words are not the answer's text, or cannot be marked: source numbers, buttons, formulas.
 _CITATION = '<a class="cite'
 _LEFT_OUT = frozenset({"button", "math"})
 

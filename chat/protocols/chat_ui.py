@@ -1,4 +1,4 @@
-"""The Chat UI's API: each event of a stream carries the whole text so far, ten times a second at the most."""
+"""The Chat UI's API: each event of a stream has the whole text so far; at most ten events a second."""
 
 import re
 import time

@@ -11,7 +11,7 @@ from chat.statements import Statement
 class Single:
     """Passes events on to a protocol's encoder; what several agents say becomes one text.
 
-    Only the first context is passed on. An encoder that needs those of later speakers reads them before.
+    Only the first context is passed on. An encoder that needs the events of later speakers reads them first.
     """
 
     def __init__(self, encode: Callable[[Event], list[Any]]) -> None:

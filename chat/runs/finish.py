@@ -42,7 +42,7 @@ SECOND_LOOK_SECONDS = 1.0
 UP_FOR = "SELECT pg_postmaster_start_time() < now() - make_interval(secs => %s)"
 
 _suspected: dict[tuple[UUID, datetime], float] = {}  # expired leases, and when this process first saw them
-executing: set[UUID] = set()  # runs of this process: alive, even where it was too busy to renew their leases
+executing: set[UUID] = set()  # runs of this process: alive, even if it was too busy to renew their leases
 
 
 def close_run(run_id: UUID, rest: Batch, every: Sequence[Event]) -> bool:
@@ -82,7 +82,7 @@ def finish_run(
     assert isinstance(end, Finished | Failed)
     last: list[TitleChanged | Finished | Failed] = [end]
     with transaction.atomic():
-        # The lease first: whoever takes us for dead locks it before the conversation, too.
+        # The lease first: a process that considers this one dead also locks it before the conversation.
         is_ours = bool(title) and bool(rows("lock_lease", {"run": run.run_id}, journal.SQL))
         if is_ours and recording.set_title(run.principal.user_id, run.conversation_id, title):
             last = [TitleChanged(title), end]

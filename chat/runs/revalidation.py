@@ -18,7 +18,7 @@ from chatsite.event_loops import PerEventLoop
 logger = logging.getLogger(__name__)
 
 CHECK_SECONDS = 1.0
-LATE_SECONDS = 1.8  # after the last check, from which on nothing is sent until the next one
+LATE_SECONDS = 1.8  # after a check; later nothing is sent until the next check
 
 
 class AccessCheck:

@@ -63,7 +63,7 @@ RETRY_SECONDS = 300  # within which the same request after a failure counts as i
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What the limits of a caller are compared with, and a run that the same request may repeat.
+    """The caller's counts, compared with their limits, and a failed run that the request may repeat.
 
     `messages` are those of today; their count is locked until the transaction ends. `waits` are the seconds
     until each question of the last minute stops counting, oldest first.
@@ -411,7 +411,7 @@ def _question_of(principal: Principal, answer_id: UUID) -> Message:
 
 @retry_on_deadlock
 def choose_branch(principal: Principal, conversation_id: UUID, position: int) -> None:
-    """Go on from another version of a question or an answer. Raises Refused, also during an answer."""
+    """Continue from another version of a question or an answer. Raises Refused, also during an answer."""
     with transaction.atomic():
         try:
             recording.choose_branch(free(principal, conversation_id), position)
@@ -461,7 +461,7 @@ def _digest(request: RunRequest) -> str:
         "project_id": str(request.project_id or ""),
         "images": images,
     }
-    del values["seen"]  # the same form, sent again from a page that was loaded anew
+    del values["seen"]  # the same form, sent again from a reloaded page
     # Left out if empty, so that the digest equals that of versions without these members.
     for name, nothing in (
         ("wish", ""),

@@ -32,7 +32,7 @@ MAX_RETRY_SECONDS = 3_600
 
 @dataclass(frozen=True, slots=True)
 class Banner:
-    """What stands above every page now."""
+    """The text shown above every page now."""
 
     kind: str
     text: str
@@ -87,7 +87,7 @@ class InUse:
 
 
 def maintenance_words(texts: SiteTexts) -> str:
-    """What is said while only staff can ask."""
+    """The message shown while only staff can ask."""
     return texts.translated("maintenance_words") or gettext(
         "The site is being maintained: no questions can be asked at the moment. You can read everything."
     )
@@ -111,7 +111,7 @@ def reload() -> None:
 
 
 def forget() -> None:
-    """Back to those of the program and its settings, until they are read again."""
+    """Use the texts of the program and its settings until the next read."""
     _in_use.clear()
 
 
@@ -122,7 +122,7 @@ async def follow() -> None:
             with time_budget(Budget()):
                 await in_database_within_budget(reload)
         except (OperationalError, InterfaceError):
-            pass  # what is known is still good; that the database is away is said elsewhere
+            pass  # the texts read before remain valid; the outage is logged elsewhere
         except Exception:  # whatever it is, the next round must come
             logger.exception("The texts of the site could not be read")
         await asyncio.sleep(REFRESH_SECONDS)

@@ -38,9 +38,9 @@ def mark(request: HttpRequest, digest: str) -> HttpResponse:
 @require_safe
 @never_cache
 def banner(request: HttpRequest) -> JsonResponse:
-    """What stands above every page now, in the language of the page that asks; no text where there is none.
+    """The banner that every page shows now, in the language of the requesting page; empty if there is none.
 
-    Costs no query: nobody looks at who asks.
+    Costs no query: the caller is not looked up.
     """
     language = request.GET.get("language", "")
     known = language if language in dict(settings.LANGUAGES) else translation.get_language()

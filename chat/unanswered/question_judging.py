@@ -29,7 +29,7 @@ LAG = timedelta(seconds=30)  # in which the transaction that ended a run commits
 MAX_ASKED = 5_000  # newest questions that are grouped
 OWNERS_AT_ONCE = 200
 PLACE = 2  # of CountedUntil; 1 is that of the figures
-TOLD = "told"  # listed for other reasons, but a situation is told: documents may answer in other words
+TOLD = "told"  # the question describes a situation: documents may answer it in other words
 FIELDS = ("owner_id", "asked_at", "reasons", "digest", "answers", "shown", "cited")
 
 
@@ -117,7 +117,7 @@ def _found(parameters: dict[str, Any]) -> Iterator[UnansweredQuestion]:
 
 
 def _group() -> None:
-    """Number the groups of the newest questions anew."""
+    """Renumber the groups of the newest questions."""
     newest = UnansweredQuestion.objects.order_by("-asked_at", "pk")
     asked = list(newest.values_list("pk", "message__content", "group_number")[:MAX_ASKED])
     numbers = numbered([text for _, text, _ in asked])

@@ -2,8 +2,8 @@
 
 A wording is shown if at least three people used it or its asker agreed, and never if the conversation has
 sources that the manager may not read. All others are only counted. The same holds for the documents that the
-answers cited. What is shown, whether it may be and whose it is are read anew for each page; only the
-judgement and the grouping are the worker's.
+answers cited. Texts, rights and owners are read again for each page; only the judgements and the groups
+are stored by the worker.
 """
 
 from collections import Counter
@@ -93,8 +93,8 @@ class Group:
 
     @property
     def may_be_answered(self) -> bool:
-        """Whether documents may answer it in other words: at least half of it tells a situation, and nobody
-        marked an answer bad."""
+        """Whether documents may answer it in other words: at least half of its questions describe a
+        situation, and no answer was marked bad."""
         return 2 * self.counted[TOLD] >= self.times and not self.counted["bad"]
 
     @property

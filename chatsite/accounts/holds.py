@@ -1,4 +1,4 @@
-"""Legal holds: what a person under one has said, written and added stays, also from others' hands."""
+"""Legal holds: nobody can delete what a person under a legal hold has written or added."""
 
 from django.core import exceptions as django_exceptions
 from django.utils.translation import gettext, gettext_noop

@@ -1,4 +1,4 @@
-"""Middleware for sessions, and for the reader of a request, who is nobody until the caller is known."""
+"""Middleware for sessions and for the reader of a request, which is NOBODY until the caller is known."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar

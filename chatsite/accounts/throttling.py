@@ -1,7 +1,7 @@
 """How often passwords may be guessed: for one name from one address, for one name, and from one address.
 
-The first few failures are free. Further attempts are spaced rather than locked out: nobody can keep somebody
-else from signing in by failing in their name. A name that is attacked from many addresses leaves each of them
+The first few failures are free. Further attempts are delayed, not blocked: otherwise anyone could lock
+somebody else out by failing in their name. A name that is attacked from many addresses leaves each of them
 fewer free attempts, and a browser that the person has signed in with before is counted for itself alone.
 
 Attempts are stored in the database, so that every process counts the same ones. Each is counted before its

@@ -187,7 +187,7 @@ def in_portal(request: HttpRequest, page: ErrorPage) -> HttpResponse:
     try:
         if not request.user.is_authenticated:
             return page
-        # The same for each address, so that it does not tell what is there: messages wait for the next page.
+        # The same for every URL, so that it does not reveal what exists; messages wait for the next page.
         shown = {**page.shown, "here": "/", "messages": ()}
         content = loader.render_to_string("portal_error.html", shown, request=request)
     except Exception:

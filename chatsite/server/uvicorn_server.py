@@ -209,7 +209,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._go_on()
 
     def _go_on(self) -> None:
-        """Parse what was kept unread, and read on if none of it is left."""
+        """Parse data that was kept back; resume reading once all of it is parsed."""
         unread, start = self._unread, self._unread_from
         self._unread, self.flow.held = b"", False
         self._parse(unread, start)
@@ -225,7 +225,7 @@ class LimitedProtocol(HttpToolsProtocol):
         return end + 4 if end >= 0 else min(start + MAX_HEAD_BYTES, len(data))
 
     def _count(self, size: int, in_head: bool, in_body: bool) -> None:
-        """Account for a piece that lies in one head, or in one body, as a whole."""
+        """Account for a piece that belongs to one head or one body only."""
         if self._in_head and not in_body and self._heads == (0 if in_head else 1):
             self._head_bytes += size
             if self._head_bytes > MAX_HEAD_BYTES:

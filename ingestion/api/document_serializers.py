@@ -88,7 +88,7 @@ class LeftOutSerializer(serializers.Serializer[Any]):
 
 
 class ReadersSerializer(serializers.Serializer[Any]):
-    """Who may read a document beside its owner."""
+    """Who may read a document besides its owner."""
 
     everyone = serializers.BooleanField(help_text="Everyone who signs in.")
     guests = serializers.BooleanField(help_text="Also people without an account.")
@@ -172,7 +172,7 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
 
 
 class RightsSerializer(serializers.Serializer[Any]):
-    """Who may read a document beside `everyone`; where nobody is named, only who added it."""
+    """Who may read a document besides `everyone`; if nobody is named, only its owner."""
 
     users = BoundedListField(child=StrictCharField(max_length=150), required=False, max_length=200)
     groups = BoundedListField(
@@ -200,7 +200,7 @@ class DayField(serializers.DateField):
 class FormDayField(DayField):
     """A day in a form or an address, where nothing is null."""
 
-    allow_blank = True  # else DRF takes an empty one for one that is left out
+    allow_blank = True  # otherwise DRF treats an empty value as missing
 
 
 @extend_schema_field(
@@ -219,13 +219,13 @@ class WebAddressField(StrictCharField):
 
 
 class DetailsSerializer(RightsSerializer):
-    """What is known of a document besides. What is left out stays as it is, what is empty is taken away."""
+    """Details of a document. Missing members are kept, empty ones are cleared."""
 
     title = StrictCharField(
         max_length=details.TITLE_CHARACTERS,
         allow_blank=True,
         required=False,
-        help_text="In place of the one that the file says itself.",
+        help_text="Replaces the title in the file.",
     )
     labels = BoundedListField(
         child=StrictCharField(max_length=details.LABEL_CHARACTERS, allow_blank=True),
@@ -241,14 +241,14 @@ class DetailsSerializer(RightsSerializer):
 
 
 class ChangeSerializer(StrictSerializer, DetailsSerializer):
-    """What changes. Where one member about readers is given, those that are left out are taken away."""
+    """What changes. If one member about readers is given, the missing ones are cleared."""
 
     everyone = StrictBooleanField(required=False, help_text="Everyone who signs in.")
     category = StrictCharField(max_length=100, allow_blank=True, required=False)
 
 
 class NewDocumentSerializer(DetailsSerializer):
-    """What is known of a file. Readers who are left out lose the document."""
+    """Details of a file. Readers who are left out lose the document."""
 
     refuses_unknown = True  # in the API's description
     valid_until = FormDayField(required=False, help_text="After this day it is neither found nor cited.")

@@ -83,7 +83,7 @@ LINK = OpenApiParameter(
 
 
 class RawBody(dict[str, Any]):
-    """A body that is the file itself: what is known of it stands in the address."""
+    """A body that is the file itself; its details are in the query string."""
 
 
 class RawBodyParser(BaseParser):
@@ -157,7 +157,7 @@ class OneDocumentView(ResourceView):
     api_tag = "Documents"
 
     def found(self, document_id: str) -> Document:
-        """The document, of which a caller who may not read it learns nothing. Raises Http404."""
+        """The document. Raises Http404 if it does not exist or the caller may not read it."""
         listed = library.listed_for(self.principal)
         if _PUBLIC_ID.fullmatch(document_id):
             document = listed.with_public_id(UUID(document_id)).first()
@@ -185,7 +185,7 @@ class DocumentWriteView(OneDocumentView):
         """Add or replace the document of that name, and what happened to it. Raises APIException."""
         if not is_external_id(external_id):
             raise ProblemDetails(str(NAMES), "id")
-        # That of the form's part, where the program's own name does not say how the file is to be read.
+        # The extension of the uploaded file, if the program's own name has none that tells the format.
         with_ending = (name for name in (external_id, file.name or "") if format_of(name))
         try:
             put = documents.upsert(
@@ -207,7 +207,7 @@ class DocumentWriteView(OneDocumentView):
         return self.found(external_id), put.outcome
 
     def change(self, document_id: str, new: Mapping[str, Any]) -> Document:
-        """Change readers and what is known of a document. Raises APIException and Http404."""
+        """Change readers and details of a document. Raises APIException and Http404."""
         with transaction.atomic():
             document = conditional.checked(self.request, self.found(document_id))
             if not may_change(self.request, document):
@@ -292,7 +292,7 @@ class DocumentView(DocumentWriteView):
         return [parser() for parser in self.parsers_by_method.get(method, self.parser_classes)]
 
     @extend_schema(
-        summary="One document, and how far it is read", operation_id="document", parameters=[DOCUMENT_ID]
+        summary="One document, and its reading progress", operation_id="document", parameters=[DOCUMENT_ID]
     )
     def get(self, request: Request, document_id: str) -> Response:
         document = self.found(document_id)
@@ -336,7 +336,7 @@ class DocumentView(DocumentWriteView):
         return Response(answer.data, status=status_code, headers={"ETag": conditional.etag_of(document)})
 
     @extend_schema(
-        summary="Say who may read a document, and what is known of it",
+        summary="Change readers and details of a document",
         operation_id="change_document",
         parameters=[DOCUMENT_ID],
         request=ChangeSerializer,

@@ -82,7 +82,7 @@ class _Move:
 
 
 class _Comparison:
-    """Counts by accounts: who is still in a group that reads a document does not lose it."""
+    """Counts accounts: a person who is still in a group that reads a document does not lose access."""
 
     def __init__(self, moves: list[_Move]) -> None:
         self.moves = moves

@@ -25,8 +25,8 @@ MAX_READ = 20_000  # characters of an answer
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """Words to search for in addition to those of a question: other names of terms, and by everyday word the
-    words and phrases of documents, any of which may stand for it."""
+    """Words to search for in addition to those of a question: other names of its terms, and for each everyday
+    word the words and phrases that documents use instead."""
 
     terms: Sequence[str] = ()
     everyday: Mapping[str, Sequence[str]] = field(default_factory=dict)

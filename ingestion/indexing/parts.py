@@ -30,13 +30,13 @@ TOO_MUCH = "With the archives and messages in it, the file unpacks to more than 
 
 @dataclass(slots=True)
 class NewParts:
-    """The parts that were found in a document, by path; the file is None where it is not stored anew."""
+    """The parts found in a document, by path; None for a file that need not be stored again."""
 
     stored: dict[str, files.Stored | None] = field(default_factory=dict)
     left_out: list[tuple[str, str]] = field(default_factory=list)
 
     def discard(self) -> None:
-        """Remove what was stored, which nothing refers to."""
+        """Remove the stored files, to which nothing refers."""
         for stored in self.stored.values():
             if stored:
                 files.remove(stored.name)
@@ -84,7 +84,7 @@ def lock(document: Document) -> None:
 
 
 def replace(whole: Document, new: NewParts, *, widened: bool) -> None:
-    """Make the parts of a document those that were found; call it in the transaction that swaps its passages.
+    """Replace the parts of a document by those found; call it in the transaction that swaps its passages.
 
     A changed part keeps its passages until its new file is read, except where the readers `widened`: then
     nothing of the former file may be seen any more. Raises Unreadable if there is no room for the parts.

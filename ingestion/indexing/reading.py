@@ -43,7 +43,7 @@ PROGRESS_SECONDS = 0.5
 CANCEL_SECONDS = 5.0  # for asking PostgreSQL to end a statement
 SHOWN_CHARACTERS = 6_000  # of a document, to the model that writes questions
 MAX_VERSIONS = 20  # that are listed
-SWAP_ATTEMPTS = 3  # tries, each of which another embedding model may forestall
+SWAP_ATTEMPTS = 3  # a change of the embedding model can make each of them fail
 SPACE_CHANGING = "The embedding model is being changed; the document is read again when that is done."
 
 
@@ -108,7 +108,7 @@ def read(
 
 
 def _questions(document: Document, passages: list[NewPassage]) -> list[str]:
-    """Those that came with a new document; else a model's, if there is one, and what its text suggests."""
+    """The questions given with a new document; otherwise a model's, if any, and those from its text."""
     if document.questions and not document.version:
         return list(document.questions)
     found = questions_about(
@@ -129,7 +129,7 @@ def _swap(
     audience: NewAudience | None,
     interruption: process.Interruption,
 ) -> bool:
-    """Put the new passages, and the new file where there is one, in the place of the old, at once.
+    """Replace the passages, and the file if there is a new one, in one transaction.
 
     False where another embedding model has taken over meanwhile: then nothing is changed, nor where it is
     interrupted while the passages are written, which takes minutes for the largest documents.
@@ -173,7 +173,7 @@ def _swap(
             announce_access(current, current.access_list_id, audience.access_list_id)
         if not waits:
             announce(Event.DOCUMENT_READY, current, changes.get("access_list_id", current.access_list_id))
-        if stored:  # done is done, also where the storage fails now: what is left there goes with the orphans
+        if stored:  # the swap is committed: if the storage fails now, the nightly job removes the file
             transaction.on_commit(lambda: files.remove(str(current.file.name)), robust=True)
     return True
 
@@ -190,7 +190,7 @@ def _is_read_again(current: Document, document: Document, stored: files.Stored |
 def _versions(
     current: Document, document: Document, stored: files.Stored | None, passages: int
 ) -> list[dict[str, Any]]:
-    """The list of versions with the one that is being put in place."""
+    """The list of versions, with the new one."""
     version = {
         "version": document.version + 1,
         "sha256": stored.sha256 if stored else current.sha256,
@@ -213,7 +213,7 @@ class _Statement:
 
 
 class _Progress:
-    """Writes how far reading has come: where a status begins and ends at once, between twice a second."""
+    """Stores the progress of reading: at the start and end of a status at once, otherwise twice a second."""
 
     def __init__(self, document_id: int) -> None:
         self._document_id = document_id

@@ -45,7 +45,7 @@ class Part:
 class Reading:
     """The result of reading a file. `title` may be empty; `language` is a text search configuration.
 
-    `left_out` has names and reasons of files in it that are not among its parts.
+    `left_out` has the files inside it that were not read, with reasons.
     """
 
     title: str
@@ -57,7 +57,7 @@ class Reading:
 
 
 class TooSlow(Unreadable):
-    """Reading took longer than is allowed; on a machine that is less busy it may not."""
+    """Reading took longer than is allowed; it may succeed on a less busy machine."""
 
 
 class Interrupted(Exception):

@@ -23,7 +23,7 @@ def workspace() -> Iterator[str]:
 
 
 def sweep() -> None:
-    """Remove the folders that nobody has locked: whoever made them is dead."""
+    """Remove the folders that are not locked: their process is dead."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError), _locked(folder):
             status = folder.stat()

@@ -139,7 +139,7 @@ def rights(request: HttpRequest, public_id: UUID) -> HttpResponse:
 
 
 def details_form(request: HttpRequest, document: Document) -> DetailsForm:
-    """The form with what is known of the document, or with what was just submitted."""
+    """The form with the stored details, or with the submitted ones if they have errors."""
     initial = {
         "title": document.given_title,
         "labels": ", ".join(document.labels),

@@ -22,7 +22,7 @@ from .translations import language_of, without_grammar
 
 SURE = 0.6  # from which a quotation is given as the answer
 MIN_LIKE = 0.35  # cosine from which words count as similar
-WEAK = 0.3  # weight of a word that only says what is done with the subject
+WEAK = 0.3  # weight of verbs and other words that do not name the subject
 OF_DOCUMENTS = 0.8  # how much a word of documents counts for the everyday one
 
 # The weights of `evidence`, in its order, and the constant.

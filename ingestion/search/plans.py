@@ -118,7 +118,7 @@ def with_words(search: Mapping[str, Any]) -> dict[str, Any]:
     alike = [""] * (len(words) - len(everyday)) + everyday
     worths = [1.0] * count + list(search["added"].values()) + [everyday_weight] * len(everyday)
     times = [*search["times"], *[1.0] * (len(words) - count)]
-    # Phrases stand for several words: only what stands for a single one is compared with it.
+    # A phrase replaces several words; only replacements of a single word are compared with it.
     places = {word: number for number, word in enumerate(search["words"], 1)}
     stands = [0] * (len(words) - len(everyday)) + [places.get(word, 0) for word in search["everyday"]]
     return {

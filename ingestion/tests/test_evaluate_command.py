@@ -269,7 +269,7 @@ class CommandTests(Folder, TestCase):
     def test_who_is_missing_unknown_or_disabled_is_said(self):
         make_user("eve", is_active=False)
         for arguments, words in (
-            ((), "Say under whose rights to search: --as USER."),
+            ((), "Name the person whose rights apply: --as USER."),
             (("--as", "nobody"), "There is no account named “nobody”."),
             (("--as", "eve"), "is disabled"),
             (("--as", "ann", "--with", "depth=3"), "There is no setting “depth”"),

@@ -159,7 +159,7 @@ class GuardTests(SyncMixin, TestCase):
         file = self.put("a.md")
         self.sync("--everyone")
         file.unlink()
-        self.assertIn("say --allow-empty", self.refused("--everyone"))
+        self.assertIn("add --allow-empty", self.refused("--everyone"))
         self.assertEqual(Document.objects.count(), 1)
         self.assertEqual(self.sync("--everyone", "--allow-empty"), "1 gone.")
 

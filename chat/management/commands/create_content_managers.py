@@ -33,7 +33,7 @@ RIGHTS = {
 
 class Command(BaseCommand):
     help = (
-        "Makes a group whose members do everything in the admin that concerns content; an existing one gets"
+        "Create a group whose members manage all content in the admin. An existing group gets"
         " the rights that it lacks. PERSONs become its members, and staff."
     )
 

@@ -122,6 +122,6 @@ def record_sign_out(request: HttpRequest) -> None:
 def record_before(
     action: AuditEntry.Action, *, actor: User | None, person: User | None = None, subject: Subject = ""
 ) -> None:
-    """The same, committed when this returns: for what is shown afterwards, whatever then fails."""
+    """As :func:`record`, but committed on return, so that the entry exists whatever happens afterwards."""
     with transaction.atomic(durable=True):
         record(action, actor=actor, person=person, subject=subject)

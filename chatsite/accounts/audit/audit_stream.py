@@ -1,6 +1,6 @@
 """Sends new entries of the audit log to a syslog server or a webhook, as events of OCSF.
 
-A job of the worker sends what was sealed since its last success, so nobody who writes an entry waits. A
+A job of the worker sends what was sealed since its last success, so writing an entry never waits for it. A
 server that is away gets everything once it is back; after a failure in the middle of a batch it may get some
 of it twice.
 """
@@ -31,7 +31,7 @@ Send = Callable[[Sequence[tuple[AuditEntry, str]]], None]
 
 
 def deliver() -> int:
-    """Send what is new wherever the settings say; how many entries were taken."""
+    """Send new entries to the configured destinations; returns the number of entries."""
     sent = 0
     for target, address, send in (
         ("syslog", settings.AUDIT_SYSLOG, _to_syslog),

@@ -1,9 +1,9 @@
 """The chain of hashes over the audit log: sealing, verifying, removing old entries, erasing names.
 
-Entries are written by many processes at once and wait for nobody. A job of the worker seals those that are
-committed, in the order in which it finds them: each seal holds the hash of the one before. What was changed,
-removed or put between afterwards no longer fits. Only a hash that was noted elsewhere (`audit verify` prints
-the newest) shows that the end of the chain was cut off or written anew.
+Many processes write entries at once, without waiting for each other. A job of the worker seals committed
+entries in the order in which it finds them: each seal contains the hash of the one before. An entry that was
+changed, removed or inserted afterwards does not fit. Only a hash that was noted elsewhere (`audit verify`
+prints the newest) shows that the end of the chain was cut off or replaced.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ LOCK = 0x6175_6469  # of the advisory lock that all who change seals hold
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is true of the chain; `broken` names the first entry that does not fit, in words."""
+    """The state of the chain; `broken` describes the first entry that does not fit."""
 
     checked: int
     newest: str  # hash

@@ -53,7 +53,7 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
     ) -> tuple["ApiKey", str]:
         """Create a key; returns it and its text, which is not stored.
 
-        It is valid for `days`, by default those of the settings; 0 is for ever. `scopes` limit its use, and
+        It is valid for `days` (default: the setting); 0 means no expiry. `scopes` limit its use, and
         `addresses` are the networks from which it is valid (none: everywhere).
         """
         secret = new_key()

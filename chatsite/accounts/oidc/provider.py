@@ -120,7 +120,7 @@ class Cached(Generic[T]):
         except ProviderUnavailable:
             if self._value is None:
                 raise
-            logger.warning("The sign-in provider cannot be reached; what it said before is used")
+            logger.warning("The sign-in provider cannot be reached; its earlier configuration is used")
         return self._or_unavailable()
 
     def _or_unavailable(self) -> T:

@@ -62,7 +62,7 @@ def begin(source: Provider, session: SessionBase, callback: str, destination: st
 def finish(
     source: Provider, session: SessionBase, callback: str, answer: dict[str, str]
 ) -> tuple[Claims, str]:
-    """Who has signed in, and where they wanted to go. Raises SignInFailed or ProviderUnavailable."""
+    """The person who signed in, and the page they came from. Raises SignInFailed or ProviderUnavailable."""
     attempts = _attempts(session)
     found = attempts.pop(answer.get("state", ""), None)
     session[IN_SESSION] = attempts

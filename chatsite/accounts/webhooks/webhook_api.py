@@ -60,7 +60,7 @@ class EndpointFieldsSerializer(StrictSerializer):
         child=StrictChoiceField(WebhookEndpoint.Event.choices),
         min_length=1,
         max_length=len(WebhookEndpoint.Event),
-        help_text="The types of events to hear of.",
+        help_text="The event types to subscribe to.",
     )
     active = StrictBooleanField(
         required=False, help_text="Whether events are sent; true switches it on again."
@@ -94,7 +94,7 @@ class EndpointSerializer(serializers.ModelSerializer[WebhookEndpoint]):
 
     reason = serializers.CharField(allow_blank=True, help_text="Why the site switched it off; else empty.")
     failing_since = serializers.DateTimeField(
-        allow_null=True, help_text="The first failure since the last success; null where there is none."
+        allow_null=True, help_text="The first failure since the last success; null if there is none."
     )
 
     class Meta:
@@ -106,7 +106,7 @@ class EndpointWithSecretSerializer(EndpointSerializer):
     """A webhook with its secret, only in the response that creates the secret."""
 
     secret = serializers.CharField(
-        source="new_secret", help_text="Signs what is sent, and begins with whsec_; shown this once."
+        source="new_secret", help_text="Signs the events; begins with whsec_. Shown only once."
     )
 
     class Meta(EndpointSerializer.Meta):
@@ -116,12 +116,14 @@ class EndpointWithSecretSerializer(EndpointSerializer):
 class DeliverySerializer(serializers.ModelSerializer[WebhookDelivery]):
     """A sent or queued event."""
 
-    message_id = serializers.SerializerMethodField(help_text="What its header `webhook-id` says.")
+    message_id = serializers.SerializerMethodField(help_text="The value of the header `webhook-id`.")
     data = serializers.JSONField(help_text="The ids that the event is about.")  # type: ignore[assignment]
     status_code = serializers.IntegerField(
-        allow_null=True, help_text="Of the last attempt's response, if any."
+        allow_null=True, help_text="The status of the last attempt's response, if any."
     )
-    detail = serializers.CharField(allow_blank=True, help_text="What the last attempt met, for people.")
+    detail = serializers.CharField(
+        allow_blank=True, help_text="The result of the last attempt, as a sentence."
+    )
 
     class Meta:
         model = WebhookDelivery
@@ -172,11 +174,11 @@ class WebhooksView(_View):
         return Response(EndpointSerializer(mine, many=True).data)
 
     @extend_schema(
-        summary="Have events sent to an address",
+        summary="Create a webhook",
         request=EndpointFieldsSerializer,
         responses={
             201: EndpointWithSecretSerializer,
-            409: OpenApiResponse(description="The caller has as many webhooks as one may have."),
+            409: OpenApiResponse(description="The caller has reached the limit of webhooks."),
         },
     )
     def post(self, request: Request) -> Response:
@@ -212,7 +214,7 @@ class WebhookView(_View):
         return Response(EndpointSerializer(self.endpoint(webhook_id)).data)
 
     @extend_schema(
-        summary="Change a webhook; what is left out stays as it is",
+        summary="Change a webhook; missing members are kept",
         parameters=[ENDPOINT_ID],
         request=EndpointChangesSerializer,
         responses={200: EndpointSerializer, 404: MISSING},
@@ -249,7 +251,7 @@ class WebhookSecretView(_View):
     """Replaces the secret of a webhook."""
 
     @extend_schema(
-        summary="Replace the secret; for a day the former one signs, too",
+        summary="Replace the secret; the former one also signs for a day",
         parameters=[ENDPOINT_ID],
         request=None,
         responses={200: EndpointWithSecretSerializer, 404: MISSING},
@@ -297,7 +299,7 @@ class WebhookReplayView(_View):
     """Sends a delivery again."""
 
     @extend_schema(
-        summary="Send a delivery again, with the id that it had",
+        summary="Send a delivery again, under the same id",
         parameters=[ENDPOINT_ID, DELIVERY_ID],
         request=None,
         responses={202: DeliverySerializer, 404: MISSING},

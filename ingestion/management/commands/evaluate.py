@@ -92,7 +92,7 @@ def _place(questions: Questions, reader: str | None) -> Iterator[tuple[Principal
     if questions.corpus is None:
         demand_migrations()
         if not reader:
-            raise CommandError("Say under whose rights to search: --as USER.")
+            raise CommandError("Name the person whose rights apply: --as USER.")
         user = User.objects.filter(username=reader).first()
         if user is None:
             raise CommandError(f"There is no account named “{reader}”.")

@@ -34,12 +34,12 @@ class Command(BaseCommand):
         document_options.add_arguments(parser)
         parser.add_argument("--prefix", default="", metavar="FOLDER", help="Where they are listed.")
         parser.add_argument(
-            "--source", default="", metavar="NAME", help="What the source is called; its path otherwise."
+            "--source", default="", metavar="NAME", help="Name of the source; by default its path."
         )
         parser.add_argument("--dry-run", action="store_true", help="Only say what would be done.")
         parser.add_argument("--now", action="store_true", help="Read them here, not by a worker.")
         parser.add_argument(
-            "--allow-empty", action="store_true", help="Go on where the folder holds no file any more."
+            "--allow-empty", action="store_true", help="Continue even if the folder is empty."
         )
         parser.add_argument(
             "--most-gone", type=int, default=50, metavar="PERCENT",
@@ -124,14 +124,14 @@ def _guard(differences: mirror.Differences, options: dict[str, Any]) -> None:
     gone, documents = len(differences.gone), differences.documents
     if documents and not differences.files and not options["allow_empty"]:
         raise CommandError(
-            f"The folder is empty, and {counted(documents, 'document')} came from it. Nothing is done;"
-            " if they should go, say --allow-empty."
+            f"The folder is empty, and {counted(documents, 'document')} came from it. Nothing was done;"
+            " to delete them, add --allow-empty."
         )
     many = gone > FEW and gone * 100 > documents * options["most_gone"]
     if many and not (options["allow_empty"] and not differences.files):
         raise CommandError(
-            f"{gone:,} of {counted(documents, 'known file')} are gone. Nothing is done;"
-            " if they should go, say --most-gone 100."
+            f"{gone:,} of {counted(documents, 'known file')} are gone. Nothing was done;"
+            " to delete them, add --most-gone 100."
         )
 
 

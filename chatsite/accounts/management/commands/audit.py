@@ -42,7 +42,7 @@ class Command(BaseCommand):
             self._verify(options["expect"])
         elif options["act"] == "trim":
             if not settings.AUDIT_DAYS:
-                raise CommandError("CHATSITE_AUDIT_DAYS is not set: entries are kept for ever.")
+                raise CommandError("CHATSITE_AUDIT_DAYS is not set: entries are never deleted.")
             self.stdout.write(f"Removed {chain.trim(settings.AUDIT_DAYS)} entries.")
         else:
             words = f"To a file, as {options['format']}"

@@ -215,7 +215,7 @@ class ConversationView(SavingView):
         return self.row()
 
     @extend_schema(
-        summary="Rename, pin, archive or put into a project, or take one of these back",
+        summary="Rename, pin or archive a conversation, move it to a project, or undo one of these",
         parameters=[CONVERSATION_ID],
         request=ConversationChangeSerializer,
         responses=ConversationRowSerializer,

@@ -1,6 +1,6 @@
 """Suggests questions that a document answers, from its headings and definitions.
 
-They are guesses: whoever shows one asks it first (see chat.engine.trial).
+They are guesses: each is tried before it is shown (see chat.engine.trial).
 """
 
 import re

@@ -47,7 +47,7 @@ def scopes_for(is_staff: bool) -> list[Scope]:
 def network_of(text: str) -> str:
     """An address or an address range in PostgreSQL's notation. Raises ValueError."""
     if "%" in text:
-        raise ValueError(gettext("An address with the name of an interface means nothing elsewhere."))
+        raise ValueError(gettext("Addresses with an interface name cannot be used here."))
     try:
         return str(ip_network(text.strip()))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Passages into the database: rows and search words, in the caller's transaction; and the pieces to embed."""
+"""Stores passages and their search words, in the caller's transaction, and cuts the pieces to embed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from chatsite.dependency_internals import delete_rows
 from ingestion.models import Document, Passage, PassageWords, Vector
 from ingestion.search.stems import indexed_text
 
-PIECE_CHARACTERS = 250  # a vector of a longer text blurs: the best piece counts for its passage
+PIECE_CHARACTERS = 250  # longer texts have less distinct vectors; a passage counts with its best piece
 PREFIX_CHARACTERS = 120  # of title and heading before each piece; more would drown the piece itself
 WRITING_TIMEOUT = "15min"  # of a statement that writes passages; a long document takes minutes to index
 
@@ -56,8 +56,8 @@ def allow_long_statements() -> None:
 
 
 def delete_passages(documents: Sequence[Document]) -> None:
-    """Delete the documents' passages, words and vectors, in a statement each: Django alone would fetch every
-    passage to follow what hangs on it."""
+    """Delete the documents' passages, words and vectors, in a statement each: Django would fetch
+    every passage to find the rows that depend on it."""
     for rows in (Vector.objects, PassageWords.objects, Passage.objects):
         delete_rows(rows.filter(document__in=documents))
 

@@ -83,7 +83,7 @@ def language_tag(text: str) -> str:
 
 
 def detect_language(text: str, min_words: int = MIN_WORDS) -> str:
-    """The language whose common words are most frequent, in brackets if it is in brackets in the list.
+    """The language whose common words are most frequent, a name in brackets means that it has no stemmer.
 
     A word that several languages share counts for each by its share.
     """

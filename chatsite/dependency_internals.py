@@ -127,9 +127,3 @@ def autocommit_messages(session: Any, value: bool) -> Iterator[Any]:
 def sheet_source(sheet: Any) -> Any:
     """The XML file of a sheet: openpyxl drops merged cells where it reads row by row."""
     return sheet._get_source()
-
-
-def aiohttp_connection(stream: Any) -> Any:
-    """The connection of aiohttp that a response of the `openai` client is read from, or None."""
-    stream = getattr(stream, "_stream", stream)
-    return getattr(getattr(stream, "_aiohttp_response", None), "connection", None)

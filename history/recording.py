@@ -32,6 +32,7 @@ from .search_words import (
 
 SQL = Path(__file__).parent / "sql"
 BEGIN_TURN = statement("begin_turn", SQL)
+SET_TITLE = statement("set_title", SQL)
 TITLE_LENGTH = 200
 COPIED_FIELDS = (
     "state", "finish_reason", "error_code", "agent_name", "citations", "labels", "verification", "created_at",
@@ -311,9 +312,18 @@ def close_answers(owner_id: int, closings: Mapping[UUID, Closing], *, commits: b
 
 def set_title(owner_id: int, conversation_id: UUID, title: str) -> bool:
     """Set a generated title. False if it is unchanged, or if the owner has chosen one."""
+    return bool(rows("set_title", title_values(owner_id, conversation_id, title), SQL))
+
+
+def title_values(owner_id: int, conversation_id: UUID, title: str) -> dict[str, Any]:
+    """The parameters of SET_TITLE, which sets a generated title unless the owner has chosen one."""
     title = title[:TITLE_LENGTH]
-    parameters = {"owner": owner_id, "conversation": conversation_id, "title": title}
-    return bool(rows("set_title", parameters | {"words": lexemes(owner_id, title)}, SQL))
+    return {
+        "owner": owner_id,
+        "conversation": conversation_id,
+        "title": title,
+        "words": lexemes(owner_id, title),
+    }
 
 
 def rename(principal: Principal, conversation_id: UUID, title: str) -> None:

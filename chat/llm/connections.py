@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
+import aiohttp
 import httpx2
 import openai
 from django.conf import settings
@@ -90,7 +91,7 @@ def translated(error: openai.APIError) -> ModelError:
     """The site's error for an error of the server or of the network."""
     detail = describe_error(error)
     if isinstance(error, openai.APITimeoutError):
-        connecting = isinstance(error.__cause__, httpx2.ConnectTimeout)
+        connecting = isinstance(error.__cause__, aiohttp.ConnectionTimeoutError)
         return ModelError("upstream_unavailable" if connecting else "upstream_timeout", detail=detail)
     if not isinstance(error, openai.APIStatusError):
         return ModelError("upstream_unavailable", detail=detail)

@@ -195,7 +195,7 @@ class RemoteModel:
                 async for part in parts:
                     yield part
         finally:
-            await response.aclose()
+            response.release()
 
     def _asked(self, prompt: Prompt, dropped: Set[str]) -> dict[str, Any]:
         wanted = prompt.generation

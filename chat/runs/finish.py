@@ -5,7 +5,6 @@ Leases are compared by the database's clock only: the clocks of machines may dif
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
@@ -21,7 +20,6 @@ from chat.statements import to_rows
 from chat.verification import verify
 from chatsite import metrics
 from chatsite.db.availability import breaker
-from chatsite.db.sql_files import rows
 from chatsite.db.threads import reading_everything
 from history import recording
 from history.models import Conversation, Message, Source
@@ -31,7 +29,7 @@ from . import (
     journal,
     notifications,
 )
-from .journal import Batch
+from .journal import Batch, EndedRun
 
 # More events than a process can pass to its own readers before the journal has them: the end of a run whose
 # process died gets a number that no reader has seen.
@@ -45,15 +43,11 @@ _suspected: dict[tuple[UUID, datetime], float] = {}  # expired leases, and when 
 executing: set[UUID] = set()  # runs of this process: alive, even if it was too busy to renew their leases
 
 
-def close_run(run_id: UUID, rest: Batch, every: Sequence[Event]) -> bool:
-    """Write the last events, the messages and the end of the run; ends the caller's transaction with them.
+def _close_messages(ended: EndedRun, every: Sequence[Event]) -> None:
+    """Store the messages of a run that has just ended; ends the caller's transaction.
 
-    `rest` holds the events that are not in the journal, ending with Finished or Failed; `every` holds all
-    events. False if another process has closed the run already.
+    `every` holds all events, of which the last is Finished or Failed.
     """
-    ended = journal.end_run(rest)
-    if ended is None:
-        return False
     result = fold(every)
     assert result.end is not None
     messages = list(result.messages) or [RunMessage("")]
@@ -67,7 +61,6 @@ def close_run(run_id: UUID, rest: Batch, every: Sequence[Event]) -> bool:
     recording.close_answers(ended.owner_id, closings, commits=not ended.webhooks)
     if ended.webhooks:
         announce_end(ended.owner_id, closings)
-    return True
 
 
 def finish_run(
@@ -75,19 +68,21 @@ def finish_run(
 ) -> list[TitleChanged | Finished | Failed]:
     """Close the run and return its last events as they were stored, of which the last is the outcome.
 
+    `rest` holds the events that are not in the journal, `every` all of them; both end with the outcome.
     Another process may have closed the run after our lease expired, or our commit succeeded and the
     acknowledgement was lost. `title` is set unless the owner has chosen one; its event precedes the end.
     """
     end = every[-1]
     assert isinstance(end, Finished | Failed)
-    last: list[TitleChanged | Finished | Failed] = [end]
     with transaction.atomic():
-        # The lease first: a process that considers this one dead also locks it before the conversation.
-        is_ours = bool(title) and bool(rows("lock_lease", {"run": run.run_id}, journal.SQL))
-        if is_ours and recording.set_title(run.principal.user_id, run.conversation_id, title):
-            last = [TitleChanged(title), end]
-            rest = replace(rest, events=[*rest.events[:-1], *last])
-        return last if close_run(run.run_id, rest, every) else [stored_outcome(run.run_id)]
+        ended = journal.end_run(rest, title, run)
+        if ended:
+            _close_messages(ended, every)
+        else:
+            transaction.set_rollback(True)  # of the title
+    if ended is None:
+        return [stored_outcome(run.run_id)]
+    return [TitleChanged(title), end] if ended.titled else [end]
 
 
 def stored_outcome(run_id: UUID) -> Finished | Failed:
@@ -150,7 +145,10 @@ def _close_all(dead: Sequence[UUID]) -> int:
             last = numbered[-1][0] if numbered else 0
             notified = [run_id, lease.run.conversation_id]
             notifications.publish_on_commit(notifications.messages("news", notified))
-            closed += close_run(run_id, Batch(run_id, last + UNWRITTEN, [end]), every)
+            ended = journal.end_run(Batch(run_id, last + UNWRITTEN, [end]))
+            if ended:
+                _close_messages(ended, every)
+                closed += 1
     metrics.LEASES_EXPIRED.add(amount=closed)
     return closed
 

@@ -4,10 +4,9 @@ It never contains the text of passages: sources are rows that are deleted with t
 under the reader's rights each time.
 """
 
-import dataclasses
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -20,15 +19,18 @@ from django.db.models.functions import Now
 
 from chat import events
 from chat.announcements import ANNOUNCED
-from chat.events import ContextReady, Event, MessageDone, MessageStarted
+from chat.events import ContextReady, Event, MessageDone, MessageStarted, TitleChanged
 from chat.models import JournalEntry, Run
 from chat.sources import SourceView, captions_from_json
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import (
     rows,
+    rows_of_each,
     statement,
 )
 from chatsite.db.threads import reading_everything
+from history import recording
+from history.recording import TurnIds
 
 from . import notifications
 
@@ -51,19 +53,20 @@ class Batch:
 class EndedRun:
     """A run that has just ended, and those of its messages that are still unfinished.
 
-    `webhooks` is whether some program wants to hear of the end of answers.
+    `webhooks` is whether some program wants to hear of the end of answers, `titled` whether its conversation
+    has the title that was found for it.
     """
 
     owner_id: int
     answer_id: UUID
     unfinished: tuple[UUID, ...]
     webhooks: bool
+    titled: bool
 
 
 def _entry(batch: Batch) -> dict[str, Any]:
     without_passages = (
-        dataclasses.replace(event, sources=()) if isinstance(event, ContextReady) else event
-        for event in batch.events
+        replace(event, sources=()) if isinstance(event, ContextReady) else event for event in batch.events
     )
     return {
         "run_id": str(batch.run_id),
@@ -94,8 +97,12 @@ def flush(runs: Iterable[UUID], batches: Sequence[Batch]) -> dict[UUID, bool]:
     return {row["id"]: row["stop"] for row in rows("flush", parameters, SQL)}
 
 
-def end_run(rest: Batch) -> EndedRun | None:
-    """Write the last events of a run and end it, in the caller's transaction; None if it has ended."""
+def end_run(rest: Batch, title: str = "", run: TurnIds | None = None) -> EndedRun | None:
+    """Write the last events of a run and end it, in the caller's transaction; None if it has ended.
+
+    With a `title`, the conversation of `run` gets it, unless its owner has chosen one, and its event precedes
+    the last one. If the run has ended already, the caller rolls that back.
+    """
     entry = _entry(rest)
     parameters: dict[str, Any] = {
         "run": rest.run_id,
@@ -104,8 +111,19 @@ def end_run(rest: Batch) -> EndedRun | None:
         "events": json.dumps(entry["events"]),
         "first_word_ms": rest.first_word_ms,
         "webhook_events": ANNOUNCED,
+        "conversation": None,
+        "title": None,
+        "titled_last": None,
+        "titled_events": None,
     }
-    found = rows("end_run", parameters, SQL)
+    texts = [statement("end_run", SQL)]
+    if title and run:
+        titled = _entry(replace(rest, events=[*rest.events[:-1], TitleChanged(title), rest.events[-1]]))
+        parameters |= {"titled_last": titled["last"], "titled_events": json.dumps(titled["events"])}
+        parameters |= recording.title_values(run.principal.user_id, run.conversation_id, title)
+        # The lease first: a process that considers this one dead also locks it before the conversation.
+        texts = [statement("lock_lease", SQL), recording.SET_TITLE, *texts]
+    *_, found = rows_of_each(texts, parameters)
     return EndedRun(**found[0] | {"unfinished": tuple(found[0]["unfinished"])}) if found else None
 
 

@@ -19,7 +19,6 @@ DOCUMENTED = {
 }  # fmt: skip
 # Of each attribute that the module reads or calls: its owner, and the parameters where it is called.
 USED = {
-    "_aiohttp_response": ("openai._vendor.httpx_aiohttp.transport", None),
     "_check": ("psycopg_pool.pool.ConnectionPool", None),
     "_check_connection_ok": ("psycopg.Connection", "(self)"),
     "_connection_pools": ("django.db.backends.postgresql.base.DatabaseWrapper", None),
@@ -35,7 +34,6 @@ USED = {
     "_request": ("rest_framework.request.Request", None),
     "_resource_closers": ("django.http.response.HttpResponseBase", None),
     "_set_autocommit_gen": ("psycopg.Connection", "(self, value)"),
-    "_stream": ("httpx2._client", None),
     "_unquote": ("http.cookies", None),  # replaced by ours
     "_work_queue": ("concurrent.futures.ThreadPoolExecutor", None),
     "_wrapped": ("django.utils.functional.LazyObject", None),

@@ -1,6 +1,14 @@
 -- The end of an answer: its last events, and whose messages are still to be closed. No row where it has ended already.
--- The lease is deleted first: only the holder of its lock writes or ends the run.
-WITH released AS (
+-- The lease is deleted first: only the holder of its lock writes or ends the run. A title found for its conversation has
+-- been set just before in this transaction, unless its owner has chosen one; then the last events are those with its event.
+WITH titled AS (
+    SELECT EXISTS (
+        SELECT FROM history_conversation AS conversation
+        WHERE conversation.id = :'conversation' AND conversation.title = :'title' AND NOT conversation.title_by_owner
+    ) AS is_set
+),
+
+released AS (
     DELETE FROM chat_lease WHERE run_id = :'run' RETURNING run_id
 ),
 
@@ -8,7 +16,7 @@ ended AS (
     UPDATE chat_run AS run
     SET
         finished_at = statement_timestamp(),
-        last_event = :'last',
+        last_event = CASE WHEN (SELECT titled.is_set FROM titled) THEN :'titled_last' ELSE :'last' END,
         first_word_ms = :'first_word_ms'
     FROM released
     WHERE run.id = released.run_id AND run.finished_at IS NULL
@@ -17,8 +25,13 @@ ended AS (
 
 written AS (
     INSERT INTO chat_journalentry (run_id, first, last, events)
-    SELECT ended.id, :'first', :'last', :'events'::jsonb
+    SELECT
+        ended.id,
+        :'first',
+        CASE WHEN titled.is_set THEN :'titled_last' ELSE :'last' END,
+        CASE WHEN titled.is_set THEN :'titled_events'::jsonb ELSE :'events'::jsonb END
     FROM ended
+    CROSS JOIN titled
     ON CONFLICT (run_id, first) DO UPDATE SET last = excluded.last, events = excluded.events
 )
 
@@ -33,5 +46,7 @@ SELECT
     EXISTS (
         SELECT FROM accounts_webhookendpoint AS endpoint
         WHERE endpoint.active AND endpoint.events && :'webhook_events'
-    ) AS webhooks
+    ) AS webhooks,
+    titled.is_set AS titled
 FROM ended
+CROSS JOIN titled

@@ -4,9 +4,10 @@ The weights were measured on nine public collections; docs/measurements.md has t
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
 from .rerank import RerankScores
 
@@ -29,20 +30,6 @@ class Candidate(NamedTuple):
     vector_score: float | None
     vector_mean: float | None = None
 
-    @property
-    def likeness(self) -> float | None:
-        """The score for vectors: of its nearest piece and of all pieces."""
-        if self.vector_score is None or self.vector_mean is None:
-            return self.vector_score
-        return (self.vector_score + self.vector_mean) / 2
-
-    def met(self, mode: Mode, covered: bool) -> float:
-        """How much of the question it matches; `covered` if vectors count in its language."""
-        similarity = max(0.0, self.vector_score or 0.0)
-        if mode == "vectors":
-            return similarity
-        return self.coverage + similarity if mode == "hybrid" and covered else self.coverage
-
     def found_by(self, mode: Mode, covered: bool) -> FoundBy:
         if mode != "hybrid":
             return "meaning" if mode == "vectors" else "words"
@@ -50,6 +37,10 @@ class Candidate(NamedTuple):
             return "meaning"
         alike = covered and (self.vector_score or 0.0) >= ALIKE
         return "both" if alike else "words"
+
+
+# Makes a candidate of its members without the call of a Python function.
+new_candidate: Callable[[Sequence[Any]], Candidate] = partial(tuple.__new__, Candidate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +142,9 @@ class Ranked(NamedTuple):
         return Ranked(self.candidate, score, self.found_by)
 
 
+# Without the call of a Python function that the class itself makes.
+_new_ranked: Callable[[tuple[Candidate, float, FoundBy]], Ranked] = partial(tuple.__new__, Ranked)
+
 MIN_FURTHER_FIT = 0.5  # the share of the best passage's bound that each further passage must reach
 
 # Weights for reranking beside the combined score, which counts 1. They decrease for questions longer than
@@ -182,12 +176,12 @@ def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust, readab
     trusted = {language for language in languages if trust.covers(language)}
     bounds = {language: trust.bound(mode, language) for language in languages}
     least = {language: bound.for_answer(readable) for language, bound in bounds.items()}
-    met = [row.met(mode, row.language in trusted) for row in candidates]
+    met = _met(candidates, mode, trusted)
     fits = [value / least[row.language] for row, value in zip(candidates, met, strict=True)]
-    most = {  # that a passage of each language meets
-        language: max(value for row, value in zip(candidates, met, strict=True) if row.language == language)
-        for language in languages
-    }
+    most: dict[str, float] = {}  # that a passage of each language meets
+    for row, value in zip(candidates, met, strict=True):
+        if value > most.get(row.language, -math.inf):
+            most[row.language] = value
     opened = None
     if mode == "hybrid" and trust.close:
         open_languages = {language for language, bound in bounds.items() if bound == COMBINED}
@@ -198,26 +192,44 @@ def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust, readab
     if opened is None and max(fits, default=0.0) < 1:
         return Ranking([])
     best_text = max(row.text_score or 0.0 for row in candidates)
-    similarities = [likeness for row in candidates if (likeness := row.likeness) is not None]
-    low, high = min(similarities, default=0.0), max(similarities, default=0.0)
-    ranked = []
-    for row, fit in zip(candidates, fits, strict=True):
+    # For vectors, of the nearest piece and of all pieces.
+    likenesses = [
+        score if score is None or mean is None else (score + mean) / 2
+        for _, _, _, _, score, mean in candidates
+    ]
+    known = [likeness for likeness in likenesses if likeness is not None]
+    low, high = min(known, default=0.0), max(known, default=0.0)
+    vector_weight = trust.weight if best_text > 0 else 1.0
+    ranked: list[tuple[float, int, Candidate, FoundBy]] = []
+    for row, fit, likeness in zip(candidates, fits, likenesses, strict=True):
         if fit < MIN_FURTHER_FIT:
             continue
         text = (row.text_score or 0.0) / best_text if best_text else 0.0
-        likeness = row.likeness
-        vector = 0.0 if likeness is None else _between(likeness, low, high)
+        vector = 0.0 if likeness is None else (likeness - low) / (high - low) if high > low else 1.0
         covered = row.language in trusted
         if mode == "hybrid":
-            weight = (trust.weight if best_text > 0 else 1.0) if covered else 0.0
+            weight = vector_weight if covered else 0.0
         elif mode == "vectors":
             weight, vector = 1.0, max(0.0, row.vector_score or 0.0)
         else:
             weight = 0.0
-        score = (1 - weight) * text + weight * vector
-        ranked.append(Ranked(row, min(1.0, score), row.found_by(mode, covered)))
+        score = min(1.0, (1 - weight) * text + weight * vector)
+        ranked.append((-score, row.passage_id, row, row.found_by(mode, covered)))
+    ranked.sort()  # no two have the same id
     best = max(bounds[language].fit(value, readable) for language, value in most.items())
-    return Ranking(sorted(ranked, key=lambda item: (-item.score, item.candidate.passage_id)), best, opened)
+    passages = [_new_ranked((row, -score, found_by)) for score, _, row, found_by in ranked]
+    return Ranking(passages, best, opened)
+
+
+def _met(candidates: Sequence[Candidate], mode: Mode, trusted: Collection[str]) -> list[float]:
+    """How much of the question each matches; vectors count in the `trusted` languages."""
+    if mode == "vectors":
+        return [max(0.0, row.vector_score or 0.0) for row in candidates]
+    summed = trusted if mode == "hybrid" else ()
+    return [
+        row.coverage + max(0.0, row.vector_score or 0.0) if row.language in summed else row.coverage
+        for row in candidates
+    ]
 
 
 def settle(
@@ -238,23 +250,28 @@ def rerank(ranked: Sequence[Ranked], near: RerankScores, length: float = 0) -> l
     share = min(1.0, SHORT_QUESTION / max(length, 1))
     most = 1 + share * (WORD_WEIGHT + NEIGHBOUR_WEIGHT)
     words, neighbours = _spread(near.words.tolist()), _spread(near.neighbours.tolist())
-    rescored = [
-        item.scored((item.score + share * (WORD_WEIGHT * word + NEIGHBOUR_WEIGHT * neighbour)) / most)
+    scores = [
+        (item.score + share * (WORD_WEIGHT * word + NEIGHBOUR_WEIGHT * neighbour)) / most
         for item, word, neighbour in zip(ranked, words, neighbours, strict=False)
     ]
-    others = [item.scored(item.score / most) for item in ranked[len(rescored) :]]
-    return sorted(rescored, key=lambda item: (-item.score, item.candidate.passage_id)) + others
+    rescored = sorted(
+        (-score, candidate.passage_id, candidate, found_by)
+        for (candidate, _, found_by), score in zip(ranked, scores, strict=False)
+    )
+    return [
+        *(_new_ranked((candidate, -score, found_by)) for score, _, candidate, found_by in rescored),
+        *(
+            _new_ranked((candidate, score / most, found_by))
+            for candidate, score, found_by in ranked[len(scores) :]
+        ),
+    ]
 
 
 def _spread(values: Sequence[float]) -> list[float]:
     low, high = min(values, default=0.0), max(values, default=0.0)
-    return [_between(value, low, high) for value in values]
+    return [(value - low) / (high - low) for value in values] if high > low else [1.0] * len(values)
 
 
 def _logarithm(readable: float) -> float:
     """Of the number in thousands."""
     return math.log(max(readable, MIN_READABLE) / 1_000)
-
-
-def _between(value: float, low: float, high: float) -> float:
-    return (value - low) / (high - low) if high > low else 1.0

@@ -16,7 +16,7 @@ from chatsite import metrics, traces
 from chatsite.db.sql_files import Rows, rows, rows_of_each, statement
 from ingestion.embedding.spaces import INDEXED_DIMENSIONS
 
-from .fusion import Candidate
+from .fusion import Candidate, new_candidate
 from .query_expansion import (
     EVERYDAY_WEIGHT,
     EXPANSION_WEIGHT,
@@ -163,7 +163,7 @@ def find_candidates(
     plan, seconds = surveyed.plan(dimensions), time.monotonic() - started
     metrics.SEARCH_SECONDS.observe(seconds, plan)
     traces.record("search", seconds, chatsite__search__plan=plan, chatsite__search__found=len(found))
-    return [*map(Candidate._make, found)], surveyed.visible
+    return [*map(new_candidate, found)], surveyed.visible
 
 
 def prepare() -> None:

@@ -104,7 +104,8 @@ def _alike(
     vectors = numbered_vectors(known, current)
     if vectors is None:
         return None
-    table = np.clip(word_vectors(asked) @ vectors.T, 0, 1)
+    # The many rows first: that product takes half the time.
+    table = np.ascontiguousarray(np.clip(vectors @ word_vectors(asked).T, 0, 1).T)
     own = word_numbers(asked)
     phrases = [
         (rows, word_numbers(other.split()))

@@ -17,6 +17,7 @@ from unittest import mock
 import pytest
 from django.conf import settings
 from django.db import connections, transaction
+from psycopg.pq import TransactionStatus
 
 os.environ.setdefault("CHATSITE_DATA_DIR", str(Path(__file__).resolve().parent.parent.parent / ".data-test"))
 os.environ.setdefault("CHATSITE_DEBUG", "0")
@@ -164,12 +165,22 @@ def flushed(call_command: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     def call(command: str, *arguments: Any, **options: Any) -> Any:
-        # An answer that a test left running may be storing its end.
-        if command == "flush" and retry_on_deadlock(deleted)(connections[options["database"]]):
-            return None
+        if command == "flush":
+            connection = connections[options["database"]]
+            if is_busy(connection):
+                connection.close()
+            # An answer that a test left running may be storing its end.
+            if retry_on_deadlock(deleted)(connection):
+                return None
         return call_command(command, *arguments, **options)
 
     return call
+
+
+def is_busy(connection: Any) -> bool:
+    """Whether a time limit ended the test amid a statement: no later test could use this connection."""
+    session = connection.connection
+    return session is not None and session.info.transaction_status == TransactionStatus.ACTIVE
 
 
 def deleted(connection: Any) -> bool:

@@ -2,13 +2,15 @@
 
 A module runs in one process. Those that use one site of the session run in one together, so that it is
 started once. What starts servers and browsers comes first, then what is marked as slow: the short modules
-that follow let all processes end at about the same time.
+that follow let all processes end at about the same time. The first module with a database has it made; those
+without one keep the other processes busy meanwhile.
 """
 
 import os
 from collections import Counter
 
 import pytest
+from django.test import TransactionTestCase
 from xdist.scheduler import LoadFileScheduling
 
 TOGETHER = {
@@ -62,9 +64,22 @@ def pytest_collection_modifyitems(items):
         }
         for markers in (("server", "browser"), ("slow",))
     )
+    by_size = sorted(numbers, key=lambda module: (-numbers[module], module))
+    place_by_size = {module: place for place, module in enumerate(by_size)}
+    with_database = {module for module, item in zip(modules, items, strict=True) if uses_database(item)}
+    first = next((module for module in by_size if module in with_database), None)
 
     def place(module):
-        return module not in GROUPS, module not in serving, module not in slow, -numbers[module], module
+        waits = module in with_database and module != first
+        before = module not in GROUPS, module not in serving, module not in slow
+        return *before, waits, module != first, place_by_size[module]
 
     order = sorted(range(len(items)), key=lambda number: place(modules[number]))
     items[:] = [items[number] for number in order]
+
+
+def uses_database(item):
+    """Whether a test asks for the database of the tests."""
+    if item.cls and issubclass(item.cls, TransactionTestCase):
+        return True
+    return item.get_closest_marker("django_db") is not None

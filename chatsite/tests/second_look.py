@@ -1,6 +1,6 @@
 """Pytest plugin: tests that failed beside others run once more, alone (`--second-look`).
 
-Tests of deadlines and of browsers share the processors with two other processes of tests. What fails there
+Tests of deadlines and of browsers share the processors with other processes of tests. What fails there
 runs again in one process with nothing beside it. The run has failed if anything fails again. If not, it has
 passed, and its last lines name the tests that are unstable, so that somebody mends them.
 """

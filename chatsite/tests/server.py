@@ -74,7 +74,12 @@ class Site:
         self._lines = queue.Queue()
 
     def __enter__(self):
-        return self.start()
+        try:
+            return self.start()
+        except BaseException:
+            if self.process:
+                self.kill()
+            raise
 
     def __exit__(self, *exception):
         self.stop()

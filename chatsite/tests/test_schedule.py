@@ -1,8 +1,11 @@
-"""Which modules share a process."""
+"""Which modules share a process, and in which order they begin."""
 
 import re
+from types import SimpleNamespace
 
-from chatsite.tests.schedule import GROUPS
+from django.test import SimpleTestCase, TestCase
+
+from chatsite.tests.schedule import GROUPS, pytest_collection_modifyitems
 from chatsite.tests.server import BASE
 
 
@@ -19,3 +22,23 @@ def test_no_other_module_starts_these_sites_in_another_process():
         if using.search(path.read_text())
     }
     assert found - GROUPS.keys() == set()
+
+
+def test_modules_without_a_database_begin_while_the_first_with_one_has_it_made():
+    def tests(module, kind, number=1, mark=None):
+        item = SimpleNamespace(
+            nodeid=f"{module}::test", cls=kind, get_closest_marker=lambda name: name == mark or None
+        )
+        return [item] * number
+
+    items = [
+        *tests("plain", None),
+        *tests("of a database", TestCase, 2),
+        *tests("simple", SimpleTestCase, 2),
+        *tests("marked", None, 3, "django_db"),
+        *tests("slow", TestCase, 1, "slow"),
+        *tests("serving", None, 1, "server"),
+    ]
+    pytest_collection_modifyitems(items)
+    order = list(dict.fromkeys(item.nodeid.partition("::")[0] for item in items))
+    assert order == ["serving", "slow", "marked", "simple", "plain", "of a database"]

@@ -177,23 +177,22 @@ class TestDemo:
         mode = (site.folder / "demo_accounts.json").stat().st_mode
         assert stat.S_IMODE(mode) == 0o600
 
-    def test_an_external_database_never_gets_one(self, folder, cluster, external):
-        with Site(folder, demo=True, DATABASE_URL=external) as site:
-            assert site.passwords == {}
-            assert "Demo accounts" not in site.session().get("/accounts/sign-in/").text
-        with psycopg.connect(external) as connection:
-            assert connection.execute("SELECT count(*) FROM accounts_user").fetchone() == (0,)
-
-    def test_two_starts_on_one_external_database_do_not_collide(self, folder, cluster, external):
-        sites = [quiet(folder, DATABASE_URL=external) for _ in range(2)]
+    def test_two_starts_on_one_external_database_do_not_collide_and_add_no_accounts(
+        self, folder, cluster, external
+    ):
+        sites = [Site(folder, demo=True, DATABASE_URL=external) for _ in range(2)]
         try:
             for site in sites:
                 site.spawn()
             for site in sites:
                 site.wait_for_address()
                 assert site.session().get("/readyz").status == 200
+                assert site.passwords == {}
+                assert "Demo accounts" not in site.session().get("/accounts/sign-in/").text
         finally:
             assert [site.stop() for site in sites] == [0, 0]
+        with psycopg.connect(external) as connection:
+            assert connection.execute("SELECT count(*) FROM accounts_user").fetchone() == (0,)
 
     def test_a_database_is_prepared_before_a_start_also_twice(self, folder, cluster, external):
         environment = {**os.environ, "DATABASE_URL": external, "CHATSITE_DATA_DIR": str(folder)}

@@ -40,6 +40,8 @@ CHUNKS_PER_SECOND = 100_000  # of such pieces, of all connections together
 TURN_SECONDS = 10.0  # of such a wait; a connection that would wait longer is closed
 # For which a refused caller is still read: an immediate reset would discard the response.
 LINGER_SECONDS = 1.0
+# Connections accepted together. Not more, so that a process leaves some to others that share its listeners.
+ACCEPTED_AT_ONCE = 32
 SPARE_FILES = 128  # descriptors that are not for callers: database, files, listeners
 HALF_CLOSED_PROBE_SECONDS = 15
 LAST_REQUEST_SECONDS = 0.5  # an idle connection stays open at shutdown, for a request already on its way
@@ -87,6 +89,7 @@ class LimitedProtocol(HttpToolsProtocol):
     flow: "PausedFlowControl"
     silent: dict["LimitedProtocol", None] = {}  # connections without any request so far, oldest first
     next_turn = 0.0  # when the next piece may follow one with many chunks, on any connection
+    accept_more: Callable[[], object] | None = None  # called after a connection was accepted
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -113,6 +116,8 @@ class LimitedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.flow = PausedFlowControl(transport)
+        if self.accept_more is not None:
+            self.accept_more()
         if len(self.connections) > max_connections():
             oldest = next(iter(self.silent), None)
             if oldest is None:
@@ -391,8 +396,13 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, started: Callable[[], object]) -> None:
         super().__init__(config)
         self._tell_started = started
+        self._listening: Sequence[socket.socket] = ()
+        self._accepting: asyncio.Handle | None = None
+        self._opening: set[asyncio.Task[object]] = set()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._listening = sockets or ()
+        LimitedProtocol.accept_more = self._accept_soon
         await super().startup(sockets)
         self._tell_started()
 
@@ -424,7 +434,7 @@ class Server(uvicorn.Server):
 
     async def _stop_accepting(self, sockets: Sequence[socket.socket]) -> None:
         """Accept the waiting connections before closing the listeners: the kernel would reset them."""
-        loop = asyncio.get_running_loop()
+        self._listening = ()
         waiting = []  # connections that the kernel has established but nobody has accepted
         for listening in sockets:
             with suppress(OSError):
@@ -433,8 +443,31 @@ class Server(uvicorn.Server):
         for listener in self.servers:
             listener.close()
         for caller in waiting:
-            with suppress(OSError):  # gone meanwhile
-                await loop.connect_accepted_socket(self._connection, caller)
+            await self._open(caller)
+
+    def _accept_soon(self) -> None:
+        if self._accepting is None:
+            self._accepting = asyncio.get_running_loop().call_soon(self._accept)
+
+    def _accept(self) -> None:
+        """Accept more of the connections that wait.
+
+        uvloop accepts one in each round of the event loop. Under load a round takes a tenth of a second, and
+        the last of 300 callers waited half a minute before anything of their request was read.
+        """
+        self._accepting = None
+        loop = asyncio.get_running_loop()
+        for listening in self._listening:
+            with suppress(OSError):  # none waits
+                for _ in range(ACCEPTED_AT_ONCE):
+                    caller, _ = listening.accept()
+                    opening = loop.create_task(self._open(caller))
+                    self._opening.add(opening)
+                    opening.add_done_callback(self._opening.discard)
+
+    async def _open(self, caller: socket.socket) -> None:
+        with suppress(OSError):  # gone meanwhile
+            await asyncio.get_running_loop().connect_accepted_socket(self._connection, caller)
 
     def _connection(self) -> asyncio.Protocol:
         protocol: Any = self.config.http_protocol_class

@@ -5,9 +5,13 @@ could send so many of them that the event loop did nothing else. Like uvicorn_se
 uvicorn and websockets do not document; test_uvicorn_server names each attribute.
 """
 
+import logging
+from collections.abc import Mapping
 from typing import Any
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+logger = logging.getLogger(__name__)
 
 # A page sends some messages in that time, and a browser may send a long one in dozens of frames.
 MAX_FRAMES = 300
@@ -23,6 +27,17 @@ class LimitedWebSocketProtocol(WebSocketsSansIOProtocol):
         super().__init__(*args, **kwargs)
         self._frames = 0
         self._since = self.loop.time()
+
+    async def send(self, message: Mapping[str, Any]) -> None:
+        """Send; a refusal (`websocket.http.response.…`) ends the handshake.
+
+        uvicorn does not count it as its end, logs an error, and tries to send a 500 after it.
+        """
+        await super().send(message)  # type: ignore[arg-type]
+        if message["type"] == "websocket.http.response.body" and not message.get("more_body"):
+            self.handshake_complete = True
+            if self.initial_response is not None:
+                logger.info("A socket was refused with %d.", self.initial_response[0])
 
     def data_received(self, data: bytes) -> None:
         for start in range(0, len(data), PIECE_BYTES):

@@ -87,6 +87,7 @@ def test_a_websocket_has_what_the_limit_on_its_frames_uses():
     for name in ("data_received", "handle_events", "handle_parser_exception"):
         assert callable(vars(WebSocketsSansIOProtocol)[name])
     assert "handshake_complete" in WebSocketsSansIOProtocol.__init__.__code__.co_names
+    assert {"handshake_complete", "initial_response"} <= set(WebSocketsSansIOProtocol.send.__code__.co_names)
     protocol = ServerProtocol()
     assert protocol.events == []
     assert callable(protocol.fail)

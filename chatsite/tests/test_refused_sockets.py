@@ -1,0 +1,79 @@
+"""A socket that is refused gets its status and headers, and the log one line that is no error."""
+
+import asyncio
+import logging
+import socket
+
+import uvicorn
+import uvloop
+
+from chatsite.http.address_limit import AddressLimit
+from chatsite.server.uvicorn_server import LimitedProtocol
+from chatsite.server.websocket_protocol import LimitedWebSocketProtocol
+
+HANDSHAKE = (
+    b"GET /c/1/socket HTTP/1.1\r\nHost: here\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+)
+
+
+class Full(AddressLimit):
+    """Every line is full."""
+
+    def __init__(self, application):
+        super().__init__(application)
+        for queues in (self._callers, self._addresses):
+            queues._max_waiting = -1
+            queues._slots = lambda key, limit: 0
+
+
+async def answer_to_a_handshake(application):
+    """All that a client receives until the connection ends."""
+    loop = asyncio.get_running_loop()
+    listening = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(
+        application, http=LimitedProtocol, ws=LimitedWebSocketProtocol, lifespan="off", log_config=None
+    )
+    config.load()
+    server = uvicorn.Server(config)
+    server.lifespan = config.lifespan_class(config)
+    await server.startup([listening])
+    caller = await loop.run_in_executor(None, socket.create_connection, listening.getsockname())
+    caller.setblocking(False)
+    received = b""
+    try:
+        async with asyncio.timeout(10):
+            await loop.sock_sendall(caller, HANDSHAKE)
+            while part := await loop.sock_recv(caller, 10_000):
+                received += part
+            await asyncio.sleep(0.05)  # what follows the response
+    finally:
+        caller.close()
+        for listener in server.servers:
+            listener.close()
+    return received
+
+
+async def never(scope, receive, send):
+    raise AssertionError("refused requests do not arrive here")
+
+
+def test_a_refused_socket_is_no_error_in_the_log(caplog):
+    caplog.set_level(logging.INFO)
+    received = uvloop.run(answer_to_a_handshake(Full(never)))
+    assert received.startswith(b"HTTP/1.1 503 ")
+    assert b"\r\nretry-after: 5\r\n" in received.lower()
+    assert received.count(b"HTTP/1.1") == 1
+    levels = {record.levelno for record in caplog.records}
+    assert max(levels) == logging.INFO, caplog.text
+    own = [record.getMessage() for record in caplog.records if record.name.startswith("chatsite")]
+    assert own == ["A socket was refused with 503."]
+
+
+def test_an_application_that_sends_nothing_is_still_an_error(caplog):
+    async def silent(scope, receive, send):
+        pass
+
+    received = uvloop.run(answer_to_a_handshake(silent))
+    assert received.startswith(b"HTTP/1.1 500 ")
+    assert "without completing handshake" in caplog.text

@@ -31,6 +31,7 @@ from chatsite.http.body_limits import (  # noqa: E402
 )
 from chatsite.http.cors import Cors  # noqa: E402
 from chatsite.http.origins import OwnOrigin  # noqa: E402
+from chatsite.http.overload import OverloadLimit  # noqa: E402
 from chatsite.http.websocket_auth import OwnSession  # noqa: E402
 from chatsite.server.lifespan import lifespan  # noqa: E402
 
@@ -51,7 +52,9 @@ application = ProtocolTypeRouter(
     {
         "http": AccessLog(
             UploadLimit(
-                AddressLimit(DemoGuard(Cors(BodyLimit(LengthHandler(), known_caller))), credential),
+                AddressLimit(
+                    DemoGuard(Cors(OverloadLimit(BodyLimit(LengthHandler(), known_caller)))), credential
+                ),
                 credential,
             )
         ),

@@ -48,6 +48,7 @@ from chatsite.db.threads import (
     reading_as,
     time_budget,
 )
+from chatsite.http.overload import backlog
 from history.models import Conversation
 
 from .frames import (
@@ -226,6 +227,8 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         options = Options(scope=scope if isinstance(scope, str) and is_scope(scope) else "")
         asked = RunRequest(text, self.conversation_id, options=options, seen=seen)
         try:
+            if backlog().is_full:
+                raise Refused("busy")
             accepted = await self._begin(asked, key, budget)
         except Refused as refused:
             words = {"code": refused.code, "message": gettext(refused.message)}

@@ -18,6 +18,7 @@ from chat.llm import configured_model
 from chatsite import metrics, traces
 from chatsite.accounts.principal import Principal
 from chatsite.event_loops import PerEventLoop
+from chatsite.http.overload import Ticket, take_ticket
 
 Numbered = tuple[int, Event]
 
@@ -109,6 +110,7 @@ class ActiveRun:
     withdrawn: bool = False  # because its owner lost access to one of its sources
     title: str = ""  # that the model has found for the conversation; stored with the end
     task: asyncio.Task[None] | None = None
+    ticket: Ticket = field(default_factory=take_ticket)  # until the prompt goes to the model
     _waiting: "list[asyncio.Future[None]]" = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
     first_word_ms: int | None = None  # from its start to its first text
@@ -121,6 +123,8 @@ class ActiveRun:
 
     def publish(self, event: Event) -> None:
         self.events.append(event)
+        if isinstance(event, (TextDelta, ContextReady)):
+            self.ticket.leave()
         if isinstance(event, TextDelta):
             if self.first_word_ms is None and not self.run.request.continues:
                 seconds = time.monotonic() - self.started

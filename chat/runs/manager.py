@@ -144,6 +144,7 @@ class RunManager:
     def _forget(self, active: ActiveRun) -> None:
         """Drop a run whose task is done; if its end could not be stored, it ends with its lease."""
         del self.active[active.run.run_id]
+        active.ticket.leave(begun=False)
         finish.executing.discard(active.run.run_id)
         run_slots.release()
 

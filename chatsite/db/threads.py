@@ -34,6 +34,7 @@ from .availability import (
     sqlstate,
 )
 from .bulkheads import bulkheads
+from .lanes import Lane
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -45,7 +46,7 @@ DJANGOS = frozenset({"context", "cursor_factory", "prepare_threshold"})
 WAIT_SECONDS = 3.0  # for a thread or a connection, if no budget limits the total
 LOCKED = "The database is kept waiting by a lock."
 BUSY = "All database threads are at work."
-ALL = "*"  # the semaphore of all views together; no view has this name
+ALL = "*"  # the lane of all views together; no view has this name
 # for a request that was queued long by the address limit while the database may be fine
 MIN_BUDGET_SECONDS = 0.5
 MIN_SECONDS = 0.2  # for a statement when the budget is used up: most take less
@@ -79,7 +80,7 @@ class _Reader:
 
 
 _default = _Reader(NOBODY)  # unless set otherwise, in every thread of this process
-_semaphores_of: PerEventLoop[dict[str, asyncio.Semaphore]] = PerEventLoop(dict)
+_lanes_of: PerEventLoop[dict[str, Lane]] = PerEventLoop(dict)  # by view
 _reader: ContextVar[_Reader | None] = ContextVar("reader", default=None)
 
 
@@ -306,17 +307,16 @@ async def in_database_within_budget(function: Callable[P, T], *args: P.args, **k
     if bulkheads.refuses(view):
         raise OperationalError(LOCKED)
     # Two threads are reserved for running answers, and half of them for other views.
-    semaphores = _semaphores_of()
-    if view not in semaphores:
-        semaphores[view] = asyncio.Semaphore(max(1, settings.DATABASE_THREADS // 2))
-    if ALL not in semaphores:
-        semaphores[ALL] = asyncio.Semaphore(max(1, settings.DATABASE_THREADS - 2))
+    lanes = _lanes_of()
+    if view not in lanes:
+        lanes[view] = Lane(max(1, settings.DATABASE_THREADS // 2))
+    if ALL not in lanes:
+        lanes[ALL] = Lane(max(1, settings.DATABASE_THREADS - 2))
     with ExitStack() as places:
         try:
-            async with asyncio.timeout(seconds):
-                for lane in (semaphores[view], semaphores[ALL]):
-                    await lane.acquire()
-                    places.callback(lane.release)
+            for lane in (lanes[view], lanes[ALL]):
+                await lane.acquire(max(0.0, asked + seconds - time.monotonic()))
+                places.callback(lane.release)
         except TimeoutError:
             raise OperationalError(BUSY) from None
         started = _submit(reader, asked, function, *args, **kwargs)
@@ -327,6 +327,11 @@ async def in_database_within_budget(function: Callable[P, T], *args: P.args, **k
     if not result.done() and started.cancel():
         raise OperationalError(BUSY)
     return await result
+
+
+def is_crowded() -> bool:
+    """Whether requests of this event loop wait for a database thread."""
+    return bool(waiting_calls(_threads())) or any(lane.waiting for lane in _lanes_of().values())
 
 
 def _submit(

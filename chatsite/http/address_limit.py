@@ -14,6 +14,8 @@ from typing import Any
 
 from django.conf import settings
 
+from chatsite.db.lanes import DECISION_SECONDS, Departures
+
 from . import error_pages
 
 Scope = MutableMapping[str, Any]
@@ -26,7 +28,7 @@ Key = tuple[str, bool]
 HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
 # A request that takes longer waits for a body, an answer or the database, and costs others little.
 SLOT_SECONDS = 2.0
-WAIT_SECONDS = 10.0  # for a slot; then the request is refused
+WAIT_SECONDS = 10.0  # for a slot; who would wait longer is refused within a second
 RETRY_SECONDS = 5
 MAX_WAITING_OF_CALLER = 200
 MAX_WAITING_OF_ADDRESS = 1_000
@@ -49,10 +51,11 @@ def release_slot() -> None:
 class _Queue:
     """The requests of one key: how many have a slot, and those that wait for one, in order."""
 
-    __slots__ = ("running", "waiting")
+    __slots__ = ("departures", "running", "waiting")
 
     def __init__(self) -> None:
         self.running = 0
+        self.departures = Departures()  # those that got a slot
         self.waiting: dict[asyncio.Future[bool], None] = {}  # an ordered set
 
 
@@ -65,8 +68,7 @@ class Queues:
         self._seen: dict[Key, float] = {}  # when a request of each came last, the newest at the end
 
     async def acquire(self, key: Key, limit: int, gone: "asyncio.Future[None] | None" = None) -> bool:
-        """Wait for a slot; False if the line is too long, if no slot was free within WAIT_SECONDS, or if the
-        caller is gone."""
+        """Wait for a slot; False if the line is too long for WAIT_SECONDS, or if the caller is gone."""
         if self._fair:
             self._note(key)
         queue = self.by_key.setdefault(key, _Queue())
@@ -76,6 +78,8 @@ class Queues:
         if len(queue.waiting) >= self._max_waiting:
             return False
         turn: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        if not queue.waiting:
+            queue.departures.begin()
         queue.waiting[turn] = None
 
         def leave(_: object) -> None:
@@ -85,7 +89,12 @@ class Queues:
         if gone is not None:
             gone.add_done_callback(leave)
         try:
-            async with asyncio.timeout(WAIT_SECONDS):
+            early = min(DECISION_SECONDS, WAIT_SECONDS)
+            await asyncio.wait({turn}, timeout=early)
+            left = WAIT_SECONDS - early
+            if not turn.done() and _expected_seconds(queue, turn, self._slots(key, limit)) > left:
+                raise TimeoutError
+            async with asyncio.timeout(left):
                 return await turn
         except (TimeoutError, asyncio.CancelledError) as error:
             if turn.done() and not turn.cancelled() and turn.result():  # it got its slot at the same moment
@@ -108,6 +117,7 @@ class Queues:
             del queue.waiting[turn]
             if not turn.done():
                 queue.running += 1
+                queue.departures.note()
                 turn.set_result(True)
         if not queue.running:
             del self.by_key[key]
@@ -126,6 +136,12 @@ class Queues:
         self._seen[key] = now
         while now - self._seen[oldest := next(iter(self._seen))] >= RECENT_SECONDS:
             del self._seen[oldest]
+
+
+def _expected_seconds(queue: _Queue, turn: "asyncio.Future[bool]", slots: int) -> float:
+    """How long a request would still wait. No slot is held for longer than SLOT_SECONDS."""
+    position = next(number for number, other in enumerate(queue.waiting, start=1) if other is turn)
+    return min(queue.departures.wait(position), position * SLOT_SECONDS / slots)
 
 
 def subscriber(client: str) -> str:

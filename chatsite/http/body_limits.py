@@ -85,7 +85,7 @@ class UploadLimit:
             await self.application(scope, receive, send)
             return
         if self._sent[caller] >= UPLOADS:
-            await _refuse(scope, receive, send, 429, TOO_MANY_UPLOADS)
+            await refuse(scope, receive, send, 429, TOO_MANY_UPLOADS)
             return
         self._sent[caller] += 1
         try:
@@ -97,7 +97,7 @@ class UploadLimit:
 
     def _caller(self, scope: Scope) -> str:
         """The sender of an upload; empty for any other request."""
-        if not (_is_upload(scope) and _has_body(scope)):
+        if not (is_upload(scope) and _has_body(scope)):
             return ""
         client = scope.get("client") or ("",)
         return self._credential(scope) or str(client[0])
@@ -136,10 +136,10 @@ class BodyLimit:
         try:
             limit, caller = await self._limit(scope)
         except (OperationalError, InterfaceError):
-            await _refuse(scope, receive, send, 503, error_pages.WORDS[503])
+            await refuse(scope, receive, send, 503, error_pages.WORDS[503])
             return
         if _declared_length(scope) > limit:
-            await _refuse(scope, receive, send, 413, TOO_LARGE)
+            await refuse(scope, receive, send, 413, TOO_LARGE)
             return
         place = self._places.setdefault(caller, asyncio.Semaphore(LARGE_BODIES)) if caller else None
         try:
@@ -147,22 +147,22 @@ class BodyLimit:
                 if place:
                     await place.acquire()
         except TimeoutError:
-            await _refuse(scope, receive, send, 429, TOO_MANY)
+            await refuse(scope, receive, send, 429, TOO_MANY)
             return
-        counted = _CountedBody(receive, send, limit, place, until_answered=_is_upload(scope))
+        counted = _CountedBody(receive, send, limit, place, until_answered=is_upload(scope))
         try:
             await self.application(scope, counted.receive, counted.send)
         except BodyTooLarge:
             if not counted.answering:
-                await _refuse(scope, receive, send, 413, TOO_LARGE)
+                await refuse(scope, receive, send, 413, TOO_LARGE)
         except BodyTooSlow:
             if not counted.answering:
-                await _refuse(scope, receive, send, 408, TOO_SLOW)
+                await refuse(scope, receive, send, 408, TOO_SLOW)
         except OSError as error:  # a long body is spooled to a file until it is complete
             if counted.answering or error.errno not in error_pages.DISK_FULL:
                 raise
             logger.error("There is no room for a request's body in the temporary folder")
-            await _refuse(scope, receive, send, 507, error_pages.WORDS[507])
+            await refuse(scope, receive, send, 507, error_pages.WORDS[507])
         finally:
             counted.release()
 
@@ -178,7 +178,7 @@ class BodyLimit:
             for path, wanted, limit in self.large
             if path.search(scope["path"]) and kind.startswith(wanted)
         )
-        large: int = settings.UPLOAD_BODY_LIMIT if _is_upload(scope) else next(fitting, small)
+        large: int = settings.UPLOAD_BODY_LIMIT if is_upload(scope) else next(fitting, small)
         if large == small or 0 <= _declared_length(scope) <= small:
             return small, ""
         guests = large <= settings.ATTACHMENT_BODY_LIMIT  # guests ask questions but add no documents
@@ -186,7 +186,7 @@ class BodyLimit:
         return large if caller else small, caller
 
 
-def _is_upload(scope: Scope) -> bool:
+def is_upload(scope: Scope) -> bool:
     """Whether a request may contain a file."""
     return any(path.search(scope["path"]) for path in UPLOAD_PATHS) and scope["method"] in UPLOAD_METHODS
 
@@ -311,7 +311,7 @@ def session_key(scope: Mapping[str, Any]) -> str:
     return found.value if found else ""
 
 
-async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, words: str) -> None:
+async def refuse(scope: Scope, receive: Receive, send: Send, status: int, words: str) -> None:
     """Send the refusal, then keep reading for a moment: some clients read the response only after sending
     all."""
     identifier = identifier_from((header(scope, b"x-request-id") or b"").decode("latin-1"))

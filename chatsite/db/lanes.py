@@ -1,0 +1,79 @@
+"""Places for work that waits in order, and an estimate of how long the next one would wait."""
+
+import asyncio
+import time
+
+FIRST_SECONDS = 0.02  # between two departures, before anything was measured
+WEIGHT = 0.15  # of the newest interval
+STALL_SHARE = 0.25  # of the time without a departure that counts as an interval: work also runs in parallel
+DECISION_SECONDS = 0.7  # after which a caller either is refused or waits on: a refusal comes within a second
+
+
+class Departures:
+    """How often something leaves a queue, measured while something waits in it."""
+
+    def __init__(self) -> None:
+        self.each = FIRST_SECONDS  # seconds between two
+        self.since = time.monotonic()  # the last departure, or the first arrival in an empty queue
+
+    def begin(self) -> None:
+        """Something arrives in an empty queue."""
+        self.since = time.monotonic()
+
+    def note(self) -> None:
+        """Something leaves."""
+        now = time.monotonic()
+        self.each += WEIGHT * (now - self.since - self.each)
+        self.since = now
+
+    def wait(self, number: int) -> float:
+        """Seconds in which so many leave."""
+        return number * max(self.each, STALL_SHARE * (time.monotonic() - self.since))
+
+
+class Lane:
+    """So many places at once on one event loop; who finds none waits in order."""
+
+    def __init__(self, places: int) -> None:
+        self._free = places
+        self.waiting: dict[asyncio.Future[None], None] = {}  # an ordered set
+        self._departures = Departures()
+
+    async def acquire(self, seconds: float) -> None:
+        """Wait for a place. Raises TimeoutError after `seconds`, early if the line is too long for that."""
+        if self._free and not self.waiting:
+            self._free -= 1
+            return
+        if not self.waiting:
+            self._departures.begin()
+        asked = time.monotonic()
+        turn = asyncio.get_running_loop().create_future()
+        self.waiting[turn] = None
+        try:
+            await asyncio.wait({turn}, timeout=min(DECISION_SECONDS, seconds))
+            left = seconds - (time.monotonic() - asked)
+            # Where nothing has moved, the database may be restarting: then waiting is right.
+            moves = self._departures.since > asked
+            if not turn.done() and not (moves and self._departures.wait(self._position(turn)) > left):
+                await asyncio.wait({turn}, timeout=max(0.0, left))
+            if not turn.done():
+                raise TimeoutError
+        except BaseException:
+            if turn.done():
+                self.release()  # it got its place at the same moment
+            raise
+        finally:
+            self.waiting.pop(turn, None)
+
+    def release(self) -> None:
+        if self.waiting:
+            turn = next(iter(self.waiting))
+            del self.waiting[turn]
+            turn.set_result(None)
+            self._departures.note()
+        else:
+            self._free += 1
+
+    def _position(self, turn: "asyncio.Future[None]") -> int:
+        """From 1 for the first."""
+        return next(number for number, other in enumerate(self.waiting, start=1) if other is turn)

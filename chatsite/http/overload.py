@@ -1,0 +1,166 @@
+"""Refuses new questions, searches and uploads while this process has more of them than it can begin soon.
+
+The decision is made from a request's head: a caller who is refused after seconds has waited in vain and has
+cost what an answer costs. Pages, health checks, stops and open streams are never refused here.
+"""
+
+import asyncio
+import re
+from collections.abc import Mapping
+from contextvars import ContextVar
+from typing import Any
+
+from chatsite.db.lanes import Departures
+from chatsite.db.threads import is_crowded
+from chatsite.event_loops import PerEventLoop
+
+from . import error_pages
+from .body_limits import Application, Message, Receive, Scope, Send, is_upload, refuse
+
+# What begins an answer or a search, by method. The guard in test_overload compares it with the URLs.
+BEGINS = {
+    "POST": re.compile(
+        r"""^/(
+            ( (2026/)?(chat|ask) | api/(minimal/|messages/)?(multi-agent-)?chat ) (//?(stream|batch))?
+            | v1//?(chat/completions|completions|responses|embeddings)
+            | mcp | api/search
+            | c/[^/]+/ask | c/[^/]+/q/[^/]+/edit | c/[^/]+/m/[^/]+/(again|continue)
+            | projects/[^/]+/ask | search/several
+        )?/?$""",
+        re.VERBOSE,
+    ),
+    "GET": re.compile(r"^/(search|search/palette|chat-history/search)/?$"),
+}
+TICK_SECONDS = 0.05
+LAG_WEIGHT = 0.4  # of the newest tick
+BUSY_LAG = 0.008  # seconds by which the event loop of a process without time to spare is late
+MAX_LAG = 0.4  # with which a refusal itself takes most of a second
+MIN_WAITING = 8  # who are let in however slowly those before them began
+MAX_WAIT_SECONDS = 2.0  # until what comes now would begin
+
+
+class Ticket:
+    """One piece of work: it waits from `enter` to `leave`, each of which counts once."""
+
+    __slots__ = ("_backlog", "_is_waiting", "is_taken")
+
+    def __init__(self, backlog: "Backlog") -> None:
+        self._backlog = backlog
+        self._is_waiting: bool | None = None
+        self.is_taken = False  # by a run, which outlives its request
+
+    def enter(self) -> None:
+        if self._is_waiting is None:
+            self._is_waiting = True
+            self._backlog.entered()
+
+    def leave(self, *, begun: bool = True) -> None:
+        """The work begins to flow, or was refused."""
+        if self._is_waiting:
+            self._is_waiting = False
+            self._backlog.left(begun=begun)
+
+
+class Backlog:
+    """The questions and searches of one event loop that have arrived whole and have not begun to flow.
+
+    A question flows when its prompt goes to the model, a search when its response starts. Neither depends on
+    how fast a client sends or a model writes, so a crowd of slow ones does not look like work. The interval
+    at which they begin, times their number, is how long the next one would wait.
+    """
+
+    def __init__(self) -> None:
+        self.waiting = 0
+        self.departures = Departures()
+        self.lag = 0.0
+        self._due = 0.0
+        self._loop = asyncio.get_running_loop()
+        self._schedule()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether what comes now should be refused.
+
+        A process with time to spare refuses nothing: then its work waits for others, as for a remote search.
+        """
+        if self.lag > MAX_LAG:
+            return True
+        if self.waiting < MIN_WAITING or not (self.lag > BUSY_LAG or is_crowded()):
+            return False
+        return self.departures.wait(self.waiting) > MAX_WAIT_SECONDS
+
+    def entered(self) -> None:
+        if not self.waiting:
+            self.departures.begin()
+        self.waiting += 1
+
+    def left(self, *, begun: bool) -> None:
+        self.waiting -= 1
+        if begun:
+            self.departures.note()
+
+    def _schedule(self) -> None:
+        self._due = self._loop.time() + TICK_SECONDS
+        self._loop.call_at(self._due, self._tick)
+
+    def _tick(self) -> None:
+        self.lag += LAG_WEIGHT * (self._loop.time() - self._due - self.lag)
+        self._schedule()
+
+
+backlog = PerEventLoop(Backlog)
+_ticket: ContextVar[Ticket | None] = ContextVar("ticket", default=None)
+
+
+def take_ticket() -> Ticket:
+    """The ticket of the current request for the run that it starts, or a new one outside of requests."""
+    ticket = _ticket.get()
+    if ticket is None or ticket.is_taken:
+        ticket = Ticket(backlog())
+        ticket.enter()
+    ticket.is_taken = True
+    return ticket
+
+
+class OverloadLimit:
+    """Middleware: 503 with Retry-After, within a second, for what this process could not begin soon."""
+
+    def __init__(self, application: Application) -> None:
+        self.application = application
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begins = _begins(scope)
+        if not (begins or is_upload(scope)):
+            await self.application(scope, receive, send)
+            return
+        if backlog().is_full:
+            await refuse(scope, receive, send, 503, error_pages.WORDS[503])
+            return
+        if not begins:
+            await self.application(scope, receive, send)
+            return
+        ticket = Ticket(backlog())
+
+        async def whole() -> Message:
+            message = await receive()
+            if not message.get("more_body"):
+                ticket.enter()
+            return message
+
+        async def noted(message: Message) -> None:
+            if message["type"] == "http.response.start" and not ticket.is_taken:
+                ticket.leave(begun=message["status"] < 400)
+            await send(message)
+
+        token = _ticket.set(ticket)
+        try:
+            await self.application(scope, whole, noted)
+        finally:
+            _ticket.reset(token)
+            if not ticket.is_taken:
+                ticket.leave(begun=False)
+
+
+def _begins(scope: Mapping[str, Any]) -> bool:
+    pattern = BEGINS.get(scope["method"])
+    return pattern is not None and pattern.match(scope["path"]) is not None

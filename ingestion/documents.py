@@ -47,6 +47,8 @@ from .details import Details, columns
 from .document_events import Event, announce, announce_access
 from .document_identity import Upload, Upserted, origin_of
 from .fair_queue import (
+    Shares,
+    first_positions,
     job_arguments,
     job_priority,
     lock_name,
@@ -257,6 +259,23 @@ def retry(document: Document) -> None:
     """Queue the document to be read again; its present passages remain until then."""
     with transaction.atomic():
         requeue(document, None)
+
+
+def take_turn(document_id: int, shares: Shares) -> int | None:
+    """Return the owner (0: none) whose turn it is with this document; None if it was deleted.
+
+    Raises Yielded if the next document of another owner comes first.
+    """
+    found = Document.objects.filter(pk=document_id)
+    row = found.values_list("owner_id").first()
+    if row is None:
+        return None
+    owner_id = row[0] or 0
+    position = shares.position_behind(owner_id, first_positions())
+    if position is not None:
+        found.update(queue_position=position)
+        raise Yielded(job_priority(position))
+    return owner_id
 
 
 def read_document(

@@ -5,13 +5,17 @@ position after their last one, but never one below the position being served. Th
 with nothing waiting is therefore read next, ahead of ten thousand documents of another owner. The positions
 start again at 1 when the queue is empty.
 
+Turns are counted in documents, so somebody with slow ones would take most of the time. Each worker therefore
+knows for how long it has read for each owner (`Shares`), and puts a document back behind the next one of an
+owner who has had less.
+
 Documents that take long could still hold every worker. So the newest document being read yields to a waiting
 person of whom none is being read: it is put back and started again later. The oldest never yields,
 so each is read in the end.
 """
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.db import connection, transaction
@@ -72,6 +76,20 @@ MUST_YIELD = """
         )
     ) AS yields
 """
+# The first waiting document of each owner, with its place in the order.
+FIRST_OF_OTHERS = """
+    WITH waiting AS (
+        SELECT id, priority, (args ->> 'document_id')::bigint AS document_id
+        FROM procrastinate_jobs
+        WHERE status = 'todo' AND task_name = %(task)s AND (scheduled_at IS NULL OR scheduled_at < now())
+        ORDER BY priority DESC, id LIMIT %(inspected)s
+    )
+    SELECT coalesce(document.owner_id, 0), -max(waiting.priority)
+    FROM waiting JOIN ingestion_document AS document ON document.id = waiting.document_id
+    GROUP BY 1
+"""
+MIN_DEBT_SECONDS = 2.0  # by which an owner has had more than another, before a document is put back
+MAX_OWNERS = 1_000  # that are remembered
 MAX_LOST = 1_000
 LOST = """
     SELECT document.id
@@ -82,6 +100,7 @@ LOST = """
     )
     LIMIT %s
 """
+
 COUNT_BEFORE = """
     SELECT wanted.position, (
         SELECT count(*) FROM (
@@ -91,6 +110,37 @@ COUNT_BEFORE = """
     )
     FROM unnest(%s::int[]) AS wanted (position)
 """
+
+
+class Shares:
+    """For how long this worker has read for each owner, as far as it matters to those who wait now.
+
+    An owner who comes anew begins with the least of those present: the past gives nobody a claim.
+    """
+
+    def __init__(self) -> None:
+        self._seconds: dict[int, float] = {}
+        self._least = 0.0
+
+    def add(self, owner_id: int, seconds: float) -> None:
+        """Count a document that was read."""
+        self._seconds[owner_id] = self.of(owner_id) + seconds
+
+    def of(self, owner_id: int) -> float:
+        return max(self._least, self._seconds.get(owner_id, 0.0))
+
+    def position_behind(self, owner_id: int, positions: Mapping[int, int]) -> int | None:
+        """The position behind the first document of the owner who has had least; None if it is their turn.
+
+        `positions` are those of the first waiting document of each owner.
+        """
+        present = {owner_id, *positions}
+        self._least = min(self.of(each) for each in present)
+        if len(self._seconds) > MAX_OWNERS:
+            self._seconds = {each: self._seconds[each] for each in present if each in self._seconds}
+        debts = {each: self.of(owner_id) - self.of(each) for each in positions}
+        owed = [positions[each] for each, debt in debts.items() if debt >= MIN_DEBT_SECONDS]
+        return min(owed) + 1 if owed else None
 
 
 def next_position(document: Document) -> int:
@@ -112,6 +162,13 @@ def next_position(document: Document) -> int:
 def position_after_yielding(document: Document) -> int:
     """Return the position of a document that is put back while it is read."""
     return next_position(document) + YIELDED_POSITIONS
+
+
+def first_positions() -> dict[int, int]:
+    """The position of the first waiting document of each owner (0: none) among the next MAX_INSPECTED."""
+    with connection.cursor() as cursor:
+        cursor.execute(FIRST_OF_OTHERS, {"task": TASK, "inspected": MAX_INSPECTED})
+        return dict(cursor.fetchall())
 
 
 def job_priority(position: int) -> int:

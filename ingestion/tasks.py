@@ -89,6 +89,7 @@ class _ActiveJob:
 
 
 _active_jobs: dict[int, _ActiveJob] = {}  # whose documents this process is reading
+_shares = fair_queue.Shares()  # of the owners, in the time of this process
 
 
 @app.task(name=fair_queue.TASK, queue=fair_queue.QUEUE, retry=READ_RETRIES, pass_context=True)
@@ -97,7 +98,9 @@ def read(context: JobContext, document_id: int, replacement: dict[str, str | int
     job_id = context.job.id
     assert job_id is not None
     active = _active_jobs[job_id] = _ActiveJob()
+    owner_id = None
     try:
+        owner_id = documents.take_turn(document_id, _shares)
         documents.read_document(document_id, replacement, active.interruption)
     except documents.Yielded:
         metrics.DOCUMENTS_READ.add("yielded")
@@ -115,6 +118,8 @@ def read(context: JobContext, document_id: int, replacement: dict[str, str | int
     else:
         metrics.DOCUMENTS_READ.add("ended")
     finally:
+        if owner_id is not None:
+            _shares.add(owner_id, time.monotonic() - active.started)
         traces.record("read document", time.monotonic() - active.started, chatsite__document=document_id)
         del _active_jobs[job_id]
 

@@ -250,3 +250,54 @@ class YieldTests(Queue):
         slow.refresh_from_db()
         self.assertEqual((slow.status, -slow.queue_position), ("waiting", yielded.exception.priority))
         self.assertEqual(list(self.take(4)), [self.bob, self.bob, self.bob, self.ann])
+
+
+class ShareTests(Queue):
+    """Turns by time: somebody with slow documents does not take most of it."""
+
+    def read_by_a_worker(self, number, seconds):
+        """Whose documents a worker reads, in order; each takes the `seconds` of its owner."""
+        shares, order = fair_queue.Shares(), []
+        while len(order) < number:
+            list(self.take())
+            job = ProcrastinateJob.objects.get(status="doing")
+            document = Document.objects.get(pk=job.args["document_id"])
+            try:
+                owner_id = pipeline.take_turn(document.pk, shares)
+            except pipeline.Yielded as yielded:
+                ProcrastinateJob.objects.filter(pk=job.pk).update(status="todo", priority=yielded.priority)
+                continue
+            order.append(document.owner)
+            shares.add(owner_id, seconds[document.owner])
+            ProcrastinateJob.objects.filter(pk=job.pk).delete()
+        return order
+
+    def test_several_quick_documents_come_before_the_next_slow_one_of_somebody_else(self):
+        self.add_many(self.ann, 28)
+        list(self.take())
+        first = ProcrastinateJob.objects.get(status="doing")
+        for _ in range(3):
+            self.add(self.bob)
+        ProcrastinateJob.objects.filter(pk=first.pk).update(status="todo")
+        order = self.read_by_a_worker(6, {self.ann: 10.0, self.bob: 0.5})
+        self.assertEqual(order[:5], [self.ann, self.bob, self.bob, self.bob, self.ann])
+
+    def test_a_stream_of_other_people_does_not_starve_who_has_had_much(self):
+        self.add_many(self.ann, 5)
+        self.add_many(self.bob, 100)
+        order = self.read_by_a_worker(30, {self.ann: 10.0, self.bob: 2.0})
+        self.assertIn(order.count(self.ann), {4, 5})
+
+    def test_where_nobody_else_waits_nothing_is_put_back(self):
+        self.add_many(self.ann, 4)
+        self.assertEqual(self.read_by_a_worker(4, {self.ann: 60.0}), [self.ann] * 4)
+
+    def test_who_comes_later_has_no_claim_from_the_time_before(self):
+        shares = fair_queue.Shares()
+        shares.add(1, 500.0)
+        self.assertIsNone(shares.position_behind(1, {}))
+        self.assertIsNone(shares.position_behind(1, {2: 7}))
+        shares.add(1, 10.0)
+        self.assertEqual(shares.position_behind(1, {2: 7}), 8)
+        shares.add(2, 9.0)
+        self.assertIsNone(shares.position_behind(1, {2: 8}))

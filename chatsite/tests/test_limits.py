@@ -337,7 +337,7 @@ def test_many_refused_bodies_are_not_read_at_full_speed(monkeypatch):
 
     async def refuse_all():
         refusal = {"path": "/documents/add/", "headers": []}
-        await asyncio.gather(*(body_limits._refuse(refusal, receive, send, 429, "") for _ in range(20)))
+        await asyncio.gather(*(body_limits.refuse(refusal, receive, send, 429, "") for _ in range(20)))
 
     begun = time.monotonic()
     asyncio.run(refuse_all())

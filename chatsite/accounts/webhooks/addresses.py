@@ -25,13 +25,14 @@ class Forbidden(ValueError):
 
 def check_url(url: str) -> None:
     """Refuse invalid URLs without resolving them. Raises Forbidden."""
+    # First: splitting sorts combining marks by insertion, which takes seconds for thousands of them.
+    if len(url) > MAX_URL_CHARACTERS or not url.isascii() or not url.isprintable() or " " in url:
+        raise Forbidden(gettext("This is not an address of at most 2,000 ASCII characters."))
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError as error:
         raise Forbidden(gettext("This is not an address.")) from error
-    if len(url) > MAX_URL_CHARACTERS or not url.isascii() or not url.isprintable() or " " in url:
-        raise Forbidden(gettext("This is not an address of at most 2,000 ASCII characters."))
     if parts.scheme not in ("http", "https") or not host:
         raise Forbidden(gettext("An address begins with https://."))
     if parts.username is not None or parts.password is not None:

@@ -51,6 +51,13 @@ MAX_FETCHED = 2_000
 MAX_SCORED = 700
 MAX_COMMON = 300
 
+# These limits are for up to STEADY_SIZE passages and grow with more, until there are MAX_GROWTH times as
+# many: the same number would leave out ever more of the best.
+STEADY_SIZE = 200_000
+MAX_GROWTH = 5
+GROWTH_POWER = 1.35
+MAX_BY_DOCUMENTS = 4_000  # readable passages, times the same growth, that are looked at instead of the index
+
 # The corpus size is estimated from this many documents if at least MIN_PROBED are readable, and word
 # frequencies from this many passages.
 PROBES = 1_000
@@ -97,12 +104,28 @@ class Survey:
             return EXACT_PIECES
         return max(PIECES, round(NEAREST * self.visible / max(self.every, self.visible, 1)))
 
-    def sought(self, asked: int, words: int) -> TermGroups:
+    @property
+    def growth(self) -> float:
+        """How many times as many passages are fetched and scored as up to STEADY_SIZE."""
+        return float(min(max(self.every / STEADY_SIZE, 1), MAX_GROWTH) ** GROWTH_POWER)
+
+    def by_documents(self, plan: Plan) -> bool:
+        """Whether to look for words in the readable documents only, because hardly any passage that the index
+        of words gives would be readable."""
+        return plan == "mixed" and self.every > STEADY_SIZE and self.visible <= MAX_BY_DOCUMENTS * self.growth
+
+    def readable_share(self, plan: Plan) -> float:
+        """The share of readable passages among those that are fetched for their words."""
+        return 1.0 if self.by_documents(plan) else self.visible / max(self.every, self.visible, 1)
+
+    def sought(self, asked: int, words: int, plan: Plan) -> TermGroups:
         """Which of the question's words, of which the first `asked` were asked for, select the passages to
         score."""
         if not self.held:
             return single_terms(range(1, words + 1))
-        wanted = min(MAX_FETCHED / max(self.every, 1), MAX_SCORED / max(self.visible, 1))
+        wanted = MAX_SCORED * self.growth / max(self.visible, 1)
+        if not self.by_documents(plan):
+            wanted = min(wanted, MAX_FETCHED * self.growth / max(self.every, 1))
         return with_rare_terms(
             select_groups(range(1, asked + 1), self.held, wanted), range(asked + 1, words + 1), self.held
         )
@@ -201,7 +224,7 @@ def _run(
     if not surveyed.visible:
         return [], ()
     plan = surveyed.plan(dimensions)
-    sought = surveyed.sought(search["asked"], len(search["words"]))
+    sought = surveyed.sought(search["asked"], len(search["words"]), plan)
     groups = [*((group, False) for group in sought.groups), *((group, True) for group in sought.common)]
     parameters = {
         **search,
@@ -215,7 +238,9 @@ def _run(
         "groups": [place for place, (group, _) in enumerate(groups) for _ in group],
         "members": [number for group, _ in groups for number in group],
         "common": [is_common for group, is_common in groups for _ in group],
-        "max_common": MAX_COMMON,
+        "max_common": round(MAX_COMMON * surveyed.growth),
+        "by_documents": surveyed.by_documents(plan),
+        "readable_share": surveyed.readable_share(plan),
         "estimated": list(sought.shares),
         "shares": list(sought.shares.values()),
     }

@@ -32,6 +32,10 @@
 \set members '{1,2}'
 \set common '{false,false}'
 \set max_common 300
+-- Whether only passages of readable documents are looked at, which the mixed plan knows; else the share of readable
+-- ones among those with such words.
+\set by_documents false
+\set readable_share 1
 \set estimated '{}'
 \set shares '{}'
 -- Passages that may be read, and all there are; how many different words one has; those that each leg puts forward, and those of a run before.
@@ -137,7 +141,10 @@ rare AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT passage.passage_id, passage.document_id, passage.search
         FROM ingestion_passagewords AS passage
-        WHERE NOT sought.common AND passage.search @@ sought.query
+        WHERE
+            NOT sought.common
+            AND passage.search @@ sought.query
+            AND (NOT :'by_documents' OR passage.document_id = ANY(ARRAY(SELECT library.id FROM library)))
         OFFSET 0
     ) AS passage
 ),
@@ -153,8 +160,9 @@ found AS MATERIALIZED (
         FROM ingestion_passagewords AS passage
         WHERE
             sought.common
-            AND (SELECT count(*) FROM rare) * :'visible' < :'depth' * :'every'::double precision
+            AND (SELECT count(*) FROM rare) * :'readable_share' < :'depth'
             AND passage.search @@ sought.query
+            AND (NOT :'by_documents' OR passage.document_id = ANY(ARRAY(SELECT library.id FROM library)))
             AND (passage.passage_id IN (SELECT rare.passage_id FROM rare)) IS NOT TRUE
             AND (
                 SELECT true

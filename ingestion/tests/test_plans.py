@@ -20,13 +20,21 @@ from ingestion.search.retrieval import search
 from . import test_search, test_search_narrowing, test_search_rights
 from .documents import make_document, principal_of
 
-# The bounds that force each plan; MANY with words chosen by a sample, as in a large corpus.
+# The bounds that force each plan; some with words chosen by a sample, as in a large corpus, and, as in a very
+# large one, among the readable documents only.
 FORCED = {
     "scan": {"MAX_SCAN": 10**9},
     "mixed": {"MAX_SCAN": -1, "MAX_MIXED": 10**9},
     "indexed": {"MAX_SCAN": -1, "MAX_MIXED": -1},
     "mixed, sampled": {"MAX_SCAN": -1, "MAX_MIXED": 10**9, "LARGE_CORPUS": -1},
     "indexed, sampled": {"MAX_SCAN": -1, "MAX_MIXED": -1, "LARGE_CORPUS": -1},
+    "mixed, by documents": {
+        "MAX_SCAN": -1,
+        "MAX_MIXED": 10**9,
+        "LARGE_CORPUS": -1,
+        "STEADY_SIZE": -1,
+        "MAX_BY_DOCUMENTS": 10**9,
+    },
 }
 WORDS = ["ferry", "dog", "leave", "roster", "ticket", "muzzle", "deck", "night", "crew", "cabin", "rope"]
 MODES = ("hybrid", "text", "vectors")
@@ -53,8 +61,16 @@ class ManySampledTests(ForcedTests, test_search.SearchTests):
     plan = "indexed, sampled"
 
 
+class SomeByDocumentsTests(ForcedTests, test_search.SearchTests):
+    plan = "mixed, by documents"
+
+
 class SomeNarrowingTests(ForcedTests, test_search_narrowing.NarrowingTests):
     plan = "mixed, sampled"
+
+
+class SomeByDocumentsNarrowingTests(ForcedTests, test_search_narrowing.NarrowingTests):
+    plan = "mixed, by documents"
 
 
 class ManyNarrowingTests(ForcedTests, test_search_narrowing.NarrowingTests):
@@ -63,6 +79,10 @@ class ManyNarrowingTests(ForcedTests, test_search_narrowing.NarrowingTests):
 
 class SomeRightsTests(ForcedTests, test_search_rights.SearchRightsTests):
     plan = "mixed"
+
+
+class SomeByDocumentsRightsTests(ForcedTests, test_search_rights.SearchRightsTests):
+    plan = "mixed, by documents"
 
 
 class ManyRightsTests(ForcedTests, test_search_rights.SearchRightsTests):
@@ -110,16 +130,19 @@ class EqualPlansTests(TestCase):
         return sorted((row.document_id, row.content, round(row.score, 3)) for row in found.passages)
 
     def test_a_sample_that_leaves_words_out_still_finds_only_what_is_readable(self):
-        with forced("indexed, sampled"), mock.patch.multiple(plans, MAX_FETCHED=3, MAX_SCORED=3):
-            for user in self.users:
-                readable = set(Document.objects.visible_to(principal_of(user)).values_list("pk", flat=True))
-                found = search(principal_of(user), " ".join(WORDS), mode="text", top=50).passages
-                self.assertTrue(found)
-                self.assertLessEqual({row.document_id for row in found}, readable)
+        for plan in ("indexed, sampled", "mixed, by documents"):
+            with forced(plan), mock.patch.multiple(plans, MAX_FETCHED=3, MAX_SCORED=3):
+                for user in self.users:
+                    readable = set(
+                        Document.objects.visible_to(principal_of(user)).values_list("pk", flat=True)
+                    )
+                    found = search(principal_of(user), " ".join(WORDS), mode="text", top=50).passages
+                    self.assertTrue(found)
+                    self.assertLessEqual({row.document_id for row in found}, readable)
 
     def test_where_every_word_is_common_some_readable_passages_with_them_are_found(self):
         limits = {"MAX_FETCHED": 1, "MAX_SCORED": 1, "MAX_COMMON": 5}
-        for plan in ("mixed, sampled", "indexed, sampled"):
+        for plan in ("mixed, sampled", "indexed, sampled", "mixed, by documents"):
             with forced(plan), mock.patch.multiple(plans, **limits):
                 for user in self.users:
                     readable = set(
@@ -160,6 +183,27 @@ class ChoiceTests(TestCase):
         self.assertEqual(self.plan(include_category="b"), "scan")
         self.assertEqual(self.plan(exclude_category="a"), "scan")
         self.assertEqual(self.plan(to_groups=True), "nothing")
+
+    def test_more_passages_are_scored_from_a_size_on(self):
+        growth = [plans.Survey(10**6, size, {}).growth for size in (0, 200_000, 400_000, 10**6, 10**9)]
+        self.assertEqual(growth[:2], [1, 1])
+        self.assertAlmostEqual(growth[2], 2.55, 2)
+        self.assertAlmostEqual(growth[3], 8.78, 2)
+        self.assertEqual(growth[4], growth[3])
+
+    def test_words_are_looked_for_in_readable_documents_if_hardly_anything_is_readable(self):
+        held = {frozenset(): 900, frozenset({1}): 90, frozenset({1, 2}): 10}
+        for visible, every, plan, by_documents in (
+            (10_000, 1_000_000, "mixed", True),
+            (10_000, 200_000, "mixed", False),
+            (19_000, 300_000, "mixed", False),
+            (100_000, 1_000_000, "indexed", False),
+        ):
+            with self.subTest(visible=visible, every=every):
+                survey = plans.Survey(visible, every, held)
+                self.assertEqual((survey.plan(256), survey.by_documents(plan)), (plan, by_documents))
+                self.assertEqual(survey.readable_share(plan), 1 if by_documents else visible / every)
+                self.assertEqual((1,) in survey.sought(2, 2, plan).groups, by_documents)
 
     def test_vectors_too_long_for_an_index_are_all_compared(self):
         self.assertEqual(plans.Survey(10**9, 10**9, {}).plan(4_001), "mixed")

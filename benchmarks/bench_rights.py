@@ -1,13 +1,16 @@
 """Search under rights in a large corpus: what it finds, how long it takes, and that it gives nothing else.
 
-    python benchmarks/bench_rights.py [--passages 200000] [--queries 10000] [--rebuild] [datasets]
+    python benchmarks/bench_rights.py [--passages 200000] [--texts FOLDER] [--characters 330]
+        [--queries 10000] [--times-only] [--rebuild] [datasets]
 
-Eight people may read from a ten-thousandth to all of the documents. For each: recall@10 of the vector leg
-against every vector compared under the same rights, for whole questions and for four words; its time as a
-multiple of the same look-up in the index of vectors without rights, both in turns; a whole hybrid search of
-four words in milliseconds. Then as many
-searches as told by all of them, in every mode and narrowed, and how many of the passages found were not
-theirs by a reckoning of its own. The corpus is made at the first run and stays in the data directory.
+Eight people may read from a ten-thousandth to all of the documents. For each: the time of a whole hybrid
+search for four words and for a whole question, in milliseconds, and what that took of the processor; and,
+without --times-only, recall@10 of the vector leg against every vector compared under the same rights, and its
+time as a multiple of the same look-up in the index of vectors without rights, both in turns; and recall@10 of
+the words against a search that scores every passage with any of them. Then as many searches as told by all of
+them, in every mode and narrowed, and how many of the passages found were not theirs by a reckoning of its
+own; what adding a document takes at that size; and what PostgreSQL takes of memory and disk. The corpus is
+made at the first run and stays in the data directory.
 """
 
 import argparse
@@ -22,16 +25,21 @@ from functools import partial
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
+from unittest import mock
 
 PARSER = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 PARSER.add_argument("datasets", nargs="?", type=Path)
 PARSER.add_argument("--passages", type=int, default=200_000)
+PARSER.add_argument("--texts", type=Path, help="folder of Markdown files that are made part of the corpus")
+PARSER.add_argument("--characters", type=int, default=330, help="least length of a passage")
 PARSER.add_argument("--queries", type=int, default=10_000, help="of the search for rows outside the rights")
+PARSER.add_argument("--times-only", action="store_true", help="only times, memory and disk")
 PARSER.add_argument("--rebuild", action="store_true", help="make the corpus anew")
 OPTIONS = PARSER.parse_args()
 os.environ["CHATSITE_TEST_DATABASE"] = f"benchmark_rights_{OPTIONS.passages}"
 
 import rights_corpus as corpus  # noqa: E402
+from server_usage import Usage, processor_milliseconds  # noqa: E402
 from site_ready import ROOT  # noqa: E402
 
 # isort: split
@@ -43,16 +51,22 @@ from chatsite.accounts.principal import Principal  # noqa: E402
 from chatsite.db.sql_files import statement  # noqa: E402
 from chatsite.db.threads import reading_as  # noqa: E402
 from ingestion.embedding import active_space, embedder  # noqa: E402
-from ingestion.indexing.passages import vector_text  # noqa: E402
-from ingestion.models import EmbeddingSpace, Passage  # noqa: E402
+from ingestion.indexing.passages import NewPassage, vector_text  # noqa: E402
+from ingestion.indexing.replacing import prepare, write_passages  # noqa: E402
+from ingestion.models import Document, EmbeddingSpace, Passage  # noqa: E402
 from ingestion.search import plans  # noqa: E402
 from ingestion.search.retrieval import (  # noqa: E402
+    NO_WORDS,
     SearchResult,
     search,
 )
 
 RECALLED = 60  # questions of the vector leg for each share
+WORDED = 30  # questions of the words
 TIMED = 120  # hybrid searches for each share
+WARMING = 20  # searches of each person before
+ADDED = 100  # passages of a document that is added
+NO_LIMIT = 10.0**15
 COMPARED = 10
 ROUNDING = 2e-4  # of similarities in half precision
 EVERYTHING: dict[str, Any] = {
@@ -107,18 +121,29 @@ def main() -> None:
     with database():
         space = active_space()
         people = [person(share, space) for share in corpus.SHARES]
-        questions = four_words(max(RECALLED, TIMED))
-        whole = whole_questions(RECALLED)
-        vectors = all_vectors(space)
-        for question in questions:  # pages and words into memory
-            ask(people[-1], question)
-        columns = (
-            f"{'plan':6}{'questions':>10}{'words':>8}{'leg ms':>8}{'ratio':>7}{'p50 ms':>8}{'p95 ms':>8}"
+        questions, whole = four_words(TIMED), whole_questions(TIMED)
+        for somebody in people:  # pages and words into memory
+            for question in [*questions[:WARMING], *whole[:WARMING]]:
+                ask(somebody, question)
+        print("Milliseconds of one hybrid search; of the processor: Python and PostgreSQL")
+        print(
+            f"{'sees':>8}{'passages':>10}  {'plan':8}{'':10}{'p50':>8}{'p95':>8}{'cpu p50':>9}{'cpu p95':>9}"
         )
-        print(f"{'sees':>8}{'passages':>10}  {columns}", flush=True)
         for somebody in people:
-            report(somebody, space, vectors, questions, whole)
+            for kind, asked in (("words", questions), ("questions", whole)):
+                report_times(somebody, kind, asked)
+        usage()
+        if OPTIONS.times_only:
+            return
+        vectors = all_vectors(space)
+        print("Recall@10 of vectors and words against everything that may be read; vector leg, milliseconds")
+        print(
+            f"{'sees':>8}  {'questions':>10}{'words':>8}{'leg ms':>8}{'ratio':>7}{'text leg':>10}", flush=True
+        )
+        for somebody in people:
+            report_recall(somebody, space, vectors, questions, whole)
         print(f"rows outside the rights: {foreign_rows(people, OPTIONS.queries)}")
+        add_document(whole)
 
 
 @contextmanager
@@ -128,9 +153,10 @@ def database() -> Iterator[None]:
         verbosity=0, autoclobber=True, serialize=False, keepdb=not OPTIONS.rebuild
     )
     if not corpus.is_built():
-        if Passage.objects.exists():
-            PARSER.error("The corpus was not built to its end: make it anew with --rebuild.")
-        corpus.build(datasets(), OPTIONS.passages // corpus.PASSAGES_EACH)
+        if Passage.objects.exists() and not corpus.is_filled():
+            PARSER.error("The corpus was not written to its end: make it anew with --rebuild.")
+        documents = OPTIONS.passages // corpus.PASSAGES_EACH
+        corpus.build(datasets(), OPTIONS.texts, documents, OPTIONS.characters)
     try:
         yield
     finally:
@@ -196,22 +222,49 @@ def datasets() -> Path:
     return OPTIONS.datasets or ROOT.parent / "shared" / "datasets"
 
 
-def report(
+def report_times(somebody: Person, kind: str, questions: Sequence[str]) -> None:
+    times, taken = [], []
+    for question in questions[:TIMED]:
+        before = processor_milliseconds(connection)
+        times.append(milliseconds(partial(ask, somebody, question)))
+        taken.append(processor_milliseconds(connection) - before)
+    cuts, of_processor = quantiles(times, n=20), quantiles(taken, n=20)
+    print(
+        f"{somebody.share:8.2%}{somebody.visible:10,}  {somebody.plan:8}{kind:10}"
+        f"{cuts[9]:8.1f}{cuts[18]:8.1f}{of_processor[9]:9.1f}{of_processor[18]:9.1f}",
+        flush=True,
+    )
+
+
+def report_recall(
     somebody: Person,
     space: EmbeddingSpace,
     vectors: Vectors,
     questions: Sequence[str],
     whole: Sequence[str],
 ) -> None:
-    asked, _, _ = vector_leg(somebody, space, vectors, whole)
+    asked, _, _ = vector_leg(somebody, space, vectors, whole[:RECALLED])
     recall, leg, ratio = vector_leg(somebody, space, vectors, questions[:RECALLED])
-    times = [milliseconds(partial(ask, somebody, question)) for question in questions[:TIMED]]
-    cuts = quantiles(times, n=20)
+    worded = word_leg(somebody, questions[:WORDED])
     print(
-        f"{somebody.share:8.2%}{somebody.visible:10,}  {somebody.plan:6}{asked:10.3f}{recall:8.3f}"
-        f"{leg:8.2f}{ratio:7.2f}{cuts[9]:8.1f}{cuts[18]:8.1f}",
+        f"{somebody.share:8.2%}  {asked:10.3f}{recall:8.3f}{leg:8.2f}{ratio:7.2f}{worded:10.3f}",
         flush=True,
     )
+
+
+def word_leg(somebody: Person, questions: Sequence[str]) -> float:
+    """Recall@10 of the words, against a search that scores every readable passage with any of them.
+
+    Texts are compared, not passages: of equal ones a search gives the first.
+    """
+    recalls = []
+    for question in questions:
+        found = {each.content for each in ask(somebody, question, mode="text", top=COMPARED).passages}
+        with mock.patch.multiple(plans, MAX_FETCHED=NO_LIMIT, MAX_SCORED=NO_LIMIT):
+            exact = {each.content for each in ask(somebody, question, mode="text", top=COMPARED).passages}
+        if exact:
+            recalls.append(len(found & exact) / len(exact))
+    return sum(recalls) / len(recalls) if recalls else float("nan")
 
 
 def ask(somebody: Person, question: str, **options: Any) -> SearchResult:
@@ -253,15 +306,15 @@ def leg_statement() -> str:
 
 
 def leg_parameters(somebody: Person, space: EmbeddingSpace, vector: str) -> dict[str, Any]:
-    return EVERYTHING | {
+    return plans.with_words(EVERYTHING | NO_WORDS) | {
         "user_id": somebody.principal.user_id,
         "plan": somebody.plan,
-        "words": [],
-        "otherwise": [],
         "groups": [],
         "members": [],
         "common": [],
         "max_common": 0,
+        "by_documents": False,
+        "readable_share": 1.0,
         "mean_length": 0.0,
         "visible": float(somebody.visible),
         "every": OPTIONS.passages,
@@ -272,6 +325,51 @@ def leg_parameters(somebody: Person, space: EmbeddingSpace, vector: str) -> dict
         "depth": plans.DEPTH,
         "pieces": plans.Survey(somebody.visible, OPTIONS.passages, {}).pieces(somebody.plan),
     }
+
+
+def usage() -> None:
+    """Prints what PostgreSQL takes of memory now, and of the disk."""
+    now = Usage()
+    now.look()
+    print(f"memory of PostgreSQL: {now.shared:.0f} MB shared, {now.private:.0f} MB private")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            SELECT relation.relname, pg_relation_size(relation.oid) / 1048576
+            FROM pg_class AS relation
+            WHERE relation.relname LIKE 'ingestion%' AND relation.relkind = 'r'
+            OR relation.oid IN (
+                SELECT indexrelid FROM pg_index WHERE indrelid::regclass::text LIKE 'ingestion%'
+            )
+            ORDER BY 2 DESC
+            LIMIT 8
+            """
+        )
+        print("disk, MB:", ", ".join(f"{name} {size:,}" for name, size in cursor.fetchall()), flush=True)
+
+
+def add_document(sentences: Sequence[str]) -> None:
+    """Prints what one more document takes, whose passages are new; it is deleted again."""
+    reader = User.objects.get(username=corpus.reader_name(corpus.SHARES[-1]))
+    access_list = Document.objects.latest("pk").access_list
+    document = Document.objects.create(
+        owner=reader, access_list=access_list, name="added.txt", title="Added", language="english", size=0
+    )
+    passages = [
+        NewPassage("", None, "", f"{start}. {sentences[start % len(sentences)]} {sentences[-1]}")
+        for start in range(ADDED)
+    ]
+    before, started = processor_milliseconds(connection), time.perf_counter()
+    prepared = prepare(document, passages, "Added")
+    with transaction.atomic():
+        write_passages(document, passages, prepared)
+    seconds = time.perf_counter() - started
+    taken = (processor_milliseconds(connection) - before) / 1000
+    print(
+        f"a document of {ADDED} passages ({len(prepared.digests)} vectors) added: {seconds:.2f} s,"
+        f" {taken:.2f} s of the processor, {ADDED / taken:.0f} passages for each such second"
+    )
+    document.delete()
 
 
 def milliseconds(work: Callable[[], Any]) -> float:

@@ -1,14 +1,18 @@
 """A large corpus for the benchmark of rights: made once, kept in the data directory, and used again.
 
-Documents of ten passages, recombined from the sentences of four real abstracts each, so that texts and
-vectors are distinct and still about something. Eight people see from a ten-thousandth to all of it.
+Documents of ten passages, recombined from the sentences of four real texts each, so that texts and vectors
+are distinct and still about something: abstracts of SciFact, and Markdown and reStructuredText files of a
+folder. Eight people see from a ten-thousandth to all of it.
 """
 
+import multiprocessing
+import os
 import random
 import re
 import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from collections_bench import read_collection
@@ -19,6 +23,7 @@ from django.contrib.auth.models import Group
 from django.db import connection
 from pgvector import HalfVector
 from pgvector.psycopg import register_vector
+from server_usage import measured
 
 from chatsite.accounts.models import User
 from ingestion.access.lists import (
@@ -26,20 +31,30 @@ from ingestion.access.lists import (
     access_list_for,
 )
 from ingestion.embedding import active_space, embedder
+from ingestion.embedding.spaces import index_definition
 from ingestion.indexing.passages import (
     NewPassage,
     pieces_of,
 )
-from ingestion.models import Document, Passage
+from ingestion.models import Document, EmbeddingSpace, Passage
 from ingestion.search.tokens import search_text
 
 SHARES = (0.0001, 0.001, 0.01, 0.1, 0.2, 0.3, 0.5, 1.0)  # of the documents, seen by one person each
 PASSAGES_EACH = 10
-PASSAGE_CHARACTERS = 330
 OWNERS = 100
 BATCH = 500  # documents
+INDEX_MEMORY = "6GB"  # for the index of vectors, of which what is needed is taken
+PROCESSES = os.cpu_count() or 2
+FILLED, COMPLETE = "filled", "complete"  # users that are made when that is done
+MIN_SENTENCES = 4  # of a text
+MAX_SENTENCES = 40
 SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")
+PARAGRAPH = re.compile(r"\n\s*\n|\n(?=[-*#] )")
+CODE = re.compile(r"```.*?```", re.DOTALL)
+LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+MARKUP = re.compile(r"[|{<]")
 
+Source = tuple[str, list[str]]  # title, sentences
 Text = tuple[str, list[str]]  # title, passages
 
 
@@ -48,27 +63,64 @@ def reader_name(share: float) -> str:
 
 
 def is_built() -> bool:
-    """Whether the database holds the whole corpus; a build that was cut short does not count."""
-    return User.objects.filter(username="complete").exists()
+    """Whether the database holds the whole corpus with its indexes."""
+    return User.objects.filter(username=COMPLETE).exists()
 
 
-def build(datasets: Path, documents: int) -> None:
-    """Fill the empty database. The index of vectors is made after the rows, which is much faster."""
-    chance = random.Random(20)
+def is_filled() -> bool:
+    """Whether it holds all rows, so that `build` can continue."""
+    return User.objects.filter(username=FILLED).exists()
+
+
+def build(datasets: Path, texts: Path | None, documents: int, characters: int) -> None:
+    """Fill the database and index it; continue with the indexes where that was cut short. `characters` is the
+    least length of a passage."""
     space = active_space()
-    lists = _access_lists(chance, documents)
-    with connection.cursor() as cursor:
-        cursor.execute(f"DROP INDEX IF EXISTS vector_space_{space.pk:d}, passage_words_search")
-        cursor.execute("SELECT set_config('statement_timeout', '0', false)")
-    started = time.perf_counter()
-    texts = _texts(datasets, chance)
-    for first in range(0, documents, BATCH):
-        _write(space.pk, [next(texts) for _ in range(first, min(first + BATCH, documents))], lists, first)
-        if first // BATCH % 8 == 0:
-            print(f"  {first:,} documents, {time.perf_counter() - started:.0f} s", flush=True)
-    _index(space.pk, space.dimensions)
-    User.objects.create(username="complete")
-    print(f"  built in {time.perf_counter() - started:.0f} s", flush=True)
+    if not is_filled():
+        _fill(space, _sources(datasets, texts), documents, characters)
+    # The indexes of words and vectors are made after the rows, which is faster.
+    started = threading.Event()
+    index = threading.Thread(target=_index_vectors, args=[space, started])
+    index.start()
+    started.wait()
+    with measured("words, beside it"):
+        last = Passage.objects.latest("pk").pk
+        _in_processes(_write_words, range(0, last + 1, BATCH * PASSAGES_EACH))
+    with measured("index of words"):
+        _execute_slowly(
+            "SET maintenance_work_mem = '1GB'",
+            "CREATE INDEX IF NOT EXISTS passage_words_search ON ingestion_passagewords USING gin (search)",
+        )
+    index.join()
+    with measured("vacuum and statistics"):
+        _execute_slowly("VACUUM ANALYZE")
+    User.objects.create(username=COMPLETE)
+
+
+def _fill(space: EmbeddingSpace, sources: list[Source], documents: int, characters: int) -> None:
+    """Documents with their rights, passages and vectors."""
+    print(f"  {len(sources):,} texts of {sum(len(own) for _, own in sources):,} sentences", flush=True)
+    lists = _access_lists(random.Random(20), documents)
+    _execute_slowly(
+        f"DROP INDEX IF EXISTS vector_space_{space.pk:d}, passage_words_search",
+        f"ALTER TABLE ingestion_vector SET (parallel_workers = {PROCESSES})",
+    )
+    with measured("rows and vectors"):
+        write = partial(_write, space.pk, sources, lists, characters)
+        _in_processes(write, range(0, documents, BATCH))
+    User.objects.create(username=FILLED)
+
+
+def _in_processes(work: Callable[[int], object], starts: Iterable[int]) -> None:
+    """Each piece of the work in one of several processes; a connection cannot be shared by them."""
+    connection.close()
+    connection.close_pool()
+    context = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(PROCESSES, context) as processes:
+        for number, done in enumerate([processes.submit(work, start) for start in starts]):
+            done.result()
+            if number % 20 == 0:
+                print(f"  {number} pieces", flush=True)
 
 
 def _access_lists(chance: random.Random, documents: int) -> list[tuple[User, int]]:
@@ -91,27 +143,57 @@ def _access_lists(chance: random.Random, documents: int) -> list[tuple[User, int
     return rows
 
 
-def _texts(datasets: Path, chance: random.Random) -> Iterator[Text]:
-    abstracts = list(read_collection(datasets, "scifact", "english").texts.values())
-    sentences = [
-        [part for part in SENTENCE.split(text) if 40 < len(part) < 400] or [text[:400]]
-        for _, text in abstracts
+def _sources(datasets: Path, texts: Path | None) -> list[Source]:
+    """The texts with their sentences; a sentence counts in the first text that has it."""
+    abstracts = read_collection(datasets, "scifact", "english").texts.values()
+    sources = [
+        (title, [part for part in SENTENCE.split(text) if part_fits(part)] or [text[:400]])
+        for title, text in abstracts
     ]
-    number = 0
-    while True:
-        number += 1
-        of_document = chance.sample(range(len(abstracts)), 4)
-        pool = [sentence for abstract in of_document for sentence in sentences[abstract]]
+    seen: set[str] = set()
+    files = sorted(file for file in texts.rglob("*") if file.suffix in (".md", ".rst")) if texts else []
+    for file in files:
+        plain = CODE.sub("", file.read_text(errors="replace"))
+        paragraphs = [
+            " ".join(LINK.sub(r"\1", paragraph).split()).lstrip("#-* ")
+            for paragraph in PARAGRAPH.split(plain)
+            if not MARKUP.search(paragraph)
+        ]
+        own = [part for paragraph in paragraphs for part in SENTENCE.split(paragraph) if part_fits(part)]
+        new = [part for part in dict.fromkeys(own) if part not in seen]
+        seen.update(new)
+        for start in range(0, len(new) - MIN_SENTENCES + 1, MAX_SENTENCES):
+            sources.append((file.stem.replace("-", " "), new[start : start + MAX_SENTENCES]))
+    return sources
+
+
+def part_fits(sentence: str) -> bool:
+    """Whether it is neither a heading nor a paragraph."""
+    return 40 < len(sentence) < 400
+
+
+def _texts(sources: list[Source], characters: int, first: int) -> list[Text]:
+    """Those of a batch, the same whoever makes it."""
+    chance = random.Random(first)
+    texts = []
+    for number in range(first, first + BATCH):
+        of_document = [sources[place] for place in chance.sample(range(len(sources)), 4)]
+        pool = [sentence for _, own in of_document for sentence in own]
         passages = []
         for _ in range(PASSAGES_EACH):
             passage = ""
-            while len(passage) < PASSAGE_CHARACTERS:
+            while len(passage) < characters:
                 passage += f"{chance.choice(pool)} "
             passages.append(passage.strip())
-        yield f"{number}. {abstracts[of_document[0]][0][:80]}", passages
+        texts.append((f"{number}. {of_document[0][0][:80]}", passages))
+    return texts
 
 
-def _write(space_id: int, texts: list[Text], lists: list[tuple[User, int]], first: int) -> None:
+def _write(
+    space_id: int, sources: list[Source], lists: list[tuple[User, int]], characters: int, first: int
+) -> None:
+    _execute_slowly()
+    texts = _texts(sources, characters, first)[: len(lists) - first]
     documents = Document.objects.bulk_create(
         Document(
             owner=lists[first + number][0],
@@ -128,19 +210,46 @@ def _write(space_id: int, texts: list[Text], lists: list[tuple[User, int]], firs
         )
         for number, (title, passages) in enumerate(texts)
     )
-    rows = Passage.objects.bulk_create(
+    rows = [
         Passage(document=document, position=position, content=content)
         for document, (_, passages) in zip(documents, texts, strict=True)
         for position, content in enumerate(passages)
-    )
-    words = threading.Thread(target=_write_words, args=[rows])
-    words.start()  # PostgreSQL finds the words on one core while the vectors are made on the other
-    _write_vectors(space_id, rows)
-    words.join()
-
-
-def _write_words(rows: list[Passage]) -> None:
+    ]
     with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            INSERT INTO ingestion_passage (document_id, position, anchor, page, heading, content)
+            SELECT document_id, position, '', NULL, '', content
+            FROM unnest(%s::bigint[], %s::int[], %s::text[]) WITH ORDINALITY
+                AS new (document_id, position, content, place)
+            ORDER BY place
+            RETURNING id
+            """,
+            [
+                [row.document_id for row in rows],
+                [row.position for row in rows],
+                [row.content for row in rows],
+            ],
+        )
+        for row, (identifier,) in zip(rows, cursor.fetchall(), strict=True):
+            row.pk = identifier
+    _write_vectors(space_id, rows)
+
+
+def _write_words(first: int) -> None:
+    """The words of as many passages from this number on as a batch of documents has."""
+    _execute_slowly()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            SELECT passage.id, passage.document_id, document.title, passage.content
+            FROM ingestion_passage AS passage
+            JOIN ingestion_document AS document ON document.id = passage.document_id
+            WHERE passage.id >= %s AND passage.id < %s
+            """,
+            [first, first + BATCH * PASSAGES_EACH],
+        )
+        found = cursor.fetchall()
         cursor.execute(
             """
             INSERT INTO ingestion_passagewords (passage_id, document_id, search)
@@ -148,15 +257,15 @@ def _write_words(rows: list[Passage]) -> None:
                 || setweight(to_tsvector('english', content), 'D')
             FROM unnest(%s::bigint[], %s::bigint[], %s::text[], %s::text[])
                 AS new (id, document, title, content)
+            ON CONFLICT DO NOTHING
             """,
             [
-                [row.pk for row in rows],
-                [row.document_id for row in rows],
-                [search_text(row.document.title) for row in rows],
-                [search_text(row.content) for row in rows],
+                [passage for passage, _, _, _ in found],
+                [document for _, document, _, _ in found],
+                [search_text(title) for _, _, title, _ in found],
+                [search_text(content) for _, _, _, content in found],
             ],
         )
-    connection.close()
 
 
 def _write_vectors(space_id: int, rows: list[Passage]) -> None:
@@ -175,16 +284,21 @@ def _write_vectors(space_id: int, rows: list[Passage]) -> None:
                 copy.write_row((space_id, row.document_id, row.pk, HalfVector(vector)))
 
 
-def _index(space_id: int, dimensions: int) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SET maintenance_work_mem = '2GB'")
-        cursor.execute("SET max_parallel_maintenance_workers = 2")
-        cursor.execute("CREATE INDEX passage_words_search ON ingestion_passagewords USING gin (search)")
-        started = time.perf_counter()
-        cursor.execute(
-            f"CREATE INDEX vector_space_{space_id:d} ON ingestion_vector"
-            f" USING hnsw ((vector::halfvec({dimensions:d})) halfvec_cosine_ops)"
-            f" WITH (m = 16, ef_construction = 200) WHERE space_id = {space_id:d}"
+def _index_vectors(space: EmbeddingSpace, started: threading.Event) -> None:
+    with measured("index of vectors"):
+        connection.ensure_connection()
+        started.set()
+        _execute_slowly(
+            f"SET maintenance_work_mem = '{INDEX_MEMORY}'",
+            f"SET max_parallel_maintenance_workers = {PROCESSES:d}",
+            f"CREATE INDEX IF NOT EXISTS {index_definition(space)}",
         )
-        print(f"  index of vectors in {time.perf_counter() - started:.0f} s", flush=True)
-        cursor.execute("VACUUM ANALYZE")
+    connection.close()
+
+
+def _execute_slowly(*statements: str) -> None:
+    """Execute statements that may take hours."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('statement_timeout', '0', false)")
+        for text in statements:
+            cursor.execute(text)

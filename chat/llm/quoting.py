@@ -14,6 +14,7 @@ from chat.statements import marks_by_rank
 from chat.verification import verify
 from chatsite.db.retry import retry_until_available
 from ingestion.parsing.language import language_of
+from ingestion.search.amounts import has_amount
 from ingestion.search.confidence import SURE, confidence
 from ingestion.search.extracts import Extract, extract
 from ingestion.search.rough_stems import held_stems
@@ -21,7 +22,6 @@ from ingestion.search.sentences import (
     Sentence,
     answers,
     best_sentences,
-    has_amount,
     shares_word,
 )
 from ingestion.search.translations import language_of as asked_language
@@ -42,12 +42,16 @@ from .question_parts import parts_of
 
 NOTHING_MORE = gettext_noop("There is nothing to add from the documents you may read.")
 UNSURE = gettext_noop("No exact answer found. The closest passages:")
+SEVERAL = gettext_noop("More than one place may answer this:")
 QUOTATIONS = 2
+CLOSEST = 3  # quotations if none of them clearly answers
+CLOSEST_SCORE = 0.8  # share of the best sentence's score, for these
 AGREES = 0.95  # of the best passage's score: the search and the choice of sentences agree
-SURE_TRANSLATED = 0.95  # the same for a translated question
+SURE_TRANSLATED = 0.9  # confidence from which the answer to a translated question is given as one
 LOOKED_AT = 12  # sentences, some of them in the same place
 SECOND = 0.85  # share of the best sentence's score, for a second quotation
 SECOND_OF_ALL = 0.94  # the same if the first has everything that was asked for
+OF_BEST_PASSAGE = 0.75  # the same for the best sentence of the passage that the search finds best
 MAX_HEADING = 160  # characters
 
 _CAPTION = re.compile(
@@ -58,10 +62,12 @@ _NUMBER = re.compile(r"\d{1,2}[.)]\s")
 
 @dataclass(frozen=True, slots=True)
 class Quoted:
-    """Quotations as Markdown, and whether the first clearly answers."""
+    """Quotations as Markdown, whether the first clearly answers, and whether they are from several places
+    that may answer the same question."""
 
     texts: tuple[str, ...]
     is_sure: bool
+    is_several: bool = False
 
 
 class QuotingModel:
@@ -70,7 +76,7 @@ class QuotingModel:
     name = "quotations"
     writes_json = False
     needs_sources = True
-    notices: tuple[str, ...] = (UNSURE, NOTHING_MORE)
+    notices: tuple[str, ...] = (UNSURE, SEVERAL, NOTHING_MORE)
 
     def __init__(self, name: str = "") -> None:
         """Accepts any model name."""
@@ -86,8 +92,8 @@ class QuotingModel:
             texts = list(quoted.texts)
             if not texts:
                 texts = [NOTHING_MORE if prompt.contributions else prompt.nothing_found]
-            elif not (quoted.is_sure or prompt.contributions):
-                texts.insert(0, UNSURE)
+            elif not prompt.contributions and (not quoted.is_sure or quoted.is_several):
+                texts.insert(0, SEVERAL if quoted.is_sure else UNSURE)
             text = "\n\n".join(texts)
         words = re.findall(r"\s*\S+|\s+\Z", text)
         most = prompt.generation.max_tokens  # words count as tokens here
@@ -177,7 +183,7 @@ def quote(prompt: Prompt) -> Quoted:
     passages = [replace(source, content=source.model_text) for source in prompt.sources]
     count = LOOKED_AT * (1 + len(prompt.contributions))
     texts: dict[str, None] = {}  # an ordered set
-    is_sure = True
+    is_sure, is_several = True, False
     asked_questions = _questions(prompt.question, prompt.earlier)
     for question, before in asked_questions:
         earlier = " ".join([*leaned_on(question, before), context_of(question, before)]).strip()
@@ -187,16 +193,28 @@ def quote(prompt: Prompt) -> Quoted:
             wording = question_in_english(question, held_stems(texts_of_all))
         found = best_sentences(wording, passages, count, earlier, prompt.synonyms)
         asked = f"{earlier} {wording}"
-        quotations, held, has_asked = _quotations(asked, prompt, found, passages)
-        texts |= dict.fromkeys(quotations)
-        is_sure &= (
-            has_asked
+        quotations = _quotations(asked, prompt, found, passages)
+        if not quotations:
+            is_sure = False
+            continue
+        first = quotations[0]
+        answered = (
+            first.has_asked
             and _agrees(found[0], passages, len(asked_questions))
-            and answers(asked, held, synonyms=prompt.synonyms)
-            and confidence(asked, held, found[0].score, prompt.fit, prompt.synonyms)
+            and answers(asked, first.held, synonyms=prompt.synonyms)
+            and confidence(asked, first.held, found[0].score, prompt.fit, prompt.synonyms)
             >= (SURE if wording == question else SURE_TRANSLATED)
         )
-    return Quoted(tuple(texts), is_sure)
+        least = CLOSEST_SCORE
+        if answered:
+            has_all = answers(asked, first.held, share=1.0, synonyms=prompt.synonyms)
+            least = SECOND_OF_ALL if has_all else SECOND
+        kept = [first, *(each for each in quotations[1:] if each.is_of_best or each.share >= least)]
+        kept = kept[: QUOTATIONS if answered else CLOSEST]
+        texts |= dict.fromkeys(each.text for each in kept)
+        is_several |= answered and any(each.place != first.place for each in kept)
+        is_sure &= answered
+    return Quoted(tuple(texts), is_sure, is_several)
 
 
 def is_answered_by(
@@ -219,22 +237,42 @@ def _agrees(sentence: Sentence, passages: Sequence[SourceView], questions: int) 
     return sentence.passage < questions or passages[sentence.passage].score >= AGREES * best
 
 
+@dataclass(frozen=True, slots=True)
+class _Quotation:
+    """A quotation as Markdown.
+
+    `place` is its document and heading, `share` its score as a share of the best one's, and `is_of_best`
+    whether it is the first of the passage that the search finds best. `held` has the words that were asked
+    for and the headings; `has_asked` says whether an amount, if one is asked for, is in the sentence or
+    follows it.
+    """
+
+    text: str
+    place: tuple[str, str]
+    share: float
+    is_of_best: bool
+    held: tuple[str, ...]
+    has_asked: bool
+
+
 def _quotations(
     asked: str, prompt: Prompt, found: Sequence[Sentence], sources: Sequence[SourceView]
-) -> tuple[list[str], list[str], bool]:
-    """The best sentences with their context, without duplicate places, as Markdown; the words of the first
-    one with its headings; and whether an amount, if one is asked for, is in it or follows it."""
-    quotations: list[str] = []
-    has_asked = False
-    held: list[str] = []
-    least = SECOND
+) -> list[_Quotation]:
+    """The best sentences with their context, at most `CLOSEST`, without duplicate places.
+
+    The second one is from the passage that the search finds best, if the first is not.
+    """
+    quotations: list[_Quotation] = []
     taken: dict[int, list[tuple[int, int]]] = {}
-    for sentence in found:
+    best = max(range(len(sources)), key=lambda place: sources[place].score, default=0)
+    of_best = next((each for each in found[1:] if each.passage == best), None)
+    if (found and found[0].passage == best) or (of_best and of_best.score < OF_BEST_PASSAGE * found[0].score):
+        of_best = None
+    ordered = [*found[:1], *([of_best] if of_best else []), *(each for each in found[1:] if each != of_best)]
+    for sentence in ordered:
         places = taken.setdefault(sentence.passage, [])
         if any(start <= sentence.start < end for start, end in places):
             continue
-        if quotations and sentence.score < least * found[0].score:
-            break
         source = sources[sentence.passage]
         starts = [
             each.start
@@ -251,16 +289,21 @@ def _quotations(
         said = (sentence.text, words, quotation)
         if any(text in item.text for item in prompt.contributions for text in said):
             continue
-        if not held:
-            # Rows that nobody asked about make an answer no surer.
-            asked_for = " ".join((quoted.lead, *(quoted.matching or quoted.lines)))
-            held = [asked_for, source.title, source.heading]
-            has_asked = has_amount(asked, source.content[sentence.start : quoted.end])
-            least = SECOND_OF_ALL if answers(asked, held, share=1.0, synonyms=prompt.synonyms) else SECOND
-        quotations.append(quotation)
-        if len(quotations) == QUOTATIONS:
+        # Rows that nobody asked about make an answer no surer.
+        asked_for = " ".join((quoted.lead, *(quoted.matching or quoted.lines)))
+        quotations.append(
+            _Quotation(
+                quotation,
+                (source.document_id, source.heading),
+                sentence.score / found[0].score,
+                sentence == of_best,
+                (asked_for, source.title, source.heading),
+                has_amount(asked, source.content[sentence.start : quoted.end]),
+            )
+        )
+        if len(quotations) == CLOSEST:
             break
-    return quotations, held, has_asked
+    return quotations
 
 
 def _markdown(quoted: Extract, source: SourceView, all_rows: int) -> str:

@@ -10,7 +10,7 @@ from chat.llm.chat_model import (
     Prompt,
     Text,
 )
-from chat.llm.quoting import UNSURE, QuotingModel, quote
+from chat.llm.quoting import SEVERAL, UNSURE, QuotingModel, quote
 from chat.requests import EarlierMessage
 from chat.tests.sources import source
 from chat.verification import verify
@@ -54,6 +54,27 @@ class QuotingTests(SimpleTestCase):
         both = source(1, "a.md", "Annual leave is taken in summer.\n\nBoots are cleaned weekly.")
         answer = self.answer("And the boots?", "When is leave taken?", sources=[both])
         self.assertIn("Boots", answer.split("> ")[1])
+
+    def test_two_places_with_an_answer_are_both_quoted_and_said_to_be_two(self):
+        guests = source(
+            1, "service.md", "The hotel limit of a passenger is £80 a night.", heading="Delays", score=0.9
+        )
+        staff = source(2, "travel.md", "The hotel limit is £105 a night.", heading="Hotels", score=0.88)
+        answer = self.answer("What is the hotel limit?", sources=[guests, staff], fit=6.0)
+        self.assertTrue(answer.startswith(SEVERAL), answer)
+        self.assertIn("£105", answer)
+        self.assertIn("£80", answer)
+        alone = self.answer("What is the hotel limit?", sources=[staff], fit=6.0)
+        self.assertTrue(alone.startswith("> The hotel limit"), alone)
+
+    def test_a_rule_is_quoted_before_its_exception(self):
+        rule = (
+            "Salaries arrive on the 25th of each month, as all of you know. "
+            + "It is paid by bank transfer. " * 9
+        )
+        page = source(1, "a.md", f"{rule}In December everyone is paid on the 19th. " + "Slips follow. " * 20)
+        answer = self.answer("When do I get paid?", sources=[page], fit=6.0)
+        self.assertLess(answer.index("25th"), answer.index("19th"))
 
     def test_an_agent_adds_only_what_clearly_answers_and_was_not_said(self):
         def has_more(question, *said):

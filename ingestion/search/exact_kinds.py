@@ -1,4 +1,5 @@
-"""Questions for a telephone number or a form, and sentences about a case that a question does not mention."""
+"""Questions for a telephone number, a form, a place or a person, and sentences about a case that a question
+does not mention."""
 
 import re
 from collections.abc import Mapping
@@ -9,12 +10,32 @@ from .rough_stems import stems, weak_stems
 
 @dataclass(frozen=True, slots=True)
 class ExactKind:
-    """A kind of thing: questions for it, texts that have it, and the words that only ask for it."""
+    """A kind of thing: questions for it, texts that may have it, and the words that only ask for it.
+
+    Texts with something `rare` have hardly anything else: those are preferred.
+    """
 
     asks: re.Pattern[str]
     has: re.Pattern[str]
     asking: frozenset[str]
+    rare: re.Pattern[str]
 
+
+_PHONE = re.compile(
+    r"\b(?:extension|ext|dial|call|ring|(?:tele)?phone|tel|number|on|durchwahl|telefon|nummer)\b"
+    r"[^\d;]{0,30}\d{3}|\+\d{2}|\b0\d{2,5}[ /-]\d{3}",
+    re.IGNORECASE,
+)
+_FORM = re.compile(r"\b(?:form|formular):? [A-Z\d]", re.IGNORECASE)
+_ADDRESS = (
+    r"\b[A-Z]{1,2}\d{1,2}[A-Z]? \d[A-Z]{2}\b|\b\d{5} [A-ZÄÖÜ][a-zäöüß]+"
+    r"|\b\d+[a-z]? (?:The )?[A-Z]\w+ (?:Street|Road|Lane|Avenue|Square|Way)\b"
+    r"|\b(?:first|second|third|fourth|ground|top|\d+\w\w) floor\b|\b[Rr]oom \d|\b(?:location|address): "
+)
+_PLACE = (
+    r"|\b(?:[Aa]t|[Ii]n|[Oo]n|[Nn]ear|[Oo]pposite|[Bb]ehind|[Nn]ext to|bei|im|am|neben)\b (?:the )?[A-ZÄÖÜ\d]"
+    r"|\b(?:website|intranet|portal|app|folder|directory|drive|page)\b|(?<!\w)/\w"
+)
 
 _EXACT_KINDS = (
     ExactKind(
@@ -27,23 +48,38 @@ _EXACT_KINDS = (
             r"\b(?:what|which|welche[rn]?) num(?:ber|mer)\b",
             re.IGNORECASE,
         ),
-        re.compile(
-            r"\b(?:extension|ext|dial|call|ring|(?:tele)?phone|tel|number|on|durchwahl|telefon|nummer)\b"
-            r"[^\d;]{0,30}\d{3}|\+\d{2}|\b0\d{2,5}[ /-]\d{3}",
-            re.IGNORECASE,
-        ),
+        _PHONE,
         stems(
             "telephone phone number extension call ring dial reach telefonnummer rufnummer durchwahl nummer"
         ),
+        _PHONE,
     ),
     ExactKind(
         re.compile(r"\b(?:what|which) form\b(?! of\b)|\bwelche[ns]? formular\b", re.IGNORECASE),
-        re.compile(r"\b(?:form|formular):? [A-Z\d]", re.IGNORECASE),
+        _FORM,
         stems("form formular"),
+        _FORM,
+    ),
+    ExactKind(
+        re.compile(r"\bwhere(?: is| are|'s|s)\b|\bwo (?:ist|sind|liegt|befindet)\b", re.IGNORECASE),
+        re.compile(f"{_ADDRESS}{_PLACE}"),
+        frozenset(),
+        re.compile(_ADDRESS),
+    ),
+    ExactKind(
+        re.compile(r"\bwho(?: is|'s|s) (?:the|our|my)\b|\bwer ist\b", re.IGNORECASE),
+        re.compile(r"\b(?:is|are|was|ist|sind)\b|, (?:our|the|unser\w?|der|die) |[:;(]", re.IGNORECASE),
+        frozenset(),
+        re.compile(r"(?!)"),
     ),
 )
 _CONDITION = re.compile(
     r"(?:if|when|where|unless|after|before|from|in case|wenn|falls|sofern|nach|bei|ab)\b([^,;:]{3,120}),",
+    re.IGNORECASE,
+)
+_IN_MONTH = re.compile(
+    r"(?:in|during|im) (january|february|march|april|may|june|july|august|september|october|november|december"
+    r"|januar|februar|märz|mai|juni|juli|oktober|dezember)\b",
     re.IGNORECASE,
 )
 
@@ -58,7 +94,7 @@ def unasked_condition(text: str, wanted: Mapping[str, frozenset[str]]) -> float:
 
     `wanted` has the stems of the question, each with those of other words for it.
     """
-    condition = _CONDITION.match(text)
+    condition = _CONDITION.match(text) or _IN_MONTH.match(text)
     words = stems(condition[1]) - weak_stems() if condition else frozenset()
     if not words:
         return 0.0

@@ -164,8 +164,12 @@ def _rows_below(spans: Sequence[Span], last: int) -> Sequence[Span]:
 
 
 def _neighbours(spans: Sequence[Span], at: int, first: int, last: int) -> tuple[int, int]:
-    """The sentence with its predecessor if it refers back, and with the following ones that fit."""
-    start = at - 1 if at > first and _POINTS_BACK.match(spans[at].text) else at
+    """The sentence with those before it in its paragraph if all of them fit, because a rule comes before its
+    exceptions; otherwise with the one before it if it refers back. Then with the following ones that fit."""
+    if spans[at].end - spans[first].start <= MAX_CHARACTERS:
+        start = first
+    else:
+        start = at - 1 if at > first and _POINTS_BACK.match(spans[at].text) else at
     end = at
     while end < last and spans[end + 1].end - spans[start].start <= MAX_CHARACTERS:
         end += 1

@@ -14,6 +14,8 @@ import numpy as np
 
 from ingestion.embedding import BUILT_IN_NAME, embedder, runs_here
 
+from .amounts import asks_amount, counted, counts, has_amount, has_number
+from .audiences import is_for_outsiders
 from .definitions import defined_thing, gives_definition, states
 from .exact_kinds import exact_kind, unasked_condition
 from .rough_stems import first_part, held_stems, stem, stems, weak_stems
@@ -21,6 +23,7 @@ from .sentence_splitting import (
     Span,
     split_sentences,
 )
+from .tokens import plain_words
 
 MIN_SHARE = 0.25  # of the question's words that a sentence and its surroundings must have
 AROUND = 0.5  # weight of a word in the sentence before, the heading or the title
@@ -31,57 +34,34 @@ KIND = 0.15
 HEADED = 0.12  # weight of the question's words in the headings
 TOPIC = 0.15  # bonus if the innermost heading is what the question names
 OPENS = 0.15  # bonus for the first sentence below such a heading, unless an amount is asked for
-EXACT_KIND = 0.3  # bonus for a telephone number or a form if one is asked for
-CONDITION = 0.3  # malus for a case that the question does not mention: “If a guest is ill, …”
+EXACT_KIND = 0.4  # bonus for a telephone number, a form or an address if one is asked for
+CONDITION = 0.2  # malus for a case that the question does not mention: “If a guest is ill, …”
 DEFINES = 0.2  # bonus for a definition of the thing asked for
 NO_ANSWER = 0.2  # malus for a sentence that refers elsewhere, was cut off, or introduces missing content
 ELSEWHERE = 0.5  # malus for a sentence that says only where the answer is
+OUTSIDERS = 0.1  # malus for a text about passengers, customers, … whom the question does not mention
 OPPOSITE = 0.5  # malus for the other direction than the one asked for
 EARLIER = 0.5  # weight of a word that only earlier questions have
 SYNONYM = 0.6  # weight of another word for one of the question's
+MIN_AS_ASKED = 0.2  # of these words, in any form, but not other words for them
+MIN_PART = 3  # characters of a word written in two
 MIN_NAMED = 0.6  # of what a question names, that an answer must have to be shown as one: both of two words
 LISTS = 0.1  # bonus for a lead-in with its list if several things are asked for
 LITERAL = 0.1  # bonus for a path or a name with symbols, written as in the question
 WEAK = 0.25  # weight of a word that only says what is done with the subject
-COUNTED = 0.2  # bonus for a number of the counted thing if “how many” of it are asked for
-COUNTED_WITHIN = 2  # words after the number, and one more for each word of the thing
+COUNTED = 0.3  # bonus for a number of the counted thing if “how many” of it are asked for
 NEXT_KIND = 0.6  # of KIND, if the next sentence has the requested number
 MIN_CONTENTS = 4  # numbered titles of a table of contents
 MAX_TITLE = 60  # characters of each, on average
 BARE_WORDS = 5  # a list item with no more words means nothing by itself
-MAX_COLUMN = 120  # characters before a number in which the name of its column begins
 NEARLY = 0.7  # of the score of a passage's best sentence
 
 _SEVERAL = re.compile(r"\s*(?:what|which)\b|\bwelche\b", re.IGNORECASE)
-_AMOUNT = re.compile(
-    r"\bhow (many|much|long|often|old|far|high|large|big|early|late|soon)\b|\b(when|which year)\b"
-    r"|\bwhat (year|date|time|percentage|number|amount|day|score)\b"
-    r"|\b(what|which)\b[^?]{0,40}\b(minimum|maximum|rate|limit|length|size|age|price|cost|fee|deadline|share|salary)\b"
-    r"|\bwie ?(viele?|lange|oft|hoch|alt)\b|\bwann\b",
-    re.IGNORECASE,
-)
-_HOW_MANY = re.compile(r"\b(?:how many|how much|wie ?viele?)((?: \w+){1,4})", re.IGNORECASE)
-_WIE_VIELE = re.compile(r"\b[Ww]ie ?viele?((?: [a-zäöüß]+){0,2} [A-ZÄÖÜ]\w+)")
-_VERB = re.compile(
-    r" (?:is|are|was|were|do|does|did|can|may|must|should|will|would|has|have|had|ist|sind|hat|habe|haben"
-    r"|darf|kann|muss|bekomme|gibt)\b.*",
-    re.IGNORECASE,
-)
 # “How late” asks for a time; in “my ferry is late” the word is what is asked about.
 _HOW_LATE = re.compile(r"\bhow (?:early|late|soon)\b", re.IGNORECASE)
 _TIMELY = frozenset(map(stem, ("early", "late", "soon")))
 _UNITS = frozenset(map(stem, ("minute", "hour", "day", "week", "month", "year", "time", "period")))
 _PERSON = re.compile(r"\b(who|whom|whose|wer|wem|wen)\b", re.IGNORECASE)
-_NUMBER = re.compile(
-    r"\d|\b(one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundreds?|thousands?|millions?|daily|"
-    r"weekly|monthly|yearly|once|twice|several|none)\b",
-    re.IGNORECASE,
-)
-_COUNT = re.compile(
-    r"\b(?:\d[\d.,]*|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|eine?|zwei|drei|vier|fünf|sechs"
-    r"|sieben|acht|neun|zehn|elf|zwölf)(?!\w)",
-    re.IGNORECASE,
-)
 _DIRECTION = re.compile(
     r"\b(?:(?P<away>[Ff]rom|[Vv]on|[Aa]b|[Aa]us)|[Tt]o|[Nn]ach)\b:? "
     r"(?P<place>[A-ZÄÖÜ][\w-]+(?: [A-ZÄÖÜ][\w-]+)*)"
@@ -90,8 +70,6 @@ _LEAVES_FOR = re.compile(
     r"\b(?:leaves?|leaving|departs?|departing|sails?|sailing) (?:from )?"
     r"(?P<start>[A-Z][\w-]+(?: [A-Z][\w-]+)*) for (?=[A-Z])"
 )
-_CLAUSE_END = re.compile(r"[;.:!?](?=\s|\Z)")
-_COLUMN = re.compile(r"(?:\A|; )([^;:]{1,100}): (?:up to |at least )?\Z")  # the name before a cell of a row
 _POINTER = re.compile(
     r"(?:please )?(?:see|refer to|read|consult|siehe|vgl)\b"
     r"|(?:for )?(?:more|further|detailed) (?:details|information)\b",
@@ -110,6 +88,11 @@ _WORD = re.compile(r"\w+")
 _LEADER = ". . . ."
 _CONTENTS_LINE = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){1,4}\.? [^\Wa-zäöü\d_]")
 _QUOTES = ".,;:?!\"'“”‘’()"
+_HEAD = re.compile(
+    r"\b(?:what|which|welche[rnms]?) (\w+)"
+    r"|(?:\A|\b(?:the|my|our|der|die|das|den|mein\w{0,2}) )(\w+) (?:of|for|on|von|für)\b",
+    re.IGNORECASE,
+)
 _COMPARISON = re.compile(r"\b(?:difference|differ|unterschied)\w*\b", re.IGNORECASE)
 _QUESTION_MARKS = ("?", "？")
 
@@ -225,9 +208,9 @@ def answers(
         weak |= kind.asking
     named = (asked - weak) or asked
     held = held_stems(" ".join(texts))
-    if texts and not _AMOUNT.search(question) and _said(texts[0]) <= asked:
+    if texts and not asks_amount(question) and _said(texts[0]) <= asked:
         return False  # it says nothing that the question does not say
-    if _AMOUNT.search(question) and not any(_NUMBER.search(text) for text in texts):
+    if not any(has_amount(question, text) for text in texts):
         return False
     if kind and not any(kind.has.search(text) for text in texts):
         return False
@@ -235,19 +218,30 @@ def answers(
         question, texts
     ):
         return False
-    counted = [word for word in _counted(question) if word in named]
-    if counted and not _known(counted, held, synonyms):
+    thing = [word for word in counted(question) if word in named]
+    if thing and not _known(thing, held, synonyms):
         return False
-    if counted and texts and not _is_counted(counted, named, texts, synonyms):
+    if thing and texts and not _is_counted(thing, named, texts, synonyms):
+        return False
+    head = _HEAD.search(question)
+    if head and not all(_known([word], held, synonyms) for word in stems(head[1] or head[2]) & named):
+        return False
+    if len(named) > 1 and _held_as_asked(named, question, held) < MIN_AS_ASKED * len(named):
         return False
     if _COMPARISON.search(question):
         share = 1.0
     return _known(named, held, synonyms) >= share * len(named)
 
 
-def has_amount(question: str, text: str) -> bool:
-    """Whether `text` has a number, if the question asks for an amount."""
-    return not _AMOUNT.search(question) or bool(_NUMBER.search(text))
+def _held_as_asked(named: Collection[str], question: str, held: frozenset[str]) -> int:
+    """How many of the words are held themselves, or in two parts (“payday”, “pay day”)."""
+    parts = {
+        stem(word)
+        for word in plain_words(question).split()
+        for cut in range(MIN_PART, len(word) - MIN_PART + 1)
+        if stem(word[:cut]) in held and stem(word[cut:]) in held
+    }
+    return sum(word in held or word in parts for word in named)
 
 
 def _known(words: Collection[str], held: frozenset[str], synonyms: Synonyms | None) -> int:
@@ -265,24 +259,24 @@ def _known(words: Collection[str], held: frozenset[str], synonyms: Synonyms | No
 
 
 def _is_counted(
-    counted: Sequence[str], named: frozenset[str], texts: Sequence[str], synonyms: Synonyms | None
+    words: Sequence[str], named: frozenset[str], texts: Sequence[str], synonyms: Synonyms | None
 ) -> bool:
     """Whether a sentence with a number of the counted thing has, with the headings, half of what is named
     besides; and whether it is the sentence that mentions the thing, if only some do."""
-    others = named - frozenset(counted)
-    thing = [frozenset({word}) | _others(word, synonyms or {}) for word in counted]
+    others = named - frozenset(words)
+    thing = [frozenset({word}) | _others(word, synonyms or {}) for word in words]
     headings = held_stems(" ".join(texts[1:]))
     spans = [span.text for span in split_sentences(texts[0])]
     # “Leave is booked early. It is 27 days.”: with the sentence before.
-    named_so = {counted[0], *(thing[0] - _UNITS)}  # “hours of rest” does not make hours a word for rest
+    named_so = {words[0], *(thing[0] - _UNITS)}  # “hours of rest” does not make hours a word for rest
     mentions = {place for place, text in enumerate(spans) if not named_so.isdisjoint(held_stems(text))}
-    with_number = [place for place, text in enumerate(spans) if _NUMBER.search(text)]
+    with_number = [place for place, text in enumerate(spans) if has_number(text)]
     if mentions and with_number and mentions.isdisjoint({*with_number, *(at - 1 for at in with_number)}):
         return False
     numbered = [
         " ".join(spans[max(0, place - 1) : place + 1])
         for place, text in enumerate(spans)
-        if _counts(thing, text)
+        if counts(thing, text)
     ]
     return not numbered or any(  # without one the number may be put in other words, or in a table
         2 * _known(others, held_stems(text) | headings, synonyms) >= len(others) for text in numbered
@@ -322,7 +316,7 @@ def _judged(
     choices = [choice for index, passage in enumerate(passages) for choice in _choices(index, passage)]
     if not choices or not (wanted or everything):
         return []
-    asks_amount = bool(_AMOUNT.search(question))
+    is_amount = asks_amount(question)
     kind = exact_kind(question)
     weights = _weights(wanted, choices)
     for word in wanted.keys() - asked:
@@ -333,8 +327,9 @@ def _judged(
     alike_counts = not everything or runs_here()
     likeness = _likeness(question, choices) if alike_counts else [0.0] * len(choices)
     thing = defined_thing(question)
-    counted = [frozenset({word}) | wanted.get(word, frozenset()) for word in _counted(question)]
+    thing_counted = [frozenset({word}) | wanted.get(word, frozenset()) for word in counted(question)]
     literals = _literals(question)
+    others_named = frozenset().union(*wanted.values())
     directions = _directions(question)
     subject = [frozenset({word}) | others for word, others in wanted.items() if word not in weak_stems()]
     judged = []
@@ -344,7 +339,7 @@ def _judged(
         if not everything and known < MIN_SHARE * len(wanted):
             continue
         is_topic = _is_topic(choice.topic, subject)
-        opens = is_topic and choice.opens and not asks_amount
+        opens = is_topic and choice.opens and not is_amount
         words = choice.words | choice.topic if opens else choice.words
         score = (
             choice.share(wanted, weights, words)
@@ -355,18 +350,20 @@ def _judged(
             + HEADED * _held(choice.headings, wanted, weights)
             + TOPIC * is_topic
             + OPENS * opens
-            + EXACT_KIND * bool(kind and kind.has.search(choice.span.text))
+            + EXACT_KIND * bool(kind and kind.rare.search(choice.span.text))
             - CONDITION * unasked_condition(choice.span.text, wanted)
             + DEFINES * states(thing, choice.span.text, choice.headings)
             + LITERAL * any(f" {literal}" in f" {choice.span.text}" for literal in literals)
             - NO_ANSWER * (choice.cut or bool(_POINTER.match(choice.span.text)))
             - ELSEWHERE * bool(_ELSEWHERE.search(choice.span.text))
             - OPPOSITE * _is_opposite(directions, choice.span.text)
+            - OUTSIDERS
+            * is_for_outsiders(question, choice.span.text, passages[choice.passage].heading, others_named)
         )
         span = choice.span
         judged.append(Sentence(choice.passage, span.start, span.end, span.text, score))
     # A number of the counted thing decides between sentences, but makes none of them surer.
-    return sorted(judged, key=lambda each: -each.score - COUNTED * _counts(counted, each.text))
+    return sorted(judged, key=lambda each: -each.score - COUNTED * counts(thing_counted, each.text))
 
 
 def _choices(index: int, passage: Quotable) -> list[_Choice]:
@@ -473,32 +470,6 @@ def _is_topic(topic: frozenset[str], subject: Sequence[frozenset[str]]) -> bool:
     return bool(topic) and all(forms & topic for forms in subject) and topic <= frozenset().union(*subject)
 
 
-def _counted(question: str) -> list[str]:
-    """The stems of the counted thing, in order: “how many days of annual leave do …”."""
-    match = _WIE_VIELE.search(question) or _HOW_MANY.search(question)
-    words = _VERB.sub("", match[1]).split() if match else []
-    return [each for word in words for each in sorted(stems(word))]
-
-
-def _counts(thing: Sequence[frozenset[str]], text: str) -> float:
-    """How well a number in `text` counts the thing: from over a half for one of its words, to 1 for all.
-
-    “Four weeks” and “Weeks: 4” count weeks, “the 24th week” does not.
-
-    Each word of the thing is the set of its forms.
-    """
-    best = 0.0
-    for number in _COUNT.finditer(text) if thing else ():
-        clause = _CLAUSE_END.split(text[number.end() : number.end() + 100], maxsplit=1)[0]
-        near = held_stems(" ".join(clause.split()[: COUNTED_WITHIN + len(thing)]))
-        column = _COLUMN.search(text, max(0, number.start() - MAX_COLUMN), number.start())
-        if column:
-            near |= held_stems(column[1])
-        share = sum(bool(forms & near) for forms in thing) / len(thing)
-        best = max(best, (1 + share) / 2 if share else 0.0)
-    return best
-
-
 def _directions(text: str) -> frozenset[tuple[bool, str]]:
     """The places after “from” (True) and “to” (False), in German “von” and “nach”, also as columns."""
     text = _LEAVES_FOR.sub(r"from \g<start> to ", text)
@@ -521,6 +492,6 @@ def _literals(question: str) -> list[str]:
 
 def _has_kind(question: str, text: str) -> bool:
     """Whether `text` has a number if the question asks for one, or a name if it asks for a person."""
-    if _AMOUNT.search(question):
-        return bool(_NUMBER.search(text))
+    if asks_amount(question):
+        return has_number(text) and has_amount(question, text)
     return bool(_PERSON.search(question) and _NAME.search(text))

@@ -205,6 +205,25 @@ class BestSentencesTests(SimpleTestCase):
         question = "How do I report sick when I fall ill on board?"
         self.assertEqual(best_sentences(question, [section], 1)[0].text, aboard)
 
+    def test_a_place_or_a_person_that_is_asked_for_must_be_there(self):
+        guide = "There is a Leeds office guide for those who would like to work from this space."
+        self.assertFalse(answers("Where is the Leeds office?", [guide]))
+        self.assertTrue(answers("Where is the Leeds office?", ["The Leeds office is at 4 Canal Street."]))
+        other = "No one other than the director has the authority to sign."
+        self.assertFalse(answers("Who is the director?", [other]))
+        self.assertTrue(answers("Who is the director?", ["Ann Lee is the director."]))
+
+    def test_words_that_only_have_the_same_meaning_answer_nothing(self):
+        rest = ["Rest of a crew: at least six hours."]
+        self.assertFalse(answers("How long is my lunch break?", rest, synonyms={"lunch break": ["rest"]}))
+        pay = ["Pay day is the 25th of each month."]
+        self.assertTrue(answers("When is payday each month?", pay, synonyms={"payday": ["pay day"]}))
+
+    def test_what_the_first_noun_of_a_question_names_must_be_there(self):
+        hours = ["The port manager begins at 8:00."]
+        self.assertFalse(answers("When does the pay of a port manager begin?", hours))
+        self.assertTrue(answers("When does the shift of a port manager begin?", [f"Shifts: {hours[0]}"]))
+
     def test_a_telephone_number_or_a_form_that_is_asked_for_must_be_there(self):
         desk = "The Service Desk answers on extension 3500 from Monday to Friday."
         other = "Report the loss of a phone to the Service Desk within 4 hours."

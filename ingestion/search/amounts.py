@@ -1,0 +1,142 @@
+"""What kind of amount a question asks for, and whether a text has one: a duration, a time, money, a number
+of the counted thing.
+
+English and German are known. A question for another amount is answered by any number.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .rough_stems import held_stems, stems
+
+COUNTED_WITHIN = 2  # words after the number, and one more for each word of the thing
+MAX_COLUMN = 120  # characters before a number in which the name of its column begins
+CLAUSE = 100  # characters after a number
+
+_AMOUNT = re.compile(
+    r"\bhow (many|much|long|often|old|far|fast|high|large|big|early|late|soon)\b|\b(when|which year)\b"
+    r"|\bwhat (year|date|time|percentage|number|amount|day|score)\b"
+    r"|\b(what|which)\b[^?]{0,40}\b(minimum|maximum|rate|limit|length|size|age|price|cost|fee|deadline|share|salary)\b"
+    r"|\bwie ?(viele?|lange|oft|hoch|alt|schnell)\b|\bwann\b",
+    re.IGNORECASE,
+)
+_HOW_MANY = re.compile(r"\b(?:how many|how much|wie ?viele?)((?: \w+){1,4})", re.IGNORECASE)
+_WIE_VIELE = re.compile(r"\b[Ww]ie ?viele?((?: [a-zäöüß]+){0,2} [A-ZÄÖÜ]\w+)")
+_VERB = re.compile(
+    r" (?:is|are|was|were|do|does|did|can|may|must|should|will|would|has|have|had|ist|sind|hat|habe|haben"
+    r"|darf|kann|muss|bekomme|gibt)\b.*",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(
+    r"\d|\b(one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundreds?|thousands?|millions?|daily|"
+    r"weekly|monthly|yearly|once|twice|several|none)\b",
+    re.IGNORECASE,
+)
+_WORDS = (
+    r"one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|eine?|zwei|drei|vier|fünf|sechs"
+    r"|sieben|acht|neun|zehn|elf|zwölf"
+)
+_COUNT = re.compile(rf"\b(?:\d[\d.,]*|{_WORDS})(?!\w)", re.IGNORECASE)
+_CLAUSE_END = re.compile(r"[;.:!?](?=\s|\Z)")
+_COLUMN = re.compile(r"(?:\A|; )([^;:]{1,100}): (?:up to |at least )?\Z")  # the name before a cell of a row
+
+_UNIT = (
+    r"(?:second|minute|hour|day|night|week|month|quarter|year|fortnight)s?"
+    r"|(?:Sekunde|Minute|Stunde|Woche)n?|(?:Tag|Monat|Jahr)(?:en?)?|Nächten?"
+)
+_LENGTH = (
+    rf"\b(?:\d[\d.,]*|half an?|an?|several|{_WORDS})(?:[ -]\w+){{0,2}}[ -](?:{_UNIT})\b|\b(?:{_UNIT}): \d"
+    r"|\b\d[\d.,]* ?(?:characters|letters|words|pages|met(?:re|er)s?|cm|km|m|miles|feet|Zeichen)\b"
+    r"|\b(?:permanent|indefinite|unlimited|unbefristet|overnight|expire)"
+)
+_DATE = (
+    r"\b\d{1,2}(?::\d\d|[.:]\d\d ?Uhr| ?[ap]\.?m\b)|\b\d{1,2}(?:st|nd|rd|th)\b|\b(?:19|20)\d\d\b"
+    r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:Mo|Di|Mitt|Do|Fr|Sa|So)\w{0,5}(?:tag|woch)s?\b"
+    r"|\b(?:january|february|march|april|may(?= \d)|june|july|august|september|october|november|december)\b"
+    r"|\b(?:Januar|Februar|März|Mai|Juni|Juli|Oktober|Dezember)\b"
+    r"|\b(?:within|before|after|until|till|by the|as soon as|immediately|at once)\b"
+    r"|\b(?:at the end|start|beginning|end) of\b"
+    r"|\b(?:daily|weekly|monthly|quarterly|yearly|annually|every|each)\b"
+    r"|\b(?:innerhalb|binnen|vor|nach|bis|spätestens|sofort|unverzüglich|täglich|monatlich|jährlich)\b"
+)
+_MONEY = (
+    r"[£$€]|\b\d[\d.,]*(?: ?%|p\b| ?(?:prozent|euros?|pounds?|dollars?|times)\b)"
+    r"|\b(?:GBP|EUR|USD|CHF|per cent|percent|free|kostenlos|unpaid|no charge)\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    asks: re.Pattern[str]
+    has: re.Pattern[str]
+
+
+_KINDS = (
+    _Kind(
+        re.compile(r"\bhow long\b(?! before| in advance)|\bwie lange\b", re.IGNORECASE),
+        re.compile(f"{_LENGTH}|{_DATE}", re.IGNORECASE),
+    ),
+    _Kind(
+        re.compile(
+            r"\bwhen(?: |'s\b)|\bwann\b|\b(?:what|which) (?:date|day|time)\b|\bhow (?:early|late|soon)\b"
+            r"|\bdeadline\b|\b(?:stichtag|frist)\b",
+            re.IGNORECASE,
+        ),
+        re.compile(f"{_LENGTH}|{_DATE}", re.IGNORECASE),
+    ),
+    _Kind(
+        re.compile(
+            r"\bhow much (?:is|are|does|do|money|for|it)\b(?=[^?]{0,80}\b(?:costs?|pay|paid|spend|fee|price"
+            r"|money|charged?|allowance|bonus|fare|claim)\b)|\bhow much (?:money|does it cost|is it)\b"
+            r"|\b(?:costs?|prices?|kostet|kosten)\b",
+            re.IGNORECASE,
+        ),
+        re.compile(_MONEY, re.IGNORECASE),
+    ),
+)
+
+
+def asks_amount(question: str) -> bool:
+    """Whether a question asks for a number, a duration or a time."""
+    return bool(_AMOUNT.search(question))
+
+
+def has_number(text: str) -> bool:
+    return bool(_NUMBER.search(text))
+
+
+def has_amount(question: str, text: str) -> bool:
+    """Whether `text` has the kind of amount that the question asks for last; true for other questions."""
+    asked = [(match.start(), kind) for kind in _KINDS for match in kind.asks.finditer(question)]
+    other = max((match.start() for match in _AMOUNT.finditer(question)), default=-1)
+    place, kind = max(asked, key=lambda each: each[0], default=(-1, None))
+    if kind is None or place < other:
+        return other < 0 or has_number(text)
+    return bool(kind.has.search(text))
+
+
+def counted(question: str) -> list[str]:
+    """The stems of the counted thing, in order: “how many days of annual leave do …”."""
+    match = _WIE_VIELE.search(question) or _HOW_MANY.search(question)
+    words = _VERB.sub("", match[1]).split() if match else []
+    return [each for word in words for each in sorted(stems(word))]
+
+
+def counts(thing: Sequence[frozenset[str]], text: str) -> float:
+    """How well a number in `text` counts the thing: from over a half for one of its words, to 1 for all.
+
+    “Four weeks” and “Weeks: 4” count weeks, “the 24th week” does not.
+
+    Each word of the thing is the set of its forms.
+    """
+    best = 0.0
+    for number in _COUNT.finditer(text) if thing else ():
+        clause = _CLAUSE_END.split(text[number.end() : number.end() + CLAUSE], maxsplit=1)[0]
+        near = held_stems(" ".join(clause.split()[: COUNTED_WITHIN + len(thing)]))
+        column = _COLUMN.search(text, max(0, number.start() - MAX_COLUMN), number.start())
+        if column:
+            near |= held_stems(column[1])
+        share = sum(bool(forms & near) for forms in thing) / len(thing)
+        best = max(best, (1 + share) / 2 if share else 0.0)
+    return best

@@ -1,0 +1,44 @@
+"""What kind of amount a question asks for, and the texts that have it."""
+
+from django.test import SimpleTestCase
+
+from ingestion.search.amounts import has_amount
+from ingestion.search.audiences import is_for_outsiders
+from ingestion.search.exact_kinds import unasked_condition
+
+
+class AmountTests(SimpleTestCase):
+    def test_an_amount_of_another_kind_does_not_answer(self):
+        for question, right, wrong in (
+            ("How long is probation?", "It lasts three months.", "It is on page 9."),
+            ("how long is sick pay", "Full pay: 8 weeks", "You get 9 per cent."),
+            ("When do I get paid?", "On the 25th of each month.", "You get 9 per cent."),
+            ("when do we start", "At 09:00 in the hall.", "All 12 colleagues do."),
+            ("bis wann melde ich mich krank", "Spätestens um 9:30 Uhr.", "Auf Seite 3."),
+            ("How much does a bicycle cost?", "It is £4 a crossing.", "At least 3 are carried."),
+            ("was kostet ein Fahrrad", "Es kostet 4 Euro.", "Es sind 3."),
+        ):
+            with self.subTest(question=question):
+                self.assertTrue(has_amount(question, right))
+                self.assertFalse(has_amount(question, wrong))
+
+    def test_any_number_answers_another_question_and_any_text_one_for_no_amount(self):
+        self.assertTrue(has_amount("How many ships are there?", "There are nine vessels."))
+        self.assertFalse(has_amount("How many ships are there?", "There are vessels."))
+        self.assertTrue(has_amount("Who is my mentor?", "The superintendent."))
+
+    def test_the_last_of_several_questions_counts(self):
+        self.assertTrue(has_amount("How long is it? How many people come?", "It is for 12 people."))
+
+
+class UnaskedTests(SimpleTestCase):
+    def test_a_month_that_nobody_asked_about_is_a_condition(self):
+        text = "In December everyone is paid on the 19th."
+        self.assertEqual(unasked_condition(text, {"paid": frozenset()}), 1.0)
+        self.assertEqual(unasked_condition(text, {"decemb": frozenset()}), 0.0)
+
+    def test_a_text_about_passengers_is_for_others_unless_the_question_names_them(self):
+        text = "If passengers have to wait, we pay for a hotel."
+        self.assertTrue(is_for_outsiders("What is the hotel limit?", text, "Delays"))
+        self.assertFalse(is_for_outsiders("What is the hotel limit of a passenger?", text, "Delays"))
+        self.assertFalse(is_for_outsiders("What is the hotel limit?", "We pay for a hotel.", "Delays"))

@@ -310,7 +310,8 @@ def _markdown(quoted: Extract, source: SourceView, all_rows: int) -> str:
     """The extract as a block quotation or a table, with its citation; `all_rows` is the number of a longer
     table's rows, if the source has only a part of it, below 0 if not known."""
     cite = f"[{source.label}]"
-    heading = f"**{heading_of(source)}**" if quoted.needs_heading and heading_of(source) else ""
+    headings = heading_of(source, " ".join((*quoted.columns, *quoted.lines)) if quoted.cells else "")
+    heading = f"**{headings}**" if quoted.needs_heading and headings else ""
     if quoted.kind == "table":
         rows = [list(cells) for cells in quoted.cells]
         for row in rows:
@@ -330,8 +331,18 @@ def _markdown(quoted: Extract, source: SourceView, all_rows: int) -> str:
     return "\n\n".join(part for part in (heading, f"{quotation} {cite}") if part)
 
 
-def heading_of(source: SourceView) -> str:
-    """The two innermost headings of a passage without numbers and without the document's title."""
+def heading_of(source: SourceView, table: str = "") -> str:
+    """The two innermost headings of a passage without numbers and without the document's title.
+
+    Above a table, the innermost is left out if only the other has to do with it: a table at the end of a
+    chapter is not about the last of its sections alone.
+    """
     parts = [_CAPTION.sub("", part).strip() for part in source.heading.split("›")]
-    parts = [part for part in parts if part and part != source.title]
-    return " › ".join(parts[-2:])[:MAX_HEADING]
+    parts = [part for part in parts if part and part != source.title][-2:]
+    if table and len(parts) == 2:
+        words, outer = held_stems(table), held_stems(parts[0])
+        inner = held_stems(parts[1]) - outer
+        is_about_it = any(word.startswith(other) for word in inner for other in words if len(other) > 2)
+        if outer & words and not is_about_it:
+            parts = parts[:1]
+    return " › ".join(parts)[:MAX_HEADING]

@@ -76,6 +76,25 @@ class QuotingTests(SimpleTestCase):
         answer = self.answer("When do I get paid?", sources=[page], fit=6.0)
         self.assertLess(answer.index("25th"), answer.index("19th"))
 
+    def test_of_many_rows_those_are_quoted_that_were_asked_for(self):
+        rows = "\n".join(
+            f"Grade: {grade}; Notice: {number} weeks" for number, grade in enumerate("KLMNPQR", 2)
+        )
+        page = source(1, "a.md", rows, heading="Notice of grades")
+        answer = self.answer("How many weeks is the notice of grade N?", sources=[page], fit=6.0)
+        self.assertIn("| N | 5 weeks [a.md] |", answer)
+        self.assertNotIn("| K |", answer)
+        self.assertIn("of 7 rows", answer)
+
+    def test_a_table_has_the_heading_that_it_is_about(self):
+        table = "Situation: Ordinary; Days carried: 5\nSituation: Exceptional; Days carried: 10"
+        page = source(1, "a.md", table, heading="4 Carry-over of leave › Maternity")
+        self.assertIn(
+            "**Carry-over of leave**", self.answer("How many days are carried over?", sources=[page])
+        )
+        page = source(1, "a.md", table, heading="4 Carry-over of leave › Exceptional situations")
+        self.assertIn("› Exceptional", self.answer("How many days are carried over?", sources=[page]))
+
     def test_an_agent_adds_only_what_clearly_answers_and_was_not_said(self):
         def has_more(question, *said):
             contributions = [Contribution("Ann", text) for text in said]

@@ -284,6 +284,15 @@ class VerdictTests(SimpleTestCase):
         self.assertEqual((statement.verdict, statement.citations), ("supported", ("a.md#x", "b.md")))
         self.assertEqual([proof.rank for proof in statement.proofs], [1, 2])
 
+    def test_the_marks_of_a_row_begin_with_the_small_words_of_its_cells(self):
+        row = "Length of service: Under 1 year; Full pay: up to 4 weeks"
+        table = source(1, "pay.md", row)
+        (statement,) = verify(
+            "| Service | Full pay |\n|---|---|\n| Under 1 year | up to 4 weeks [pay.md] |", [table]
+        )
+        marked = [row[start:end] for start, end in statement.proofs[0].marks]
+        self.assertEqual(marked, ["Under 1 year", "up to 4 weeks"])
+
     def test_the_marks_are_the_words_of_the_statement_and_no_others(self):
         answer = (
             "Five days may be carried over until 31 March [a.md#x]. Meals: the allowance is £25 [a.md#x]."

@@ -36,12 +36,17 @@ _LEAST_CHARACTERS = 4  # of one in a script without spaces
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell with its label; `start` and `end` are token positions in its row."""
+    """A cell with its label; `start` and `end` are token positions in its row.
+
+    `opening` are the small words before its first token, such as “up to”, and `begin` is where they begin.
+    """
 
     label: frozenset[str]
     words: frozenset[str]
     start: int
     end: int
+    opening: str = ""
+    begin: int = 0
 
 
 @dataclass(frozen=True)
@@ -279,7 +284,10 @@ def _cells(text: str, start: int, end: int, held: Sequence[Token]) -> tuple[Cell
         while at < len(held) and held[at].start < cell_end:
             words.add(held[at].value)
             at += 1
-        cells.append(Cell(frozenset(label), frozenset(words), first, at))
+        opens = held[first].start if first < at else cell_end
+        opening = text[label_end:opens].lstrip(": ")
+        begin = opens - len(opening)
+        cells.append(Cell(frozenset(label), frozenset(words), first, at, opening.strip(), begin))
     return tuple(cells)
 
 

@@ -336,6 +336,11 @@ def _marks(claim: Claim, chosen: Sequence[Unit], related: dict[str, str]) -> Ite
     for unit in sorted(chosen, key=lambda unit: (unit.rank, unit.place)):
         start = end = -1
         apart = False
+        begins = {
+            unit.tokens[cell.start].start: cell.begin
+            for cell in unit.cells
+            if cell.start < cell.end and cell.opening and cell.opening in claim.text
+        }
         for token in unit.tokens:
             if not (token.value in wanted or (denies and token.kind is Kind.NEGATION)):
                 apart = True
@@ -343,7 +348,7 @@ def _marks(claim: Claim, chosen: Sequence[Unit], related: dict[str, str]) -> Ite
             if start < 0 or apart or token.start - end > WIDE_GAP:
                 if start >= 0:
                     yield unit.rank, (start, end)
-                start = token.start
+                start = begins.get(token.start, token.start)
             end, apart = max(end, token.end), False
         if start >= 0:
             yield unit.rank, (start, end)

@@ -51,6 +51,7 @@ _LENGTH = (
     r"|\b(?:permanent|indefinite|unlimited|unbefristet|overnight|expire)"
 )
 _DATE = (
+    rf"\b(?:at|by|from|um|ab) (?:\d{{1,2}}|noon|midnight|{_WORDS})\b|"
     r"\b\d{1,2}(?::\d\d|[.:]\d\d ?Uhr| ?[ap]\.?m\b)|\b\d{1,2}(?:st|nd|rd|th)\b|\b(?:19|20)\d\d\b"
     r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:Mo|Di|Mitt|Do|Fr|Sa|So)\w{0,5}(?:tag|woch)s?\b"
     r"|\b(?:january|february|march|april|may(?= \d)|june|july|august|september|october|november|december)\b"

@@ -13,6 +13,8 @@ from .sentence_splitting import Span, split_sentences
 MAX_CHARACTERS = 420  # of a paragraph that is quoted in full, or of the extract of a longer one
 MAX_LIST = 900  # of a list that is quoted in full
 MAX_ROWS = 12
+MAX_UNASKED_ROWS = 6  # of a table; a longer one is quoted with the rows that were asked for
+FEW_ROWS = 3  # that were asked for
 MAX_TABLE = 1_600  # of a table that is quoted in full
 MAX_ITEM = 80  # of a list item that intentionally ends without a full stop
 
@@ -55,7 +57,8 @@ def extract(
     """The extract around the sentence that begins at `start`; None if it cannot be quoted.
 
     `wanted` has the starts of other good sentences, best first: if they are rows of the same table, they are
-    quoted too. A short table is quoted in full, unless the content has only a part of it.
+    quoted too. A short table is quoted in full, unless the content has only a part of it, or few of many rows
+    are wanted.
     """
     spans = split_sentences(content)
     at = next((number for number, span in enumerate(spans) if span.start == start), None)
@@ -232,7 +235,8 @@ def _table(spans: Sequence[Span], at: int, wanted: Sequence[int], is_part: bool)
     by_start = {span.start: span for span in rows}
     best = [spans[at].start, *(start for start in wanted if start in by_start)]
     matching = [by_start[start] for start in sorted(list(dict.fromkeys(best))[:MAX_ROWS])]
-    own = matching if is_part or not _is_short(rows) else rows
+    is_asked_for_few = len(rows) > MAX_UNASKED_ROWS and len(matching) <= FEW_ROWS
+    own = matching if is_part or is_asked_for_few or not _is_short(rows) else rows
     columns, cells = _columns_and_cells(own)
     first = spans.index(rows[0])
     before = spans[first - 1] if first else None

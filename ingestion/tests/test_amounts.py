@@ -14,6 +14,7 @@ class AmountTests(SimpleTestCase):
             ("how long is sick pay", "Full pay: 8 weeks", "You get 9 per cent."),
             ("When do I get paid?", "On the 25th of each month.", "You get 9 per cent."),
             ("when do we start", "At 09:00 in the hall.", "All 12 colleagues do."),
+            ("When does the office open?", "It opens at seven.", "It has seven rooms."),
             ("bis wann melde ich mich krank", "Spätestens um 9:30 Uhr.", "Auf Seite 3."),
             ("How much does a bicycle cost?", "It is £4 a crossing.", "At least 3 are carried."),
             ("was kostet ein Fahrrad", "Es kostet 4 Euro.", "Es sind 3."),

@@ -249,7 +249,8 @@ class RemoteModel:
 
     def _members(self, conversation: list[dict[str, Any]], **members: Any) -> dict[str, Any]:
         """The members of a request, without those that this server has refused."""
-        accepted = {name: value for name, value in members.items() if name not in connection().refused}
+        refused = connection().refused
+        accepted = {name: value for name, value in members.items() if name not in refused}
         return {"model": self.name, "messages": conversation, **accepted}
 
     async def _side(self, name: str, messages: list[dict[str, str]], tokens: int = SIDE_TOKENS) -> str:

@@ -26,6 +26,7 @@ M = TypeVar("M", bound=Model)
 _DIRECTORY = Path(settings.BASE_DIR) / "ingestion" / "sql"
 _MARGIN = re.compile(r"^(?: *--.*\n|\\.*\n| +)", re.MULTILINE)
 _VARIABLE = re.compile(r"(?<![:\w]):(?:'(?P<quoted>[a-z_]+)'|(?P<bare>[a-z_]+))")
+_ESCAPED = re.compile(r'["\\]')  # within an element of an array
 _columns: dict[str, tuple[str, ...]] = {}  # column names of each statement's rows
 
 
@@ -66,11 +67,10 @@ def rows_of_each(texts: Sequence[str], parameters: Mapping[str, Any], *, commits
     if not database.can_exchange:
         return _rows_by_cursor(texts, parameters)
     transformer = database.connection.transformer
-    with database.wrap_database_errors:
-        bound = ";\n".join(texts) % _Literals(transformer, parameters)
-    results = database.exchange(bound, commits=commits)
     found: list[Rows] = []
     with database.wrap_database_errors:
+        bound = ";\n".join(texts) % _Literals(transformer, parameters)
+        results = database.exchange(bound, commits=commits)
         for text, result in zip(texts, results, strict=True):
             columns = _columns.get(text)
             if columns is None:
@@ -155,7 +155,10 @@ def _array(values: list[Any], transformer: Transformer) -> str:
     if kind not in _ARRAYS:
         return _quoted(values, transformer)
     cast, write = _ARRAYS[kind]
-    elements = ",".join(map(write, values))
+    if kind is str and not _ESCAPED.search("".join(values)):  # as most are: without a call for each
+        elements = '"' + '","'.join(values) + '"'
+    else:
+        elements = ",".join(map(write, values))
     return _text(f"{{{elements}}}", transformer) + cast
 
 

@@ -119,18 +119,22 @@ def connection_seconds() -> float:
     return WAIT_SECONDS if budget is None else max(MIN_SECONDS, min(WAIT_SECONDS, budget.left))
 
 
-@contextmanager
-def waiting() -> Iterator[None]:
-    """Count the whole block as waiting for the database, including nested waits once."""
-    budget = _budget()
-    if budget is None:
-        yield
-        return
-    left, started = budget.left, time.monotonic()
-    try:
-        yield
-    finally:
-        budget.left = left - (time.monotonic() - started)
+class Waiting:
+    """Counts a block as waiting for the database, including nested waits once.
+
+    No generator: each statement waits, and a generator's manager takes twice as many calls.
+    """
+
+    __slots__ = ("_budget", "_left", "_started")
+
+    def __enter__(self) -> None:
+        self._budget = _budget()
+        if self._budget is not None:
+            self._left, self._started = self._budget.left, time.monotonic()
+
+    def __exit__(self, *error: object) -> None:
+        if self._budget is not None:
+            self._budget.left = self._left - (time.monotonic() - self._started)
 
 
 def _budget() -> Budget | None:

@@ -180,7 +180,7 @@ class Bounds(SimpleTestCase):
     def test_all_waiting_of_a_request_counts_together(self):
         with reading_for_request():
             for _ in range(2):
-                with threads.waiting(), threads.waiting():
+                with threads.Waiting(), threads.Waiting():
                     time.sleep(0.1)
             self.assertAlmostEqual(statement_seconds(), 2.8, delta=0.09)
             threads._budget().left = -1

@@ -10,7 +10,7 @@ from typing import Any
 
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import rows
-from ingestion.search.office_words import documents_words
+from ingestion.search.office_words import documents_words, may_begin
 from ingestion.search.tokens import plain_words, search_text
 
 from .models import MAX_WORDS_OF_A_NAME, HouseWord, names_of
@@ -55,7 +55,8 @@ class Lookup:
 
     def __init__(self, principal: Principal, question: str) -> None:
         self._asked = plain_words(question).split()[:MAX_ASKED]
-        self._phrases = {phrase for start in range(len(self._asked)) for phrase in _from(self._asked, start)}
+        self._from = [list(_from(self._asked, start)) for start in range(len(self._asked))]
+        self._phrases = {phrase for phrases in self._from for phrase in phrases}
         self.parameters = _parameters(principal, sorted(self._phrases))
 
     def expansion(self, known: Sequence[Mapping[str, Any]]) -> Expansion:
@@ -78,8 +79,12 @@ class Lookup:
         reasons: dict[str, list[str]] = {}
         start = 0
         while start < len(asked):
-            for phrase in _from(asked, start):  # “day off” before “off”
-                in_place = tuple(own[phrase]) if phrase in own else documents_words(phrase)
+            is_everyday = may_begin(asked[start])
+            for phrase in self._from[start]:  # “day off” before “off”
+                if phrase in own:
+                    in_place = tuple(own[phrase])
+                else:
+                    in_place = documents_words(phrase) if is_everyday else ()
                 if phrase not in terms and phrase not in own and not in_place:
                     continue
                 new = [word for word in terms.get(phrase, ()) if word not in asked and word not in of_terms]

@@ -31,6 +31,17 @@ def documents_words(phrase: str) -> tuple[str, ...]:
     return shipped().get(phrase) or _by_stems().get(_stemmed(phrase), ())
 
 
+def may_begin(word: str) -> bool:
+    """Whether an everyday phrase may begin with the word: few words of a question do."""
+    return word in _beginnings() or _stem(word) in _beginnings()
+
+
+@functools.cache
+def _beginnings() -> frozenset[str]:
+    """The first word of each everyday phrase, and its stem."""
+    return frozenset(phrase.partition(" ")[0] for phrase in (*shipped(), *_by_stems()))
+
+
 @functools.cache
 def _by_stems() -> Mapping[str, tuple[str, ...]]:
     known: dict[str, tuple[str, ...]] = {}

@@ -32,7 +32,7 @@ from ingestion.indexing.passages import vector_text
 from ingestion.models import Document, EmbeddingSpace
 from ingestion.parsing.language import common_words
 
-from .definitions import defines
+from .definitions import defined_thing, defines
 from .fusion import (
     CLOSE,
     PAIRS,
@@ -366,7 +366,7 @@ def _reranked(
     # For a question about a definition, the two best passages with one move to the top.
     defining = [
         place
-        for place, item in enumerate(reranked[:COMPARED])
+        for place, item in enumerate(reranked[:COMPARED] if defined_thing(query) else ())
         if (row := loaded.get(item.candidate.passage_id)) and defines(query, row["heading"], row["content"])
     ][:DEFINING]
     if defining and defining[0] != 0:

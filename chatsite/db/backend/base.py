@@ -32,11 +32,11 @@ from chatsite.db.availability import (
 from chatsite.db.bulkheads import bulkheads
 from chatsite.db.threads import (
     LOCKED,
+    Waiting,
     connection_seconds,
     current_view,
     default_reader,
     reader_name,
-    waiting,
 )
 from chatsite.dependency_internals import connection_pools, replace_pool_check
 
@@ -194,7 +194,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _from_pool(self, conn_params: dict[str, Any]) -> Any:
         """A session together with one of the view's places, which is released with it."""
         seconds, view = connection_seconds(), current_view()
-        with waiting():
+        with Waiting():
             # the other half is for the connection and the statements
             if not bulkheads.enter(view, seconds / 2):
                 raise OperationalError(LOCKED)

@@ -20,10 +20,10 @@ from psycopg.pq.abc import PGresult
 
 from chatsite.db.availability import breaker
 from chatsite.db.threads import (
+    Waiting,
     default_reader,
     libpq_parameters,
     statement_seconds,
-    waiting,
 )
 from chatsite.dependency_internals import autocommit_messages, check_open
 
@@ -106,7 +106,7 @@ class Session(psycopg.Connection[Any]):
         if timeout is None:
             return super().wait(gen, interval)
         try:
-            with waiting():
+            with Waiting():
                 return super().wait(gen, interval, timeout)
         except psycopg.OperationalError:
             # An error of the server arrives with its complete answer and ends the statement.

@@ -2,10 +2,8 @@
 
 import functools
 
-from ingestion.embedding_folder import PREFIX
-
 from .embedder import EmbeddingError
-from .selection import embedder, is_built_in
+from .selection import embedder, is_built_in, is_from_folder
 
 # German sentences and the same in English, without words that look alike.
 _PAIRS = (
@@ -19,7 +17,7 @@ MARGIN = 0.5  # of the way to 1 that a translation is nearer than the other sent
 
 def is_english_only(name: str, dimensions: int) -> bool:
     """Whether questions in German mean nothing to the model; a server's are assumed to mean something."""
-    if not name.startswith(PREFIX):
+    if not is_from_folder(name):
         return is_built_in(name)
     try:
         return not _understands_german(name, dimensions)

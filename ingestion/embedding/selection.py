@@ -43,6 +43,11 @@ def is_built_in(name: str = "") -> bool:
     return (name or configured()[0]) == BUILT_IN_NAME
 
 
+def is_from_folder(name: str) -> bool:
+    """Whether this model is one from a folder of weights."""
+    return name.startswith(PREFIX)
+
+
 def runs_here() -> bool:
     """Whether the configured model needs no server."""
     return bool(settings.EMBEDDING_MODEL_DIR) or is_built_in()
@@ -55,7 +60,7 @@ def embedder(name: str = "", dimensions: int = 0) -> Embedder:
     with _loading:
         if name in LOCAL:
             return _loaded(LOCAL[name].path)
-        if name.startswith(PREFIX):
+        if is_from_folder(name):
             folder = settings.EMBEDDING_MODEL_DIR
             if folder and model_name(folder) == name:
                 try:

@@ -24,6 +24,7 @@ from ingestion.embedding import (
     embedder_of,
     is_built_in,
     is_english_only,
+    is_from_folder,
 )
 from ingestion.embedding.embedder import unit
 from ingestion.embedding.spaces import ACTIVE
@@ -80,9 +81,12 @@ BEST_PLACE = 3  # passages of the best one's page or section, before those of ot
 NEARLY = 0.75  # of the best one's score, for these
 COMPARED = 30  # passages whose texts are compared with the question word by word
 
-# The built-in vectors are English and ignored for other languages.
-BUILT_IN_TRUST = VectorTrust(weight=0.4, languages=frozenset({"english", "simple"}), close=CLOSE)
-CONFIGURED_TRUST = VectorTrust(weight=0.5, languages=frozenset())
+# The vectors of an English model, as the built-in one, are ignored for other languages.
+ENGLISH = frozenset({"english", "simple"})
+BUILT_IN_TRUST = VectorTrust(weight=0.4, languages=ENGLISH, close=CLOSE)
+SERVER_TRUST = VectorTrust(weight=0.5, languages=frozenset())
+FOLDER_TRUST = replace(SERVER_TRUST, close=CLOSE)
+ENGLISH_FOLDER_TRUST = replace(FOLDER_TRUST, languages=ENGLISH)
 NO_WORDS: dict[str, Any] = {"words": [], "times": [], "added": {}, "everyday": {}}
 NO_TRUST = VectorTrust(weight=0, languages=frozenset(), words=PAIRS)
 
@@ -208,7 +212,7 @@ def search(
         asked = parameters(house)
         surveyed = survey(asked)
     candidates, readable = find_candidates({**asked, **vectors}, space.dimensions, surveyed)
-    trust = _trust(space, query)
+    trust = trust_of(space, query)
     ranking = rank(candidates, mode, trust, readable)
     loaded: Loaded = {}
     if mode == "hybrid" and ranking.passages:
@@ -285,10 +289,13 @@ def resolve_name(principal: Principal, *spellings: str) -> NameResolution:
     return NameResolution(choices=choices[:MAX_CHOICES])
 
 
-def _trust(space: EmbeddingSpace, query: str) -> VectorTrust:
-    if not is_built_in(space.name):
-        return CONFIGURED_TRUST
-    return NO_TRUST if has_unspaced_script(query) else BUILT_IN_TRUST
+def trust_of(space: EmbeddingSpace, query: str) -> VectorTrust:
+    """How much the vectors of a space count for this question."""
+    if not is_english_only(space.name, space.dimensions):
+        return FOLDER_TRUST if is_from_folder(space.name) else SERVER_TRUST
+    if has_unspaced_script(query):
+        return NO_TRUST
+    return BUILT_IN_TRUST if is_built_in(space.name) else ENGLISH_FOLDER_TRUST
 
 
 def _in_english(space: EmbeddingSpace, query: str) -> list[str]:

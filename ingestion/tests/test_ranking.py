@@ -1,5 +1,7 @@
 """What decides the order of passages, how many of a page come first, and from when on nothing is found."""
 
+from unittest.mock import patch
+
 import numpy as np
 from django.test import SimpleTestCase, TestCase
 
@@ -9,9 +11,10 @@ from chatsite.db.sql_files import rows
 from ingestion.access.lists import Audience
 from ingestion.glossary.lookup import Lookup
 from ingestion.indexing.passages import NewPassage
+from ingestion.models import EmbeddingSpace
 from ingestion.search.fusion import CLOSE, COMBINED, Candidate, VectorTrust, rank, settle
 from ingestion.search.rerank import RerankScores
-from ingestion.search.retrieval import search
+from ingestion.search.retrieval import search, trust_of
 
 from .documents import make_document, principal_of
 
@@ -151,6 +154,18 @@ class BoundTests(SimpleTestCase):
     def test_a_long_question_must_be_met_less_than_a_short_one(self):
         self.assertLess(self.settled(0.9, 0.7, length=2).fit, 1)
         self.assertGreaterEqual(self.settled(0.9, 0.7, length=12).fit, 1)
+
+    def test_vectors_of_an_english_model_from_a_folder_count_in_english_alone(self):
+        def trust(name, is_english_only, query="leave"):
+            with patch("ingestion.search.retrieval.is_english_only", return_value=is_english_only):
+                return trust_of(EmbeddingSpace(name=name, dimensions=4), query)
+
+        english, every = trust("folder:english", True), trust("folder:every", False)
+        self.assertEqual([english.covers(each) for each in ("english", "german")], [True, False])
+        self.assertEqual([every.covers(each) for each in ("english", "german")], [True, True])
+        self.assertFalse(trust("folder:english", True, "年次休暇").covers("english"))
+        self.assertTrue(trust("folder:every", False, "年次休暇").covers("english"))
+        self.assertEqual([english.close, every.close, trust("served", False).close], [CLOSE, CLOSE, None])
 
     def test_where_the_vectors_do_not_count_the_words_alone_decide(self):
         self.assertEqual(self.settled(0.1, 1.0, language="german").passages, [])

@@ -1,7 +1,7 @@
 """Compares two texts by paragraphs, and changed paragraphs by words, in time linear in their length.
 
-Units that occur once in both texts are anchors (patience diff); what lies between two anchors is divided
-again, MAX_DEPTH times at most. What is left without an anchor counts as replaced.
+Units that occur once in both texts are anchors (patience diff); the text between two anchors is divided
+again, MAX_DEPTH times at most. Text without an anchor counts as replaced.
 """
 
 import re
@@ -47,7 +47,7 @@ class _Word:
 
 
 def compare(before: str, after: str) -> list[Paragraph]:
-    """The paragraphs of both texts in reading order, each with what became of it."""
+    """The paragraphs of both texts in reading order, each with its kind of change."""
     old, new = paragraphs_of(before), paragraphs_of(after)
     found: list[Paragraph] = []
     i = j = 0
@@ -153,7 +153,7 @@ def _words(paragraphs: Sequence[str]) -> list[_Word]:
 def _paragraphs(fates: Sequence[tuple[Kind, _Word]]) -> Iterator[Paragraph]:
     """Paragraphs as they end in the new text, and in the old text for what is removed."""
     pieces: list[tuple[Kind, list[str]]] = []
-    waits = False  # the new paragraph ends where removed words follow that belonged to it
+    waits = False  # the new paragraph has ended, but removed words that belonged to it may follow
     for index, (kind, word) in enumerate(fates):
         if pieces and pieces[-1][0] == kind:
             pieces[-1][1].append(word.text)

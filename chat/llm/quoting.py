@@ -289,7 +289,7 @@ def _quotations(
         said = (sentence.text, words, quotation)
         if any(text in item.text for item in prompt.contributions for text in said):
             continue
-        # Rows that nobody asked about make an answer no surer.
+        # Rows that the question does not ask for do not make the answer more certain.
         asked_for = " ".join((quoted.lead, *(quoted.matching or quoted.lines)))
         quotations.append(
             _Quotation(

@@ -1,8 +1,8 @@
 """The portal's socket: one conversation of the signed-in person.
 
-Messages from the page: `ask` (text, key), `follow` (run, after), `stop` (run), and `wait` (first), which
-asks for what is asked on other devices from that position of the conversation on. `ask` may say the position
-of the last answer that the page shows (`seen`), and what to search in (`scope`).
+Messages from the page: `ask` (text, key), `follow` (run, after), `stop` (run), and `wait` (first) for
+questions asked on other devices, from that position of the conversation on. `ask` may have the position of
+the last answer that the page shows (`seen`), and a scope for the search (`scope`).
 
 Messages to the page: `accepted`, `refused`, `asked` (elsewhere; its answer follows), `branched` (another
 branch was chosen elsewhere) and the frames of chat.portal.frames, of which the last has `done`. An empty
@@ -159,7 +159,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                 await self._act(message)
         except (OperationalError, InterfaceError) as error:
             logger.warning("The database was unavailable for a message of a page", exc_info=True)
-            # A question stays on the page; for anything else the page comes back and asks again.
+            # The page keeps a question in its box, and reconnects to repeat anything else.
             if message.get("type") != "ask":
                 await self.close(CLOSED_ERROR)
                 return
@@ -190,7 +190,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                 await self.close(CLOSED_INVALID)
 
     async def _read(self, text: str | None) -> Json | None:
-        """The message, or None after closing on what no page of ours sends."""
+        """The message, or None after closing the socket because no page of ours sends this."""
         now = time.monotonic()
         if len(self.received) == MAX_MESSAGES and now - self.received[0] < PERIOD:
             await self.close(CLOSED_FLOOD)

@@ -1,11 +1,11 @@
 """How often passwords may be guessed: for one name from one address, for one name, and from one address.
 
 The first few failures are free. Further attempts are delayed, not blocked: otherwise anyone could lock
-somebody else out by failing in their name. A name that is attacked from many addresses leaves each of them
-fewer free attempts, and a browser that the person has signed in with before is counted for itself alone.
+somebody else out by failing in their name. If a name is attacked from many addresses, each of them has
+fewer free attempts; a browser in which the person has signed in before is counted separately.
 
-Attempts are stored in the database, so that every process counts the same ones. Each is counted before its
-password is looked at, under locks: guesses sent at once are not more guesses.
+Attempts are stored in the database, so that every process counts the same ones. Each is counted
+before its password is checked, under locks, so that simultaneous guesses gain nothing.
 """
 
 import hashlib

@@ -94,7 +94,7 @@ class PasswordChange(auth_views.PasswordChangeView):
 def settings_page(request: HttpRequest) -> HttpResponse:
     """The person's language, and how the portal behaves on this device; works without JavaScript.
 
-    A form with `part` changes nothing but the appearance, and gets no page: the palette sends it.
+    A form with `part`, which the palette sends, changes only the appearance; its response has no page.
     """
     if "part" in request.POST:
         appearance = Preferences.of(request.POST).theme

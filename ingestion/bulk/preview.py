@@ -1,4 +1,4 @@
-"""Whom a change of readers gives access and whom it takes it from, before it is made."""
+"""Previews a change of readers: who gains access, and who loses it."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -152,7 +152,9 @@ class _People:
     def __init__(self, everybody: frozenset[int]) -> None:
         self.everybody = everybody
         self.some: set[int] = set()
-        self.always: frozenset[int] | None = None  # with all on one side: those on the other, each time
+        self.always: frozenset[int] | None = (
+            None  # accounts that are in every second set while the first is “all”
+        )
 
     def add(self, those: frozenset[int] | None, others: frozenset[int] | None) -> None:
         if others is None:

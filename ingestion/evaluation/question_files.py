@@ -74,7 +74,7 @@ def read_lines(path: Path) -> list[str]:
 
 def subset(questions: Questions, size: int) -> Questions:
     """That many of the texts, sampled with a fixed seed; at most half are truths of questions, which are
-    kept. Questions with more truths than have room are left out."""
+    kept. Questions whose truths do not all fit are left out."""
     assert questions.corpus is not None
     texts = questions.corpus.texts
     chance = random.Random(SEED)  # noqa: S311 (a sample, no secret)

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 AT_ONCE = 200  # entries
 TIMEOUT = 5.0  # seconds, for a batch to the webhook, and for each piece of one to a syslog server
-SECONDS = 5.0  # of one job, for which no document is read; the next one goes on
+SECONDS = 5.0  # of one job, which blocks the reading of documents; the next job continues
 SYSLOG_PORT = 514
 LOG_AUDIT, WARNING, INFORMATIONAL = 13, 4, 6  # facility and severities of RFC 5424
 Send = Callable[[Sequence[tuple[AuditEntry, str]]], None]
@@ -41,7 +41,7 @@ def deliver() -> int:
             AuditDelivery.objects.filter(target=target).delete()
             continue
         newest = AuditSeal.objects.order_by("-position").values_list("position", flat=True).first() or 0
-        # A server that was just set gets what comes from now on; `audit export` has the rest.
+        # A newly configured server gets entries from now on; `audit export` has the earlier ones.
         AuditDelivery.objects.get_or_create(target=target, defaults={"position": newest})
         deadline = time.monotonic() + SECONDS
         while time.monotonic() < deadline and (some := _deliver_some(target, send)):

@@ -10,7 +10,7 @@ from .people import User
 
 
 class AuditEntry(models.Model):
-    """An act of staff or of a command that concerns rights or others' content (see auditing).
+    """An act of staff or of a command that concerns rights or others' content (see chatsite.accounts.audit).
 
     Without foreign keys, because entries outlive their subjects; the database refuses changes, except to
     names and subjects when a person is erased.
@@ -122,7 +122,7 @@ class AuditSeal(models.Model):
 
 
 class AuditDelivery(models.Model):
-    """The position up to which the audit log was sent to an external server; see audit.streaming."""
+    """The position up to which the audit log was sent to an external server; see audit.audit_stream."""
 
     target = models.CharField(max_length=10, primary_key=True, help_text="syslog or webhook.")
     position = models.BigIntegerField()

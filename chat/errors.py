@@ -50,7 +50,7 @@ ERRORS: dict[str, ErrorText] = {
     "context_overflow": ErrorText(400, "The question and its sources are too long for the language model."),
     "content_filter": ErrorText(400, CONTENT_FILTER),
     "format_refused": ErrorText(400, "The language model does not write answers in this format."),
-    "length_refused": ErrorText(400, "The language model does not take this limit of tokens."),
+    "length_refused": ErrorText(400, "The language model does not accept this token limit."),
     "empty_answer": ErrorText(502, "The language model sent an empty answer."),
     "interrupted": ErrorText(502, "The answer was interrupted."),
     "database_unavailable": ErrorText(503, DATABASE_AWAY),

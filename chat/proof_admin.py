@@ -205,8 +205,7 @@ class ProofQuestionAdmin(
                 _record(user, f"Added {count} questions of a file")
                 messages.success(
                     request,
-                    gettext("Added: %(count)s. Those that were there already stay as they are.")
-                    % {"count": count},
+                    gettext("Added: %(count)s. Existing ones are unchanged.") % {"count": count},
                 )
                 return redirect("admin:chat_proofquestion_changelist")
         return self._page(request, "file.html", gettext("Questions of a CSV file"), form=form)
@@ -319,7 +318,7 @@ class ProofRunAdmin(OwnFilters, RowsOnly, AuditedChanges, admin.ModelAdmin):  # 
                 raise PermissionDenied
             if running.cancel(run):
                 _record(user, f"Cancelled run {run.pk}")
-                messages.success(request, gettext("Cancelled. What was asked until then is kept."))
+                messages.success(request, gettext("Cancelled. Results so far are kept."))
             return redirect("admin:chat_proofrun_change", run.pk)
         _record_look(user, run)
         every = running.results_of(run, user)

@@ -37,7 +37,7 @@ GROUP = "HR"
 ADMINISTRATOR = "admin"
 DESCRIPTIONS = {
     "employee": gettext_noop("reads what everyone may read, and one document of their own"),
-    "hr": gettext_noop("reads what everyone may read, and what is for HR"),
+    "hr": gettext_noop("reads what everyone may read, and documents for HR"),
     "admin": gettext_noop("manages the site"),
 }
 WORDS = [

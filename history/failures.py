@@ -11,7 +11,7 @@ WORDS = {
     "context_overflow": "The question and its sources are too long for the language model.",
     "content_filter": "Your message contains content that was flagged by the OpenAI content filter.",
     "format_refused": "The language model does not write answers in this format.",
-    "length_refused": "The language model does not take this limit of tokens.",
+    "length_refused": "The language model does not accept this token limit.",
     "empty_answer": "The language model sent an empty answer.",
     "interrupted": "The answer was interrupted.",
     "storage_full": "There is no room on the server. Tell the operator of the site.",

@@ -45,7 +45,7 @@ WORK: dict[str, str | Promise] = {
     changes.TASK: gettext_lazy("Change many documents"),
     "ingestion.delete_old_changes": gettext_lazy("Delete old changes of many documents"),
     "ingestion.purge_versions": gettext_lazy("Delete old versions of documents"),
-    "ingestion.recover_stalled_jobs": gettext_lazy("Take up jobs of workers that ended"),
+    "ingestion.recover_stalled_jobs": gettext_lazy("Resume jobs of workers that ended"),
     "ingestion.remove_orphans": gettext_lazy("Remove files without a document"),
     "accounts.delete_old_deliveries": gettext_lazy("Delete old deliveries of webhooks"),
     "procrastinate.builtin_tasks.remove_old_jobs": gettext_lazy("Delete old jobs"),
@@ -54,7 +54,7 @@ WORK: dict[str, str | Promise] = {
     "chat.judge_questions": gettext_lazy("Find unanswered questions"),
     "chat.judge_all_questions": gettext_lazy("Find unanswered questions of 30 days"),
     "chat.prove": gettext_lazy("Run a proof"),
-    "chat.queue_lost_proofs": gettext_lazy("Take up interrupted proofs"),
+    "chat.queue_lost_proofs": gettext_lazy("Resume interrupted proofs"),
     "chat.seal_audit_log": gettext_lazy("Seal and send the audit log"),
     "chat.trim_audit_log": gettext_lazy("Remove old entries of the audit log"),
 }

@@ -150,7 +150,7 @@ class UnansweredPage(admin.ModelAdmin):  # type: ignore[type-arg]
         if group is None:
             messages.error(request, gettext("These questions are no longer on the list."))
         elif not reason:
-            messages.error(request, gettext("Nothing was dismissed: say why."))
+            messages.error(request, gettext("Nothing was dismissed: give a reason."))
         else:
             place = found.groups.index(group)
             around = [*found.groups[place + 1 : place + 2], *found.groups[max(0, place - 1) : place]]

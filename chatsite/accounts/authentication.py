@@ -149,7 +149,7 @@ def _on_behalf(known: tuple[User, Principal], name: str, request: Request) -> tu
     people = User.objects.filter(is_active=True, is_staff=False, is_superuser=False, guest_until=None)
     person = people.filter(username=name.replace("\0", ""), service_for="").first()
     if person is None:
-        raise exceptions.PermissionDenied(gettext("There is nobody of this name for whom this key may act."))
+        raise exceptions.PermissionDenied(gettext("This key may not act for a person of this name."))
     subject = f"{request.method} {request.path}"
     record(AuditEntry.Action.ACTED_FOR, actor=account, person=person, subject=subject)
     return person, replace(principal, user_id=person.pk)

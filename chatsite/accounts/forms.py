@@ -28,9 +28,7 @@ class SignInForm(AuthenticationForm):
     """Django's form; failed attempts are logged and slow down further ones."""
 
     error_messages = AuthenticationForm.error_messages | {
-        "invalid_login": gettext_lazy(
-            "The name or the password is not right. Capital letters count in both."
-        ),
+        "invalid_login": gettext_lazy("The name or the password is wrong. Both are case-sensitive."),
         "throttled": gettext_lazy(
             "There were too many wrong attempts. Wait %(seconds)s seconds, then try again."
         ),
@@ -116,7 +114,7 @@ class ApiKeyForm(forms.Form):
     name = forms.CharField(
         label=gettext_lazy("What is the key for?"),
         max_length=100,
-        error_messages={"required": gettext_lazy("Say what the key is for, so that you know it again.")},
+        error_messages={"required": gettext_lazy("Say what the key is for, so that you recognise it.")},
     )
     days = forms.TypedChoiceField(coerce=int, empty_value=None, required=False)
     scopes = forms.MultipleChoiceField(required=False)

@@ -7,7 +7,7 @@ from rest_framework import exceptions
 from .models import User
 
 ON_HOLD = gettext_noop(
-    "Your account is under a legal hold: nothing of it can be deleted. Ask an administrator."
+    "Your account is under a legal hold, so nothing in it can be deleted. Ask an administrator."
 )
 DOCUMENT_ON_HOLD = gettext_noop(
     "Its owner is under a legal hold. Until that ends, the document cannot be deleted, replaced or handed on."

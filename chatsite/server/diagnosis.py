@@ -98,7 +98,7 @@ def _of_settings() -> Iterator[Finding]:
     problems = serious_problems()
     yield from map(wrong, problems)
     if not problems:
-        yield ok(gettext("Settings: none contradicts another."))
+        yield ok(gettext("Settings: no contradictions."))
     if settings.DEBUG:
         yield wrong(gettext("CHATSITE_DEBUG is 1: error pages show the inside of the site. Remove it."))
     if (reason := exposed_by()) and not settings.HTTPS:
@@ -112,7 +112,7 @@ def _of_settings() -> Iterator[Finding]:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if 0 <= hard < MIN_OPEN_FILES:
         words = gettext(
-            "Each process may open %(count)s files, and take fewer connections: raise LimitNOFILE."
+            "Each process may open only %(count)s files, which limits its connections: raise LimitNOFILE."
         )
         yield note(words % {"count": hard})
 
@@ -232,7 +232,7 @@ def _of_database() -> Iterator[Finding]:
     yield from _of_documents()
     if expired := int(_asked(EXPIRED)):
         yield wrong(
-            gettext("Answers of processes that have died, which nobody closes: %(count)s. Is the site up?")
+            gettext("Unfinished answers of processes that have died: %(count)s. Is the site running?")
             % {"count": expired}
         )
 

@@ -273,7 +273,7 @@ class LeftOutTests(TestCase):
             client = self.client_class(HTTP_HOST="127.0.0.1")
             self.assertEqual(self.left_out("/accounts/sign-in/", client), [])
             page = client.get("/accounts/sign-in/")
-            self.assertContains(page, "Reads what everyone may read, and what is for HR")
+            self.assertContains(page, "Reads what everyone may read, and documents for HR")
 
     def test_pages_for_strangers_have_none_either(self):
         found = {path: words for path in STRANGERS if (words := self.left_out(path, self.client_class()))}

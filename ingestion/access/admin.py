@@ -148,7 +148,7 @@ class AccessForm(forms.Form):
             raise forms.ValidationError(gettext("Name a document, or ask a question."))
         of_another = values.get("question") and values.get("person") not in (None, self.reader)
         if of_another and not values.get("reason") and "reason" not in self.errors:
-            self.add_error("reason", gettext("Say why you search with the rights of this person."))
+            self.add_error("reason", gettext("Give a reason for searching with the rights of this person."))
         return values
 
 

@@ -194,7 +194,7 @@ def _why_not(user: User, document: Document) -> list[str]:
 
 def _notes(user: User, document: Document, readable: bool) -> Iterable[str]:
     if document.part_of:
-        yield gettext("It is part of {document}, whose readers it has.").format(
+        yield gettext("It is part of {document} and has the same readers.").format(
             document=document.part_of.name
         )
     if document.status == Document.Status.FAILED:

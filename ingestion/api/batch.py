@@ -31,7 +31,7 @@ FAULT = "A fault on the server kept this item from being done; it is in its log.
 DATABASE_AWAY = "The database does not answer. Send this item again in a moment."
 CONTENT = gettext_lazy("Give the content of the file either as “text” or as “base64”.")
 NO_CONDITIONS = gettext_lazy(
-    "A batch is about several documents: it takes neither If-Match nor If-None-Match."
+    "A batch is about several documents: If-Match and If-None-Match are not supported."
 )
 
 logger = logging.getLogger(__name__)

@@ -94,7 +94,7 @@ class BulkChangeAdmin(OwnFilters, admin.ModelAdmin):  # type: ignore[type-arg]
                 raise PermissionDenied
             turn = changes.stop if "stop" in request.POST else changes.resume
             if not turn(change, request.user):
-                messages.error(request, gettext("It has ended, or goes on already."))
+                messages.error(request, gettext("It has ended, or is already running."))
         else:
             kinds = {form.kind.value: form for form in allowed_forms(request)}
             chosen = kinds.get(request.POST.get("kind", ""))
@@ -109,7 +109,7 @@ class BulkChangeAdmin(OwnFilters, admin.ModelAdmin):  # type: ignore[type-arg]
             if change.actor_id != request.user.pk:
                 raise PermissionDenied  # only whoever selected the documents may start the change
             if not changes.start(change, chosen.kind, form.wanted()):
-                messages.error(request, gettext("This change was begun already."))
+                messages.error(request, gettext("This change was already started."))
         return redirect("admin:ingestion_bulkchange_change", change.pk)
 
     def _choice(

@@ -34,7 +34,7 @@ BATCH = 50  # documents per transaction
 SECONDS = 5.0  # per job
 RETENTION = timedelta(days=30)  # of changes, which can be undone until then
 GONE = gettext_noop("It was deleted meanwhile.")
-MOVED = gettext_noop("It belongs to somebody else meanwhile.")
+MOVED = gettext_noop("It now belongs to somebody else.")
 PART = gettext_noop("It is part of an archive or a message, which decides this.")
 MIRRORED = gettext_noop("It mirrors a file of a synchronised folder, which decides this.")
 CHANGED_SINCE = gettext_noop("It was changed again since.")

@@ -30,8 +30,8 @@ from .models import HouseWord, names_of
 
 MAX_ASKED = 300  # characters of a question shown beside the field
 ASKED = gettext_lazy(
-    "People asked “{}”. Keep what they say and documents do not, with commas between several: whoever asks"
-    " with one of them also searches for the other words."
+    "People asked “{}”. Keep the words that documents do not use, separated by "
+    "commas: a question with one of them is also searched for the other words."
 )
 
 
@@ -165,7 +165,7 @@ class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, 
                 record(AuditEntry.Action.WORDS_CHANGED, actor=user, subject=f"Took words of a file: {said}")
                 messages.success(
                     request,
-                    gettext("Taken: %(new)s new, %(changed)s changed.")
+                    gettext("Imported: %(new)s new, %(changed)s changed.")
                     % {"new": taken.new, "changed": taken.changed},
                 )
                 return redirect("admin:ingestion_houseword_changelist")

@@ -129,7 +129,7 @@ class AccessPageTests(TestCase):
         for reason in ("", "because"):
             page = self.show(person="ann", question="pay", reason=reason)
             self.assertNotContains(page, "30,000")
-        self.assertContains(self.show(person="ann", question="pay", reason=""), "Say why you search")
+        self.assertContains(self.show(person="ann", question="pay", reason=""), "Give a reason for searching")
         self.assertFalse(AuditEntry.objects.exists())
         self.assertContains(self.show(person="root", question="pay", reason=""), "open.md")
         self.assertContains(self.show(person="ann", document="pay.md", reason=""), "ann is in HR")

@@ -330,5 +330,5 @@ class IfMatchTests(DocumentsTestCase):
             answer = self.client.post(
                 "/api/documents/batch", {"items": items}, "application/json", headers=headers
             )
-            self.assertContains(answer, "takes neither If-Match nor If-None-Match", status_code=400)
+            self.assertContains(answer, "If-Match and If-None-Match are not supported", status_code=400)
         self.assertFalse(Document.objects.exists())

@@ -35,7 +35,7 @@ class SignInTests(TestCase):
 
     def test_a_wrong_password_keeps_the_name_and_says_so(self):
         response = self.sign_in("wrong")
-        self.assertContains(response, "The name or the password is not right.")
+        self.assertContains(response, "The name or the password is wrong.")
         self.assertContains(response, 'value="ada"')
 
     def test_next_leads_only_to_this_site(self):

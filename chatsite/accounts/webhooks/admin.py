@@ -87,7 +87,7 @@ class WebhookAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
                 subject = f"Switched off webhook {endpoint.pk}"
                 record(AuditEntry.Action.WEBHOOK_CHANGED, actor=actor, person=endpoint.owner, subject=subject)
 
-    @admin.action(description=gettext_lazy("Send again what was given up"), permissions=["switch"])
+    @admin.action(description=gettext_lazy("Send failed deliveries again"), permissions=["switch"])
     def send_again(self, request: HttpRequest, queryset: QuerySet[WebhookEndpoint]) -> None:
         given_up = WebhookDelivery.objects.filter(
             endpoint__in=queryset, endpoint__active=True, state=WebhookDelivery.State.FAILED

@@ -177,7 +177,7 @@ class Rehearsal(Site):
         self.assertEqual(self.file.stat().st_mode & 0o777, 0o600)
         Document.objects.all().delete()
         User.objects.filter(pk=self.owner.pk).update(username="berta")  # after the backup
-        self.assertIn("is whole", self.restore(verify=True, passphrase_file=self.passphrase))
+        self.assertIn("is complete", self.restore(verify=True, passphrase_file=self.passphrase))
         self.assertEqual(self.asked(REHEARSALS), [])
         self.elsewhere()
         said = self.restore(passphrase_file=self.passphrase)
@@ -377,7 +377,7 @@ class Writing(Site):
             self.backup(stderr=said)
         self.assertEqual(ended.exception.code, 2)
         self.assertIn(self.document.file.name, said.getvalue())
-        self.assertIn("is whole", self.restore(verify=True))
+        self.assertIn("is complete", self.restore(verify=True))
 
     def test_it_is_of_one_moment(self):
         """What is written while the backup runs is not in it, in no table."""
@@ -389,4 +389,4 @@ class Writing(Site):
 
         with mock.patch.object(backup_command.database, "dumped", later):
             self.backup()
-        self.assertIn("is whole", self.restore(verify=True))
+        self.assertIn("is complete", self.restore(verify=True))

@@ -210,7 +210,7 @@ class InABucket(BucketMixin, Site):
             self.backup(passphrase_file=self.passphrase)
         whole, _ = self.bucket.objects["site.age"]
         self.assertTrue(whole.startswith(age.MAGIC))
-        self.assertIn("is whole", self.restore(verify=True))
+        self.assertIn("is complete", self.restore(verify=True))
         self.elsewhere()
         for data in (whole[: len(whole) // 2], whole[:-1], b""):
             with self.subTest(len(data)):

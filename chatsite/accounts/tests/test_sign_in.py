@@ -46,7 +46,7 @@ class SignInTests(TestCase):
 
     def test_a_disabled_account_cannot_sign_in(self):
         User.objects.update(is_active=False)
-        self.assertContains(self.sign_in(), "is not right")
+        self.assertContains(self.sign_in(), "is wrong")
 
     def test_disabling_an_account_ends_its_session(self):
         self.sign_in()

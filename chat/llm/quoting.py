@@ -183,12 +183,14 @@ def quote(prompt: Prompt) -> Quoted:
     passages = [replace(source, content=source.model_text) for source in prompt.sources]
     count = LOOKED_AT * (1 + len(prompt.contributions))
     texts: dict[str, None] = {}  # an ordered set
+    # Of all of them, because a table alone may show no language.
+    is_english = language_of("\n".join(each.content for each in passages)) == "english"
     is_sure, is_several = True, False
     asked_questions = _questions(prompt.question, prompt.earlier)
     for question, before in asked_questions:
         earlier = " ".join([*leaned_on(question, before), context_of(question, before)]).strip()
         wording = question
-        if passages and language_of(passages[0].content) == "english" and question_in_english(question):
+        if is_english and question_in_english(question):
             texts_of_all = " ".join(f"{each.title} {each.heading} {each.content}" for each in passages)
             wording = question_in_english(question, held_stems(texts_of_all))
         found = best_sentences(wording, passages, count, earlier, prompt.synonyms)

@@ -95,6 +95,16 @@ class QuotingTests(SimpleTestCase):
         page = source(1, "a.md", table, heading="4 Carry-over of leave › Exceptional situations")
         self.assertIn("› Exceptional", self.answer("How many days are carried over?", sources=[page]))
 
+    def test_a_german_question_is_translated_although_a_table_comes_first(self):
+        fares = source(
+            1, "fares.xlsx", "Ticket: Car; Route: R1; Summer: 86\nTicket: Pet; Route: R1; Summer: 6"
+        )
+        text = source(
+            2, "a.md", "The fares of the summer are valid from the end of March, and for all of us."
+        )
+        answer = self.answer("Was kostet ein Auto im Sommer?", sources=[fares, text])
+        self.assertIn("| Car | R1 | 86 [fares.xlsx] |", answer)
+
     def test_an_agent_adds_only_what_clearly_answers_and_was_not_said(self):
         def has_more(question, *said):
             contributions = [Contribution("Ann", text) for text in said]

@@ -11,7 +11,8 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from http import HTTPStatus
 
-from django.core.exceptions import RequestAborted
+from django.core.exceptions import BadRequest, RequestAborted, SuspiciousOperation
+from django.http.multipartparser import MultiPartParserError
 
 from chatsite.db.availability import (
     sqlstate,
@@ -22,6 +23,8 @@ request_id: ContextVar[str] = ContextVar("request_id", default="")
 
 REPEAT_SECONDS = 10.0
 CUT = (asyncio.CancelledError, RequestAborted)
+MALFORMED = (SuspiciousOperation, BadRequest, MultiPartParserError)
+REASON_CHARACTERS = 200
 _SHARE = re.compile(r"(/s/)[\w-]{20,100}")  # the URL of a share, which gives access to whoever reads the log
 REFUSALS = (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.INSUFFICIENT_STORAGE)
 
@@ -52,6 +55,22 @@ class CutFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         return not (record.exc_info and isinstance(record.exc_info[1], CUT))
+
+
+class HostileRequestFilter(logging.Filter):
+    """Shortens the records of requests that Django refuses as malformed to one line: callers are at fault.
+
+    Django logs them with a traceback, some of them as errors.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, MALFORMED):
+            reason = str(error)[:REASON_CHARACTERS]
+            record.msg, record.args = "A malformed request was refused: %s", (reason,)
+            record.exc_info = record.exc_text = None
+            record.levelno, record.levelname = logging.WARNING, "WARNING"
+        return True
 
 
 class OutageFilter(logging.Filter):

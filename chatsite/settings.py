@@ -369,12 +369,13 @@ LOGGING = {
         "request_id": {"()": "chatsite.logs.RequestIdFilter"},
         "outage": {"()": "chatsite.logs.OutageFilter"},
         "cut": {"()": "chatsite.logs.CutFilter"},
+        "hostile": {"()": "chatsite.logs.HostileRequestFilter"},
     },
     "formatters": {"json": {"()": "chatsite.logs.JsonFormatter"}},
     "handlers": {
         "stderr": {
             "class": "logging.StreamHandler",
-            "filters": ["request_id", "outage", "cut"],
+            "filters": ["request_id", "outage", "cut", "hostile"],
             "formatter": "json",
         },
     },

@@ -48,6 +48,7 @@ UPLOADS = 6
 UPLOAD_PATHS = [re.compile(pattern) for pattern in settings.UPLOAD_PATHS]
 UPLOAD_METHODS = frozenset({"POST", "PUT"})  # a PATCH changes metadata and is small
 RETRY_AFTER = {429: 10, **SECONDS}
+CHARSET = re.compile(rb""";[ \t]*charset=("[^"]*"|[^;]*)""", re.IGNORECASE)
 TOO_MANY = (
     "Several large requests of yours are still on their way. Send this one again when they have arrived."
 )
@@ -277,6 +278,13 @@ class LengthHandler(ASGIHandler):
             body_file.seek(0)
             headers = [(name, value) for name, value in scope["headers"] if name != b"transfer-encoding"]
             scope = {**scope, "headers": [*headers, (b"content-length", str(length).encode())]}
+        kind = header(scope, b"content-type") or b""
+        if kind.lower().startswith(b"multipart/") and (charset := CHARSET.search(kind)):
+            # The parts of a form are UTF-8. Django looks the name up among all codecs, of which some, as
+            # zlib, raise what nobody expects.
+            plain = kind[: charset.start()] + kind[charset.end() :]
+            headers = [(name, value) for name, value in scope["headers"] if name.lower() != b"content-type"]
+            scope = {**scope, "headers": [*headers, (b"content-type", plain)]}
         return super().create_request(scope, body_file)
 
 

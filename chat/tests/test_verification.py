@@ -4,104 +4,14 @@ from django.test import SimpleTestCase
 
 from chat.statements import after_edits, from_rows, marks_by_rank, to_api, to_rows
 from chat.tests.sources import source
+from chat.tests.verdict_case import BOATS, FAIRS, FRIST, LEAVE, SAFETY, URLAUB, VerdictCase
 from chat.verification import verify
 from chat.verification.answer_statements import MAX_STATEMENTS
-from chat.verification.facts import language_of, number_value, tokens
+from chat.verification.facts import language_of
 from history.tally import tally
 
-LEAVE = source(
-    1,
-    "a.md#x",
-    "Leave is planned in March. Staff may carry over\nfive days until 31 March. Ask your manager, Anna Berg. "
-    "Carried days lapse after that date and are not paid out. The meal allowance is £25. Abroad it is £30.",
-)
-BOATS = source(
-    2, "b.md", "Boats sail at nine o’clock daily. The harbour office in Sennick is run by Tom Hale."
-)
-URLAUB = source(
-    3,
-    "c.md",
-    "Der Urlaub beträgt jährlich mindestens 24 Werktage. Die Übertragung des Urlaubs auf das nächste Jahr "
-    "ist nur statthaft, wenn dringende Gründe dies rechtfertigen. Der Anspruch ist nicht übertragbar.",
-)
 
-
-# Lines as they come from a PDF: headings and rows are only lines.
-SAFETY = source(
-    5,
-    "s.pdf#page=1",
-    """4 Vessels and fire
-The order to abandon ship is never given by bell or whistle. Only the master gives it, by
-voice. Everyone is counted within 15 minutes on Class A, ten minutes on Class B and five
-minutes on Class C. The badge shows your first name; your surname is never shown there.
-Equipment
-Kind Class A Class B Class C
-Life rafts 10 4 3
-Explosives No No No
-Extinguishers hang beside the doors.
-Fire
-Type of fire Use Never use
-Oil, fuel, paint Foam, dry powder Water
-Electrical equipment Carbon dioxide Water, foam
-The bridge sounds the signals.
-Signals
-Signal Meaning
-Continuous bell Fire
-Three long blasts Person overboard
-Clothing is issued in Carrow Quay.
-Uniforms
-Item Number issued Replaced every
-Fleece jacket 1 24 months
-Waterproof coat 1 36 months
-Seafarers who return after more than 28 days need a fresh medical examination. The course
-lasts six weeks; the last two weeks are optional. Telephone your manager no later than one
-hour before your shift starts. Overtime and sea bonus are left out of full pay. The manual is
-edition 2026.1 and takes effect on 1 January 2026. A day at sea never exceeds 12 hours. The
-office answers on extension 3100. Ask for the harbour master on extension 2200.""",
-)
-FRIST = source(
-    6,
-    "f.md",
-    "Der volle Anspruch wird erstmalig nach sechsmonatigem Bestehen des Arbeitsverhältnisses erworben. "
-    "Der Arbeitgeber ist verpflichtet, eine Bescheinigung auszuhändigen.\n\n"
-    "(2) Als Werktage gelten alle Kalendertage.",
-)
-
-
-FAIRS = source(
-    7,
-    "g.md",
-    "Refunds are paid within seven days. Rosters are published 28 days ahead. "
-    "Stays of six months need a permit.\n\n"
-    "If the price limit cannot be kept because of a trade fair, the travel desk may approve up to "
-    "30 per cent more.\n\n"
-    "The Head of People appoints an investigator on form HR-07.\n\n"
-    "The policy must not:\n\n- Require personal information.\n- Limit testing to members.",
-)
-FARES = source(
-    8,
-    "h.md",
-    "Ticket: Adult; Winter fare (GBP): 22; Summer fare (GBP): 28\n"
-    "Ticket: Child; Winter fare (GBP): 11; Summer fare (GBP): 14\n\n"
-    "Allowance: Night allowance; Amount: £3.35; Approved by: Duty Manager\n"
-    "Allowance: Standby; Amount: £46; Approved by: Technical Director",
-)
-
-
-class VerdictTests(SimpleTestCase):
-    def verdicts(self, answer, *sources):
-        return [statement.verdict for statement in verify(answer, sources or (LEAVE, BOATS, URLAUB))]
-
-    def assert_verdicts_in(self, found, verdict, *statements):
-        for statement in statements:
-            with self.subTest(statement):
-                self.assertEqual(self.verdicts(f"{statement} [{found.label}].", found), [verdict])
-
-    def assert_verdict(self, verdict, *statements):
-        for statement in statements:
-            with self.subTest(statement):
-                self.assertEqual(self.verdicts(statement), [verdict])
-
+class VerdictTests(VerdictCase):
     def test_words_that_stand_in_the_source_are_quoted_whatever_is_between_them(self):
         self.assert_verdict(
             "quoted",
@@ -143,30 +53,6 @@ class VerdictTests(SimpleTestCase):
         self.assertEqual((literal.verdict, literal.unclear), ("not_found", False))
         self.assertEqual((free.verdict, free.unclear), ("not_found", True))
 
-    def test_a_number_or_name_without_another_in_its_place_may_be_written_otherwise(self):
-        office = source(
-            9,
-            "o.md",
-            "The OA contacts you soon after the form was accepted. Sick pay lasts eight weeks after 3 to 5 "
-            "years of service. Core hours are 10:00 to 15:30; the house is open between 07:00 and 19:00. "
-            "Only the clerk can change the contract.",
-        )
-        self.assert_verdicts_in(
-            office,
-            "supported",
-            "The core hours are between 10:00 and 15:30",
-            "Nobody but the clerk can change the contract",
-        )
-        for statement, unclear in (
-            ("After four years of service sick pay lasts eight weeks [o.md]", True),
-            ("After seven years of service sick pay lasts eight weeks [o.md]", False),
-            ("The Office of Acquisition contacts you soon after the form was accepted [o.md]", True),
-            ("The Office of Recruitment contacts you soon after the form was accepted [o.md]", False),
-        ):
-            with self.subTest(statement):
-                (found,) = verify(statement, (office,))
-                self.assertEqual((found.verdict, found.unclear), ("not_found", unclear))
-
     def test_what_is_excluded_in_german_is_not_permitted(self):
         law = source(
             9,
@@ -186,29 +72,6 @@ class VerdictTests(SimpleTestCase):
             language_of("Für Vollzeitkräfte an Land gibt es 27 Tage zuzüglich acht Feiertage."), "german"
         )
 
-    def test_numbers_in_words_are_numbers(self):
-        facts = source(
-            9,
-            "n.md",
-            "You can have up to 24 credit hours. The top salary in FY22 was $176,300. Rates are reviewed "
-            "quarterly. Half the cost is refunded. The permit expires one year after it was issued.",
-        )
-        self.assert_verdicts_in(
-            facts,
-            "supported",
-            "You can have up to two dozen credit hours",
-            "Every three months the rates are reviewed",
-            "50 per cent of the cost is refunded",
-        )
-        self.assert_verdicts_in(
-            facts,
-            "not_found",
-            "You can have up to three dozen credit hours",
-            "Every six months the rates are reviewed",
-            "Half of the cost is paid, 40 per cent of the cost is refunded",
-            "The permit expires one month after it was issued",
-        )
-
     def test_the_order_of_before_and_after_counts(self):
         order = source(9, "o.md", "You should use your accrued comp time before using annual leave.")
         self.assert_verdicts_in(order, "supported", "Use annual leave after your accrued comp time")
@@ -224,16 +87,6 @@ class VerdictTests(SimpleTestCase):
     def test_a_statement_in_the_other_language_is_never_called_another_subject(self):
         (found,) = verify("Every year you have at least 24 days of holiday [c.md]", (URLAUB,))
         self.assertTrue(found.verdict == "supported" or found.unclear)
-
-    def test_another_number_date_or_unit_is_not_found(self):
-        self.assert_verdict(
-            "not_found",
-            "You can carry over six days of leave until 31 March [a.md#x].",
-            "You can carry over five days of leave until 30 April [a.md#x].",
-            "You can carry over five weeks of leave until 31 March [a.md#x].",
-            "The meal allowance is £30 [a.md#x].",
-            "Der jährliche Urlaub beträgt mindestens 20 Werktage [c.md].",
-        )
 
     def test_another_name_is_not_found(self):
         self.assert_verdict(
@@ -307,57 +160,6 @@ class VerdictTests(SimpleTestCase):
         self.assertEqual(answer[slice(first.proofs[0].start, first.proofs[0].end)], "[a.md#x]")
         self.assertEqual(list(marks_by_rank((first, second))), [1])
 
-    def test_a_row_of_a_pdf_is_read_with_its_header_and_alone(self):
-        self.assert_verdicts_in(
-            SAFETY,
-            "supported",
-            "A continuous bell means fire",
-            "A Class B vessel carries four life rafts",
-            "Fleece jackets are replaced every 24 months",
-            "Explosives are not carried on any vessel",
-            "Water must never be used on burning oil, fuel or paint",
-        )
-        self.assert_verdicts_in(
-            SAFETY,
-            "not_found",
-            "A continuous bell means person overboard",
-            "A Class A vessel carries four life rafts",
-            "Fleece jackets are replaced every 36 months",
-            "Water may be used on burning oil, fuel or paint",
-        )
-
-    def test_numbers_that_follow_from_the_statement_or_the_source_agree(self):
-        code = source(
-            8,
-            "code.md",
-            "Format version numbers start at 1. There are four test harnesses, each maintained separately "
-            "from the others. The log was added with version 3.7.0 (2010-07-21). The source code is over 35% "
-            "comment. The page size may be changed in journal mode only.",
-        )
-        self.assert_verdicts_in(
-            code,
-            "supported",
-            "To change the page size, switch to journal mode first",
-            "Each of the four test harnesses is maintained separately from the other three",
-            "The log was added in July 2010",
-            "More than 33 % of the source code is comment",
-        )
-        self.assert_verdicts_in(
-            code,
-            "not_found",
-            "More than 50 % of the source code is comment",
-            "Each of the five test harnesses is maintained separately from the other four",
-            "The log was added in July 2012",
-        )
-
-    def test_numbers_that_stand_beside_letters_in_order_belong_to_them(self):
-        self.assert_verdicts_in(SAFETY, "supported", "On Class B everyone is counted within ten minutes")
-        self.assert_verdicts_in(SAFETY, "not_found", "On Class B everyone is counted within 15 minutes")
-
-    def test_a_number_of_a_sentence_that_says_less_of_the_statement_is_another_one(self):
-        self.assert_verdicts_in(SAFETY, "supported", "The office will answer you on extension 3100")
-        self.assert_verdicts_in(SAFETY, "not_found", "Extension 2200 answers for the office")
-
     def test_synonyms_and_other_forms_are_the_same_words(self):
         self.assert_verdicts_in(
             SAFETY, "supported", "Seafarers back after more than 28 days require a new medical examination"
@@ -372,29 +174,9 @@ class VerdictTests(SimpleTestCase):
             FRIST, "not_found", "Den vollen Anspruch erwirbt man nach drei Monaten im Arbeitsverhältnis"
         )
 
-    def test_bounds_and_units_may_be_put_in_other_words(self):
-        self.assert_verdicts_in(
-            SAFETY,
-            "supported",
-            "Phone your manager at least one hour before your shift begins",
-            "A waterproof coat is replaced after three years",
-            "A day at sea lasts no longer than 12 hours",
-        )
-        self.assert_verdicts_in(
-            SAFETY,
-            "not_found",
-            "Phone your manager at most one hour before your shift begins",
-            "A day at sea may exceed 12 hours",
-        )
-
     def test_what_is_left_out_is_excluded(self):
         self.assert_verdicts_in(SAFETY, "supported", "Overtime and sea bonus do not count towards full pay")
         self.assert_verdicts_in(SAFETY, "not_found", "Overtime and sea bonus are included in full pay")
-
-    def test_the_year_of_a_date_is_no_rival_of_an_edition(self):
-        self.assert_verdicts_in(
-            SAFETY, "supported", "The manual takes effect on 1 January 2026 and is edition 2026.1"
-        )
 
     def test_a_verb_is_not_its_homonym_that_has_an_opposite(self):
         self.assert_verdicts_in(SAFETY, "supported", "This course lasts 6 weeks")
@@ -433,10 +215,6 @@ class VerdictTests(SimpleTestCase):
             found, "not_found", "Anybody enters if the meter shows less than 20.6 per cent oxygen"
         )
 
-    def test_many_comparisons_in_one_sentence_end(self):
-        text = "nobody may take more of 3 " * 3_000
-        self.assertEqual(len(tokens(text)), 4 * 3_000)
-
     def test_a_noun_that_the_source_does_not_have_is_not_found(self):
         self.assert_verdicts_in(
             FAIRS,
@@ -462,49 +240,9 @@ class VerdictTests(SimpleTestCase):
             "On form HR-07 an investigator is appointed by the travel desk",
         )
 
-    def test_a_difference_may_be_worked_out(self):
-        self.assert_verdicts_in(
-            FARES, "supported", "An adult pays £28 in summer, 6 more than the 22 in winter"
-        )
-        self.assert_verdicts_in(
-            FARES, "not_found", "An adult pays £28 in summer, 9 more than the 22 in winter"
-        )
-
-    def test_thousands_may_be_shortened(self):
-        site = source(9, "i.md", "Any site with fewer than 100K hits per day should work fine.")
-        self.assert_verdicts_in(site, "supported", "Sites with fewer than 100,000 hits per day work fine")
-        self.assert_verdicts_in(site, "not_found", "Sites with fewer than 10,000 hits per day work fine")
-
-    def test_a_time_may_be_put_in_another_unit(self):
-        self.assert_verdicts_in(
-            FAIRS,
-            "supported",
-            "You get your refund within a week",
-            "Stays of half a year need a permit",
-            "Rosters are published four weeks ahead",
-        )
-        self.assert_verdicts_in(
-            FAIRS, "not_found", "Stays of half an hour need a permit", "You get your refund within a month"
-        )
-
     def test_a_condition_denies_nothing_of_what_follows(self):
         self.assert_verdicts_in(
             FAIRS, "supported", "During trade fairs the travel desk approves 30 per cent more"
-        )
-
-    def test_a_cell_belongs_to_its_label_and_to_the_first_cell_of_its_row(self):
-        self.assert_verdicts_in(
-            FARES,
-            "supported",
-            "In summer, an adult pays £28",
-            "The night allowance is approved by the Duty Manager",
-        )
-        self.assert_verdicts_in(
-            FARES,
-            "not_found",
-            "In winter, an adult pays £28",
-            "In summer, a child pays £28",
-            "The night allowance is approved by the Technical Director",
         )
 
     def test_the_items_of_a_denied_list_are_denied(self):
@@ -516,6 +254,34 @@ class VerdictTests(SimpleTestCase):
     def test_a_role_has_no_synonyms(self):
         self.assert_verdicts_in(FAIRS, "not_found", "The investigator is appointed by the Managing Director")
         self.assert_verdicts_in(FAIRS, "supported", "The investigator is appointed by the Head of People")
+
+    def test_a_fact_belongs_to_its_own_clause(self):
+        rules = source(
+            10,
+            "j.md",
+            "The firm pays 60% of the rent and the tenant pays the other 40%. "
+            "Pensioners get ten vouchers for the spring market, and four vouchers for the autumn market. "
+            "A primary contact answers within eight hours. A secondary contact answers "
+            "within two days.",
+        )
+        self.assert_verdicts_in(rules, "supported", "The firm pays 60% of the rent and the tenant pays 40%")
+        self.assert_verdicts_in(
+            rules,
+            "not_found",
+            "The firm pays 40% of the rent and the tenant pays 60%",
+            "Pensioners get four vouchers for the spring market",
+            "A secondary contact answers within eight hours",
+        )
+
+    def test_an_item_of_a_list_says_nothing_of_another_label(self):
+        phases = source(
+            11,
+            "k.md",
+            "There are two phases.\n\n- Trial - New rooms are tested by guests of the house.\n\n"
+            "- Closing - Broken lamps are mended and the doors are locked.",
+        )
+        self.assert_verdicts_in(phases, "supported", "In closing broken lamps are mended")
+        self.assert_verdicts_in(phases, "not_found", "In trial broken lamps are mended")
 
     def test_scripts_without_spaces_are_compared_by_their_characters(self):
         notice = source(
@@ -539,19 +305,6 @@ class VerdictTests(SimpleTestCase):
         answer = "Leave is planned in March [a.md#x]. " * (MAX_STATEMENTS + 5)
         found = self.verdicts(answer)
         self.assertEqual((len(found), found[-2], found[-1]), (MAX_STATEMENTS + 1, "quoted", "not_found"))
-
-    def test_numbers_have_one_spelling(self):
-        for spellings, value in (
-            (("1,204", "1.204", "1’204"), "1204"),
-            (("2,5", "2.50"), "2.5"),
-            (("007", "7"), "7"),
-            (("1.234,50", "1,234.5"), "1234.5"),
-        ):
-            self.assertEqual({number_value(spelling) for spelling in spellings}, {value})
-        values = [
-            token.value for token in tokens("On 2026-03-31 or 31.03.2026, siebenundzwanzig or twenty-seven")
-        ]
-        self.assertEqual(values, ["31", "month3", "2026", "31", "month3", "2026", "27", "27"])
 
 
 class RowsTests(SimpleTestCase):

@@ -1,13 +1,15 @@
 """Whether sentences of a source agree with a statement in its names, negations and opposites."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from .cited_passages import Passage, Unit
-from .claims import CONTRADICTION, MISPLACED, UNANSWERED, Claim
-from .facts import MAX_STEM, REFUSALS, Kind, Token, stem
+from .claims import CONTRADICTION, MISPLACED, UNANSWERED, Claim, abbreviations
+from .facts import REFUSALS
 from .lexicon import DENIABLE, POLES
 from .numbers import NEAR, belongs_elsewhere, beside_of, columns_of
 from .relations import opposites_of
+from .words import MAX_STEM, Kind, Token, stem
 
 # Evidence against a statement, as in claims.py.
 NEW_NOUN = 0.6
@@ -69,6 +71,8 @@ def name_evidence(
             continue  # another form of a word that is there
         if any(name in claim.abbreviated.get(short, ()) for unit in units for short in unit.names):
             continue  # “the Office of Acquisition” is the OA
+        if name not in claim.wholes and any(name in abbreviations(unit.tokens, unit.text) for unit in chosen):
+            continue
         first = chosen[0]
         before = (
             unit for unit in units if unit.rank == first.rank and first.place - 3 <= unit.place < first.place
@@ -107,67 +111,113 @@ def _before(found: Sequence[Token], at: int) -> list[str]:
     return [token.value for token in found[max(0, at - 2) : at] if token.kind in (Kind.WORD, Kind.NAME)]
 
 
-def denial(claim: Claim, chosen: Sequence[Unit], known: Collection[str]) -> float:
+@dataclass(frozen=True)
+class _Denied:
+    """What a negation of a source denies, in the words of the claim, and what stands around it."""
+
+    scope: list[str]
+    after: frozenset[str]  # all words after it in its sentence
+    negation: Token
+    is_predicate: bool  # whether it denies the word that follows it
+
+
+def denial(claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit], known: Collection[str]) -> float:
     """Evidence that only one side denies something: what the units deny, or what they affirm (`known`).
 
     A paraphrase often denies the opposite (“must not be moved” for “remains in its place”), so a denial of
     something that the units do not mention is weak evidence.
     """
-    negations = [at for at, token in enumerate(claim.tokens) if token.kind is Kind.NEGATION]
-    own = [_scope(claim.tokens, at, claim) for at in negations]
-    denials = [
+    own = [at for at, token in enumerate(claim.tokens) if token.kind is Kind.NEGATION]
+    places = [
         (unit, at) for unit in chosen for at, token in enumerate(unit.tokens) if token.kind is Kind.NEGATION
     ]
-    cells = [(unit, at) for unit, at in denials if _is_cell(unit, at)]
+    cells = [(unit, at) for unit, at in places if _is_cell(unit, at)]
     if (decided := _table_evidence(claim, chosen, cells, is_denied=bool(own))) is not None:
         return decided
-    before = {value for unit, at in denials for value in _before(unit.tokens, at)}
-    before_own = {value for at in negations for value in _before(claim.tokens, at)}
-    theirs = [
-        (
-            _scope_in_claims_words(claim, unit, at),
-            {token.value for token in unit.tokens[at + 1 :]},
-            unit.tokens[at],
-        )
-        for unit, at in denials
-        if (unit, at) not in cells
-    ]
+    theirs = [_denied(claim, unit, at) for unit, at in places if (unit, at) not in cells]
+    before = {value for unit, at in places for value in _before(unit.tokens, at)}
     held = frozenset().union(*(unit.values for unit in chosen))
     refused, refused_there = claim.values & REFUSALS, held & REFUSALS
-    denied_above = any(
-        unit.denied or any(token.kind is Kind.NEGATION for token in unit.header) for unit in chosen
+    denied_above = _denied_in_last_column(claim, chosen)
+    if denied_above is None:
+        denied_above = any(
+            unit.denied or any(token.kind is Kind.NEGATION for token in unit.header) for unit in chosen
+        )
+    is_excused = bool(refused_there - refused) or denied_above or _answers_no(units)
+    evidence = 0.0 if is_excused else _own_evidence(claim, own, theirs, before, held, known)
+    if evidence >= CONTRADICTION or refused - refused_there:
+        return evidence
+    if not (own or refused) and any(each.scope[:1] and each.scope[0] in PERMITTED for each in theirs):
+        return CONTRADICTION  # “is not allowed” for “you can”
+    return CONTRADICTION if _affirms(claim, own, theirs, held) else evidence
+
+
+def _denied(claim: Claim, unit: Unit, at: int) -> _Denied:
+    following = unit.tokens[at + 1 : at + 2]
+    return _Denied(
+        [claim.word_for(value, unit) for value in _scope(unit.tokens, at, claim) if value not in ENTITLED],
+        frozenset(token.value for token in unit.tokens[at + 1 :]),
+        unit.tokens[at],
+        bool(following) and following[0].kind is Kind.WORD and not following[0].opens,
     )
-    if (last := _denied_in_last_column(claim, chosen)) is not None:
-        denied_above = last
+
+
+def _answers_no(units: Sequence[Unit]) -> bool:
+    """Whether a passage begins with a “no”, the answer to the question above it."""
+    for unit in units[:2]:
+        held = unit.tokens
+        if any(token.kind is Kind.NEGATION for token in held) and (
+            len(held) <= 2 or (held[0].kind is Kind.NEGATION and held[1].opens)
+        ):
+            return True
+    return False
+
+
+def _own_evidence(
+    claim: Claim,
+    own: Sequence[int],
+    theirs: Sequence[_Denied],
+    before: Collection[str],
+    held: frozenset[str],
+    known: Collection[str],
+) -> float:
+    """Evidence of what the claim denies and the source does not; `before` is before the negations there."""
     evidence = 0.0
-    for scope in own:
-        same = any(_deny_the_same(scope, there, after, claim, held) for there, after, _ in theirs)
+    for scope in (_scope(claim.tokens, at, claim) for at in own):
+        same = any(_deny_the_same(scope, each.scope, each.after, claim, held) for each in theirs)
         # What is denied in other words: neither side has the word that the other one denies.
         other = (not scope or scope[0] not in held) and any(
-            not there or there[0] not in claim.values for there, *_ in theirs
+            not each.scope or each.scope[0] not in claim.values for each in theirs
         )
         subject = bool(scope) and scope[0] in before  # “no compensation” and “compensation is not due”
         # “Cannot be refunded” is “nonrefundable”.
-        prefixed = any(held & opposites_of(claim.wholes[value]) for value in scope if value in claim.wholes)
-        if not (same or other or subject or prefixed or refused_there - refused or denied_above):
+        prefixed = any(
+            held & opposites_of(claim.wholes[value]) for value in scope[:1] if value in claim.wholes
+        )
+        if not (same or other or subject or prefixed):
             if scope and scope[0] in known:
                 return CONTRADICTION
             evidence = NEW_DENIAL
-    if refused - refused_there:
-        return evidence
-    if not (own or refused) and any(there[:1] and there[0] in PERMITTED for there, *_ in theirs):
-        return CONTRADICTION  # “is not allowed” for “you can”
-    for there, after, negation in theirs:
-        shared = [value for value in there if value in claim.values]
-        is_said = not own and negation.unit != "if"  # rather than the condition for it
-        denied = bool(shared) and (shared[0] == there[0] or (len(shared) > 1 and is_said))
+    return evidence
+
+
+def _affirms(claim: Claim, own: Sequence[int], theirs: Sequence[_Denied], held: frozenset[str]) -> bool:
+    """Whether the claim says what a negation of the source denies."""
+    before_own = {value for at in own for value in _before(claim.tokens, at)}
+    scopes = [_scope(claim.tokens, at, claim) for at in own]
+    for each in theirs:
+        shared = [value for value in each.scope if value in claim.values]
+        is_said = not own and each.negation.unit != "if"  # rather than the condition for it
+        if claim.german and each.is_predicate and each.scope[0] not in claim.values:
+            continue  # “Das Trennzeichen ist nicht einheitlich”
+        denied = bool(shared) and (shared[0] == each.scope[0] or (len(shared) > 1 and is_said))
         if (
             denied
-            and there[0] not in before_own
-            and not any(_deny_the_same(scope, there, after, claim, held) for scope in own)
+            and each.scope[0] not in before_own
+            and not any(_deny_the_same(scope, each.scope, each.after, claim, held) for scope in scopes)
         ):
-            return CONTRADICTION
-    return evidence
+            return True
+    return False
 
 
 def _table_evidence(
@@ -183,10 +233,6 @@ def _table_evidence(
         return CONTRADICTION
     denied = any(unit.denied for unit in chosen) or _denied_in_last_column(claim, chosen)
     return CONTRADICTION if denied and not claim.values & REFUSALS else None
-
-
-def _scope_in_claims_words(claim: Claim, unit: Unit, at: int) -> list[str]:
-    return [claim.word_for(value, unit) for value in _scope(unit.tokens, at, claim) if value not in ENTITLED]
 
 
 def _is_cell(unit: Unit, at: int) -> bool:

@@ -3,17 +3,18 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from typing import Protocol
 
 from ingestion.search.sentence_splitting import split_sentences
 
-from .facts import UNSPACED, Kind, Token, language_of, measure, tokens
+from .facts import UNSPACED, language_of, parts_of, tokens
 from .lexicon import STOP_WORDS
 from .likeness import Likeness
 from .relations import Relations
+from .words import Kind, Token, measure
 
 Mark = tuple[int, int]
 
@@ -64,6 +65,7 @@ class Unit:
     denied: bool = False  # whether the line above its list has a negation: “It must not:”
     columns: tuple[Token, ...] = ()  # the last line of this header
     cells: tuple[Cell, ...] = ()  # of a row in the form “Class: A; Passengers: 320”
+    text: str = field(default="", repr=False, compare=False)  # of the passage
 
     @cached_property
     def said(self) -> frozenset[tuple[str, bool]]:
@@ -90,6 +92,10 @@ class Unit:
     @cached_property
     def measures(self) -> frozenset[tuple[str, float]]:
         return frozenset(found for token in self.tokens if token.unit and (found := measure(token)))
+
+    @cached_property
+    def parts(self) -> list[list[Token]]:
+        return parts_of(self.tokens, self.text)
 
     @cached_property
     def numbers(self) -> int:
@@ -175,6 +181,7 @@ class Passage:
                         denied,
                         columns,
                         cells,
+                        self.text,
                     )
                 )
                 own = frozenset(
@@ -191,7 +198,9 @@ class Passage:
             else:
                 if rows:
                     context, header, columns, headers, rows, table = last, (), (), 0, 0, table + 1
-                found.append(Unit(self.rank, place, held, False, True, context, denied=denied))
+                found.append(
+                    Unit(self.rank, place, held, False, True, context, denied=denied, text=self.text)
+                )
             if self.text[start:end].rstrip("*_ ").endswith(":"):
                 denied = any(token.kind is Kind.NEGATION for token in held)
         return found

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from .cited_passages import Unit, said
-from .facts import Kind, Token, language_of, measure, tokens
+from .facts import language_of, parts_of, tokens
 from .lexicon import AFTER_NOUNS, BEFORE_NOUNS, GENERAL_NOUNS, LIGHT_WORDS
 from .likeness import content_words
 from .relations import Relations
+from .words import Kind, Token, measure
 
 _JOINS = re.compile(r"[,;]\s|\b(?:and|or|und|oder|sowie|both|beide)\b", re.IGNORECASE)
 _CLAUSE = re.compile(
@@ -101,20 +102,11 @@ class Claim:
     @cached_property
     def abbreviated(self) -> dict[str, frozenset[str]]:
         """The names of several words by their initials, in lower case: Office and Acquisition by “oa”."""
-        found: dict[str, frozenset[str]] = {}
-        for place, token in enumerate(self.tokens):
-            initials, parts, end = "", set(), token.start
-            for other in self.tokens[place : place + MAX_INITIALS]:
-                if not (
-                    other.kind is Kind.NAME and other.whole and _INSIDE.fullmatch(self.text, end, other.start)
-                ):
-                    break
-                initials += other.whole[0]
-                parts.add(other.value)
-                end = other.end
-                if len(initials) > 1:
-                    found[initials] = frozenset(parts)
-        return found
+        return abbreviations(self.tokens, self.text)
+
+    @cached_property
+    def parts(self) -> list[list[Token]]:
+        return parts_of(self.tokens, self.text)
 
     @cached_property
     def agents(self) -> list[tuple[str, tuple[str, ...]]]:
@@ -184,6 +176,22 @@ class Claim:
     def numbers(self) -> list[int]:
         """Positions of numbers among the tokens."""
         return [place for place, token in enumerate(self.tokens) if token.kind is Kind.NUMBER]
+
+
+def abbreviations(names: Sequence[Token], text: str) -> dict[str, frozenset[str]]:
+    """The names of several words in a text, by their initials."""
+    found: dict[str, frozenset[str]] = {}
+    for place, token in enumerate(names):
+        initials, parts, end = "", set(), token.start
+        for other in names[place : place + MAX_INITIALS]:
+            if not (other.kind is Kind.NAME and other.whole and _INSIDE.fullmatch(text, end, other.start)):
+                break
+            initials += other.whole[0]
+            parts.add(other.value)
+            end = other.end
+            if len(initials) > 1:
+                found[initials] = frozenset(parts)
+    return found
 
 
 def claim_of(text: str, known_names: frozenset[str]) -> Claim:

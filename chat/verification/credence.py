@@ -7,27 +7,32 @@ those who write statements for a test.
 
 from collections.abc import Mapping, Sequence
 
-from .agreement import NEW_CLAUSE
+from .agreement import NEARLY_LITERAL, NEW_CLAUSE
 from .cited_passages import Unit
 from .claims import MISPLACED, UNANSWERED, Claim
-from .facts import Kind
+from .contrasts import leaves_out_only
+from .words import Kind
 
 LEAST_LIKENESS = 0.5  # below it the words are too different to tell
 DENIABLE_SHARE = 0.6  # from which a denial on one side counts
 ADDABLE_SHARE = 0.5  # from which new nouns count
 
 WEIGHTS = {
-    "number": -2.1,
-    "name": -1.7,
-    "denial": -2.1,
-    "addition": -2.5,
-    "new noun": -0.3,
-    "pole": -2.3,
-    "opposite": -0.7,
-    "role": -4.7,
+    "number": -1.8,
+    "name": -1.6,
+    "denial": -1.8,
+    "addition": -2.0,
+    "new noun": -0.4,
+    "pole": -2.6,
+    "opposite": -1.4,
+    "role": -3.0,
+    "mixed": -1.6,
+    "turned": -0.9,
+    "only they deny": -0.5,
+    "not only": -0.4,
     "numbers agree": 1.3,
     "both deny": 1.2,
-    "only alike": -1.7,
+    "only alike": -0.8,
     "far": -1.4,
     "joins": 0.2,
 }
@@ -70,9 +75,13 @@ def signs_of(
         "pole": evidence["pole"] > 0,
         "opposite": evidence["opposite"] > 0,
         "role": evidence["role"] > 0,
+        "mixed": evidence["mixed"] > 0,
+        "turned": evidence["turned"] > 0,
         "numbers agree": bool(claim.numbers) and not evidence["number"],
-        "both deny": denies and denied,
+        "both deny": denies and denied and evidence["denial"] < MISPLACED,
+        "only they deny": denied and not denies and share >= NEARLY_LITERAL,
         "only alike": max(0.0, likeness - share),
         "far": likeness < LEAST_LIKENESS,
         "joins": claim.joins,
+        "not only": leaves_out_only(claim, chosen),
     }

@@ -6,16 +6,15 @@ that do not space words by pairs of characters.
 
 import re
 from collections.abc import Iterator, Sequence
-from enum import Enum
 from functools import lru_cache
-from itertools import islice
-from typing import NamedTuple
 
 from chatsite.normal_form import normal_form
 
 from . import lexicon
+from .clock import clock_time
+from .phrases import HALVES, PHRASE_WORDS, phrase
+from .words import Kind, Token, number_value, stem
 
-MAX_STEM = 7
 # Thai, Lao, Burmese and Khmer; kana and hangul; Chinese characters.
 UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u31ff\u3400-\u9fff\uac00-\ud7af]")
 _TOKEN = re.compile(
@@ -23,7 +22,8 @@ _TOKEN = re.compile(
     r"(?P<plain>[A-Za-zÀ-ÖØ-öø-ÿ][^\W_\u3040-\u31ff\u3400-\u9fff]*(?:[-'’.@/&][^\W_\u3040-\u31ff\u3400-\u9fff]+)*)"
     r"|(?P<iso>\b\d{4}-\d{2}-\d{2}\b)"
     r"|(?P<dotted>\b\d{1,2}\.\d{1,2}\.(?:\d{4}|\d{2})?(?!\d))"
-    r"|(?P<time>\b\d{1,2}:\d{2}(?!\d))"
+    r"|(?P<time>\b\d{1,2}(?::\d{2}(?!\d)(?:[ \u00a0]?(?:[aApP]\.?[mM]\b\.?|Uhr\b))?"
+    r"|(?:\.\d{2})?[ \u00a0]?(?:[aApP]\.?[mM]\b\.?|Uhr\b|[oO]['’]clock\b)))"
     r"|(?P<number>(?<![\w.,])\d++(?:[.,'’\u00a0\u202f]\d++)*+)(?P<ordinal>st|nd|rd|th)?(?![^\W\d_\u3040-\ud7af])"
     r"|(?P<unspaced>[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u31ff\u3400-\u9fff\uac00-\ud7af]+)"
     r"|(?P<sign>[%‰€$£¥°])"
@@ -31,58 +31,6 @@ _TOKEN = re.compile(
 )
 
 
-class Kind(Enum):
-    """What a token counts as; stop words and punctuation are no tokens."""
-
-    WORD = "word"
-    NUMBER = "number"
-    NAME = "name"
-    NEGATION = "negation"
-    POLAR = "polar"
-
-
-class Token(NamedTuple):
-    """One word or number at start:end; `value` is its normal form, `unit` what a number counts."""
-
-    kind: Kind
-    value: str
-    start: int
-    end: int
-    unit: str = ""
-    opens: bool = False  # whether a comma or another mark stands before it
-    whole: str = ""  # a word in full, in lower case: `value` is its stem
-
-
-# Units in a smaller one, so that two weeks are 14 days.
-MEASURES = {
-    "second": ("second", 1.0),
-    "minute": ("second", 60.0),
-    "hour": ("second", 3_600.0),
-    "day": ("second", 86_400.0),
-    "week": ("second", 604_800.0),
-    "month": ("month", 1.0),
-    "year": ("month", 12.0),
-}
-
-
-def measure(number: Token) -> tuple[str, float] | None:
-    """A time that passes, in seconds or months; None for another number."""
-    if number.unit not in MEASURES or number.kind is not Kind.NUMBER:
-        return None
-    base, size = MEASURES[number.unit]
-    try:
-        return base, float(number.value) * size
-    except ValueError:  # a time of day
-        return None
-
-
-# “no more than three” is “at most three”, and denies nothing.
-_COMPARISON = re.compile(
-    r"\s+(?:(?P<most>more|later|longer|higher|mehr|später|länger|höher)|(?:less|fewer|earlier|lower|weniger|früher))"
-    r"\s+(?:than|als)\b",
-    re.IGNORECASE,
-)
-_NUMBER_SEPARATOR = re.compile(r"['’\u00a0\u202f]")
 _MORE = dict.fromkeys(("more", "longer", "exceed", "exceeds", "exceeding", "mehr", "länger"), "most")
 _MORE |= dict.fromkeys(("less", "fewer", "shorter", "weniger", "kürzer"), "least")
 _CONDITION = re.compile(
@@ -92,67 +40,17 @@ _IF = re.compile(r"\b(?:if|when|where|wenn|falls|sofern|soweit)\b", re.IGNORECAS
 MAX_CONDITION = 80  # characters between “if” and a negation
 _BEYOND_VERBS = ("überschreiten", "überschritten", "übersteigen", "überstiegen")
 _LATER = ("later", "earlier", "später", "früher")
-_VOWELS = re.compile("[aeiouäöüh]")
-_DOUBLED = re.compile(r"(.)\1+")
-# “half an hour”, “a quarter of an hour”, “ein halbes Jahr”; “a fifth of the staff”.
-_PART = re.compile(
-    r"(?:(?:a\s{1,20}|one\s{1,20})?(?P<part>half|quarter)\s{1,20}(?:of\s{1,20})?an?\s{1,20}|halbe[ns]?\s{1,20})(?P<unit>hour|year|day|stunde|jahre?s?)\b"
-    r"|an?\s{1,20}(?P<whole>hour|year|day)\s{1,20}and\s{1,20}a\s{1,20}half\b"
-    r"|(?:a|one)\s{1,20}(?P<part_of>third|quarter|fifth|tenth)\s{1,20}of\b"
-    r"|half\s{1,20}(?:of\s{1,20})?(?P<half>the|your|its|their|his|her|our)\b"
-    r"|(?P<several>two|three|drei)\s{1,20}(?P<parts>thirds|quarters|fifths|viertel)\b"
-    r"|eine?[ms]?\s{1,20}(?P<teil>drittel|viertel|fünftel|zehntel)\b",
-    re.IGNORECASE,
-)
-# “within a week”: one of a unit that is counted.
-_SINGLE = re.compile(
-    r"\s{1,20}(?:second|minute|hour|day|week|fortnight|month|year|sekunde|minute|stunde"
-    r"|tage?s?|woche|monats?|jahre?s?)\b",
-    re.IGNORECASE,
-)
 _LETTERS = re.compile(r"[^\W\d_]+")
-_ARTICLES = frozenset(("a", "an", "one", "ein", "eine", "einem", "einen", "einer", "eines"))
-_FRACTION_WORDS = _ARTICLES | {
-    "two",
-    "three",
-    "drei",
-    "half",
-    "quarter",
-    "halbe",
-    "halben",
-    "halbes",
-    "viertelstunde",
-}
-_PHRASE_WORDS = (
-    frozenset(lexicon.PHRASES)
-    | lexicon.DENIALS
-    | _FRACTION_WORDS
-    | {"es", "left", "leave", "leaves", "leaving", "rule", "rules", "ruled", "ruling"}
-)
-_OBJECTS = frozenset(("it", "them", "this", "that", "these", "those"))
 _THOUSANDS = re.compile(r"(\d{1,6})k")
-_SHARE = re.compile(
-    r"\s{1,20}(third|quarter|fifth|tenth)\s{1,20}(?:over|under|above|below|more|less|higher|lower|to|for)\b",
-    re.IGNORECASE,
-)
+_JOINED = re.compile(r"(\d{1,9}(?:[.,]\d{1,3})?)([a-z]{1,3})")  # 2GB
 _HALF_UNIT = re.compile(r"half-(hour|day|year)s?(?:ly)?")
 _FISCAL_YEAR = re.compile(r"fy-?(\d\d|\d{4})")
-_HALVES = {"hour": ("minute", 30), "year": ("month", 6), "day": ("hour", 12)}
 # A text in capitals, whose words are no names.
 _CAPITALS = re.compile(r"\b[A-Z]++\b(?:[ \n]++[A-Z]++\b){5,}+")
-_SOLID = re.compile(r"\w+")
-MAX_PHRASE = 24  # characters that follow the first word of a verb of several words
-MAX_STRONG = 6  # letters of the stem of a strong verb
 _FRESH = re.compile(r"[.!?:>|•\n]")
 MAX_KNOWN = 40  # letters of a word that is remembered
 _BREAK = re.compile(r"[,;:()–—]")
-_RANGE = re.compile(r"\s+(?:to|or|and)\s+(?:two|three|four|five|\d)", re.IGNORECASE)
-_LEFT_OUT = re.compile(r"(?:left|leav(?:es?|ing)|rul(?:es?|ed|ing))\s+out\b", re.IGNORECASE)
-# “aushändigen”, “auszuhändigen” and “ausgehändigt” are forms of one verb.
-_INFIX = re.compile(
-    r"(ab|an|auf|aus|bei|dar|durch|ein|fest|her|hin|mit|nach|statt|teil|um|vor|weg|weiter|zu|zurück|zusammen)"
-    r"(?:zu|ge)(\w{4,})"
-)
+_CONJUNCTION = re.compile(r"\b(?:and|or|but|while|whereas|und|oder|aber|während|sondern)\b", re.IGNORECASE)
 # “sechsmonatig”, “dreiwöchige”: a number with its unit.
 _LASTING = re.compile(r"(\w{3,8}?)(tägig|wöchig|monatig|jährig|stündig|minütig)(?:e[mnrs]?)?")
 _LASTING_UNITS = {
@@ -164,49 +62,6 @@ _LASTING_UNITS = {
     "minütig": "minuten",
 }
 _GERMAN_COMPOUND = re.compile(r"(ein|zwei|drei|vier|fünf|sechs|sieben|acht|neun)und(\w{4,8}zig|dreißig)")
-
-
-@lru_cache(20_000)
-def stem(word: str) -> str:
-    """A rough stem for any language: enough to tell which words are forms of the same."""
-    infix = _INFIX.fullmatch(word)
-    if infix:
-        word = infix[1] + infix[2]
-    for ending in lexicon.ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            word = word[: -len(ending)]
-            break
-    if word.endswith("t") and len(word) > 3:
-        word = word[:-1]  # “connect” loses it as an ending, so “connected” does as well
-    return f"{word[:-1]}i" if word.endswith("y") and len(word) > 3 else word[:MAX_STEM]
-
-
-def skeletons(word: str) -> list[str]:
-    """The consonants of a word, which strong verbs keep in all their forms: with and without “ge”."""
-    value = stem(word)
-    found = []
-    for form in (value, value.removeprefix("ge")):
-        bare = _DOUBLED.sub(r"\1", _VOWELS.sub("", form))
-        if len(bare) >= 3 and len(form) <= MAX_STRONG:
-            found.append(f"skeleton {form[:1]}{bare}" if form[0] in "aeiouäöü" else f"skeleton {bare}")
-    return found
-
-
-def number_value(text: str) -> str:
-    """A number in one spelling: 1,204 and 1.204 are the same, so are 2,5 and 2.50."""
-    text = _NUMBER_SEPARATOR.sub("", text)
-    marks = [mark for mark in text if mark in ".,"]
-    if marks:
-        decimal = marks[-1] if len(set(marks)) == 2 and marks.count(marks[-1]) == 1 else ""
-        whole, mark, rest = text.rpartition(marks[-1])
-        if not decimal and len(marks) == 1 and (len(rest) != 3 or whole in ("", "0")):
-            decimal = mark
-        if decimal:
-            whole = whole.replace(".", "").replace(",", "")
-            rest = rest.rstrip("0")
-            return f"{whole.lstrip('0') or '0'}.{rest}" if rest else whole.lstrip("0") or "0"
-        text = text.replace(".", "").replace(",", "")
-    return text.lstrip("0") or "0"
 
 
 def tokens(text: str, offset: int = 0) -> list[Token]:
@@ -241,7 +96,8 @@ def _multiplied(found: list[Token], text: str) -> list[Token]:
             and text[before.end : token.start] == " "
             and text[token.start : token.end].casefold() in lexicon.MULTIPLIERS
         ):
-            product = f"{float(before.value) * int(token.value):g}" if before.value.isdigit() else ""
+            is_plain = before.value.replace(".", "", 1).isdigit()
+            product = f"{float(before.value) * int(token.value):.0f}" if is_plain else ""
             if product.isdigit():
                 kept[-1] = before._replace(value=product, end=token.end)
                 continue
@@ -255,6 +111,8 @@ def _with_bounds(found: list[Token], text: str) -> list[Token]:
     Of “nobody may take more than two weeks” the “more” is “most”: the negation denies nothing else. Of “no
     later than one hour before” the “most” is “least”: it is at least an hour before.
     """
+    if not any(token.kind in (Kind.POLAR, Kind.NEGATION) for token in found):
+        return found
     taken: set[int] = set()  # negations
     for place, token in enumerate(found):
         if token.kind is not Kind.POLAR or token.value not in _MORE:
@@ -323,10 +181,10 @@ def _tokens(text: str) -> Iterator[Token]:
             word = match[0]
             known = _known if len(word) <= MAX_KNOWN else _known.__wrapped__
             begins_phrase, found = known(word, fresh)
-            phrase = _phrase(text, word, start, end) if begins_phrase else None
-            if phrase:
-                yield phrase
-                end = phrase.end
+            verb = phrase(text, word, start, end) if begins_phrase else None
+            if verb:
+                yield verb
+                end = verb.end
             else:
                 for token_kind, value, first, last, unit, opens, whole in found:
                     yield Token(token_kind, value, start + first, start + last, unit, opens, whole)
@@ -349,8 +207,7 @@ def _number(text: str, match: re.Match[str]) -> Iterator[Token]:
         if year:
             yield Token(Kind.NUMBER, year if len(year) == 4 else f"20{year}", start, end)
     elif kind == "time":
-        hours, minutes = match[0].split(":")
-        yield Token(Kind.NUMBER, f"{int(hours)}:{minutes}", start, end, "time")
+        yield clock_time(match[0], start, end)
     elif kind == "unspaced":
         run = match[0]
         for place in range(max(1, len(run) - 1)):
@@ -362,71 +219,7 @@ def _number(text: str, match: re.Match[str]) -> Iterator[Token]:
 @lru_cache(50_000)
 def _known(word: str, fresh: bool) -> tuple[bool, tuple[Token, ...]]:
     """Whether a phrase may begin with a word, and what it is alone, at the place 0."""
-    return word.casefold() in _PHRASE_WORDS or len(word) == 1, tuple(_word(word, fresh=fresh))
-
-
-def _phrase(text: str, word: str, start: int, end: int) -> Token | None:
-    """A word that means something else before certain others."""
-    folded = word.casefold()
-    if folded in lexicon.PHRASES and (verb := _verb(text, folded, start, end)):
-        return verb
-    if folded in _FRACTION_WORDS and (fraction := _fraction(text, folded, start, end)):
-        return fraction
-    if folded == "es" and text[end : end + 9].casefold() == " sei denn":
-        return Token(Kind.NEGATION, "not", start, end + 9)
-    compared = _COMPARISON.match(text, end) if folded in lexicon.DENIALS else None
-    if compared:
-        return Token(Kind.POLAR, "most" if compared["most"] else "least", start, end)
-    if folded == "one" and (_RANGE.match(text, end) or _SINGLE.match(text, end)):
-        return Token(Kind.NUMBER, "1", start, end)
-    if _LEFT_OUT.match(text, start):
-        return Token(Kind.POLAR, "excluded", start, end)
-    if len(word) == 1 and word.isupper() and text[end : end + 1] in (",", ";"):
-        return Token(Kind.NAME, f"letter {folded}", start, end)  # “C, fast craft”, “Grade: C; Steps: 5”
-    return None
-
-
-def _verb(text: str, first: str, start: int, end: int) -> Token | None:
-    """A verb of several words as the one that says the same: “call off” as “cancel”."""
-    following = list(islice(_SOLID.finditer(text, end, end + MAX_PHRASE), 3))
-    words = [match[0].casefold() for match in following]
-    for rest, meaning in lexicon.PHRASES[first]:
-        if len(words) > len(rest) and words[0] in _OBJECTS:
-            del words[0], following[0]  # “pay it back”
-        if tuple(words[: len(rest)]) == rest:
-            return Token(Kind.WORD, stem(meaning), start, following[len(rest) - 1].end(), whole=meaning)
-    return None
-
-
-def _fraction(text: str, folded: str, start: int, end: int) -> Token | None:
-    """Half an hour as 30 minutes, a fifth of something as 20 per cent, “within a week” as within one."""
-    if folded == "viertelstunde":
-        return Token(Kind.NUMBER, "15", start, end, "minute")
-    part = _PART.match(text, start)
-    if part is None and folded in ("a", "one") and (bare := _SHARE.match(text, end)):
-        # “A fifth over the budget”: the share, without a noun that it would count.
-        return Token(Kind.NUMBER, str(lexicon.FRACTIONS[bare[1].casefold()]), start, bare.end(1), "%")
-    if part and part["part_of"]:
-        return Token(Kind.NUMBER, str(lexicon.FRACTIONS[part["part_of"].casefold()]), start, part.end(), "%")
-    if part and part["half"]:
-        return Token(Kind.NUMBER, "50", start, part.start("half"), "%")
-    if part and part["several"]:
-        share = lexicon.FRACTIONS[part["parts"].casefold().removesuffix("s")]
-        number = (lexicon.ONES[part["several"].casefold()] * share * 100 + 50) // 100
-        return Token(Kind.NUMBER, str(number), start, part.end(), "%")
-    if part and part["teil"]:
-        return Token(Kind.NUMBER, str(lexicon.FRACTIONS[part["teil"].casefold()]), start, part.end(), "%")
-    if part and part["whole"]:
-        unit, count = _HALVES[part["whole"].casefold()]
-        return Token(Kind.NUMBER, str(3 * count), start, part.end(), unit)
-    if part:
-        unit, count = _HALVES[lexicon.UNITS[part["unit"].casefold()]]
-        count //= 2 if (part["part"] or "").casefold() == "quarter" else 1
-        return Token(Kind.NUMBER, str(count), start, part.end(), unit)
-    before = text[max(0, start - 12) : start].casefold().split()
-    if folded in _ARTICLES and before and before[-1] in lexicon.BEFORE_UNITS and _SINGLE.match(text, end):
-        return Token(Kind.NUMBER, "1", start, end, whole=folded)
-    return None
+    return word.casefold() in PHRASE_WORDS or len(word) == 1, tuple(_word(word, fresh=fresh))
 
 
 def _word(word: str, *, fresh: bool) -> Iterator[Token]:
@@ -451,21 +244,38 @@ def _word(word: str, *, fresh: bool) -> Iterator[Token]:
         yield Token(Kind.WORD, stem(lexicon.UNITS[unit]), start, end, lexicon.UNITS[unit], whole=unit)
     elif len(word) == 1 and capital and not fresh and word != "I":
         yield Token(Kind.NAME, f"letter {folded}", start, end)  # Class B
-    elif folded not in lexicon.STOP_WORDS:
+    elif "/" in word:
+        yield from _alternatives(word, fresh=fresh)
+    elif folded not in lexicon.STOP_WORDS or word in lexicon.ACRONYMS:
         yield from _content_word(word, folded, start, is_name=capital and not fresh)
+
+
+def _alternatives(words: str, *, fresh: bool) -> Iterator[Token]:
+    """The words between slashes: “TCP/UDP”."""
+    start = 0
+    for word in words.split("/"):
+        for token in _word(word, fresh=fresh) if word else ():
+            yield token._replace(start=token.start + start, end=token.end + start)
+        start += len(word) + 1
 
 
 def _content_word(word: str, folded: str, start: int, *, is_name: bool) -> Iterator[Token]:
     end = start + len(word)
     if half := _HALF_UNIT.fullmatch(folded):
-        unit, count = _HALVES[half[1]]
+        unit, count = HALVES[half[1]]
         yield Token(Kind.NUMBER, str(count), start, end, unit)
     elif year := _FISCAL_YEAR.fullmatch(folded):
         yield Token(Kind.NUMBER, year[1] if len(year[1]) == 4 else f"20{year[1]}", start, end)
     elif thousands := _THOUSANDS.fullmatch(folded):
         yield Token(Kind.NUMBER, number_value(thousands[1] + "000"), start, end)  # 100k
-    elif any(character.isdigit() for character in word) or (len(word) > 1 and word.isupper()):
+    elif (joined := _JOINED.fullmatch(folded)) and joined[2] in lexicon.UNITS:
+        yield Token(Kind.NUMBER, number_value(joined[1]), start, start + len(joined[1]))
+        unit = lexicon.UNITS[joined[2]]
+        yield Token(Kind.WORD, stem(unit), start + len(joined[1]), end, unit, whole=joined[2])
+    elif any(character.isdigit() for character in word):
         yield Token(Kind.NAME, folded, start, end)
+    elif len(word) > 1 and word.isupper():
+        yield Token(Kind.NAME, folded.replace(".", ""), start, end)  # U.S. is US
     elif "-" in folded and not is_name:
         for part in folded.split("-"):
             if part in lexicon.ONES or part in lexicon.TENS:
@@ -498,6 +308,18 @@ def _number_of(word: str) -> int | None:
     if match and match[2] in lexicon.TENS:
         return lexicon.TENS[match[2]] + lexicon.ONES[match[1]]
     return None
+
+
+def parts_of(found: Sequence[Token], text: str) -> list[list[Token]]:
+    """The tokens between commas, colons and conjunctions."""
+    parts: list[list[Token]] = [[]]
+    end = found[0].start if found else 0
+    for token in found:
+        if token.start - end > 1 and (token.opens or _CONJUNCTION.search(text, end, token.start)):
+            parts.append([])
+        parts[-1].append(token)
+        end = token.end
+    return [part for part in parts if part]
 
 
 def language_of(text: str) -> str:

@@ -47,6 +47,7 @@ STOP_WORDS = _words(
     abschnitt dokument man erst erstmals erstmalig
     """
 )
+ACRONYMS = frozenset(("MIT", "IT", "US", "WHO"))  # names that are stop words otherwise
 # Words that say so little that a paraphrase may add them.
 LIGHT_WORDS = _words(
     """
@@ -94,8 +95,8 @@ REFUSALS = _words(
     free anonymous anonymously untouched uninterrupted ununterbrochen ununterbrochene ununterbrochenen
     kostenlos kostenlose kostenlosen unentgeltlich unentgeltliche unentgeltlichen
     inadmissible verboten untersagt ausgeschlossen unzulässig unbezahlt ungültig unmöglich verfällt
-    entfällt entfallen unwirksam unberührt omit omits omitted disregard disregarded ignored exception
-    exceptions ausnahme ausnahmen verliert verlieren lose loses lost
+    entfällt entfallen unwirksam unberührt omit omits omitted disregard disregarded ignored
+    verliert verlieren lose loses lost
     """
 )
 # Words and their opposites; “!” marks pairs of which one is the negation of the other.
@@ -253,8 +254,13 @@ g gram grams gramm
 mg milligram milligrams milligramm
 ml millilitre millilitres milliliter
 mile miles meile meilen
-gb gigabyte gigabytes
-mb megabyte megabytes
+gb gib gigabyte gigabytes
+mb mib megabyte megabytes
+kb kib kilobyte kilobytes
+tb tib terabyte terabytes
+ghz gigahertz
+mhz megahertz
+ms millisecond milliseconds millisekunde millisekunden
 bit bits
 character characters zeichen
 knots knot knoten
@@ -263,7 +269,7 @@ person persons people personen menschen
 """
 )
 DIMENSIONS = dict.fromkeys(("day", "week", "month", "year", "hour", "minute", "second"), "time")
-DIMENSIONS |= dict.fromkeys(("€", "$", "£"), "money")
+DIMENSIONS |= dict.fromkeys(("€", "$", "£"), "money") | dict.fromkeys(("clock", "clock12"), "clock")
 # Verbs of several words, and what they say in one.
 _PHRASES = """
 decline: turn down, turns down, turned down

@@ -12,8 +12,8 @@ import numpy as np
 from ingestion.embedding.word_vectors import word_vectors
 from ingestion.search.translations import english_of, translations_of
 
-from .facts import Kind, Token, stem
 from .relations import Relations
+from .words import Kind, Token, stem
 
 MAX_WORDS = 1_000  # different words of a passage that are compared
 RELATED = 0.9  # likeness of other forms, synonyms and parts of compounds

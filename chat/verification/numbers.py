@@ -7,8 +7,9 @@ from itertools import pairwise
 
 from .cited_passages import Unit
 from .claims import CONTRADICTION, MISPLACED, UNANSWERED, Claim
-from .facts import Kind, Token, measure
-from .lexicon import DIMENSIONS
+from .clock import CLOCK, same_time
+from .lexicon import DIMENSIONS, POLES
+from .words import Kind, Token, measure
 
 NEAR = 4  # tokens: the greatest distance between related ones
 CLEARLY_MORE = 2  # words by which a sentence with another number must match more of a statement
@@ -21,10 +22,12 @@ PERIODS = {
     ("6", "month"): ("half-yearly", "semiannual", "halbjährlich", "halbjahr"),
     ("2", "week"): ("fortnight", "fortnightly", "biweekly", "zweiwöchentlich", "vierzehntägig"),
 }
+OPENING = POLES["opens"][0]
 MAX_BEFORE = 16  # characters before a number that are read
 NEARLY = 1.15  # times a share that is said to be exceeded
 RANGE_TOKENS = 2  # from one number of a range to the other
 MAX_RANGE_GAP = 5  # characters between them: “3 to 5”
+RATE_TOKENS = 2  # from a number to the time that it is of
 MAX_HOLDING = 10  # occurrences of a number that are examined
 
 _ABOUT_THE_SAME = {("month", 12.0): ("second", 52 * 604_800.0), ("month", 1.0): ("second", 30 * 86_400.0)}
@@ -59,8 +62,11 @@ def number_evidence(
             (unit, at)
             for unit in chosen
             for at, token in enumerate(unit.tokens)
-            if token.kind is Kind.NUMBER and _same_number(number, token)
+            if token.kind is Kind.NUMBER and same_number(number, token)
         ]
+        if holding and _has_other_rate(claim, place, holding):
+            found = CONTRADICTION if covered else MISPLACED
+            continue
         if _ORDERS.fullmatch(claim.text, number.start, number.end) and not number.unit:
             continue  # “first” orders statements
         if not holding and number.value == "1" and (not number.unit or _is_single(number, chosen)):
@@ -86,7 +92,7 @@ def number_evidence(
         rivals = [
             unit
             for unit in units
-            if any(_same_kind(token, number) and not _is_one_of(token, own) for token in unit.number_tokens)
+            if any(same_kind(token, number) and not _is_one_of(token, own) for token in unit.number_tokens)
         ]
         if not any(
             _Occurrence(claim, own, units, unit, at).is_meant(beside, rivals)
@@ -135,7 +141,7 @@ class _Occurrence:
         cells = [
             place
             for place, token in enumerate(unit.tokens)
-            if (token.kind is Kind.NUMBER and _same_kind(token, unit.tokens[at]))
+            if (token.kind is Kind.NUMBER and same_kind(token, unit.tokens[at]))
             or (unit.table >= 0 and token.kind is Kind.NEGATION)
         ]
         own = [value for value in self.claim.values if value.startswith("letter ")]
@@ -148,7 +154,7 @@ class _Occurrence:
             is_cut = found is unit.columns and unit.numbers < len(letters)
             if len(letters) == len(cells) or is_cut:
                 return not letters[number].isdisjoint(own)
-        if all(any(_same_number(each, unit.tokens[cell]) for each in self.own) for cell in cells):
+        if all(any(same_number(each, unit.tokens[cell]) for each in self.own) for cell in cells):
             return None  # the statement has both
         if len(cells) == 2 and unit.table >= 0 and self._named_column() == 1 - cells.index(at):
             return False
@@ -177,8 +183,8 @@ class _Occurrence:
             for cell in unit.cells
             if any(
                 token.kind is Kind.NUMBER
-                and _same_kind(token, unit.tokens[at])
-                and not any(_same_number(each, token) for each in self.own)
+                and same_kind(token, unit.tokens[at])
+                and not any(same_number(each, token) for each in self.own)
                 for token in unit.tokens[cell.start : cell.end]
             )
         )
@@ -228,8 +234,9 @@ class _Occurrence:
             for position, token in enumerate(unit.tokens)
             if token.kind is Kind.NUMBER
             and position  # the first one of a unit may be that of a section or of an item
-            and _same_kind(token, unit.tokens[at])
+            and same_kind(token, unit.tokens[at])
             and not _is_one_of(token, self.own)
+            and not is_of_a_name(unit.tokens, position)
             and not (
                 abs(position - at) <= 2 and token.unit == unit.tokens[at].unit == "date"
             )  # the same date
@@ -248,6 +255,17 @@ class _Occurrence:
         return sum((vote < 0) - (vote > 0) for vote in nearest.values()) > 0
 
 
+def is_of_a_name(found: Sequence[Token], at: int) -> bool:
+    """Whether a number is part of a name: “Office 2007”, “Absatz 2”."""
+    before, number = found[at - 1], found[at]
+    return (
+        before.kind is Kind.NAME
+        and not before.value.startswith("month")
+        and not number.unit
+        and number.start - before.end == 1
+    )
+
+
 def _missing(
     number: Token, own: Sequence[Token], chosen: Sequence[Unit], units: Sequence[Unit], covered: bool
 ) -> float:
@@ -256,7 +274,7 @@ def _missing(
     If they say the rest, and have no other number in its place, it may be written otherwise.
     """
     if number.value == "0" or any(  # “below zero” is “negative”
-        _same_number(number, token) for unit in units for token in unit.number_tokens
+        same_number(number, token) for unit in units for token in unit.number_tokens
     ):
         return MISPLACED
     if any(_lies_between(number, unit) for unit in chosen):
@@ -265,7 +283,7 @@ def _missing(
         return CONTRADICTION
     places = {(unit.rank, unit.place + step) for unit in chosen for step in (-1, 0, 1)}
     is_rivalled = any(
-        _same_kind(token, number) and (token.unit or not number.unit) and not _is_one_of(token, own)
+        same_kind(token, number) and (token.unit or not number.unit) and not _is_one_of(token, own)
         for unit in units
         if (unit.rank, unit.place) in places
         for token in unit.number_tokens
@@ -281,7 +299,7 @@ def _lies_between(number: Token, unit: Unit) -> bool:
     for one, other in pairwise(unit.tokens):
         if one.kind is other.kind is Kind.NUMBER and one.end + MAX_RANGE_GAP >= other.start:
             low, high = _amount(one), _amount(other)
-            if low is not None and high is not None and low < value < high and _same_kind(other, number):
+            if low is not None and high is not None and low < value < high and same_kind(other, number):
                 return True
     return False
 
@@ -311,8 +329,12 @@ def _is_exceeded(claim: Claim, place: int, chosen: Sequence[Unit]) -> bool:
     )
 
 
-def _same_number(one: Token, other: Token) -> bool:
+def same_number(one: Token, other: Token) -> bool:
+    if CLOCK in (DIMENSIONS.get(one.unit), DIMENSIONS.get(other.unit)):
+        return same_time(one, other)
     if one.value == other.value:
+        if not one.unit and _is_day_in_digits(other):
+            return False
         return (
             not (one.unit and other.unit)
             or one.unit == other.unit
@@ -324,6 +346,29 @@ def _same_number(one: Token, other: Token) -> bool:
     if not first or not second:
         return False
     return first == second or _ABOUT_THE_SAME.get(first) == second or _ABOUT_THE_SAME.get(second) == first
+
+
+def _is_day_in_digits(number: Token) -> bool:
+    """The day of a date such as 2024-04-24."""
+    return number.unit == "date" and len(number.value) <= 2 < number.end - number.start - 2
+
+
+def _has_other_rate(claim: Claim, place: int, holding: Sequence[tuple[Unit, int]]) -> bool:
+    """Whether it says “per week” of a number that the source has “per month”."""
+    rate = _rate(claim.tokens, place)
+    rates = {_rate(unit.tokens, at) for unit, at in holding}
+    return bool(rate) and "" not in rates and rate not in rates
+
+
+def _rate(found: Sequence[Token], place: int) -> str:
+    """The time that a number is of, by the words after it: “$200 a month”, “two days per week”."""
+    for at in range(place + 1, min(place + 1 + RATE_TOKENS, len(found))):
+        token = found[at]
+        if token.opens or token.kind is Kind.NUMBER:
+            break
+        if DIMENSIONS.get(token.unit) == "time" and token.unit != found[place].unit:
+            return token.unit
+    return ""
 
 
 def _is_derived(number: Token, own: Sequence[Token], chosen: Sequence[Unit]) -> bool:
@@ -386,10 +431,10 @@ def belongs_elsewhere(beside: set[str], unit: Unit, others: Iterable[Unit]) -> b
 
 def _is_one_of(token: Token, own: Sequence[Token]) -> bool:
     """Whether it is among the numbers of the statement; an article does not count as a number."""
-    return bool(token.whole) or any(token.value == each.value or _same_number(each, token) for each in own)
+    return bool(token.whole) or any(token.value == each.value or same_number(each, token) for each in own)
 
 
-def _same_kind(one: Token, other: Token) -> bool:
+def same_kind(one: Token, other: Token) -> bool:
     return DIMENSIONS.get(one.unit, one.unit) == DIMENSIONS.get(other.unit, other.unit)
 
 
@@ -401,6 +446,8 @@ def beside_of(found: Sequence[Token], at: int) -> set[str]:
 
 
 def _is_topic(token: Token) -> bool:
+    if token.kind is Kind.POLAR:
+        return POLES[token.value][0] == OPENING
     return token.kind in (Kind.WORD, Kind.NAME) and not token.unit and not token.value.startswith("month")
 
 

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 from math import ceil
 
-from .facts import LISTED, MAX_STEM, SYNONYMS, Token, skeletons, stem
+from .facts import LISTED, SYNONYMS
 from .lexicon import OPPOSITES
+from .words import MAX_STEM, Token, skeletons, stem
 
 MAX_COMPOUND = 60  # letters of a word that is split
 MIN_PART = 5  # letters of a noun that is looked for inside of compounds
@@ -14,6 +15,7 @@ _DENIABLE_ENDS = (
     "able", "ible", "ed", "ent", "ant", "al", "ful", "ive", "ate", "lich", "ig", "bar", "sam", "iert", "ten",
 )  # fmt: skip
 MIN_DENIABLE = 5  # letters after such a prefix
+SAME_NAME = 0.7  # of the letters of a name that another form of it has
 SAME_WORD = 0.65  # of the letters of a German noun that its inflected forms share
 
 
@@ -43,8 +45,10 @@ class Relations:
             for form in forms(whole):
                 if form in self._forms:
                     return self._forms[form]
-        if len(value) >= 5 and value[:5] in self._beginnings:
-            return self._beginnings[value[:5]]
+        found = self._beginnings.get(value[:5], "") if len(value) >= 5 else ""
+        # Names that only begin alike are others: Expensify and expenses.
+        if found and (not is_name or found.startswith(value[: ceil(SAME_NAME * len(whole))])):
+            return found
         at = self._joined.find(value) if len(value) >= 5 else -1
         if at < 0 and len(whole) >= 4:
             at = self._joined.find(f"{whole} ")

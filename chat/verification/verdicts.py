@@ -23,10 +23,12 @@ from .agreement import (
 from .answer_statements import Citation, Cut, cut
 from .cited_passages import Citable, Mark, Passage, Unit
 from .claims import CONTRADICTION, MISPLACED, Claim, claim_of
+from .contrasts import is_turned_round, mixes
 from .credence import credence, signs_of
-from .facts import Kind, tokens
+from .facts import tokens
 from .lexicon import STOP_WORDS
 from .numbers import exceeds_bound, number_evidence
+from .words import Kind
 
 MAX_CHARACTERS = 2_000  # of a statement that are compared
 MAX_UNITS = 3  # sentences of a passage that may support a statement together
@@ -228,6 +230,7 @@ def _judged(
     near = [unit for unit in units if (unit.rank, unit.place) in places]
     evidence["addition"] = additions(claim, near, passages)
     evidence["opposite"] = float(says_opposite(claim, chosen))
+    evidence["turned"] = float(is_turned_round(claim, chosen))
     signs = signs_of(claim, chosen, share=share, likeness=likeness, evidence=evidence)
     if credence(signs) < 0:
         return _Finding("not_found", chosen, (), share, unclear=True)
@@ -259,9 +262,10 @@ def _evidence(
     return {
         "number": number_evidence(claim, chosen, units, around, covered=covered),
         "name": name_evidence(claim, chosen, units, above, missing, covered=covered),
-        "denial": min(denial(claim, chosen, held | related.keys()) + apart, MISPLACED),
+        "denial": min(denial(claim, chosen, units, held | related.keys()) + apart, MISPLACED),
         "pole": 0.0 if poles_agree(claim, chosen) else MISPLACED,
         "role": MISPLACED if has_other_role else 0.0,
+        "mixed": MISPLACED if mixes(claim, chosen, units, above) else 0.0,
     }
 
 

@@ -1,0 +1,231 @@
+"""Numbers, units, times and tables in statements against the sources that they cite."""
+
+from chat.tests.sources import source
+from chat.tests.verdict_case import FAIRS, FARES, SAFETY, VerdictCase
+from chat.verification import verify
+from chat.verification.facts import tokens
+from chat.verification.words import number_value
+
+
+class NumberTests(VerdictCase):
+    def test_a_number_or_name_without_another_in_its_place_may_be_written_otherwise(self):
+        office = source(
+            9,
+            "o.md",
+            "The OA contacts you soon after the form was accepted. Sick pay lasts eight weeks after 3 to 5 "
+            "years of service. Core hours are 10:00 to 15:30; the house is open between 07:00 and 19:00. "
+            "Only the clerk can change the contract.",
+        )
+        self.assert_verdicts_in(
+            office,
+            "supported",
+            "The core hours are between 10:00 and 15:30",
+            "Nobody but the clerk can change the contract",
+        )
+        for statement, unclear in (
+            ("After four years of service sick pay lasts eight weeks [o.md]", True),
+            ("After seven years of service sick pay lasts eight weeks [o.md]", False),
+            ("The Office of Acquisition contacts you soon after the form was accepted [o.md]", True),
+            ("The Office of Recruitment contacts you soon after the form was accepted [o.md]", False),
+        ):
+            with self.subTest(statement):
+                (found,) = verify(statement, (office,))
+                self.assertEqual((found.verdict, found.unclear), ("not_found", unclear))
+
+    def test_numbers_in_words_are_numbers(self):
+        facts = source(
+            9,
+            "n.md",
+            "You can have up to 24 credit hours. The top salary in FY22 was $176,300. Rates are reviewed "
+            "quarterly. Half the cost is refunded. The permit expires one year after it was issued.",
+        )
+        self.assert_verdicts_in(
+            facts,
+            "supported",
+            "You can have up to two dozen credit hours",
+            "Every three months the rates are reviewed",
+            "50 per cent of the cost is refunded",
+        )
+        self.assert_verdicts_in(
+            facts,
+            "not_found",
+            "You can have up to three dozen credit hours",
+            "Every six months the rates are reviewed",
+            "Half of the cost is paid, 40 per cent of the cost is refunded",
+            "The permit expires one month after it was issued",
+        )
+
+    def test_another_number_date_or_unit_is_not_found(self):
+        self.assert_verdict(
+            "not_found",
+            "You can carry over six days of leave until 31 March [a.md#x].",
+            "You can carry over five days of leave until 30 April [a.md#x].",
+            "You can carry over five weeks of leave until 31 March [a.md#x].",
+            "The meal allowance is £30 [a.md#x].",
+            "Der jährliche Urlaub beträgt mindestens 20 Werktage [c.md].",
+        )
+
+    def test_a_row_of_a_pdf_is_read_with_its_header_and_alone(self):
+        self.assert_verdicts_in(
+            SAFETY,
+            "supported",
+            "A continuous bell means fire",
+            "A Class B vessel carries four life rafts",
+            "Fleece jackets are replaced every 24 months",
+            "Explosives are not carried on any vessel",
+            "Water must never be used on burning oil, fuel or paint",
+        )
+        self.assert_verdicts_in(
+            SAFETY,
+            "not_found",
+            "A continuous bell means person overboard",
+            "A Class A vessel carries four life rafts",
+            "Fleece jackets are replaced every 36 months",
+            "Water may be used on burning oil, fuel or paint",
+        )
+
+    def test_numbers_that_follow_from_the_statement_or_the_source_agree(self):
+        code = source(
+            8,
+            "code.md",
+            "Format version numbers start at 1. There are four test harnesses, each maintained separately "
+            "from the others. The log was added with version 3.7.0 (2010-07-21). The source code is over 35% "
+            "comment. The page size may be changed in journal mode only.",
+        )
+        self.assert_verdicts_in(
+            code,
+            "supported",
+            "To change the page size, switch to journal mode first",
+            "Each of the four test harnesses is maintained separately from the other three",
+            "The log was added in July 2010",
+            "More than 33 % of the source code is comment",
+        )
+        self.assert_verdicts_in(
+            code,
+            "not_found",
+            "More than 50 % of the source code is comment",
+            "Each of the five test harnesses is maintained separately from the other four",
+            "The log was added in July 2012",
+        )
+
+    def test_numbers_that_stand_beside_letters_in_order_belong_to_them(self):
+        self.assert_verdicts_in(SAFETY, "supported", "On Class B everyone is counted within ten minutes")
+        self.assert_verdicts_in(SAFETY, "not_found", "On Class B everyone is counted within 15 minutes")
+
+    def test_a_number_of_a_sentence_that_says_less_of_the_statement_is_another_one(self):
+        self.assert_verdicts_in(SAFETY, "supported", "The office will answer you on extension 3100")
+        self.assert_verdicts_in(SAFETY, "not_found", "Extension 2200 answers for the office")
+
+    def test_bounds_and_units_may_be_put_in_other_words(self):
+        self.assert_verdicts_in(
+            SAFETY,
+            "supported",
+            "Phone your manager at least one hour before your shift begins",
+            "A waterproof coat is replaced after three years",
+            "A day at sea lasts no longer than 12 hours",
+        )
+        self.assert_verdicts_in(
+            SAFETY,
+            "not_found",
+            "Phone your manager at most one hour before your shift begins",
+            "A day at sea may exceed 12 hours",
+        )
+
+    def test_the_year_of_a_date_is_no_rival_of_an_edition(self):
+        self.assert_verdicts_in(
+            SAFETY, "supported", "The manual takes effect on 1 January 2026 and is edition 2026.1"
+        )
+
+    def test_many_comparisons_in_one_sentence_end(self):
+        text = "nobody may take more of 3 " * 3_000
+        self.assertEqual(len(tokens(text)), 4 * 3_000)
+
+    def test_a_difference_may_be_worked_out(self):
+        self.assert_verdicts_in(
+            FARES, "supported", "An adult pays £28 in summer, 6 more than the 22 in winter"
+        )
+        self.assert_verdicts_in(
+            FARES, "not_found", "An adult pays £28 in summer, 9 more than the 22 in winter"
+        )
+
+    def test_thousands_may_be_shortened(self):
+        site = source(9, "i.md", "Any site with fewer than 100K hits per day should work fine.")
+        self.assert_verdicts_in(site, "supported", "Sites with fewer than 100,000 hits per day work fine")
+        self.assert_verdicts_in(site, "not_found", "Sites with fewer than 10,000 hits per day work fine")
+
+    def test_a_time_may_be_put_in_another_unit(self):
+        self.assert_verdicts_in(
+            FAIRS,
+            "supported",
+            "You get your refund within a week",
+            "Stays of half a year need a permit",
+            "Rosters are published four weeks ahead",
+        )
+        self.assert_verdicts_in(
+            FAIRS, "not_found", "Stays of half an hour need a permit", "You get your refund within a month"
+        )
+
+    def test_a_cell_belongs_to_its_label_and_to_the_first_cell_of_its_row(self):
+        self.assert_verdicts_in(
+            FARES,
+            "supported",
+            "In summer, an adult pays £28",
+            "The night allowance is approved by the Duty Manager",
+        )
+        self.assert_verdicts_in(
+            FARES,
+            "not_found",
+            "In winter, an adult pays £28",
+            "In summer, a child pays £28",
+            "The night allowance is approved by the Technical Director",
+        )
+
+    def test_the_time_that_a_number_is_of_counts(self):
+        grant = source(12, "l.md", "The travel grant is $150 per month. Guards work two nights a week.")
+        self.assert_verdicts_in(grant, "supported", "The travel grant is 150 dollars a month")
+        self.assert_verdicts_in(
+            grant, "not_found", "The travel grant is $150 per week", "Guards work two nights a month"
+        )
+
+    def test_a_time_of_day_may_be_written_otherwise(self):
+        hours = source(13, "m.md", "The desk opens at 09:00 every day. Deliveries arrive at 10:30 AM.")
+        self.assert_verdicts_in(
+            hours,
+            "supported",
+            "The desk opens at 9am every day",
+            "The desk opens at nine o'clock every day",
+            "Deliveries arrive at half past ten",
+        )
+        self.assert_verdicts_in(
+            hours, "not_found", "The desk opens at 9pm every day", "Deliveries arrive at half past eleven"
+        )
+
+    def test_units_may_be_joined_to_their_numbers(self):
+        disk = source(14, "n.md", "The server needs 16GB of memory. It listens on 53 over TCP/UDP.")
+        self.assert_verdicts_in(
+            disk, "supported", "The server needs 16 gigabytes of memory", "It listens on 53 over TCP and UDP"
+        )
+        self.assert_verdicts_in(disk, "not_found", "The server needs 16MB of memory")
+
+    def test_the_day_of_a_date_in_digits_is_no_other_number(self):
+        table = source(
+            15,
+            "o.md",
+            "Release: 22; Codename: Otter; First: 2024-04-24\n"
+            "Release: 24; Codename: Heron; First: 2025-05-06",
+        )
+        self.assert_verdicts_in(table, "supported", "Release 24 has the codename Heron")
+        self.assert_verdicts_in(table, "not_found", "Release 24 has the codename Otter")
+
+    def test_numbers_have_one_spelling(self):
+        for spellings, value in (
+            (("1,204", "1.204", "1’204"), "1204"),
+            (("2,5", "2.50"), "2.5"),
+            (("007", "7"), "7"),
+            (("1.234,50", "1,234.5"), "1234.5"),
+        ):
+            self.assertEqual({number_value(spelling) for spelling in spellings}, {value})
+        values = [
+            token.value for token in tokens("On 2026-03-31 or 31.03.2026, siebenundzwanzig or twenty-seven")
+        ]
+        self.assertEqual(values, ["31", "month3", "2026", "31", "month3", "2026", "27", "27"])

@@ -1,0 +1,237 @@
+"""Whether a statement mixes what its source says of two things, or says more than it.
+
+All words and numbers of “primary caregivers get six weeks” may be in a source that gives six weeks to others:
+in another clause, in the next sentence, in another item of a list.
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+
+from .cited_passages import Unit
+from .claims import Claim
+from .lexicon import LIGHT_WORDS
+from .numbers import is_of_a_name, same_kind, same_number
+from .relations import opposites_of
+from .words import Kind, Token
+
+FACTS = (Kind.NUMBER, Kind.NAME)
+NEAR = 6  # units: the greatest distance of sentences that are compared with each other
+PARALLEL = 0.5  # of the words of the shorter of two sentences that say the same of two things
+LEAST_COMMON = 2  # words of such sentences
+MOST_MISSING = 0.25  # of a statement's words, which another such sentence has
+MAX_CLAUSES = 30  # of a sentence that are compared
+MAX_FACTS = 10  # of a statement
+MAX_LABEL = 5  # words before the colon or dash of an item
+
+_LABEL_BREAK = re.compile(r":\s|\s[-–—]\s")
+_PASSIVE = re.compile(r"\bby\b|\b(?:wird|werden|wurde|wurden|worden)\b", re.IGNORECASE)
+_ONLY = re.compile(
+    r"\b(?:only|solely|exclusively|alone|nobody but|nur|ausschließlich|allein|lediglich)\b", re.IGNORECASE
+)
+
+
+def mixes(claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit], known: Collection[str]) -> bool:
+    """Whether it joins a fact with the words of another one; `known` are words of headings."""
+    return (
+        any(_is_crossed(claim, unit) or _takes_other_clause(claim, unit) for unit in chosen if not unit.cells)
+        or _takes_parallel(claim, chosen[0], units, known)
+        or any(_takes_other_item(claim, unit, units) for unit in chosen)
+    )
+
+
+def _is_crossed(claim: Claim, unit: Unit) -> bool:
+    """Whether two clauses have changed a fact: “A pays 25 % and B 75 %” for “A pays 75 % and B 25 %”."""
+    own, there = claim.parts[:MAX_CLAUSES], unit.parts[:MAX_CLAUSES]
+    if len(own) < 2 or len(there) < 2 or sum(any(map(_can_cross, clause)) for clause in own) < 2:
+        return False
+    places = _only_places(claim, unit, there)
+    found = []
+    for clause in own:
+        held = [(token.kind, places[token.value]) for token in clause if token.value in places]
+        facts = {place for kind, place in held if kind in FACTS}
+        found.append((facts, {place for _, place in held}))
+    return any(
+        a != b and b in words and a in other_words
+        for at, (facts, words) in enumerate(found)
+        for other_facts, other_words in found[at + 1 :]
+        for a in facts
+        for b in other_facts
+    )
+
+
+def _takes_other_clause(claim: Claim, unit: Unit) -> bool:
+    """Whether a number or a month is said of what stands beside another one in the same sentence."""
+    facts = [token for token in claim.tokens if _is_fact(token) and token.value in unit.values]
+    if not facts or len(there := _with_facts(unit.parts[:MAX_CLAUSES])) < 2:
+        return False
+    named: set[str] | None = None
+    for fact in facts[:MAX_FACTS]:
+        holding = [clause for clause in there if any(token.value == fact.value for token in clause)]
+        if len(holding) != 1:
+            continue
+        here = holding[0]
+        for other in there:
+            rivals = [
+                token
+                for at, token in enumerate(other)
+                if _is_fact(token) and same_kind(token, fact) and not (at and is_of_a_name(other, at))
+            ]
+            if other is here or not rivals or any(_is_said(token, claim) for token in rivals):
+                continue
+            mine, theirs = _content(here), _content(other)
+            if named is None:
+                own = claim.values
+                named = {value for value in unit.values if value in own or claim.word_for(value, unit) in own}
+            taken, left = (theirs - mine) & named, mine - theirs - named
+            if taken and left and (named.isdisjoint(mine - theirs) or _has_opposite(claim, taken, left)):
+                return True
+    return False
+
+
+def _has_opposite(claim: Claim, taken: Collection[str], left: Collection[str]) -> bool:
+    return any(
+        not opposites_of(claim.wholes[value]).isdisjoint(left) for value in taken if value in claim.wholes
+    )
+
+
+def _takes_parallel(claim: Claim, first: Unit, units: Sequence[Unit], known: Collection[str]) -> bool:
+    """Whether a word that a sentence lacks is in another one that is made alike, in the place of its own."""
+    if claim.joins or first.table >= 0:
+        return False
+    missing = [
+        value
+        for value in claim.content
+        if value not in first.values
+        and value not in known
+        and not first.relations.related(value, claim.wholes.get(value, ""), is_name=value in claim.names)
+    ]
+    if not missing or len(missing) > max(1, MOST_MISSING * len(claim.content)):
+        return False
+    for other in units:
+        if other is first or other.rank != first.rank or abs(other.place - first.place) > NEAR:
+            continue
+        common = first.content & other.content
+        least = max(LEAST_COMMON, PARALLEL * min(len(first.content), len(other.content)))
+        if len(common) < least or other.is_heading:
+            continue
+        if any(value in other.values for value in missing) and first.content - other.content - claim.values:
+            return True
+    return False
+
+
+def _takes_other_item(claim: Claim, first: Unit, units: Sequence[Unit]) -> bool:
+    """Whether it names the label of another item of a list: “Current - …”, “Maintenance - …”."""
+    label = _label(first)
+    if not label or label & claim.values:
+        return False
+    return any(
+        other is not first
+        and other.rank == first.rank
+        and abs(other.place - first.place) <= NEAR
+        and (beside := _label(other))
+        and beside <= claim.values
+        for other in units
+    )
+
+
+def _label(unit: Unit) -> frozenset[str]:
+    if unit.cells:
+        return frozenset()
+    for place, (token, following) in enumerate(
+        zip(unit.tokens, unit.tokens[1 : MAX_LABEL + 1], strict=False)
+    ):
+        if _LABEL_BREAK.search(unit.text, token.end, following.start):
+            return frozenset(each.value for each in unit.tokens[: place + 1])
+    return frozenset()
+
+
+def is_turned_round(claim: Claim, chosen: Sequence[Unit]) -> bool:
+    """Whether two things have changed places: “A has replaced B” for “B has replaced A”."""
+    if len(claim.parts) > 1:
+        return False
+    words = [token for token in claim.tokens if token.kind in (Kind.WORD, Kind.NAME) and not token.unit]
+    ends = {token.value for token in (*words[:1], *words[-1:])}
+    own = [token for token in words if token.value in ends or (token.kind is Kind.NAME and not token.whole)]
+    if not 2 <= len(own) <= MAX_FACTS:
+        return False
+    order = {token.value: at for at, token in enumerate(claim.tokens)}
+    for unit in chosen:
+        if unit.table >= 0 or not unit.tokens:
+            continue
+        there: dict[str, int] = {}
+        for at, token in enumerate(unit.tokens):
+            there[token.value] = -1 if token.value in there else at
+        passive = bool(_PASSIVE.search(unit.text, unit.tokens[0].start, unit.tokens[-1].end))
+        if passive != bool(_PASSIVE.search(claim.text)):
+            continue
+        for one in own:
+            for other in own:
+                at, place = there.get(one.value, -1), there.get(other.value, -1)
+                if not (order[one.value] < order[other.value] and 0 <= place < at):
+                    continue
+                said = {
+                    each.value
+                    for each in claim.tokens[order[one.value] + 1 : order[other.value]]
+                    if each.whole
+                }
+                if any(each.value in said for each in unit.tokens[place + 1 : at]):
+                    return True
+    return False
+
+
+def leaves_out_only(claim: Claim, chosen: Sequence[Unit]) -> bool:
+    """Whether the source restricts with “only” what the statement says without it."""
+    return not _ONLY.search(claim.text) and any(
+        _ONLY.search(unit.text, unit.tokens[0].start, unit.tokens[-1].end) for unit in chosen if unit.tokens
+    )
+
+
+def _can_cross(token: Token) -> bool:
+    return token.kind in FACTS
+
+
+def _is_fact(token: Token) -> bool:
+    return token.kind is Kind.NUMBER or (token.kind is Kind.NAME and token.value.startswith("month"))
+
+
+def _is_said(fact: Token, claim: Claim) -> bool:
+    if fact.kind is Kind.NUMBER:
+        return any(same_number(claim.tokens[place], fact) for place in claim.numbers)
+    return fact.value in claim.values
+
+
+def _content(found: Sequence[Token]) -> set[str]:
+    return {
+        token.value
+        for token in found
+        if token.kind in (Kind.WORD, Kind.NAME, Kind.POLAR)
+        and not token.unit
+        and not token.value.startswith("month")
+        and token.whole not in LIGHT_WORDS
+    }
+
+
+def _with_facts(clauses: Sequence[list[Token]]) -> list[list[Token]]:
+    """Those without a number or a month with the next one: “in bakeries and confectioneries until 5”."""
+    found: list[list[Token]] = []
+    open_ = False
+    for clause in clauses:
+        if open_:
+            found[-1] += clause
+        else:
+            found.append(list(clause))
+        open_ = not any(_is_fact(token) for token in found[-1])
+    if open_ and len(found) > 1:
+        last = found.pop()
+        found[-1] += last
+    return found
+
+
+def _only_places(claim: Claim, unit: Unit, there: Sequence[Sequence[Token]]) -> Mapping[str, int]:
+    """The clause of each word of the statement that only one clause has."""
+    places: dict[str, int] = {}
+    for place, clause in enumerate(there):
+        for value in {token.value for token in clause if not token.unit or token.kind is Kind.NUMBER}:
+            said = claim.word_for(value, unit)
+            places[said] = -1 if said in places else place
+    return {value: place for value, place in places.items() if place >= 0 and value in claim.values}

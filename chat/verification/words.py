@@ -1,0 +1,107 @@
+"""The words and numbers that are compared: their kinds, their stems, and times in one unit."""
+
+import re
+from enum import Enum
+from functools import lru_cache
+from typing import NamedTuple
+
+from . import lexicon
+
+MAX_STEM = 7
+MAX_STRONG = 6  # letters of the stem of a strong verb
+_NUMBER_SEPARATOR = re.compile(r"['’\u00a0\u202f]")
+_VOWELS = re.compile("[aeiouäöüh]")
+_DOUBLED = re.compile(r"(.)\1+")
+# “aushändigen”, “auszuhändigen” and “ausgehändigt” are forms of one verb.
+_INFIX = re.compile(
+    r"(ab|an|auf|aus|bei|dar|durch|ein|fest|her|hin|mit|nach|statt|teil|um|vor|weg|weiter|zu|zurück|zusammen)"
+    r"(?:zu|ge)(\w{4,})"
+)
+
+
+class Kind(Enum):
+    """What a token counts as; stop words and punctuation are no tokens."""
+
+    WORD = "word"
+    NUMBER = "number"
+    NAME = "name"
+    NEGATION = "negation"
+    POLAR = "polar"
+
+
+class Token(NamedTuple):
+    """One word or number at start:end; `value` is its normal form, `unit` what a number counts."""
+
+    kind: Kind
+    value: str
+    start: int
+    end: int
+    unit: str = ""
+    opens: bool = False  # whether a comma or another mark stands before it
+    whole: str = ""  # a word in full, in lower case: `value` is its stem
+
+
+# Units in a smaller one, so that two weeks are 14 days.
+MEASURES = {
+    "second": ("second", 1.0),
+    "minute": ("second", 60.0),
+    "hour": ("second", 3_600.0),
+    "day": ("second", 86_400.0),
+    "week": ("second", 604_800.0),
+    "month": ("month", 1.0),
+    "year": ("month", 12.0),
+}
+
+
+def measure(number: Token) -> tuple[str, float] | None:
+    """A time that passes, in seconds or months; None for another number."""
+    if number.unit not in MEASURES or number.kind is not Kind.NUMBER:
+        return None
+    base, size = MEASURES[number.unit]
+    try:
+        return base, float(number.value) * size
+    except ValueError:  # a time of day
+        return None
+
+
+@lru_cache(20_000)
+def stem(word: str) -> str:
+    """A rough stem for any language: enough to tell which words are forms of the same."""
+    infix = _INFIX.fullmatch(word)
+    if infix:
+        word = infix[1] + infix[2]
+    for ending in lexicon.ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            word = word[: -len(ending)]
+            break
+    if word.endswith("t") and len(word) > 3:
+        word = word[:-1]  # “connect” loses it as an ending, so “connected” does as well
+    return f"{word[:-1]}i" if word.endswith("y") and len(word) > 3 else word[:MAX_STEM]
+
+
+def skeletons(word: str) -> list[str]:
+    """The consonants of a word, which strong verbs keep in all their forms: with and without “ge”."""
+    value = stem(word)
+    found = []
+    for form in (value, value.removeprefix("ge")):
+        bare = _DOUBLED.sub(r"\1", _VOWELS.sub("", form))
+        if len(bare) >= 3 and len(form) <= MAX_STRONG:
+            found.append(f"skeleton {form[:1]}{bare}" if form[0] in "aeiouäöü" else f"skeleton {bare}")
+    return found
+
+
+def number_value(text: str) -> str:
+    """A number in one spelling: 1,204 and 1.204 are the same, so are 2,5 and 2.50."""
+    text = _NUMBER_SEPARATOR.sub("", text)
+    marks = [mark for mark in text if mark in ".,"]
+    if marks:
+        decimal = marks[-1] if len(set(marks)) == 2 and marks.count(marks[-1]) == 1 else ""
+        whole, mark, rest = text.rpartition(marks[-1])
+        if not decimal and len(marks) == 1 and (len(rest) != 3 or whole in ("", "0")):
+            decimal = mark
+        if decimal:
+            whole = whole.replace(".", "").replace(",", "")
+            rest = rest.rstrip("0")
+            return f"{whole.lstrip('0') or '0'}.{rest}" if rest else whole.lstrip("0") or "0"
+        text = text.replace(".", "").replace(",", "")
+    return text.lstrip("0") or "0"

@@ -3,6 +3,7 @@
 import gettext as catalogues
 import re
 from contextlib import contextmanager
+from functools import cache
 from html.parser import HTMLParser
 
 from django.conf import settings
@@ -15,6 +16,7 @@ FORMAT = re.compile(r"[jFMYHi.,: ]+")
 ACCENTS = str.maketrans("aeiouncsAEIOUNCS", "àéîöûñçšÀÉÎÖÛÑÇŠ")
 
 
+@cache
 def pseudo(words):
     """In brackets and with accents; placeholders, elements and formats of dates stay."""
     if FORMAT.fullmatch(words):

@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import json
 import logging
+import math
 import random
 import tempfile
 
@@ -263,10 +264,12 @@ def attempts():
 
 
 def chosen(ways):
-    """Pairs of a way and an attempt: each way, and each attempt at least twice, all pairs over time."""
-    tries = [attempt for _ in range(2) for attempt in attempts()]
+    """Pairs of a way and an attempt: each way and each attempt, all pairs over time."""
+    tries = list(attempts())
+    number = max(len(ways), len(tries))
+    tries *= math.ceil(number / len(tries))
     random.shuffle(tries)
-    return list(zip(itertools.cycle(ways), tries + tries[: max(0, len(ways) - len(tries))], strict=False))
+    return list(zip(itertools.cycle(ways), tries[:number], strict=False))
 
 
 def contents(leave_out=frozenset()):

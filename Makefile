@@ -19,7 +19,7 @@ dev: .venv-dev/.installed ## Start the development server: reloads, debug page, 
 	@CHATSITE_DEBUG=1 exec $(DEV)/python manage.py runserver $(or $(HOST),127.0.0.1):$(or $(PORT),8000)
 
 test: .venv-dev/.installed ## Run the whole suite (ARGS="-k name" narrows it)
-	@PYTHONDONTWRITEBYTECODE= $(DEV)/python -m pytest -n 4 $(PARALLEL) --durations=30 $(ARGS)
+	@PYTHONDONTWRITEBYTECODE= $(DEV)/python -m pytest -n 3 $(PARALLEL) --durations=30 $(ARGS)
 
 quick: .venv-dev/.installed ## Run the tests that start neither a server nor a browser, but for slow ones
 	@PYTHONDONTWRITEBYTECODE= $(DEV)/python -m pytest -n logical $(PARALLEL) -m "not server and not browser and not slow" $(ARGS)

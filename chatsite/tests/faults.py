@@ -29,7 +29,7 @@ from chatsite.server.embedded_postgres import (
     connection_parameters,
 )
 from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
-from chatsite.tests.server import Site, temporary_folder
+from chatsite.tests.server import Site, prepared, temporary_folder
 
 ORDER = re.compile(r"tell (\w+) words (\d+) pause (\d+)")
 FILL = re.compile(r"fill \w+ with (\d+) times (\S+) around (\S+)")  # what a hostile model sends
@@ -244,9 +244,11 @@ def upload(session, name, data, timeout=20, who="everyone"):
 
 
 @contextlib.contextmanager
-def cluster():
-    """A PostgreSQL that nobody but the test starts and stops."""
+def cluster(migrated=True):
+    """A PostgreSQL that nobody but the test starts and stops, whose database the site has migrated."""
     folder = temporary_folder()
+    if migrated:
+        prepared(folder, demo=False)
     server = Cluster(folder)
     try:
         server.start()

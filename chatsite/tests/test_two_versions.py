@@ -99,7 +99,7 @@ def versions():
     }
     shared |= {"CHATSITE_GRACE_SECONDS": "10", "CHATSITE_LEASE_SECONDS": "10"}
     try:
-        with Upstream() as upstream, cluster() as database:
+        with Upstream() as upstream, cluster(migrated=False) as database:
             parameters = connection_parameters(database.data)
             old, new = (FaultSite(folder, upstream, parameters, **shared) for folder in folders[2:])
             old.code, old.settings = folders[0], "chatsite.settings"

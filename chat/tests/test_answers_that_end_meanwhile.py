@@ -22,7 +22,8 @@ class MeanwhileTests(TestCase):
     def end(self):
         started = self.run.started("fake")
         events = [started, TextDelta("On 31 March."), Finished(Message.State.STOPPED)]
-        self.assertTrue(finish.close_run(self.run.run_id, Batch(self.run.run_id, 1, events), events))
+        ended = finish.finish_run(self.run, Batch(self.run.run_id, 1, events), events)
+        self.assertEqual(ended, events[-1:])
 
     def page(self):
         return self.client.get(f"/c/{self.run.conversation_id}/").content.decode()

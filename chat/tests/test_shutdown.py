@@ -61,7 +61,7 @@ class ShutdownTests(TransactionTestCase):
         with (
             use_model(ScriptedModel(words=["word "] * 400, pause=0.05)),
             patch("chat.runs.manager.LAST_SECONDS", 0.5),
-            patch("chat.runs.finish.close_run", side_effect=OperationalError("It hangs.")),
+            patch("chat.runs.journal.end_run", side_effect=OperationalError("It hangs.")),
         ):
             ids = [await self.begun() for _ in range(3)]
             began = time.monotonic()

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -56,6 +57,7 @@ def team() -> tuple[Speaker, ...]:
 SQL = Path(__file__).parent / "sql"
 # Most sites have none, and their questions are not compared with any.
 ANY_VERIFIED = 'SELECT EXISTS (SELECT FROM chat_verifiedanswer WHERE active) AS "any"'
+NOT_TEXT = re.compile("[\x00\ud800-\udfff]")  # NUL and halves of characters, which cannot be stored
 BUSY_SECONDS = 2  # Retry-After while this process is at capacity
 RUNNING_SECONDS = 5  # Retry-After while the caller has too many runs
 RETRY_SECONDS = 300  # within which the same request after a failure counts as its repetition
@@ -440,7 +442,7 @@ def _check(principal: Principal, request: RunRequest) -> None:
     # What a search reads is its normal form, which can be many times as long.
     if max(len(text), len(normal_form("NFKC", text)) // 2) > settings.MESSAGE_MAX_CHARACTERS:
         raise Refused("message_too_long")
-    if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
+    if NOT_TEXT.search(text):
         raise Refused("message_not_text")
     if options.pages and not settings.CHAT_MODEL_READS_IMAGES:
         raise InvalidRequest(

@@ -46,10 +46,13 @@ def indexed_text(text: str, language: str) -> str:
 
 def stems_by_language(words: Sequence[str]) -> dict[str, list[str]]:
     """The stems of a question's words and phrases, in their order, as each of the LANGUAGES has them."""
-    return {
-        language: [" ".join(filter(None, (stem(part, language) for part in word.split()))) for word in words]
-        for language in LANGUAGES
-    }
+
+    def stemmed(word: str, language: str) -> str:
+        if " " not in word:  # as most are
+            return stem(word, language)
+        return " ".join(filter(None, (stem(part, language) for part in word.split())))
+
+    return {language: [stemmed(word, language) for word in words] for language in LANGUAGES}
 
 
 @cache

@@ -51,7 +51,7 @@ SURE_TRANSLATED = 0.9  # confidence from which the answer to a translated questi
 LOOKED_AT = 12  # sentences, some of them in the same place
 SECOND = 0.85  # share of the best sentence's score, for a second quotation
 SECOND_OF_ALL = 0.94  # the same if the first has everything that was asked for
-OF_BEST_PASSAGE = 0.75  # the same for the best sentence of the passage that the search finds best
+OF_BEST_PASSAGE = 0.7  # the same for the best sentence of the passage that the search finds best
 MAX_HEADING = 160  # characters
 
 _CAPTION = re.compile(

@@ -89,8 +89,11 @@ def exact_kind(question: str) -> ExactKind | None:
     return next((kind for kind in _EXACT_KINDS if kind.asks.search(question)), None)
 
 
-def unasked_condition(text: str, wanted: Mapping[str, frozenset[str]]) -> float:
-    """The share of the words of a condition at the beginning of `text` that the question does not have.
+def unasked_condition(
+    text: str, wanted: Mapping[str, frozenset[str]], headings: frozenset[str] = frozenset()
+) -> float:
+    """The share of the words of a condition at the beginning of `text` that neither the question nor the
+    headings have.
 
     `wanted` has the stems of the question, each with those of other words for it.
     """
@@ -98,4 +101,5 @@ def unasked_condition(text: str, wanted: Mapping[str, frozenset[str]]) -> float:
     words = stems(condition[1]) - weak_stems() if condition else frozenset()
     if not words:
         return 0.0
-    return len(words - wanted.keys() - frozenset().union(*wanted.values())) / len(words)
+    asked = wanted.keys() | frozenset().union(*wanted.values())
+    return len(words - asked - headings) / len(words)

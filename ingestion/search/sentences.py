@@ -351,7 +351,7 @@ def _judged(
             + TOPIC * is_topic
             + OPENS * opens
             + EXACT_KIND * bool(kind and kind.rare.search(choice.span.text))
-            - CONDITION * unasked_condition(choice.span.text, wanted)
+            - CONDITION * unasked_condition(choice.span.text, wanted, choice.headings)
             + DEFINES * states(thing, choice.span.text, choice.headings)
             + LITERAL * any(f" {literal}" in f" {choice.span.text}" for literal in literals)
             - NO_ANSWER * (choice.cut or bool(_POINTER.match(choice.span.text)))

@@ -207,14 +207,17 @@ def quote(prompt: Prompt) -> Quoted:
             and confidence(asked, first.held, found[0].score, prompt.fit, prompt.synonyms)
             >= (SURE if wording == question else SURE_TRANSLATED)
         )
-        least = CLOSEST_SCORE
-        if answered:
-            has_all = answers(asked, first.held, share=1.0, synonyms=prompt.synonyms)
-            least = SECOND_OF_ALL if has_all else SECOND
+        has_all = answered and answers(asked, first.held, share=1.0, synonyms=prompt.synonyms)
+        least = (SECOND_OF_ALL if has_all else SECOND) if answered else CLOSEST_SCORE
         kept = [first, *(each for each in quotations[1:] if each.is_of_best or each.share >= least)]
         kept = kept[: QUOTATIONS if answered else CLOSEST]
         texts |= dict.fromkeys(each.text for each in kept)
-        is_several |= answered and any(each.place != first.place for each in kept)
+        # Beside everything that was asked for, a place with less is no other answer.
+        is_several |= answered and any(
+            each.place != first.place
+            and (not has_all or answers(asked, each.held, share=1.0, synonyms=prompt.synonyms))
+            for each in kept
+        )
         is_sure &= answered
     return Quoted(tuple(texts), is_sure, is_several)
 

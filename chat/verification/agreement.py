@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from .cited_passages import Passage, Unit
-from .claims import CONTRADICTION, MISPLACED, UNANSWERED, Claim, abbreviations
+from .claims import CONTRADICTION, MISPLACED, UNANSWERED, Claim
 from .facts import REFUSALS
 from .lexicon import DENIABLE, POLES
 from .numbers import NEAR, belongs_elsewhere, beside_of, columns_of
@@ -71,7 +71,7 @@ def name_evidence(
             continue  # another form of a word that is there
         if any(name in claim.abbreviated.get(short, ()) for unit in units for short in unit.names):
             continue  # “the Office of Acquisition” is the OA
-        if name not in claim.wholes and any(name in abbreviations(unit.tokens, unit.text) for unit in chosen):
+        if name not in claim.wholes and any(name in unit.abbreviated for unit in chosen):
             continue
         first = chosen[0]
         before = (

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from ingestion.search.sentence_splitting import split_sentences
 
-from .facts import UNSPACED, language_of, parts_of, tokens
+from .facts import UNSPACED, abbreviations, language_of, parts_of, tokens
 from .lexicon import STOP_WORDS
 from .likeness import Likeness
 from .relations import Relations
@@ -92,6 +92,10 @@ class Unit:
     @cached_property
     def measures(self) -> frozenset[tuple[str, float]]:
         return frozenset(found for token in self.tokens if token.unit and (found := measure(token)))
+
+    @cached_property
+    def abbreviated(self) -> dict[str, frozenset[str]]:
+        return abbreviations(self.tokens, self.text)
 
     @cached_property
     def parts(self) -> list[list[Token]]:

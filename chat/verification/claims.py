@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from .cited_passages import Unit, said
-from .facts import language_of, parts_of, tokens
+from .facts import abbreviations, language_of, parts_of, tokens
 from .lexicon import AFTER_NOUNS, BEFORE_NOUNS, GENERAL_NOUNS, LIGHT_WORDS
 from .likeness import content_words
 from .relations import Relations
@@ -18,8 +18,6 @@ _CLAUSE = re.compile(
     re.IGNORECASE,
 )
 _BY = re.compile(r"\s+by\s+(?:(?:the|a|an|your|our|their|its|his|her)\s+)?", re.IGNORECASE)
-_INSIDE = re.compile(r"\s?|\s(?:of|for|and|the|de|für|und)(?:\sthe)?\s", re.IGNORECASE)
-MAX_INITIALS = 5  # words of a name that may be abbreviated
 _ENDS = ",.;:!?()"
 _NO_NOUNS = ("ly", "ed", "ing")
 # Evidence against a claim: a contradiction alone marks it. A misplaced fact is in the source beside other
@@ -176,22 +174,6 @@ class Claim:
     def numbers(self) -> list[int]:
         """Positions of numbers among the tokens."""
         return [place for place, token in enumerate(self.tokens) if token.kind is Kind.NUMBER]
-
-
-def abbreviations(names: Sequence[Token], text: str) -> dict[str, frozenset[str]]:
-    """The names of several words in a text, by their initials."""
-    found: dict[str, frozenset[str]] = {}
-    for place, token in enumerate(names):
-        initials, parts, end = "", set(), token.start
-        for other in names[place : place + MAX_INITIALS]:
-            if not (other.kind is Kind.NAME and other.whole and _INSIDE.fullmatch(text, end, other.start)):
-                break
-            initials += other.whole[0]
-            parts.add(other.value)
-            end = other.end
-            if len(initials) > 1:
-                found[initials] = frozenset(parts)
-    return found
 
 
 def claim_of(text: str, known_names: frozenset[str]) -> Claim:

@@ -48,6 +48,8 @@ _FISCAL_YEAR = re.compile(r"fy-?(\d\d|\d{4})")
 # A text in capitals, whose words are no names.
 _CAPITALS = re.compile(r"\b[A-Z]++\b(?:[ \n]++[A-Z]++\b){5,}+")
 _FRESH = re.compile(r"[.!?:>|•\n]")
+_INSIDE = re.compile(r"\s?|\s(?:of|for|and|the|de|für|und)(?:\sthe)?\s", re.IGNORECASE)
+MAX_INITIALS = 5  # words of a name that may be abbreviated
 MAX_KNOWN = 40  # letters of a word that is remembered
 _BREAK = re.compile(r"[,;:()–—]")
 _CONJUNCTION = re.compile(r"\b(?:and|or|but|while|whereas|und|oder|aber|während|sondern)\b", re.IGNORECASE)
@@ -320,6 +322,22 @@ def parts_of(found: Sequence[Token], text: str) -> list[list[Token]]:
         parts[-1].append(token)
         end = token.end
     return [part for part in parts if part]
+
+
+def abbreviations(names: Sequence[Token], text: str) -> dict[str, frozenset[str]]:
+    """The names of several words in a text, by their initials."""
+    found: dict[str, frozenset[str]] = {}
+    for place, token in enumerate(names):
+        initials, parts, end = "", set(), token.start
+        for other in names[place : place + MAX_INITIALS]:
+            if not (other.kind is Kind.NAME and other.whole and _INSIDE.fullmatch(text, end, other.start)):
+                break
+            initials += other.whole[0]
+            parts.add(other.value)
+            end = other.end
+            if len(initials) > 1:
+                found[initials] = frozenset(parts)
+    return found
 
 
 def language_of(text: str) -> str:

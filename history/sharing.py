@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import Q
+from django.db.models import Prefetch, Q
 from django.utils import timezone
 from django.utils.translation import gettext
 
@@ -19,6 +19,7 @@ from chatsite.accounts.audit import Subject, record
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal
 from ingestion.access.lists import Audience, access_list_for, readers_for_audit
+from ingestion.access.models import AccessEntry
 
 from . import recording
 from .branches import START
@@ -186,6 +187,13 @@ def with_readers(shares: ShareQuerySet) -> ShareQuerySet:
     return shares.select_related("conversation__owner").prefetch_related(
         "access_list__entries__user", "access_list__entries__group"
     )
+
+
+def with_own_groups(shares: ShareQuerySet, own_groups: Collection[int]) -> ShareQuerySet:
+    """Prefetch what :func:`shared_with` needs: never the other readers, of whom a share has up to 400."""
+    entries = AccessEntry.objects.filter(Q(user=None, group=None) | Q(group__in=own_groups))
+    own = Prefetch("access_list__entries", entries.select_related("group"))
+    return shares.select_related("conversation__owner", "access_list").prefetch_related(own)
 
 
 def readers_of(share: Share) -> str:

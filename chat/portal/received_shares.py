@@ -34,9 +34,9 @@ class Row:
 def received(request: HttpRequest) -> HttpResponse:
     """Conversations and answers that others share with the caller, newest first."""
     principal = session_principal(request)
-    found = list(sharing.with_readers(Share.objects.received_by(principal))[:LISTED])
-    titles = listed_titles(principal, found)
     groups = sharing.groups_of(User.objects.get(pk=principal.user_id))
+    found = list(sharing.with_own_groups(Share.objects.received_by(principal), groups)[:LISTED])
+    titles = listed_titles(principal, found)
     rows = []
     for share in found:
         title = Truncator(" ".join(titles.get(share.pk, "").split())).chars(TITLE_CHARACTERS)

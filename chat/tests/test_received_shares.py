@@ -44,6 +44,16 @@ class ReceivedSharesTests(SharingCase):
             self.assertNotIn("1 new", text, path)
         self.assertEqual(sharing.unopened(Principal(person.pk, "command")), 0)
 
+    def test_the_other_people_of_a_long_list_of_readers_are_not_loaded_for_one_of_them(self):
+        self.named(self.reader, *(make_user(f"reader-{number}") for number in range(30)))
+        with CaptureQueriesContext(connection) as queries:
+            self.listed(self.reader)
+        loaded = [each["sql"] for each in queries if '"ingestion_accessentry"."id"' in each["sql"]]
+        self.assertEqual(len(loaded), 1)
+        with connection.cursor() as cursor:
+            cursor.execute(loaded[0])
+            self.assertEqual(cursor.fetchall(), [])
+
     def test_a_named_person_and_a_group_find_it_as_new_until_they_open_it(self):
         for share in (lambda: self.named(self.reader), self.share):
             with self.subTest(share):

@@ -7,9 +7,11 @@ length is over the budget by orders of magnitude long before 200,000 characters:
 import gc
 import hashlib
 import os
+import re
 import sys
 import time
 from contextlib import suppress
+from dataclasses import fields, is_dataclass
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -49,6 +51,7 @@ from ingestion.file_names import (
     folder_name,
     title_of,
 )
+from ingestion.search import amounts, exact_kinds
 from ingestion.search.labels import (
     Uniqueness,
     source_name,
@@ -201,8 +204,24 @@ def test_every_expression_is_looked_at():
         "chatsite/http/body_limits.py:module",
         "chatsite/normal_form.py:_marks",
         "history/message_search.py:_marks",
+        "ingestion/search/amounts.py:module",
+        "ingestion/search/exact_kinds.py:module",
     }
     assert list(expressions.other_engines()) == []
+
+
+def patterns_in(*modules):
+    """The compiled expressions of modules, also those within tuples and dataclasses."""
+    found, waiting = [], [value for module in modules for value in vars(module).values()]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, re.Pattern):
+            found.append(value)
+        elif isinstance(value, tuple):
+            waiting.extend(value)
+        elif is_dataclass(value) and not isinstance(value, type):
+            waiting.extend(getattr(value, field.name) for field in fields(value))
+    return found
 
 
 class ScanTests(SimpleTestCase):
@@ -234,6 +253,9 @@ class ScanTests(SimpleTestCase):
         for kind, pattern in same_question._ASKED:
             with self.subTest(kind):
                 self.assert_scans(asked=pattern.search)
+        for pattern in patterns_in(amounts, exact_kinds):
+            with self.subTest(pattern.pattern[:50]):
+                self.assert_scans(searched=pattern.search)
         for pattern in (*(path for path, _, _ in limits), *UPLOAD_PATHS):
             self.assert_scans(
                 path=pattern.fullmatch, long_path=lambda text, p=pattern: p.fullmatch("/chat/" + text)

@@ -46,8 +46,9 @@ _UNIT = (
     r"|(?:Sekunde|Minute|Stunde|Woche)n?|(?:Tag|Monat|Jahr)(?:en?)?|Nächten?"
 )
 _LENGTH = (
-    rf"\b(?:\d[\d.,]*|half an?|an?|several|{_WORDS})(?:[ -]\w+){{0,2}}[ -](?:{_UNIT})\b|\b(?:{_UNIT}): \d"
-    r"|\b\d[\d.,]* ?(?:characters|letters|words|pages|met(?:re|er)s?|cm|km|m|miles|feet|Zeichen)\b"
+    rf"\b(?:\d[\d.,]{{0,12}}|half an?|an?|several|{_WORDS})(?:[ -]\w{{1,30}}){{0,2}}[ -](?:{_UNIT})\b"
+    rf"|\b(?:{_UNIT}): \d"
+    r"|\b\d[\d.,]{0,12} ?(?:characters|letters|words|pages|met(?:re|er)s?|cm|km|m|miles|feet|Zeichen)\b"
     r"|\b(?:permanent|indefinite|unlimited|unbefristet|overnight|expire)"
 )
 _DATE = (
@@ -62,9 +63,11 @@ _DATE = (
     r"|\b(?:innerhalb|binnen|vor|nach|bis|spätestens|sofort|unverzüglich|täglich|monatlich|jährlich)\b"
 )
 _MONEY = (
-    r"[£$€]|\b\d[\d.,]*(?: ?%|p\b| ?(?:prozent|euros?|pounds?|dollars?|times)\b)"
+    r"[£$€]|\b\d[\d.,]{0,12}(?: ?%|p\b| ?(?:prozent|euros?|pounds?|dollars?|times)\b)"
     r"|\b(?:GBP|EUR|USD|CHF|per cent|percent|free|kostenlos|unpaid|no charge)\b"
 )
+_HAS_TIME = re.compile(f"{_LENGTH}|{_DATE}", re.IGNORECASE)
+_HAS_MONEY = re.compile(_MONEY, re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,7 @@ class _Kind:
 _KINDS = (
     _Kind(
         re.compile(r"\bhow long\b(?! before| in advance)|\bwie lange\b", re.IGNORECASE),
-        re.compile(f"{_LENGTH}|{_DATE}", re.IGNORECASE),
+        _HAS_TIME,
     ),
     _Kind(
         re.compile(
@@ -84,7 +87,7 @@ _KINDS = (
             r"|\bdeadline\b|\b(?:stichtag|frist)\b",
             re.IGNORECASE,
         ),
-        re.compile(f"{_LENGTH}|{_DATE}", re.IGNORECASE),
+        _HAS_TIME,
     ),
     _Kind(
         re.compile(
@@ -93,7 +96,7 @@ _KINDS = (
             r"|\b(?:costs?|prices?|kostet|kosten)\b",
             re.IGNORECASE,
         ),
-        re.compile(_MONEY, re.IGNORECASE),
+        _HAS_MONEY,
     ),
 )
 

@@ -29,13 +29,15 @@ _PHONE = re.compile(
 _FORM = re.compile(r"\b(?:form|formular):? [A-Z\d]", re.IGNORECASE)
 _ADDRESS = (
     r"\b[A-Z]{1,2}\d{1,2}[A-Z]? \d[A-Z]{2}\b|\b\d{5} [A-ZÄÖÜ][a-zäöüß]+"
-    r"|\b\d+[a-z]? (?:The )?[A-Z]\w+ (?:Street|Road|Lane|Avenue|Square|Way)\b"
-    r"|\b(?:first|second|third|fourth|ground|top|\d+\w\w) floor\b|\b[Rr]oom \d|\b(?:location|address): "
+    r"|\b\d{1,5}[a-z]? (?:The )?[A-Z]\w{1,30} (?:Street|Road|Lane|Avenue|Square|Way)\b"
+    r"|\b(?:first|second|third|fourth|ground|top|\d{1,2}\w\w) floor\b|\b[Rr]oom \d|\b(?:location|address): "
 )
 _PLACE = (
     r"|\b(?:[Aa]t|[Ii]n|[Oo]n|[Nn]ear|[Oo]pposite|[Bb]ehind|[Nn]ext to|bei|im|am|neben)\b (?:the )?[A-ZÄÖÜ\d]"
     r"|\b(?:website|intranet|portal|app|folder|directory|drive|page)\b|(?<!\w)/\w"
 )
+_HAS_ADDRESS = re.compile(_ADDRESS)
+_HAS_PLACE = re.compile(f"{_ADDRESS}{_PLACE}")
 
 _EXACT_KINDS = (
     ExactKind(
@@ -62,9 +64,9 @@ _EXACT_KINDS = (
     ),
     ExactKind(
         re.compile(r"\bwhere(?: is| are|'s|s)\b|\bwo (?:ist|sind|liegt|befindet)\b", re.IGNORECASE),
-        re.compile(f"{_ADDRESS}{_PLACE}"),
+        _HAS_PLACE,
         frozenset(),
-        re.compile(_ADDRESS),
+        _HAS_ADDRESS,
     ),
     ExactKind(
         re.compile(r"\bwho(?: is|'s|s) (?:the|our|my)\b|\bwer ist\b", re.IGNORECASE),

@@ -204,8 +204,6 @@ def test_every_expression_is_looked_at():
         "chatsite/http/body_limits.py:module",
         "chatsite/normal_form.py:_marks",
         "history/message_search.py:_marks",
-        "ingestion/search/amounts.py:module",
-        "ingestion/search/exact_kinds.py:module",
     }
     assert list(expressions.other_engines()) == []
 

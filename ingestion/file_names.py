@@ -55,6 +55,9 @@ def category_name(category: str) -> str:
 
 
 def title_of(name: str) -> str:
-    """A title made of the file name, for documents without one."""
-    words = re.sub(r"[_\-\s]+", " ", PurePosixPath(name).stem).strip()
-    return words[:1].upper() + words[1:] or name
+    """A title for documents without one: the file's name without its ending.
+
+    One word is kept as its uploader wrote it; several get spaces and a capital. Dates keep their hyphens.
+    """
+    words = re.sub(r"(?:_|\s|(?<!\d)-|-(?!\d))+", " ", PurePosixPath(name).stem).strip()
+    return (words[:1].upper() + words[1:] if " " in words else words) or name

@@ -24,27 +24,17 @@ from .formats import (
 )
 from .language import language_of
 from .sections import (
-    TITLE_CHARACTERS,
     TOO_MUCH_MEMORY,
     Limits,
     Unreadable,
-    one_line,
 )
+from .titles import first_title
 
 NO_TEXT = "No text was found in the file."
 NO_READER = "The server lacks what reads this kind of file{package}. Tell whoever runs the site."
 PROGRESS_SECONDS = 0.2
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 LANGUAGE_SAMPLE = 60_000
-JUNK_TITLES = (
-    "microsoft word",
-    "microsoft powerpoint",
-    "untitled",
-    "powerpoint",
-    "word document",
-    "slide 1",
-    "book1",
-)
 
 
 def exit_with_parent() -> None:
@@ -73,9 +63,7 @@ def read(
     for section in sections:
         send({"section": [section.anchor, section.page, section.heading, section.text]})
 
-    title = one_line(contents.title, TITLE_CHARACTERS)
-    if title.lower().startswith(JUNK_TITLES) or Path(title).suffix.lower() in FORMATS:
-        title = ""  # not the author's: a program has filled in the field
+    title = first_title(contents.title)
     sample: list[str] = []
     size = 0
     for section in sections:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from django.test import SimpleTestCase
 
+from ingestion.file_names import title_of
 from ingestion.parsing import child, process
 from ingestion.parsing.sections import Limits, Section
 from ingestion.tests import building
@@ -167,5 +168,30 @@ class ReadingFormatsTests(SimpleTestCase):
         self.assertEqual(found.sections[0].text, "onetwo\nthreefour[31m")
 
     def test_titles_that_programs_fill_in_are_not_titles(self):
-        for title in ("Microsoft Word - a.doc", "untitled", "report.docx"):
+        filled_in = [
+            "Microsoft Word - a.doc",
+            "untitled",
+            "Untitled-1",
+            "report.docx",
+            "Document1",
+            "Dokument 2",
+        ]
+        filled_in += ["Dokument 2", "about:blank", "file:///C:/a b", "https://intranet.example/x?y=1", ""]
+        for title in filled_in:
             self.assertEqual(reading("a.pdf", building.pdf(["Text."], title=title)).title, "")
+        for title in ("About: what we do", "Document retention", "Book 1 of the rules", "HTTP and you"):
+            self.assertEqual(reading("a.pdf", building.pdf(["Text."], title=title)).title, title)
+
+    def test_the_first_heading_stands_in_for_a_title_that_a_program_filled_in(self):
+        for title in ("about:blank", ""):
+            page = building.pdf([(20, "Travel rules"), "Trains come first."], title=title)
+            self.assertEqual(reading("a.pdf", page).title, "Travel rules")
+        self.assertEqual(reading("a.md", "---\ntitle: Untitled\n---\n# Rules\n\nText.\n").title, "Rules")
+
+    def test_a_file_name_that_stands_in_for_a_title_keeps_its_spelling(self):
+        names = {
+            "notes2.txt": "notes2",
+            "fee_table.csv": "Fee table",
+            "2027-01-05_minutes-of_board.pdf": "2027-01-05 minutes of board",
+        }
+        self.assertEqual({name: title_of(name) for name in names}, names)

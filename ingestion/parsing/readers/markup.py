@@ -10,6 +10,7 @@ from markdown_it.token import Token
 
 from ingestion.parsing.encodings import decode
 from ingestion.parsing.sections import Contents, Limits, one_line
+from ingestion.parsing.titles import first_title
 
 from .outline import Outline
 from .tables import CELL_CHARACTERS
@@ -58,7 +59,7 @@ def read(path: Path, limits: Limits) -> Contents:
         elif token.type == "html_block":
             outline.paragraph(TAG.sub(" ", token.content))
     contents = outline.close()
-    contents.title = title or outline.first_heading
+    contents.title = first_title(title, outline.first_heading)
     return contents
 
 

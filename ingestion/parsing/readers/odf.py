@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 from ingestion.parsing.formats import DAMAGED, PASSWORD
 from ingestion.parsing.packages import open_package, optional_xml_part
 from ingestion.parsing.sections import Contents, Limits, Unreadable, one_line
+from ingestion.parsing.titles import first_title
 
 from .outline import Outline, is_title
 from .tables import CELL_CHARACTERS, MOST_COLUMNS, add_rows, table_text
@@ -41,7 +42,7 @@ def read_text(path: Path, limits: Limits) -> Contents:
             raise Unreadable(DAMAGED)
         _Text(outline, root, optional_xml_part(archive, "styles.xml")).blocks(body)
         contents = outline.close()
-        contents.title = _title(archive) or outline.first_heading
+        contents.title = first_title(_title(archive), outline.first_heading)
         return contents
 
 
@@ -93,7 +94,7 @@ def read_slides(path: Path, limits: Limits) -> Contents:
             ]
             if said:
                 blocks.append("Notes:" + ("\n" if len(said) > 1 else " ") + "\n".join(said))
-            contents.title = contents.title or heading
+            contents.title = first_title(contents.title, heading)
             contents.add(f"slide={number}", number, heading, "\n\n".join(filter(None, [heading, *blocks])))
         return contents
 

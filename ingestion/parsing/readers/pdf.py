@@ -15,6 +15,7 @@ from ingestion.parsing.formats import (
     PASSWORD,
 )
 from ingestion.parsing.sections import HEADING_CHARACTERS, Contents, Limits, Progress, Unreadable, one_line
+from ingestion.parsing.titles import first_title
 
 from . import ocr
 from .pdf_lines import (
@@ -59,7 +60,7 @@ def read(path: Path, limits: Limits, progress: Progress) -> Contents:
     count = len(document)
     if count > limits.pages:
         raise Unreadable(f"The file has {count:,} pages; at most {limits.pages:,} are read.")
-    contents = Contents(limits, document.get_metadata_dict().get("Title", ""), count)
+    contents = Contents(limits, pages=count)
     pages: list[list[Line]] = []
     scans: list[int] = []
     characters = 0
@@ -82,6 +83,8 @@ def read(path: Path, limits: Limits, progress: Progress) -> Contents:
         raise Unreadable(f"The pages are images of more than {ocr.PIXELS // 1_000_000} million pixels.")
     for section in sections_of(without_boilerplate(pages), _bookmarks(document)):
         contents.add(section.anchor, section.page, section.heading, section.text)
+    beginning = contents.sections[0].heading if contents.sections and contents.sections[0].page == 1 else ""
+    contents.title = first_title(document.get_metadata_dict().get("Title", ""), beginning.partition(" › ")[0])
     return contents
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ingestion.parsing.sections import Contents, Limits, Unreadable
+from ingestion.parsing.titles import first_title
 
 from .outline import Outline, is_title
 
@@ -51,7 +52,7 @@ def read(path: Path, limits: Limits) -> Contents:
     """A rich text file by heading. Raises Unreadable."""
     reader = _Reader(path.read_bytes(), limits)
     contents = reader.outline.close()
-    contents.title = reader.title or reader.outline.first_heading
+    contents.title = first_title(reader.title, reader.outline.first_heading)
     return contents
 
 

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 from ingestion.parsing.packages import open_package, optional_xml_part, xml_part
 from ingestion.parsing.sections import Contents, Limits, Unreadable, clean, one_line
+from ingestion.parsing.titles import first_title
 
 from .tables import CELL_CHARACTERS, table_text
 
@@ -39,7 +40,7 @@ def read(path: Path, limits: Limits) -> Contents:
                 if said:
                     blocks.append("Notes:" + ("\n" if "\n" in said else " ") + said)
             text = "\n\n".join([heading, *blocks] if heading else blocks)
-            contents.title = contents.title or heading
+            contents.title = first_title(contents.title, heading)
             contents.add(f"slide={number}", number, heading, text)
     return contents
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ingestion.parsing.encodings import decode
 from ingestion.parsing.sections import Contents, Limits
+from ingestion.parsing.titles import first_title
 
 from .outline import Outline
 from .tables import Grid
@@ -44,7 +45,7 @@ def read(path: Path, limits: Limits) -> Contents:
     if not page.outline.contents.sections:  # all of it is within navigation, or a tag was never closed
         page = Page(text, Outline(limits), boilerplate=True)
     contents = page.outline.contents
-    contents.title = page.outline.first_heading or page.title
+    contents.title = first_title(page.outline.first_heading, page.title)
     return contents
 
 

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 from ingestion.parsing.formats import DAMAGED
 from ingestion.parsing.packages import open_package, optional_xml_part
 from ingestion.parsing.sections import Contents, Limits, Unreadable, one_line
+from ingestion.parsing.titles import first_title
 
 from .outline import Outline, is_title
 from .tables import CELL_CHARACTERS, MOST_SPAN
@@ -132,7 +133,7 @@ def read(path: Path, limits: Limits) -> Contents:
         reader.blocks(_body(archive, next(mains, "word/document.xml")))
         title = optional_xml_part(archive, "docProps/core.xml").findtext(f"{DC}title") or ""
     contents = reader.outline.close()
-    contents.title = title or reader.outline.first_heading
+    contents.title = first_title(title, reader.outline.first_heading)
     return contents
 
 

@@ -111,6 +111,12 @@ class Sidebar:
         """How many documents an answer may draw on."""
         return Document.objects.visible_to(self._principal).searchable().filter(passage_count__gt=0).count()
 
+    @cached_property
+    def awaited(self) -> int:
+        """How many documents that the caller may read are being read for the first time."""
+        first = Document.objects.visible_to(self._principal).filter(version=0)
+        return first.filter(status__in=Document.UNFINISHED).count()
+
     @property
     def initials(self) -> str:
         return self._name[:2].upper()

@@ -18,7 +18,7 @@ from ingestion.access.lists import (
     access_list_for,
     set_audience,
 )
-from ingestion.models import FormerVersion
+from ingestion.models import Document, FormerVersion
 from ingestion.tests.factories import command_principal, make_document, make_user
 
 START = "How many days of leave may employees carry over?"
@@ -81,6 +81,20 @@ class PageTests(PortalCase):
         page = text_of(self.client.get("/"))
         self.assertIn("There is nothing to search yet.", page)
         self.assertNotIn("Leave guide", page)
+
+    def test_who_may_read_nothing_yet_is_told_how_many_documents_are_being_read(self):
+        set_audience(self.document, Audience(user_ids=frozenset({self.other.pk})))
+        for number in range(2):
+            row = make_document(f"first{number}.md", everyone=True)
+            Document.objects.filter(pk=row.pk).update(version=0, passage_count=0, status="waiting")
+        page = text_of(self.client.get("/"))
+        self.assertIn("2 documents are being read.", page)
+        self.assertIn("awaited.js", page)
+        self.assertNotIn("There is nothing to search yet.", page)
+        Document.objects.filter(name="first0.md").update(version=1, passage_count=1, status="ready")
+        page = text_of(self.client.get("/"))
+        self.assertIn("Answers are drawn from the 1 document you can read", page)
+        self.assertNotIn("awaited.js", page)
 
     def test_a_conversation_shows_question_answer_chip_and_source(self):
         page = text_of(self.client.get(self.url))

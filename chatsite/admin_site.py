@@ -22,8 +22,8 @@ from django.views.decorators.http import require_safe
 
 from chat import site_texts
 from chat.overview import overview_pages
+from chat.unanswered.unanswered_list import MIN_PEOPLE, unanswered
 from chat.unanswered.unanswered_list import PERMISSION as SEES_UNANSWERED
-from chat.unanswered.unanswered_list import unanswered
 from chatsite.accounts.audit import record_sign_in, record_sign_out
 from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.forms import SignInForm
@@ -146,8 +146,13 @@ class SiteAdmin(admin.AdminSite):
         """
         shown = {**overview_pages.overview(request), **(extra_context or {})}
         if request.user.has_perm(SEES_UNANSWERED):
-            groups = unanswered(session_principal(request)).groups
-            shown |= {"open_questions": len(groups), "times_asked": sum(group.times for group in groups)}
+            found = unanswered(session_principal(request))
+            shown |= {
+                "open_questions": len(found.groups),
+                "times_asked": sum(group.times for group in found.groups),
+                "other_questions": found.others,
+                "least_people": MIN_PEOPLE,
+            }
         return super().index(request, shown)
 
     def status(self, request: HttpRequest) -> HttpResponse:

@@ -310,4 +310,4 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
         rows = [(passage.anchor or "–", passage.content) for passage in found[:PASSAGES_SHOWN]]
         lines = format_html_join("", "<dt>{}</dt><dd>{}</dd>", rows)
         total = gettext("%(count)s in all") % {"count": found.count()}
-        return format_html('<p>{}</p><dl dir="auto">{}</dl>', total, lines)
+        return format_html('<details><summary>{}</summary><dl dir="auto">{}</dl></details>', total, lines)

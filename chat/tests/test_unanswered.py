@@ -188,15 +188,18 @@ class UnansweredTests(TestCase):
             page = self.client.get("/admin/")
             return page, page.context.get("open_questions"), page.context.get("times_asked")
 
+        self.assertContains(self.client.get("/admin/"), "no open questions")
         for person in [make_user() for _ in range(2)]:
             self.ask(FERRY, person=person)
         page, *numbers = counted()
         self.assertEqual(numbers, [0, 0])  # two people are too few
-        self.assertContains(page, "no open questions")
+        self.assertContains(page, "no open question asked by 3 people or more")
+        self.assertContains(page, "2 more times, something was asked in vain by fewer than 3 people")
         self.ask(FERRY)
         page, *numbers = counted()
         self.assertEqual(numbers, [1, 3])
         self.assertContains(page, "1 open question, asked 3 times")
+        self.assertNotContains(page, "fewer than 3 people")
         self.assertContains(page, PAGE)
         self.assertNotContains(page, "ferry")
         self.manager.user_permissions.remove(Permission.objects.get(codename="view_unanswered"))

@@ -3,14 +3,16 @@
 from datetime import timedelta
 from typing import Any, cast
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
+from chat.models import VerifiedAnswer
 from chat.overview.models import CountedUntil, DocumentUse
+from chat.verified_answers import reach_of
 from ingestion.admin import DocumentAdmin
 from ingestion.models import EXPIRY_REMINDER, Document
 
@@ -78,6 +80,25 @@ class UsedDocumentAdmin(DocumentAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
         uses = DocumentUse.objects.filter(document=OuterRef("pk"), cited__gt=0).order_by("-day")
         return super().get_queryset(request).annotate(last_use=Subquery(uses.values("day")[:1]))
+
+    def save_model(self, request: HttpRequest, obj: Document, form: Any, change: bool) -> None:
+        """Says what a change of readers does to the verified answers that cite the document."""
+        former = obj.access_list_id
+        super().save_model(request, obj, form, change)
+        if change and obj.access_list_id != former and request.user.has_perm("chat.view_verifiedanswer"):
+            reach = reach_of(VerifiedAnswer.objects.filter(active=True, citations__document=obj)).values()
+            if silent := sum(not each.others for each in reach):
+                text = gettext(
+                    "Verified answers that cite this document and that nobody but their editors may get now:"
+                    " %(count)s."
+                )
+                messages.warning(request, text % {"count": silent})
+            elif reach:
+                text = gettext(
+                    "Each verified answer that cites this document may be got by at least so many people now:"
+                    " %(count)s."
+                )
+                messages.info(request, text % {"count": min(each.people for each in reach)})
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         """Says until when answers are counted, because a newer one may cite a document."""

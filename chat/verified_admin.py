@@ -8,6 +8,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Field, ForeignKey, QuerySet
@@ -17,7 +18,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.text import format_lazy
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, ngettext
 from django.views.decorators.http import require_POST
 
 from chat.engine.verified import Unsupported, unsupported_statements
@@ -39,11 +40,13 @@ from .unanswered.unanswered_list import (
 )
 from .verified_answers import (
     RECORDED_FOR,
+    Reach,
     digest_of,
     first_match,
     is_due,
     near_wordings,
     passage_with,
+    reach_of,
     reasons_for_silence,
     recorded_matches,
 )
@@ -178,10 +181,20 @@ class TryForm(forms.Form):
         return lines
 
 
+class ReachChangeList(ChangeList):
+    """Counts the people who may get the answers of a page, all at once."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        found = reach_of(self.result_list)
+        for answer in self.result_list:
+            answer.reach = found.get(answer.pk)
+
+
 @admin.register(VerifiedAnswer)
 class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AutocompleteAdmin, UnansweredPage):
     has_tools = True  # adds links above the list
-    list_display = ["__str__", "state", "owner", "team", "valid_until", "changed_at"]
+    list_display = ["__str__", "state", "people", "owner", "team", "valid_until", "changed_at"]
     list_filter = ["active", "valid_until"]
     list_select_related = ["owner"]
     search_fields = ["text", "questions__text", "team", "owner__username"]
@@ -262,11 +275,24 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
     def state(self, answer: VerifiedAnswer) -> str:
         if answer._state.adding:
             return gettext("New: it speaks from the moment you save it.")
-        if silent := "; ".join(reasons_for_silence(answer, timezone.localdate())):
-            return gettext("Silent: %(why)s") % {"why": silent}
+        reasons = list(reasons_for_silence(answer, timezone.localdate()))
+        if (reach := _reach(answer)) and not reach.others:
+            reasons.append(gettext("nobody else may read its source"))
+        if reasons:
+            return gettext("Silent: %(why)s") % {"why": "; ".join(reasons)}
         return (
             gettext("Speaks, due for a look") if is_due(answer, timezone.localdate()) else gettext("Speaks")
         )
+
+    @admin.display(description=gettext_lazy("who may get it"))
+    def people(self, answer: VerifiedAnswer) -> str:
+        reach = _reach(answer)
+        if reach is None:
+            return gettext("everyone")
+        return ngettext("%(count)s person", "%(count)s people", reach.people) % {"count": reach.people}
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return ReachChangeList
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.try_view)
@@ -339,6 +365,11 @@ def asked_in(request: HttpRequest) -> list[str]:
     """The questions in the URL."""
     asked = request.GET.getlist("question")[:MAX_WORDINGS]
     return [text[: VerifiedQuestion.MAX_CHARACTERS] for text in asked if text.strip()]
+
+
+def _reach(answer: Any) -> Reach | None:
+    """Who may get the answer; None for everyone. The list has counted it already."""
+    return answer.reach if hasattr(answer, "reach") else reach_of([answer]).get(answer.pk)
 
 
 def _sources_in(request: HttpRequest) -> list[int]:

@@ -12,6 +12,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext
 
 from chat.verification.same_question import asks_the_same, beginnings, content_words
+from chatsite.accounts.models import User
 from chatsite.db.sql_files import Rows, rows
 from ingestion.embedding.selection import embedder, runs_here
 from ingestion.models import Document, Passage
@@ -21,6 +22,7 @@ from .models import VerifiedAnswer, VerifiedQuestion
 from .unanswered.question_likeness import is_small_talk
 from .unanswered.unanswered_list import MIN_PEOPLE
 
+BACKEND = "django.contrib.auth.backends.ModelBackend"  # which knows who has a permission
 SQL = Path(__file__).parent / "sql"
 REMIND = timedelta(days=14)  # before its last day, unless another day is set
 MAX_TEXTS = 5_000  # newest distinct questions that are compared; one takes a quarter of a millisecond
@@ -74,6 +76,25 @@ def reasons_for_silence(answer: VerifiedAnswer, today: date) -> Iterator[str]:
             yield gettext("“%(document)s” was changed: check the text, and save it to confirm it") % {
                 "document": document
             }
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How many people the documents and groups of an answer let have it."""
+
+    people: int
+    others: int  # those who do not edit verified answers
+
+
+def reach_of(answers: Iterable[VerifiedAnswer]) -> dict[int, Reach]:
+    """The reach of each of these answers, without those that everyone who signs in may get."""
+    editors = User.objects.with_perm("chat.change_verifiedanswer", backend=BACKEND)
+    wanted = {
+        "ids": [answer.pk for answer in answers],
+        "editors": list(editors.values_list("pk", flat=True)),
+    }
+    found = rows("verified_readers", wanted, SQL)
+    return {row["answer_id"]: Reach(row["people"], row["others"]) for row in found}
 
 
 def is_due(answer: VerifiedAnswer, today: date) -> bool:

@@ -11,10 +11,12 @@ from django.utils import timezone
 from chat.engine.verified import matching
 from chat.models import VerifiedAnswer
 from chat.tests.test_verified_answers import CANARY, QUESTION, make_verified
+from chat.verified_answers import Reach, reach_of
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal
 from history.models import Conversation, Message, Source
 from history.search_words import search_vector
+from ingestion.access.lists import Audience, set_audience
 from ingestion.models import Document, Passage
 from ingestion.tests.factories import make_document, make_user
 
@@ -104,6 +106,39 @@ class VerifiedAdminTests(TestCase):
         page = self.client.get(f"{LIST}{answer.pk}/change/")
         for words in ("it is a draft", "it was valid until", "was changed"):
             self.assertContains(page, words)
+
+    def test_the_list_says_how_many_may_get_an_answer_and_that_nobody_else_may(self):
+        mine = make_document("mine.md", owner=self.manager)
+        make_verified(self.document, owner=self.manager)
+        closed = make_verified(self.document, mine, owner=self.manager)
+        page = self.client.get(LIST)
+        self.assertContains(page, '<td class="field-people">everyone</td>')
+        self.assertContains(page, "Silent: nobody else may read its source", count=1)
+        self.assertContains(page, '<td class="field-people">1 person</td>')
+        crew, board = Group.objects.create(name="Crew"), Group.objects.create(name="Board")
+        make_user(groups=["Crew"])
+        both = make_user(groups=["Crew", "Board"])
+        set_audience(mine, Audience(group_ids=frozenset({crew.pk})))
+        page = self.client.get(LIST)
+        self.assertContains(page, '<td class="field-people">3 people</td>')
+        self.assertNotContains(page, "Silent")
+        closed.groups.add(board)
+        self.assertEqual(reach_of([closed]), {closed.pk: Reach(1, 1)})
+        both.is_active = False
+        both.save()
+        page = self.client.get(f"{LIST}{closed.pk}/change/")
+        self.assertContains(page, "Silent: nobody else may read its source")
+
+    def test_a_change_of_a_documents_readers_tells_what_its_verified_answers_lose(self):
+        self.manager.user_permissions.add(Permission.objects.get(codename="change_document"))
+        make_verified(self.document, owner=self.manager)
+        crew = Group.objects.create(name="Crew")
+        make_user(groups=["Crew"])
+        address = f"/admin/ingestion/document/{self.document.pk}/change/"
+        page = self.client.post(address, {"groups": [crew.pk]}, follow=True)
+        self.assertContains(page, "by at least so many people now: 1.")
+        page = self.client.post(address, {"users": [self.manager.pk]}, follow=True)
+        self.assertContains(page, "nobody but their editors may get now: 1.")
 
     def test_an_answer_for_a_group_is_nobodys_when_the_group_is_deleted(self):
         board = Group.objects.create(name="Board")

@@ -44,15 +44,16 @@ def preview(principal: Principal, share: Share, audience: Audience) -> SharePrev
         if each.message.state not in Message.UNFINISHED
     ]
     answers = [each for each in shown if each.message.role == Message.Role.ASSISTANT]
-    left_out = sum(each.left_out for each in answers)
-    kept = sum(len(each.message.verification or ()) for each in answers)
-    own = [each for each, _ in doubtful.values() if each.owner_id == principal.user_id]
-    only_owners = all(readers == Audience() for _, readers in doubtful.values())
+    # Only those by which something is left out: no answer need rest on all that was found for it.
+    closing = frozenset().union(*(each.closed_documents for each in shown))
+    in_doubt = [found for key, found in doubtful.items() if key in closing]
+    own = [each for each, _ in in_doubt if each.owner_id == principal.user_id]
+    only_owners = all(readers == Audience() for _, readers in in_doubt)
     return SharePreview(
-        statements=left_out + kept,
-        left_out=left_out,
+        statements=sum(each.statements for each in answers),
+        left_out=sum(each.left_out for each in answers),
         hides=any(each.closed or each.left_out for each in shown),
         shows_nothing=bool(answers) and all(each.closed for each in answers),
-        certain=bool(doubtful) and len(own) == len(doubtful) and only_owners,
+        certain=bool(in_doubt) and len(own) == len(in_doubt) and only_owners,
         own=tuple(sorted(own, key=lambda each: str(each).casefold())),
     )

@@ -1,8 +1,9 @@
 """What a reader of a share may see: only text that is based on sources they may read themselves.
 
 An answer whose sources are all open to the reader is shown completely. Of any other one, and of later ones,
-which may repeat it, only the statements are shown that are supported by an open passage. A verified answer
-for certain groups is shown to their members alone.
+which may repeat it, only the statements are shown that are supported by an open passage. An answer that the
+site put together from quotations rests on the passages that it cites alone, and so does each of its parts. A
+verified answer for certain groups is shown to their members alone.
 """
 
 import re
@@ -11,6 +12,8 @@ from copy import copy
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from chat.llm.table_notices import ROWS_SHOWN
+from chat.quoted_parts import QuotedPart, is_phrase, is_quoted, quoted_parts, statements_of
 from chat.statements import Statement, to_rows
 from chat.verification import verify
 from chat.verification.lexicon import STOP_WORDS
@@ -38,13 +41,16 @@ class SharedMessage:
     """A question or an answer as its reader may see it.
 
     Do not save `message`: text, citations and labels of closed sources are removed. `left_out` is the number
-    of removed statements; `closed` is true if nothing remains.
+    of removed ones of its `statements`; `closed` is true if nothing remains. `closed_documents` are those by
+    which something is left out.
     """
 
     message: Message
     sources: Sequence[Source] = ()
     left_out: int = 0
     closed: bool = False
+    statements: int = 0
+    closed_documents: frozenset[int] = frozenset()
 
 
 @dataclass
@@ -53,13 +59,15 @@ class _Reader:
 
     sources: Mapping[UUID, Sequence[Source]]
     closed_sources: Mapping[UUID, Sequence[Source]]
-    closed_questions: frozenset[str]
+    closed_questions: Mapping[str, frozenset[int]]
     groups: frozenset[int] = frozenset()  # of the reader
     doubtful: bool = False  # an earlier answer is based on closed or unknown sources
     unknown: bool = False  # some of these cannot be looked up any more
     offered: set[str] = field(default_factory=set)  # questions generated from such answers
     closed_words: set[str] = field(default_factory=set)  # of these sources
     shown_words: set[str] = field(default_factory=set)  # of the questions
+    closed_documents: set[int] = field(default_factory=set)  # of these sources
+    offering: set[int] = field(default_factory=set)  # documents that the offered questions may be from
 
     def add_answer(self, message: Message, *, first: bool) -> None:
         """Record an answer's sources; `first` if everything before it is open to the reader."""
@@ -77,6 +85,7 @@ class _Reader:
                 self.unknown = True
         for source in closed_sources:
             self.closed_words |= _words(source.content, source.title, source.heading, source.label)
+            self.closed_documents.add(source.document_id)
 
     def may_get(self, message: Message) -> bool:
         """Whether a verified answer is for everybody, or for a group of the reader.
@@ -101,54 +110,133 @@ class _Reader:
     def show(self, message: Message) -> SharedMessage:
         """The message as this reader may see it; call it for each message, in order."""
         if message.role == Message.Role.USER:
-            closed = _normal(message.content) in self.offered | self.closed_questions
-            if not closed:
-                self.shown_words |= _words(message.content)
-            return SharedMessage(_bare(message, "" if closed else message.content), closed=closed)
+            return self._question(message)
         sources = self.sources.get(message.pk, ())
+        if message.state not in Message.UNFINISHED and not message.verified:
+            if is_phrase(message.content):
+                return self._whole(message, sources)
+            if is_quoted(message):
+                return self._quoted(message, sources)
         self.add_answer(message, first=not self.doubtful)
         if message.state in Message.UNFINISHED:
             return SharedMessage(_bare(message, ""), closed=True)
         if not self.may_get(message):
             self.doubtful = self.unknown = True  # later answers may repeat its words, which are in no source
-            self.offered |= {_normal(each) for each in message.followups if isinstance(each, str)}
+            self._offer(message)
             bare = _bare(message, "")
             bare.verified, bare.citations, bare.labels = None, [], []
             return SharedMessage(bare, closed=True)
         if not self.doubtful:
-            whole = _bare(message, message.content)
-            whole.verification = message.verification
-            return SharedMessage(whole, sources)
-        self.offered |= {_normal(each) for each in message.followups if isinstance(each, str)}
-        return self._partly(message, sources)
+            return self._whole(message, sources)
+        self._offer(message)
+        shortened, kept = self._supported(message.content, message, sources)
+        total = max(statements_of(message), kept)
+        return self._partly(message, sources, shortened, kept, total)
 
-    def _partly(self, message: Message, sources: Sequence[Source]) -> SharedMessage:
-        """The statements of an answer that are supported by these sources only."""
+    def _question(self, message: Message) -> SharedMessage:
+        text = _normal(message.content)
+        closed = text in self.offered or text in self.closed_questions
+        if not closed:
+            self.shown_words |= _words(message.content)
+            return SharedMessage(_bare(message, message.content))
+        documents = self.closed_questions.get(text, frozenset(self.offering))
+        return SharedMessage(_bare(message, ""), closed=True, closed_documents=documents)
+
+    def _offer(self, message: Message) -> None:
+        """Record questions that may have been made of closed sources, of this answer or of earlier ones."""
+        self.offered |= {_normal(each) for each in message.followups if isinstance(each, str)}
+        self.offering |= self.closed_documents
+        self.offering |= {source.document_id for source in self.closed_sources.get(message.pk, ())}
+
+    def _whole(self, message: Message, sources: Sequence[Source]) -> SharedMessage:
+        if self.doubtful or len(sources) < len(message.labels):
+            self._offer(message)
+        whole = _bare(message, message.content)
+        whole.verification = message.verification
+        whole.labels = [source.label for source in sources]
+        return SharedMessage(whole, sources, statements=statements_of(message))
+
+    def _quoted(self, message: Message, sources: Sequence[Source]) -> SharedMessage:
+        """An answer of quotations, each of which is shown with what introduces it or withheld with it.
+
+        What it was given and does not cite is not in its text.
+        """
+        cites_closed = not {source.label for source in sources}.issuperset(message.citations)
+        doubtful = self.doubtful or cites_closed or len(sources) < len(message.labels)
+        parts = quoted_parts(message.content, {*message.labels, *message.citations})
+        closed = [part for part in parts if not _is_open_part(part, message, sources)]
+        if not doubtful or not closed:
+            return self._whole(message, sources)
+        self.add_answer(message, first=False)
+        self.doubtful = True
+        # The answer may continue one that a model wrote: such text is of unknown origin.
         open_labels = {source.label for source in sources}
-        closed = {*message.citations, *message.labels} - open_labels
-        text = without(message.content, closed)
-        statements = verify(text, sources)
+        self.unknown |= any(part.labels <= open_labels for part in closed)
+        self._offer(message)
+        pieces: list[str] = []
+        kept = 0
+        for part in parts:
+            if part not in closed:
+                pieces.append(part.text)
+                kept += part.statements
+                continue
+            piece, number = self._supported(part.text, message, sources)
+            kept += min(number, part.statements)
+            if piece or pieces[-1:] != [LEFT_OUT]:
+                pieces.append(piece or LEFT_OUT)
+        total = sum(part.statements for part in parts)
+        return self._partly(message, sources, "\n\n".join(pieces), kept, total)
+
+    def _supported(self, text: str, message: Message, sources: Sequence[Source]) -> tuple[str, int]:
+        """The statements of this text that are supported by these sources only, and their number."""
+        open_labels = {source.label for source in sources}
+        text = without(text, {*message.citations, *message.labels} - open_labels)
         kept = [
             statement
-            for statement in statements
+            for statement in verify(text, sources)
             if statement.verdict in FOUND
             and self.is_open(without(text[statement.start : statement.end], open_labels), sources)
         ]
-        shortened = joined(text, kept)
-        shown = _bare(message, shortened)
-        shown.verification = to_rows(verify(shortened, sources))
+        return joined(text, kept), len(kept)
+
+    def _partly(
+        self, message: Message, sources: Sequence[Source], shortened: str, kept: int, total: int
+    ) -> SharedMessage:
+        """The answer with only this text, which has `kept` of its statements."""
+        open_labels = {source.label for source in sources}
+        shown = _bare(message, shortened if kept else "")
+        shown.verification = to_rows(verify(shown.content, sources))
         numbers = {label: number for number, label in enumerate(message.citations, start=1)}
         shown.citations = [
             label if label in open_labels else CLOSED.format(numbers[label]) for label in message.citations
         ]
         shown.labels = [source.label for source in sources]
         shown.verified = None  # nobody vouched for a part of it
-        left_out = len(statements) - len(kept)
+        left_out = total - kept
         if not left_out and LEFT_OUT in shortened:
             left_out = 1  # a heading, or code
         return SharedMessage(
-            shown, sources if kept else (), left_out=left_out, closed=bool(text.strip()) and not kept
+            shown,
+            sources if kept else (),
+            left_out=left_out,
+            closed=bool(message.content.strip()) and not kept,
+            statements=kept + left_out,
+            closed_documents=frozenset(self.closed_documents),
         )
+
+
+def _is_open_part(part: QuotedPart, message: Message, sources: Sequence[Source]) -> bool:
+    """Whether the reader may open every passage with the labels that it cites, and these have its words."""
+    if part.is_phrase:
+        return True
+    cited = [source for source in sources if source.label in part.labels]
+    if not cited or len(cited) < sum(label in part.labels for label in message.labels):
+        return False
+    known = _words(*(text for source in cited for text in (source.content, source.title, source.heading)))
+    return (
+        part.labels <= {source.label for source in cited}
+        and _words(without(ROWS_SHOWN.sub("", part.text), part.labels)) <= known
+    )
 
 
 OpenTo = Callable[[Document], bool]
@@ -335,21 +423,22 @@ def _readable(
 
 def _closed_questions(
     principal: Principal, questions: Sequence[str], is_open: OpenTo | None
-) -> frozenset[str]:
-    """Those of the questions that were generated from documents closed to the reader."""
+) -> dict[str, frozenset[int]]:
+    """Those of the questions that were generated from documents closed to the reader, with these."""
     if not questions:
-        return frozenset()
+        return {}
     with reading_everything():
         made = Document.objects.filter(questions__has_any_keys=list(set(questions)))
         rows = list(made.values_list("pk", "questions"))
     visible = Document.objects.visible_to(principal).filter(pk__in=[pk for pk, _ in rows])
     readable = {each.pk for each in visible if is_open is None or is_open(each)}
     known = {each for pk, made_of_it in rows if pk in readable for each in made_of_it}
-    return frozenset(
-        _normal(question)
-        for question in questions
-        if question not in known and any(question in made_of_it for _, made_of_it in rows)
-    )
+    closed: dict[str, frozenset[int]] = {}
+    for question in questions:
+        documents = frozenset(pk for pk, made_of_it in rows if question in made_of_it)
+        if documents and question not in known:
+            closed[_normal(question)] = documents | closed.get(_normal(question), frozenset())
+    return closed
 
 
 def _words(*texts: str) -> set[str]:

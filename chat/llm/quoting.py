@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from django.conf import settings
@@ -17,6 +17,7 @@ from ingestion.parsing.language import language_of
 from ingestion.search.amounts import has_amount
 from ingestion.search.confidence import SURE, confidence
 from ingestion.search.extracts import Extract, extract
+from ingestion.search.named_rows import named_rows
 from ingestion.search.rough_stems import held_stems
 from ingestion.search.sentences import (
     Sentence,
@@ -193,16 +194,21 @@ def quote(prompt: Prompt) -> Quoted:
         if is_english and question_in_english(question):
             texts_of_all = " ".join(f"{each.title} {each.heading} {each.content}" for each in passages)
             wording = question_in_english(question, held_stems(texts_of_all))
-        found = best_sentences(wording, passages, count, earlier, prompt.synonyms)
+        # A translation may leave out a name.
+        rows = named_rows(f"{question} {wording}", earlier, [each.content for each in passages])
+        earlier = rows.earlier
+        found = best_sentences(wording, passages, count, earlier, prompt.synonyms, rows.others)
+        found, places = _about_the_name(found, passages, rows.others)
         asked = f"{earlier} {wording}"
-        quotations = _quotations(asked, prompt, found, passages)
+        quotations = _quotations(asked, prompt, found, places)
         if not quotations:
             is_sure = False
             continue
         first = quotations[0]
         answered = (
             first.has_asked
-            and _agrees(found[0], passages, len(asked_questions))
+            and found[0].text not in rows.others
+            and _agrees(found[0], places, len(asked_questions))
             and answers(asked, first.held, synonyms=prompt.synonyms)
             and confidence(asked, first.held, found[0].score, prompt.fit, prompt.synonyms)
             >= (SURE if wording == question else SURE_TRANSLATED)
@@ -231,6 +237,20 @@ def is_answered_by(
 ) -> bool:
     """Whether sentences of these sources clearly answer the question."""
     return quote(Prompt(question, earlier, sources, 0.0, fit=fit, synonyms=synonyms)).is_sure
+
+
+def _about_the_name(
+    found: list[Sentence], passages: list[SourceView], others: Collection[str]
+) -> tuple[list[Sentence], list[SourceView]]:
+    """The sentences without the rows about other names, and the passages, of which those that were found for
+    such a row do not count as the best of the search; all of them if there is nothing else."""
+    kept = [sentence for sentence in found if sentence.text not in others]
+    if not kept or len(kept) == len(found):
+        return found, passages
+    other = {sentence.passage for sentence in found} - {sentence.passage for sentence in kept}
+    return kept, [
+        replace(passage, score=0.0) if place in other else passage for place, passage in enumerate(passages)
+    ]
 
 
 def _agrees(sentence: Sentence, passages: Sequence[SourceView], questions: int) -> bool:

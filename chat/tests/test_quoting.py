@@ -86,6 +86,29 @@ class QuotingTests(SimpleTestCase):
         self.assertNotIn("| K |", answer)
         self.assertIn("of 7 rows", answer)
 
+    def test_a_name_in_a_remark_is_not_what_the_row_is_about(self):
+        ellery = (
+            "Port: Port Ellery; Office: Lost property; Extension: 5518; Notes: Moved to Carrow Quay later"
+        )
+        carrow = "Port: Carrow Quay; Office: Lost property; Extension: 5118; Notes: Kept for 90 days"
+        first = "What is the extension of lost property in Port Ellery?"
+        best = source(1, "a.csv", ellery, score=1.0)
+        for question in ("and at Carrow Quay?", "and at carrow quay?", "Und in Carrow Quay?"):
+            answer = self.answer(question, first, sources=[best, source(2, "b.csv", carrow, score=0.8)])
+            self.assertTrue(answer.startswith("| Port"), answer)
+            self.assertIn("5118", answer)
+            self.assertNotIn("5518", answer)
+        answer = self.answer("and at Carrow Quay?", first, sources=[best], fit=8.0)
+        self.assertTrue(answer.startswith(UNSURE), answer)
+
+    def test_a_name_of_another_column_replaces_none(self):
+        there = "From: Carrow Quay; To: Port Ellery; Leaves: 07:00"
+        rows = f"{there}\nFrom: Port Ellery; To: Carrow Quay; Leaves: 09:00"
+        answer = self.answer(
+            "When does the ferry to Carrow Quay leave?", sources=[source(1, "a.csv", rows)], fit=8.0
+        )
+        self.assertIn("09:00", answer)
+
     def test_a_table_has_the_heading_that_it_is_about(self):
         table = "Situation: Ordinary; Days carried: 5\nSituation: Exceptional; Days carried: 10"
         page = source(1, "a.md", table, heading="4 Carry-over of leave › Maternity")

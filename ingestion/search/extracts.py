@@ -269,7 +269,7 @@ def table_around(spans: Sequence[Span], at: int) -> Sequence[Span]:
 
 def continues(row: str, following: str, least: int = 1) -> bool:
     """Whether two adjacent rows belong to the same table: they have that number of columns in common."""
-    return len(_cells(row).keys() & _cells(following).keys()) >= least
+    return len(cells_of(row).keys() & cells_of(following).keys()) >= least
 
 
 def _is_short(rows: Sequence[Span]) -> bool:
@@ -277,12 +277,12 @@ def _is_short(rows: Sequence[Span]) -> bool:
 
 
 def _columns_and_cells(spans: Sequence[Span]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    rows = [_cells(span.text) for span in spans]
+    rows = [cells_of(span.text) for span in spans]
     columns = tuple(dict.fromkeys(name for row in rows for name in row))
     return columns, tuple(tuple(row.get(name, "") for name in columns) for row in rows)
 
 
-def _cells(row: str) -> dict[str, str]:
+def cells_of(row: str) -> dict[str, str]:
     """The cells of the row “Case: illness; Days: 5” by column."""
     cells: dict[str, str] = {}
     name = ""

@@ -40,7 +40,7 @@ DEFINES = 0.2  # bonus for a definition of the thing asked for
 NO_ANSWER = 0.2  # malus for a sentence that refers elsewhere, was cut off, or introduces missing content
 ELSEWHERE = 0.5  # malus for a sentence that says only where the answer is
 OUTSIDERS = 0.1  # malus for a text about passengers, customers, … whom the question does not mention
-OPPOSITE = 0.5  # malus for the other direction than the one asked for
+OPPOSITE = 0.5  # malus for the other direction, or a row about another name, than the one asked for
 EARLIER = 0.5  # weight of a word that only earlier questions have
 SYNONYM = 0.6  # weight of another word for one of the question's
 MIN_AS_ASKED = 0.2  # of these words, in any form, but not other words for them
@@ -168,14 +168,15 @@ def best_sentences(
     count: int = 2,
     earlier: str = "",
     synonyms: Synonyms | None = None,
+    other_rows: Collection[str] = (),
 ) -> list[Sentence]:
     """At most `count` sentences, best first, without duplicates; none if nothing is relevant.
 
     `earlier` has the questions that this one refers to, and `synonyms` other words for phrases of the
-    question; both count less.
+    question; both count less. `other_rows` has the texts of rows about something else (`named_rows`).
     """
     best: dict[str, Sentence] = {}
-    for sentence in _judged(question, passages, earlier, synonyms):
+    for sentence in _judged(question, passages, earlier, synonyms, other_rows):
         best.setdefault(sentence.text, sentence)
         if len(best) == count:
             break
@@ -306,6 +307,7 @@ def _judged(
     passages: Sequence[Quotable],
     earlier: str = "",
     synonyms: Synonyms | None = None,
+    other_rows: Collection[str] = (),
     *,
     everything: bool = False,
 ) -> list[Sentence]:
@@ -356,7 +358,7 @@ def _judged(
             + LITERAL * any(f" {literal}" in f" {choice.span.text}" for literal in literals)
             - NO_ANSWER * (choice.cut or bool(_POINTER.match(choice.span.text)))
             - ELSEWHERE * bool(_ELSEWHERE.search(choice.span.text))
-            - OPPOSITE * _is_opposite(directions, choice.span.text)
+            - OPPOSITE * (choice.span.text in other_rows or _is_opposite(directions, choice.span.text))
             - OUTSIDERS
             * is_for_outsiders(question, choice.span.text, passages[choice.passage].heading, others_named)
         )

@@ -1,0 +1,102 @@
+"""Rows of tables that are about another name than the one that a question asks for.
+
+A row is about what its cells say as a whole. A name within a remark is not what the row is about: “port: Port
+Ellery; notes: Moved to Carrow Quay after 14 days” says nothing about the office in Carrow Quay.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from .extracts import cells_of
+from .rough_stems import stems, weak_stems
+from .sentence_splitting import split_sentences
+
+MAX_NAME = 60  # characters of a cell that can be a name
+_CAPITAL = re.compile(r"(?<=\s)[^\W\d_a-zß-öø-ÿ]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedRows:
+    """`others` has the texts of the rows about other names, `earlier` the preceding questions without the
+    names that the current one replaces."""
+
+    others: frozenset[str]
+    earlier: str
+
+
+def named_rows(question: str, earlier: str, contents: Iterable[str]) -> NamedRows:
+    """The rows in `contents` about another name than a cell that `question` names.
+
+    After `earlier` (“… in Port Ellery?”) a new name of the same column (“and in Carrow Quay?”) replaces it.
+    """
+    rows = {
+        span.text: cells_of(span.text)
+        for content in contents
+        for span in split_sentences(content)
+        if span.is_row
+    }
+    asked, before = stems(question), stems(earlier)
+    new = asked - before - weak_stems()
+    if not rows or not new:
+        return NamedRows(frozenset(), earlier)
+    words = {
+        text: {column: _name(cell) for column, cell in cells.items() if len(cell) <= MAX_NAME}
+        for text, cells in rows.items()
+    }
+    named: dict[str, set[frozenset[str]]] = defaultdict(set)
+    for cells in words.values():
+        for column, cell in cells.items():
+            if cell <= asked and cell & new:
+                named[column].add(cell)
+    if named:
+        others = frozenset(text for text, cells in words.items() if _is_about_another(cells, named, before))
+    else:
+        others = frozenset(
+            text
+            for text, cells in rows.items()
+            if any(cell and cell <= before for cell in words[text].values())
+            and any(_mentions(cell, new) for cell in cells.values())
+        )
+    replaced = {
+        cell
+        for text, cells in rows.items()
+        for column, cell in cells.items()
+        if column in named
+        and (held := words[text].get(column))
+        and held <= before
+        and held not in named[column]
+    }
+    for name in sorted(replaced, key=lambda each: (-len(each), each)):
+        earlier = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "", earlier, flags=re.IGNORECASE)
+    return NamedRows(others, earlier)
+
+
+def _mentions(cell: str, name: frozenset[str]) -> bool:
+    """Whether a longer cell has the words as a name, with capital letters."""
+    return name < stems(cell) and name <= stems(" ".join(_CAPITAL.findall(cell)))
+
+
+def _name(cell: str) -> frozenset[str]:
+    """The stems of a cell; none of one with a number, which is a value rather than a name."""
+    return frozenset() if any(map(str.isdigit, cell)) and len(cell.split()) == 1 else stems(cell)
+
+
+def _is_about_another(
+    cells: Mapping[str, frozenset[str]],
+    named: Mapping[str, set[frozenset[str]]],
+    before: frozenset[str],
+) -> bool:
+    """Whether a named column has another cell here, and the row has the name only in a remark, or the name
+    of the preceding questions in that column."""
+    for column, names in named.items():
+        own = cells.get(column, frozenset())
+        if not own or any(name <= own for name in names):
+            continue
+        for name in names:
+            if name not in cells.values() and (
+                own <= before or any(name <= other for other in cells.values())
+            ):
+                return True
+    return False

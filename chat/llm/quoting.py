@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from django.conf import settings
@@ -18,7 +18,9 @@ from ingestion.search.amounts import has_amount
 from ingestion.search.confidence import SURE, confidence
 from ingestion.search.extracts import Extract, extract
 from ingestion.search.named_rows import named_rows
+from ingestion.search.numbered_parts import numbered_parts
 from ingestion.search.rough_stems import held_stems
+from ingestion.search.sentence_splitting import split_sentences
 from ingestion.search.sentences import (
     Sentence,
     answers,
@@ -44,6 +46,7 @@ from .question_parts import parts_of
 NOTHING_MORE = gettext_noop("There is nothing to add from the documents you may read.")
 UNSURE = gettext_noop("No exact answer found. The closest passages:")
 SEVERAL = gettext_noop("More than one place may answer this:")
+PARTLY = gettext_noop("These are the parts that were found; there may be more:")
 QUOTATIONS = 2
 CLOSEST = 3  # quotations if none of them clearly answers
 CLOSEST_SCORE = 0.8  # share of the best sentence's score, for these
@@ -63,12 +66,20 @@ _NUMBER = re.compile(r"\d{1,2}[.)]\s")
 
 @dataclass(frozen=True, slots=True)
 class Quoted:
-    """Quotations as Markdown, whether the first clearly answers, and whether they are from several places
-    that may answer the same question."""
+    """Quotations as Markdown, whether the first clearly answers, whether they are from several places that
+    may answer the same question, and whether they may be only some of the parts that are asked for."""
 
     texts: tuple[str, ...]
     is_sure: bool
     is_several: bool = False
+    is_part: bool = False
+
+    @property
+    def notice(self) -> str:
+        """The sentence above them; empty if they are the answer."""
+        if not self.is_sure:
+            return UNSURE
+        return SEVERAL if self.is_several else PARTLY if self.is_part else ""
 
 
 class QuotingModel:
@@ -77,7 +88,7 @@ class QuotingModel:
     name = "quotations"
     writes_json = False
     needs_sources = True
-    notices: tuple[str, ...] = (UNSURE, SEVERAL, NOTHING_MORE)
+    notices: tuple[str, ...] = (UNSURE, SEVERAL, PARTLY, NOTHING_MORE)
 
     def __init__(self, name: str = "") -> None:
         """Accepts any model name."""
@@ -93,8 +104,8 @@ class QuotingModel:
             texts = list(quoted.texts)
             if not texts:
                 texts = [NOTHING_MORE if prompt.contributions else prompt.nothing_found]
-            elif not prompt.contributions and (not quoted.is_sure or quoted.is_several):
-                texts.insert(0, SEVERAL if quoted.is_sure else UNSURE)
+            elif quoted.notice and not prompt.contributions:
+                texts.insert(0, quoted.notice)
             text = "\n\n".join(texts)
         words = re.findall(r"\s*\S+|\s+\Z", text)
         most = prompt.generation.max_tokens  # words count as tokens here
@@ -186,7 +197,7 @@ def quote(prompt: Prompt) -> Quoted:
     texts: dict[str, None] = {}  # an ordered set
     # Of all of them, because a table alone may show no language.
     is_english = language_of("\n".join(each.content for each in passages)) == "english"
-    is_sure, is_several = True, False
+    is_sure, is_several, is_part = True, False, False
     asked_questions = _questions(prompt.question, prompt.earlier)
     for question, before in asked_questions:
         earlier = " ".join([*leaned_on(question, before), context_of(question, before)]).strip()
@@ -213,6 +224,13 @@ def quote(prompt: Prompt) -> Quoted:
             and confidence(asked, first.held, found[0].score, prompt.fit, prompt.synonyms)
             >= (SURE if wording == question else SURE_TRANSLATED)
         )
+        parts = numbered_parts(wording, passages, [each.document_id for each in passages], found[0].passage)
+        if answered and parts:
+            texts |= dict.fromkeys(_parts_quoted(parts, passages))
+            # Where the search found other things too, it found all parts.
+            numbers = sorted(set(parts.values()))
+            is_part |= numbers != list(range(1, len(numbers) + 1)) or len(parts) == len(passages)
+            continue
         has_all = answered and answers(asked, first.held, share=1.0, synonyms=prompt.synonyms)
         least = (SECOND_OF_ALL if has_all else SECOND) if answered else CLOSEST_SCORE
         kept = [first, *(each for each in quotations[1:] if each.is_of_best or each.share >= least)]
@@ -225,7 +243,7 @@ def quote(prompt: Prompt) -> Quoted:
             for each in kept
         )
         is_sure &= answered
-    return Quoted(tuple(texts), is_sure, is_several)
+    return Quoted(tuple(texts), is_sure, is_several, is_part)
 
 
 def is_answered_by(
@@ -237,6 +255,18 @@ def is_answered_by(
 ) -> bool:
     """Whether sentences of these sources clearly answer the question."""
     return quote(Prompt(question, earlier, sources, 0.0, fit=fit, synonyms=synonyms)).is_sure
+
+
+def _parts_quoted(parts: Iterable[int], passages: Sequence[SourceView]) -> list[str]:
+    """The passages of numbered parts, each from its beginning and below its heading."""
+    quoted = []
+    for place in parts:
+        content = passages[place].content
+        starts = (span.start for span in split_sentences(content) if not span.is_heading)
+        found = next((each for start in starts if (each := extract(content, start))), None)
+        if found:
+            quoted.append(_markdown(replace(found, needs_heading=True), passages[place], 0))
+    return quoted
 
 
 def _about_the_name(

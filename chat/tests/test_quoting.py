@@ -10,7 +10,7 @@ from chat.llm.chat_model import (
     Prompt,
     Text,
 )
-from chat.llm.quoting import SEVERAL, UNSURE, QuotingModel, quote
+from chat.llm.quoting import PARTLY, SEVERAL, UNSURE, QuotingModel, quote
 from chat.requests import EarlierMessage
 from chat.tests.sources import source
 from chat.verification import verify
@@ -66,6 +66,31 @@ class QuotingTests(SimpleTestCase):
         self.assertIn("£80", answer)
         alone = self.answer("What is the hotel limit?", sources=[staff], fit=6.0)
         self.assertTrue(alone.startswith("> The hotel limit"), alone)
+
+    def test_numbered_parts_are_quoted_in_their_order_and_whole(self):
+        parts = [
+            source(
+                rank,
+                "plan.md",
+                text,
+                title="Development plan",
+                heading=f"Your goals › Goal {name}",
+                score=score,
+            )
+            for rank, name, text, score in (
+                (1, "three: freight", "You spend six days with the freight office.", 0.99),
+                (2, "two: delegation", "You hand over the berth planning.", 0.98),
+                (3, "one: certificate", "You complete the certificate.", 0.87),
+            )
+        ]
+        other = source(4, "plan.md", "Your mentor is the superintendent.", heading="Your mentor", score=0.5)
+        question = "What are the goals of the development plan?"
+        answer = self.answer(question, sources=[*parts, other], fit=6.0)
+        self.assertTrue(answer.startswith("**Your goals › Goal one: certificate**"), answer)
+        self.assertLess(answer.index("berth planning"), answer.index("six days"))
+        for incomplete in (parts, [parts[0], parts[2], other]):
+            self.assertTrue(self.answer(question, sources=incomplete, fit=6.0).startswith(PARTLY))
+        self.assertNotIn("certificate", self.answer("What is goal three?", sources=[*parts, other], fit=6.0))
 
     def test_a_rule_is_quoted_before_its_exception(self):
         rule = (

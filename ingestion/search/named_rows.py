@@ -59,18 +59,16 @@ def named_rows(question: str, earlier: str, contents: Iterable[str]) -> NamedRow
             if any(cell and cell <= before for cell in words[text].values())
             and any(_mentions(cell, new) for cell in cells.values())
         )
-    replaced = {
-        cell
-        for text, cells in rows.items()
-        for column, cell in cells.items()
-        if column in named
-        and (held := words[text].get(column))
-        and held <= before
-        and held not in named[column]
-    }
-    for name in sorted(replaced, key=lambda each: (-len(each), each)):
-        earlier = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "", earlier, flags=re.IGNORECASE)
-    return NamedRows(others, earlier)
+    replaced = frozenset[str]().union(
+        *(
+            cell
+            for cells in words.values()
+            for column, cell in cells.items()
+            if column in named and cell <= before and cell not in named[column]
+        )
+    )
+    kept = (word for word in earlier.split() if not stems(word) or not stems(word) <= replaced)
+    return NamedRows(others, " ".join(kept) if replaced else earlier)
 
 
 def _mentions(cell: str, name: frozenset[str]) -> bool:

@@ -1,6 +1,7 @@
 """Documents in a real browser, on the server that `make run` uses: added, followed, shared, deleted."""
 
 import pytest
+from django.templatetags.static import static
 from playwright.sync_api import expect
 
 from chatsite.tests.chromium import PHONE, open_page, sign_in, violations
@@ -174,3 +175,17 @@ def test_the_lists_of_the_portal_and_the_admin_follow_what_is_read_by_themselves
         wait_until(portal, "told.includes('tide tables.md: Ready.')", READ_SECONDS)
         expect(portal.locator("tbody tr").first).to_contain_text("Ready")
         expect(admin.locator("td.field-state").filter(has_text="…")).to_have_count(0)
+
+
+def test_the_start_page_shows_what_can_be_asked_once_the_first_document_is_read(chromium, site):
+    with signed_in(chromium, site) as page:
+        page.goto("/")
+        welcome = page.locator(".welcome")
+        before = welcome.inner_text()
+        page.locator("#question").fill("Half a quest")
+        page.evaluate(
+            "document.querySelector('.welcome').innerHTML = '<p data-awaited>2 are being read.</p>'"
+        )
+        page.add_script_tag(url=static("awaited.js"), type="module")
+        expect(page.locator("[data-awaited]")).to_have_count(0, timeout=20_000)
+        assert (welcome.inner_text(), page.locator("#question").input_value()) == (before, "Half a quest")

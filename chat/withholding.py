@@ -69,11 +69,13 @@ class _Reader:
     closed_documents: set[int] = field(default_factory=set)  # of these sources
     offering: set[int] = field(default_factory=set)  # documents that the offered questions may be from
 
-    def add_answer(self, message: Message, *, first: bool) -> None:
-        """Record an answer's sources; `first` if everything before it is open to the reader."""
+    answers: int = 0  # before the present message
+
+    def add_answer(self, message: Message) -> None:
+        """Record an answer's sources."""
         open_sources = self.sources.get(message.pk, ())
         closed_sources = self.closed_sources.get(message.pk, ())
-        if _is_of_unknown_origin(message, first=first):
+        if _is_of_unknown_origin(message, self.answers):
             self.doubtful = self.unknown = True
         # Sources that the answer was given, or cites, may be closed to the reader, or deleted.
         used = {*message.citations, *message.labels}
@@ -111,13 +113,18 @@ class _Reader:
         """The message as this reader may see it; call it for each message, in order."""
         if message.role == Message.Role.USER:
             return self._question(message)
+        shown = self._answer(message)
+        self.answers += 1
+        return shown
+
+    def _answer(self, message: Message) -> SharedMessage:
         sources = self.sources.get(message.pk, ())
         if message.state not in Message.UNFINISHED and not message.verified:
             if is_phrase(message.content):
                 return self._whole(message, sources)
             if is_quoted(message):
                 return self._quoted(message, sources)
-        self.add_answer(message, first=not self.doubtful)
+        self.add_answer(message)
         if message.state in Message.UNFINISHED:
             return SharedMessage(_bare(message, ""), closed=True)
         if not self.may_get(message):
@@ -167,7 +174,7 @@ class _Reader:
         closed = [part for part in parts if not _is_open_part(part, message, sources)]
         if not doubtful or not closed:
             return self._whole(message, sources)
-        self.add_answer(message, first=False)
+        self.add_answer(message)
         self.doubtful = True
         # The answer may continue one that a model wrote: such text is of unknown origin.
         open_labels = {source.label for source in sources}
@@ -327,16 +334,20 @@ def listed_titles(principal: Principal, shares: Iterable[Share]) -> dict[UUID, s
     return titles
 
 
-def _is_of_unknown_origin(message: Message, *, first: bool) -> bool:
-    """Whether a program imported the text, or earlier messages that it may repeat."""
+def _is_of_unknown_origin(message: Message, answers: int) -> bool:
+    """Whether a program imported the text, or gave earlier messages that it may repeat.
+
+    The model is given the `answers` before it too: what is more comes from the program.
+    """
     if message.imported or (message.client_id is not None and message.run_id is None):
         return True
-    return first and any(
+    given = sum(
         isinstance(item, str) and item.startswith(GIVEN_AS_ANSWER)
         for thought in message.thoughts
         if isinstance(thought, dict) and isinstance(thought.get("description"), list)
         for item in thought["description"]
     )
+    return given > answers
 
 
 def joined(text: str, kept: Iterable[Statement]) -> str:

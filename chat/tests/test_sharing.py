@@ -215,6 +215,22 @@ class WithholdingTests(SharingCase):
         self.assertIn("eight weeks", self.page())
         self.assert_clean(self.page())
 
+    def test_a_later_answer_on_open_sources_alone_is_shown_completely(self):
+        self.conversation = recording.open_conversation(self.principal, title="Later")
+        given = [(self.open, OPEN, OPEN_WORDS)]
+        self.say(OPEN_STATEMENT, given=given)
+        earlier = ["{'role': 'system', 'content': ''}", f"{{'role': 'assistant', 'content': '{OPEN_WORDS}'}}"]
+        told = [{"title": "Prompt", "description": earlier}]
+        self.say(f"In short, in autumn. {OPEN_STATEMENT}", "And then?", given=given, thoughts=told)
+        self.share()
+        page = self.page()
+        self.assertIn("in autumn", page)
+        self.assertNotIn("left out", page)
+        told = [{"title": "Prompt", "description": [*earlier, *[earlier[1]] * 2]}]
+        self.say(f"In short, in winter. {OPEN_STATEMENT}", "And now?", given=given, thoughts=told)
+        self.share()
+        self.assertNotIn("in winter", self.page(), "a program gave more than the site has")
+
     def test_one_answer_does_not_show_the_others_nor_their_title(self):
         second = self.say(OPEN_STATEMENT, "Another question?", given=[(self.open, OPEN, OPEN_WORDS)])
         self.share(answer_id=second.pk)

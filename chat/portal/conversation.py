@@ -47,6 +47,7 @@ from .source_labels import (
     searched_in,
     searching,
 )
+from .source_pages import Stretches, pages_of, stretches_of
 from .step_texts import in_short
 
 REFERENCE_LENGTH = 12
@@ -124,10 +125,11 @@ class SourceLine:
     label: str
     source: Source | None
     tally: Tally  # of the statements that cite it
+    pages: Sequence[int] = ()  # of a passage on several
 
     @property
     def place(self) -> str:
-        return place_of(self.source.label, self.source.heading) if self.source else ""
+        return place_of(self.source.label, self.source.heading, self.pages) if self.source else ""
 
     @property
     def folder(self) -> str:
@@ -162,6 +164,7 @@ class Answer:
     scope: str = ""  # its label, if it is not everything
     branches: Branches | None = None  # of the conversation; None if it has only one
     glossary: Glossary | None = None  # of the reader
+    stretches: Mapping[int, Stretches] = field(default_factory=dict)  # of sources on several pages, by key
 
     @property
     def place(self) -> int:
@@ -261,16 +264,13 @@ class Answer:
     @cached_property
     def cited(self) -> list[SourceLine]:
         """The sources that the text cites, by number."""
-        order = self.citations.order
-        return [
-            SourceLine(
-                number,
-                label,
-                self.source_of(label),
-                self._tally_of([each for each in self.statements if label in each.citations]),
-            )
-            for number, label in enumerate(order, start=1)
-        ]
+        lines: list[SourceLine] = []
+        for number, label in enumerate(self.citations.order, start=1):
+            source = self.source_of(label)
+            counted = self._tally_of([each for each in self.statements if label in each.citations])
+            on = pages_of(self.stretches.get(source.pk, ())) if source else ()
+            lines.append(SourceLine(number, label, source, counted, on))
+        return lines
 
     def source_of(self, label: str) -> Source | None:
         """The passage of a citation. Passages of a page share a label: the quoted one is preferred, else the
@@ -431,7 +431,8 @@ def scope_of(answer: Message, run: Run | None = None) -> str:
 def answers_of(
     principal: Principal, messages: Sequence[Message], branches: Branches | None = None
 ) -> list[Answer]:
-    """The given answers with their sources: two queries, and one for the run of a running one."""
+    """The given answers with their sources: two queries, one for the run of a running one, and one for the
+    pages of cited passages that may be on several."""
     ids = [message.pk for message in messages]
     readable: dict[Any, list[Source]] = {}
     visible = Source.objects.visible_to(principal).filter(message__in=ids).select_related("document")
@@ -446,6 +447,12 @@ def answers_of(
         runs = Run.objects.owned_by(principal).in_bulk(run_ids)
     asked_in = {message.pk: scope_of(message, runs.get(message.run_id)) for message in messages}
     scopes = {scope: describe(principal, scope) for scope in set(asked_in.values())}
+    stretches = stretches_of(
+        source
+        for message in messages
+        for source in readable.get(message.pk, ())
+        if source.label in message.citations
+    )
     return [
         Answer(
             message,
@@ -458,6 +465,7 @@ def answers_of(
             scope=scopes[asked_in[message.pk]],
             branches=branches,
             glossary=glossary,
+            stretches=stretches,
         )
         for message in messages
     ]

@@ -22,6 +22,7 @@ from history.models import Message, Share
 from ingestion.glossary.lookup import Glossary
 
 from .conversation import Answer, Turn
+from .source_pages import stretches_of
 from .source_panel import Panel, panel_of_answer, position_of
 from .views import SeeOther, markdown_file, source_asked_for
 
@@ -80,6 +81,7 @@ class SharedPage:
     def turns(self) -> list[Turn]:
         turns: list[Turn] = []
         glossary = Glossary(self.principal)
+        stretches = stretches_of(source for shown in self.messages for source in shown.sources)
         for shown in self.messages:
             if shown.message.role == Message.Role.USER:
                 turns.append(Turn(shown.message))
@@ -88,6 +90,7 @@ class SharedPage:
                     shown.message, shown.sources, shown.message.labels, shows_thoughts=False
                 )
                 answer.glossary = glossary  # the reader's, not the sharer's
+                answer.stretches = stretches
                 answer.left_out, answer.closed = shown.left_out, shown.closed
                 turns[-1].answers.append(answer)
         return turns

@@ -1,7 +1,7 @@
 """What a source is called: in a chip, in a row of the list, at the head of the panel."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from django.template.loader import render_to_string
@@ -31,8 +31,16 @@ class Found(Protocol):
     def rank(self) -> int: ...
 
 
-def place_of(label: str, heading: str) -> str:
-    """The place of a passage in its document: “page 4”, “sheet 2026”, a heading, or nothing."""
+def place_of(label: str, heading: str, pages: Sequence[int] = ()) -> str:
+    """The place of a passage in its document: “page 4”, “sheet 2026”, a heading, or nothing.
+
+    `pages` are those of a passage that is on others than its label says: “pages 1–2”.
+    """
+    if len(pages) > 1:
+        return gettext("pages %(first)s–%(last)s") % {"first": min(pages), "last": max(pages)}
+    if pages:
+        one = PLACES["page"]
+        return gettext(one) % {"place": pages[0]}
     match = PLACE.match(label.partition("#")[2])
     return gettext(PLACES[match[1]]) % {"place": match[2]} if match else heading
 

@@ -33,6 +33,7 @@ from .source_labels import (
     grouped,
     place_of,
 )
+from .source_pages import Stretches, pages_of, spans_on, stretches_of
 from .step_texts import Step, step
 
 View = Literal["passage", "page", "thoughts", "support"]
@@ -150,7 +151,9 @@ class Panel:
         """Folder and place, if known."""
         if self.source is None:
             return ""
-        document, place = self.source.document, place_of(self.source.label, self.source.heading)
+        document = self.source.document
+        numbers = [self.row_page] if self.row_page else pages_of(self.stretches)
+        place = place_of(self.source.label, self.source.heading, numbers)
         if self.source.page and document.page_count and "#page=" in self.source.label:
             place = gettext("%(place)s of %(count)s") % {
                 "place": place,
@@ -190,18 +193,34 @@ class Panel:
     def page_boxes(self) -> PageBoxes | None:
         """The boxes of the marked words on the page's image; None if unknown.
 
-        A passage with the whole of its table may have rows of the pages before and after.
+        A passage with the whole of its table may have rows of the pages before and after: each is marked on
+        its own page.
         """
         if self.source is None or not self.has_image:
             return None
-        if not self.own_page and len(self.source.content) <= MAX_ALONE:
+        spans, only_rows = self.spans, False
+        if self.stretches:
+            spans = spans_on(self.page, self.stretches, spans)
+        elif not self.own_page:
+            spans, only_rows = spans if len(self.source.content) > MAX_ALONE else [], True
+        if not spans:
             return None
         try:
             page = files.page_characters(self.source.document, self.page)
         except (Unreadable, FileNotFoundError, files.StorageFault):
             return None  # the image's own request reports the error
-        boxes = boxes_of(page, self.source.content, self.spans, only_rows=not self.own_page)
+        boxes = boxes_of(page, self.source.content, spans, only_rows=only_rows)
         return PageBoxes(page["width"], page["height"], boxes)
+
+    @cached_property
+    def stretches(self) -> Stretches:
+        """The parts of the passage by page, if it is on several."""
+        return stretches_of([self.source]).get(self.source.pk, ()) if self.source else ()
+
+    @cached_property
+    def row_page(self) -> int:
+        """The page of the first marked words of a passage on several pages; else 0."""
+        return next(iter(pages_of(self.stretches, self.spans)), 0)
 
     @cached_property
     def _question(self) -> str:
@@ -253,7 +272,7 @@ class Panel:
 
     @property
     def page(self) -> int:
-        return self.turned_to or (self.source.page or 0 if self.source else 0)
+        return self.turned_to or self.row_page or (self.source.page or 0 if self.source else 0)
 
     @property
     def shown_as_text(self) -> str:
@@ -278,6 +297,9 @@ class Panel:
 
     @property
     def own_page(self) -> bool:
+        """Whether the passage, or a part of it, is on the page."""
+        if self.stretches:
+            return self.page in pages_of(self.stretches)
         return self.source is not None and self.page == self.source.page
 
     @cached_property

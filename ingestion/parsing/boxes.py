@@ -15,6 +15,7 @@ COLUMN = re.compile(r"(?:^|(?<=[;\n]))[ ]?[^:;\n]{1,100}: ")
 PIECE = re.compile(r"[^\n]+")
 SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 OPENING = frozenset("([{\u201c\u2018\u201e\u00ab\u00bf\u00a1")
+LEAST_COLUMNS = 2  # of a row
 LEAST_PART = 12  # characters of a part of a row
 LEAST_LETTERS = 4  # shortest piece that is searched for by itself
 GAP = 1.5  # of a character's height: the widest gap between two words of a line
@@ -27,7 +28,8 @@ def boxes_of(
     """Boxes of the spans of `content`, in the units of `page` (see `readers.pdf.characters`), line by line.
 
     Words of a table's row are where its cells are. Of other text only letters and digits are compared: a
-    passage has lost the hyphens and line ends of its page. With `only_rows` that text has no boxes.
+    passage has lost the hyphens and line ends of its page. With `only_rows` that text has no boxes. A row
+    that is not on the page as a whole has none either: its words may be in other rows.
     """
     text, boxes = page["text"], page["boxes"]
     letters, places = _letters(text)
@@ -139,9 +141,36 @@ def _ranges(letters: str, content: str, first: int, last: int) -> Iterable[tuple
     whole, places = _letters(content)
     start = letters.find(whole) if whole else -1
     if start < 0:
+        lines = (line for line in PIECE.finditer(content) if line.start() < last and line.end() > first)
+        if any(_is_row(line[0]) for line in lines):
+            return _line_by_line(letters, content, first, last)
         return _found(letters, content[first:last])
     begin, end = bisect_left(places, first), bisect_right(places, last - 1)
     return [(start + begin, start + end)] if end > begin else []
+
+
+def _line_by_line(letters: str, content: str, first: int, last: int) -> Iterator[tuple[int, int]]:
+    """As :func:`_ranges`, of text with rows of a table, which are found only as a whole."""
+    for line in PIECE.finditer(content):
+        begin, end = max(first, line.start()) - line.start(), min(last, line.end()) - line.start()
+        if begin >= end:
+            continue
+        if not _is_row(line[0]):
+            yield from _ranges(letters, line[0], begin, end)
+            continue
+        without_names = COLUMN.sub(lambda name: " " * len(name[0]), line[0])
+        for text in (line[0], without_names):
+            whole, places = _letters(text)
+            start = letters.find(whole) if whole else -1
+            if start >= 0:
+                left, right = bisect_left(places, begin), bisect_right(places, end - 1)
+                if right > left:
+                    yield start + left, start + right
+                break
+
+
+def _is_row(line: str) -> bool:
+    return len(COLUMN.findall(line)) >= LEAST_COLUMNS
 
 
 def _with_marks(text: str, left: int, right: int) -> tuple[int, int]:

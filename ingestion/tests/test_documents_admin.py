@@ -115,6 +115,7 @@ class DocumentsAdminTests(MediaMixin, TestCase):
             Audience(False, frozenset(each.pk for each in people), frozenset(each.pk for each in groups)),
         )
         page = self.client.get(f"{LIST}{document.pk}/change/")
+        self.assertContains(page, "<details><summary>1 in all</summary>")
         text = page.content.decode()
         areas = re.findall(r'<textarea name="([\w-]+)"[^>]*>(.*?)</textarea>', text, re.DOTALL)
         sent = {name: html.unescape(words).strip() for name, words in areas}

@@ -92,6 +92,13 @@ class QuotingTests(SimpleTestCase):
             self.assertTrue(self.answer(question, sources=incomplete, fit=6.0).startswith(PARTLY))
         self.assertNotIn("certificate", self.answer("What is goal three?", sources=[*parts, other], fit=6.0))
 
+    def test_what_is_paid_to_somebody_does_not_say_whether_they_have_to_pay(self):
+        allowance = source(1, "a.md", "An allowance of £8 a month is paid to everyone with a full uniform.")
+        question = "Do I have to pay for my uniform?"
+        self.assertTrue(self.answer(question, sources=[allowance], fit=6.0).startswith(UNSURE))
+        free = source(1, "b.md", "The uniform is issued free of charge.")
+        self.assertTrue(self.answer(question, sources=[free], fit=6.0).startswith("> The uniform"))
+
     def test_a_rule_is_quoted_before_its_exception(self):
         rule = (
             "Salaries arrive on the 25th of each month, as all of you know. "

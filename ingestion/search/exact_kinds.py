@@ -38,8 +38,27 @@ _PLACE = (
 )
 _HAS_ADDRESS = re.compile(_ADDRESS)
 _HAS_PLACE = re.compile(f"{_ADDRESS}{_PLACE}")
+_FREE = (
+    r"\b(?:free|(?:at no|without) (?:cost|charge)|no charge|own expense"
+    r"|kostenlos|kostenfrei|gratis|unentgeltlich)\b"
+)
+_IS_FREE = re.compile(_FREE, re.IGNORECASE)
+_HAS_PRICE = re.compile(
+    rf"{_FREE}|\b(?:you|employees?|staff|passengers?|company) (?:must |have to |has to )?pays?\b"
+    r"|\b(?:costs?|fees?|deducted|kostet|zahlen|zahlt)\b",
+    re.IGNORECASE,
+)
 
 _EXACT_KINDS = (
+    ExactKind(  # not what others pay: “An allowance of £8 is paid …”
+        re.compile(
+            r"\b(?:have to|must i|need to) pay for\b|\bmuss ich\b[^.?!]{0,80}\b(?:be)?zahlen\b",
+            re.IGNORECASE,
+        ),
+        _HAS_PRICE,
+        stems("pay bezahlen zahlen"),
+        _IS_FREE,
+    ),
     ExactKind(
         re.compile(
             r"\b(?:(?:tele)?phone number|extension|telefonnummer|rufnummer|durchwahl)\b"

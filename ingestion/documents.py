@@ -264,16 +264,20 @@ def retry(document: Document) -> None:
 def take_turn(document_id: int, shares: Shares) -> int | None:
     """Return the owner (0: none) whose turn it is with this document; None if it was deleted.
 
-    Raises Yielded if the next document of another owner comes first.
+    Raises Yielded if the next document of another owner comes first, and TemporaryFailure without a database.
     """
     found = Document.objects.filter(pk=document_id)
-    row = found.values_list("owner_id").first()
-    if row is None:
-        return None
-    owner_id = row[0] or 0
-    position = shares.position_behind(owner_id, first_positions())
+    try:
+        row = found.values_list("owner_id").first()
+        if row is None:
+            return None
+        owner_id = row[0] or 0
+        position = shares.position_behind(owner_id, first_positions())
+        if position is not None:
+            found.update(queue_position=position)
+    except (OperationalError, InterfaceError) as error:
+        raise TemporaryFailure(BROKEN) from error
     if position is not None:
-        found.update(queue_position=position)
         raise Yielded(job_priority(position))
     return owner_id
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 from unittest import mock
 
 import pytest
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.test import TestCase
 from django.utils import timezone
 from procrastinate.contrib.django import app
@@ -291,6 +291,12 @@ class ShareTests(Queue):
     def test_where_nobody_else_waits_nothing_is_put_back(self):
         self.add_many(self.ann, 4)
         self.assertEqual(self.read_by_a_worker(4, {self.ann: 60.0}), [self.ann] * 4)
+
+    def test_a_document_whose_turn_cannot_be_looked_up_is_tried_again(self):
+        document = self.add(self.ann)
+        gone = mock.patch.object(pipeline, "first_positions", side_effect=OperationalError("gone"))
+        with gone, self.assertRaises(pipeline.TemporaryFailure):
+            pipeline.take_turn(document.pk, fair_queue.Shares())
 
     def test_who_comes_later_has_no_claim_from_the_time_before(self):
         shares = fair_queue.Shares()

@@ -6,8 +6,9 @@ site put together from quotations rests on the passages that it cites alone, and
 verified answer for certain groups is shown to their members alone.
 """
 
+import ast
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from copy import copy
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -68,14 +69,14 @@ class _Reader:
     shown_words: set[str] = field(default_factory=set)  # of the questions
     closed_documents: set[int] = field(default_factory=set)  # of these sources
     offering: set[int] = field(default_factory=set)  # documents that the offered questions may be from
-
-    answers: int = 0  # before the present message
+    answered_words: set[str] = field(default_factory=set)  # of the answers before the present message
+    answers: int = 0  # number of these
 
     def add_answer(self, message: Message) -> None:
         """Record an answer's sources."""
         open_sources = self.sources.get(message.pk, ())
         closed_sources = self.closed_sources.get(message.pk, ())
-        if _is_of_unknown_origin(message, self.answers):
+        if _is_of_unknown_origin(message, self.answers, self.answered_words):
             self.doubtful = self.unknown = True
         # Sources that the answer was given, or cites, may be closed to the reader, or deleted.
         used = {*message.citations, *message.labels}
@@ -115,6 +116,7 @@ class _Reader:
             return self._question(message)
         shown = self._answer(message)
         self.answers += 1
+        self.answered_words |= _words(message.content)
         return shown
 
     def _answer(self, message: Message) -> SharedMessage:
@@ -334,20 +336,30 @@ def listed_titles(principal: Principal, shares: Iterable[Share]) -> dict[UUID, s
     return titles
 
 
-def _is_of_unknown_origin(message: Message, answers: int) -> bool:
+def _is_of_unknown_origin(message: Message, answers: int, answered_words: Set[str]) -> bool:
     """Whether a program imported the text, or gave earlier messages that it may repeat.
 
-    The model is given the `answers` before it too: what is more comes from the program.
+    The model is given the `answers` before it too, with the `answered_words`: what is more, or has other
+    words, comes from the program, which may send other messages in place of the stored ones.
     """
     if message.imported or (message.client_id is not None and message.run_id is None):
         return True
-    given = sum(
-        isinstance(item, str) and item.startswith(GIVEN_AS_ANSWER)
+    given = [
+        item.removeprefix(GIVEN_AS_ANSWER)
         for thought in message.thoughts
         if isinstance(thought, dict) and isinstance(thought.get("description"), list)
         for item in thought["description"]
-    )
-    return given > answers
+        if isinstance(item, str) and item.startswith(GIVEN_AS_ANSWER)
+    ]
+    return len(given) > answers or not all(_words(_content(item)) <= answered_words for item in given)
+
+
+def _content(representation: str) -> str:
+    """The text of a message in the prompt's step, after its role; as it is if it cannot be read."""
+    try:
+        return str(ast.literal_eval("{" + representation.removeprefix(", "))["content"])
+    except (ValueError, SyntaxError, KeyError, TypeError, MemoryError, RecursionError):
+        return representation
 
 
 def joined(text: str, kept: Iterable[Statement]) -> str:

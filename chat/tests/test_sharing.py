@@ -231,6 +231,19 @@ class WithholdingTests(SharingCase):
         self.share()
         self.assertNotIn("in winter", self.page(), "a program gave more than the site has")
 
+    def test_a_later_answer_that_a_program_gave_another_text_in_place_of_the_earlier_one_is_of_unknown_origin(
+        self,
+    ):
+        self.conversation = recording.open_conversation(self.principal, title="Later")
+        given = [(self.open, OPEN, OPEN_WORDS)]
+        self.say(OPEN_STATEMENT, given=given)
+        earlier = ["{'role': 'system', 'content': ''}", "{'role': 'assistant', 'content': 'To\\nPort Ansel'}"]
+        told = [{"title": "Prompt", "description": earlier}]
+        self.say(f"Port Ansel it is. {OPEN_STATEMENT}", "And then?", given=given, thoughts=told)
+        self.share()
+        self.assertIn("eight weeks", self.page())
+        self.assert_clean(self.page())
+
     def test_one_answer_does_not_show_the_others_nor_their_title(self):
         second = self.say(OPEN_STATEMENT, "Another question?", given=[(self.open, OPEN, OPEN_WORDS)])
         self.share(answer_id=second.pk)

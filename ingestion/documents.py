@@ -294,38 +294,52 @@ def read_document(
     repeat what they finished. Raises TemporaryFailure, and Yielded after an interruption.
     """
     stored = stored_file(replacement)
-    with _reading_lock(document_id):
-        document = _to_read(document_id, stored)
-        if document is None:
-            return
-        audience = None
-        if replacement and "access_list_id" in replacement:
-            audience = reading.NewAudience(
-                int(replacement["access_list_id"]), int(replacement["audience_version"])
-            )
-        try:
-            reading.read(document, stored, audience, interruption)
-        except Interrupted:
-            raise Yielded(_put_back(document)) from None
-        except (Unreadable, EmbeddingError) as error:
-            if isinstance(error, EmbeddingError) and error.temporary:
-                if _was_deleted(document_id, stored):
-                    return
-                _delay(document_id, str(error))
-                raise TemporaryFailure(str(error), error.retry_after) from error
-            _fail(document_id, str(error), stored)
-        except FileNotFoundError:
-            _fail(document_id, LOST, stored)
-        except (OperationalError, InterfaceError, OSError) as error:
-            if _was_deleted(document_id, stored):
+    try:
+        with _reading_lock(document_id):
+            document = _to_read(document_id, stored)
+            if document is not None:
+                _read(document, stored, _new_audience(replacement), interruption)
+    except (OperationalError, InterfaceError, OSError) as error:
+        # Before the reading, or while its outcome was stored: the next attempt finds what is left to do.
+        raise TemporaryFailure(BROKEN) from error
+
+
+def _read(
+    document: Document,
+    stored: files.Stored | None,
+    audience: reading.NewAudience | None,
+    interruption: Interruption | None,
+) -> None:
+    """Read the document and record how that ended."""
+    try:
+        reading.read(document, stored, audience, interruption)
+    except Interrupted:
+        raise Yielded(_put_back(document)) from None
+    except (Unreadable, EmbeddingError) as error:
+        if isinstance(error, EmbeddingError) and error.temporary:
+            if _was_deleted(document.pk, stored):
                 return
-            _delay(document_id, DELAYED)
-            raise TemporaryFailure(BROKEN) from error
-        except Exception as error:
-            # Passages cannot be stored for a document that was deleted while it was read.
-            if not isinstance(error, IntegrityError) or not _was_deleted(document_id, stored):
-                logger.exception("Reading a document failed.", extra={"document": document_id})
-            _fail(document_id, BROKEN, stored)
+            _delay(document.pk, str(error))
+            raise TemporaryFailure(str(error), error.retry_after) from error
+        _fail(document.pk, str(error), stored)
+    except FileNotFoundError:
+        _fail(document.pk, LOST, stored)
+    except (OperationalError, InterfaceError, OSError) as error:
+        if _was_deleted(document.pk, stored):
+            return
+        _delay(document.pk, DELAYED)
+        raise TemporaryFailure(BROKEN) from error
+    except Exception as error:
+        # Passages cannot be stored for a document that was deleted while it was read.
+        if not isinstance(error, IntegrityError) or not _was_deleted(document.pk, stored):
+            logger.exception("Reading a document failed.", extra={"document": document.pk})
+        _fail(document.pk, BROKEN, stored)
+
+
+def _new_audience(replacement: dict[str, str | int] | None) -> reading.NewAudience | None:
+    if not replacement or "access_list_id" not in replacement:
+        return None
+    return reading.NewAudience(int(replacement["access_list_id"]), int(replacement["audience_version"]))
 
 
 def remove_jobs(document: Document, replacement: dict[str, str | int] | None) -> None:

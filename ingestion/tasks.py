@@ -1,6 +1,7 @@
 """Jobs of the worker: read documents, recover jobs of killed workers, remove orphaned files."""
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Collection
@@ -8,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from asgiref.sync import async_to_sync, sync_to_async
-from django.db import connection
+from django.db import InterfaceError, OperationalError, connection
 from procrastinate import JobContext, RetryDecision, RetryStrategy
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
@@ -105,7 +106,8 @@ def read(context: JobContext, document_id: int, replacement: dict[str, str | int
     except documents.Yielded:
         metrics.DOCUMENTS_READ.add("yielded")
         logger.info("A document yields to another person's.", extra={"document": document_id})
-        with connection.cursor() as cursor:
+        # Without the database this costs one of the attempts; the job is tried again all the same.
+        with contextlib.suppress(OperationalError, InterfaceError), connection.cursor() as cursor:
             cursor.execute(TAKE_BACK_ATTEMPT, [job_id])
         raise
     except documents.TemporaryFailure as fault:

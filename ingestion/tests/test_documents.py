@@ -147,6 +147,21 @@ class PipelineTests(MediaMixin, TestCase):
             document.refresh_from_db()
             self.assertEqual((document.status, document.reason), ("ready", ""))
 
+    def test_a_database_away_before_the_reading_or_at_its_end_is_a_fault_around_the_document(self):
+        gone = OperationalError("gone")
+        for where in ("_reading_lock", "_to_read", "_fail"):
+            document = self.add(f"{where}.pdf", b"", read=False)
+            with (
+                self.subTest(where),
+                mock.patch.object(documents, where, side_effect=gone),
+                self.assertRaises(documents.TemporaryFailure) as raised,
+            ):
+                documents.read_document(document.pk)
+            self.assertEqual(str(raised.exception), documents.BROKEN)
+            documents.read_document(document.pk)
+            document.refresh_from_db()
+            self.assertEqual((document.status, document.reason), ("failed", "The file is empty."))
+
     def test_an_error_of_ours_says_nothing_of_itself(self):
         document = self.add(read=False)
         with (

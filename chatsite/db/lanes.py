@@ -15,20 +15,29 @@ class Departures:
     def __init__(self) -> None:
         self.each = FIRST_SECONDS  # seconds between two
         self.since = time.monotonic()  # the last departure, or the first arrival in an empty queue
+        self._is_first = True
 
     def begin(self) -> None:
         """Something arrives in an empty queue."""
         self.since = time.monotonic()
+        self._is_first = True
 
     def note(self) -> None:
-        """Something leaves."""
+        """Something leaves. How long the first takes says nothing about the time between two."""
         now = time.monotonic()
-        self.each += WEIGHT * (now - self.since - self.each)
+        if not self._is_first:
+            self.each += WEIGHT * (now - self.since - self.each)
+        self._is_first = False
         self.since = now
 
+    @property
+    def stall(self) -> float:
+        """Seconds since the last departure."""
+        return time.monotonic() - self.since
+
     def wait(self, number: int) -> float:
-        """Seconds in which so many leave."""
-        return number * max(self.each, STALL_SHARE * (time.monotonic() - self.since))
+        """Seconds in which so many leave, one after the other."""
+        return number * max(self.each, STALL_SHARE * self.stall)
 
 
 class Lane:

@@ -34,7 +34,7 @@ BEGINS = {
 TICK_SECONDS = 0.05
 LAG_WEIGHT = 0.4  # of the newest tick
 BUSY_LAG = 0.008  # seconds by which the event loop of a process without time to spare is late
-MAX_LAG = 0.4  # with which a refusal itself takes most of a second
+MAX_LAG = 0.8  # with which a refusal itself takes a second
 MIN_WAITING = 8  # who are let in however slowly those before them began
 MAX_WAIT_SECONDS = 2.0  # until what comes now would begin
 
@@ -87,7 +87,8 @@ class Backlog:
             return True
         if self.waiting < MIN_WAITING or not (self.lag > BUSY_LAG or is_crowded()):
             return False
-        return self.departures.wait(self.waiting) > MAX_WAIT_SECONDS
+        # Fifty that arrive together are begun together: for a while none leaves, and then all do.
+        return max(self.waiting * self.departures.each, self.departures.stall) > MAX_WAIT_SECONDS
 
     def entered(self) -> None:
         if not self.waiting:

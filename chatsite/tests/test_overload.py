@@ -142,6 +142,20 @@ class TestWhatIsRefused:
 
         asyncio.run(scenario())
 
+    def test_a_crowd_that_arrives_at_once_is_taken_while_the_first_is_on_its_way(self):
+        async def scenario():
+            work = backlog()
+            work.lag = 0.1
+            crowd(work, 50)
+            work.departures.since -= 1.0  # nothing has begun for a second
+            assert not work.is_full
+            work.left(begun=True)  # the first: how long it took is not how long each takes
+            assert not work.is_full
+            work.departures.since -= 3.0
+            assert work.is_full
+
+        asyncio.run(scenario())
+
     def test_the_loop_notices_by_itself_that_it_is_late(self):
         async def scenario():
             work = backlog()

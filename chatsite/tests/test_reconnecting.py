@@ -94,6 +94,7 @@ def test_who_was_offline_sees_the_whole_answer_and_what_was_typed_as_on_another_
         assert prose(page) == prose(phone)
         assert "31 March" in prose(page)
         expect(page.locator("#question")).to_have_value("And sick leave?")
+        expect(page.locator(".answer .next")).to_be_visible()  # it comes after the rest
         assert_same_after_a_reload(page)
         expect(page.locator("#question")).to_have_value("And sick leave?")
 
@@ -107,6 +108,7 @@ def test_a_lost_connection_is_told_and_taken_up_again(chromium, wire):
         wait_for_state(page, "complete")
         expect(page.locator("#banner")).to_be_hidden()
         assert "31 March" in prose(page)
+        expect(page.locator(".answer .next")).to_be_visible()  # it comes after the rest
         assert_same_after_a_reload(page)
 
 

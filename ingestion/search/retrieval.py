@@ -55,6 +55,7 @@ from .labels import (
 from .plans import find_candidates, survey, surveyed_after, with_words
 from .query_expansion import EXPANSION_WEIGHT, joined_words
 from .rerank import rerank_scores
+from .rough_stems import held_stems
 from .scopes import documents_in
 from .stems import LANGUAGES
 from .stopwords import without_question_words
@@ -64,7 +65,7 @@ from .tokens import (
     search_text,
     units,
 )
-from .translations import in_english, language_of, without_grammar
+from .translations import in_english, language_of, question_in_english, without_grammar
 
 logger = logging.getLogger(__name__)
 
@@ -219,9 +220,29 @@ def search(
         ranking, loaded = _reranked(principal, query, english, house, ranking, trust, readable)
     ranked = [item for item in ranking.passages if item.score >= minimum_score]
     passages = _distinct(principal, ranked, loaded, top)
-    return SearchResult(
+    found = SearchResult(
         tuple(passages), query, len(candidates), mode, ranking.fit, str(house), house.reasons or {}
     )
+    # Words translated one by one find where something is mentioned, a whole question what answers it.
+    if english and passages and passages[0].language == "english":
+        held = held_stems(" ".join(f"{each.title} {each.heading} {each.content}" for each in passages))
+        wording, around = question_in_english(query, held), question_in_english(context, held)
+        if wording and language_of(wording) != "german":
+            again = search(
+                principal,
+                wording,
+                context=around or context,
+                mode=mode,
+                top=top,
+                include_category=include_category,
+                exclude_category=exclude_category,
+                scope=scope,
+                minimum_score=minimum_score,
+                to_person=to_person,
+                to_groups=to_groups,
+            )
+            found = replace(again, query=query) if again.passages else found
+    return found
 
 
 def count_readable(principal: Principal) -> int:

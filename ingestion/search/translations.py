@@ -44,12 +44,16 @@ _ASKING = {
     "english": frozenset({"many", "much"}),
 }
 _ASKED = (
-    (" wie viel", "how many"),
-    (" wieviel", "how many"),
+    (" wie viele ", "how many"),
+    (" wieviele ", "how many"),
+    (" wie viel ", "how much"),
+    (" wieviel ", "how much"),
     (" wie lang", "how long"),
     (" wie oft", "how often"),
     (" wie hoch", "how much"),
     (" wann ", "when"),
+    (" wo ist ", "where is"),
+    (" wo ", "where"),
     (" wer ", "who"),
     (" wem ", "who"),
     (" wen ", "who"),
@@ -61,6 +65,11 @@ _VERBS = frozenset(
     hat habe haben hast bekomme bekommen bekommt gibt gelten darf kann können muss müssen
     """.split()  # noqa: SIM905 (a list of words reads as one)
 )
+# Verbs that say which way something goes: “When do I get my pay?”
+_PLAIN_VERBS = {
+    **dict.fromkeys(("bekomme", "bekommen", "bekommt", "kriege", "krieg", "kriegen", "erhalte"), "get"),
+    **dict.fromkeys(("brauche", "brauchen", "braucht", "benötige"), "need"),
+}
 # Units at the end of a compound (Urlaubstage), whose translation in the list may lack them.
 _UNITS = {"tage": "days", "tagen": "days", "wochen": "weeks", "stunden": "hours", "monate": "months"}
 
@@ -80,13 +89,22 @@ MAX_TRANSLATIONS = 6  # of a word
 
 
 def translations_of(word: str) -> tuple[str, ...]:
-    """The translations of one of `plain_words` in the list; none for most words."""
-    return _known().get(word, ())
+    """The words of the translations of one of `plain_words` in the list; none for most words."""
+    return _words(_known().get(word, ()))
 
 
 @functools.lru_cache(maxsize=20_000)
 def translations_of_form(word: str) -> tuple[str, ...]:
-    """The translations of a word, in any form, or of the part that a German compound is about."""
+    """The words of the translations of a word, in any form, or of the part that a compound is about."""
+    return _words(_phrases_of_form(word))
+
+
+def _words(phrases: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(" ".join(phrases).split()))
+
+
+def _phrases_of_form(word: str) -> tuple[str, ...]:
+    """As `translations_of_form`, but words and phrases: “pay day”."""
     known, of_stems = _known(), _by_stems()
     if len(word) > MAX_COMPOUND:
         return ()
@@ -146,13 +164,16 @@ def question_in_english(question: str, held: Collection[str] = ()) -> str:
     for word in _HOW.sub(" ", f" {words} ").split()[:MAX_TRANSLATED]:
         if word in _VERBS and is_counted and named:
             named.append("do")
+        elif word in _PLAIN_VERBS:
+            named.append(_PLAIN_VERBS[word])
         elif word not in _GERMAN and word not in _ASKING["german"]:
-            unit = next((_UNITS[end] for end in _UNITS if word.endswith(end) and word != end), "")
-            named += unit.split()
-            others = () if word in _english_words() else translations_of_form(word)
+            unit = next((end for end in _UNITS if word.endswith(end)), "")
+            named += [_UNITS[unit]] if unit else []
+            others = () if word in {unit, *_english_words()} else _phrases_of_form(word)
             if others:
-                named.append(next((other for other in others if stem(other) in held), others[0]))
-            elif word in capitals or word in _english_words() or not word.isalpha():
+                in_held = (each for each in others if all(stem(part) in held for part in each.split()))
+                named += next(in_held, others[0]).split()
+            elif word != unit and (word in capitals or word in _english_words() or not word.isalpha()):
                 named.append(word)
     return " ".join(filter(None, (asked, *dict.fromkeys(named))))
 
@@ -160,29 +181,34 @@ def question_in_english(question: str, held: Collection[str] = ()) -> str:
 def in_english(words: Sequence[str]) -> list[str]:
     """The words of a German question in English, as far as they are in the list."""
     return list(
-        dict.fromkeys(other for word in words[:MAX_TRANSLATED] for other in translations_of_form(word)[:1])
+        dict.fromkeys(
+            other
+            for word in words[:MAX_TRANSLATED]
+            for phrase in _phrases_of_form(word)[:1]
+            for other in phrase.split()
+        )
     )
 
 
 @functools.cache
 def _known() -> Mapping[str, tuple[str, ...]]:
-    """The words of each language by those of the other."""
+    """The German words, and the English words and phrases, by each word of the other language."""
     known: dict[str, dict[str, None]] = {}
-    for germans, words in _lines():
+    for germans, phrases in _lines():
         for each in germans:
-            known.setdefault(each, {}).update(dict.fromkeys(words))
-        for word in words:
+            known.setdefault(each, {}).update(dict.fromkeys(phrases))
+        for word in _words(phrases):
             known.setdefault(word, {}).update(dict.fromkeys(germans))
     return {word: tuple(others)[:MAX_TRANSLATIONS] for word, others in known.items()}
 
 
 @functools.cache
 def _by_stems() -> Mapping[str, tuple[str, ...]]:
-    """The English words by the stem of the German one."""
+    """The English words and phrases by the stem of the German one."""
     known: dict[str, dict[str, None]] = {}
-    for germans, words in _lines():
+    for germans, phrases in _lines():
         for each in germans:
-            known.setdefault(german_stem(each), {}).update(dict.fromkeys(words))
+            known.setdefault(german_stem(each), {}).update(dict.fromkeys(phrases))
     return {word: tuple(others)[:MAX_TRANSLATIONS] for word, others in known.items()}
 
 
@@ -193,21 +219,23 @@ def _beginnings() -> frozenset[str]:
 
 @functools.cache
 def _english_words() -> frozenset[str]:
-    return frozenset(word for _, words in _lines() for word in words)
+    return frozenset(word for _, phrases in _lines() for word in _words(phrases))
 
 
 @functools.cache
 def _first_english() -> Mapping[str, str]:
-    lines, english = _lines(), _english_words()
-    return {each: words[0] for germans, words in reversed(lines) for each in germans if each not in english}
+    words = [(germans, _words(phrases)[0]) for germans, phrases in reversed(_lines())]
+    english = _english_words()
+    return {each: first for germans, first in words for each in germans if each not in english}
 
 
 @functools.cache
 def _lines() -> Sequence[tuple[list[str], list[str]]]:
-    """The German and the English words of each line of the list."""
+    """The German words of each line of the list, and the English words and phrases."""
     found = []
     for line in LIST.read_text(encoding="utf-8").splitlines():
         german, colon, english = line.partition(":")
         if colon and not line.startswith("#"):
-            found.append(([plain_words(each) for each in german.split(",")], plain_words(english).split()))
+            phrases = [plain_words(phrase) for phrase in english.split()]
+            found.append(([plain_words(each) for each in german.split(",")], phrases))
     return found

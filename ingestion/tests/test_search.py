@@ -123,6 +123,17 @@ class SearchTests(TestCase):
         self.assertEqual(self.texts("Welche Farbe hat die Tür des Hauses?"), self.texts("HÄUSER türen"))
         self.assertEqual(len(self.texts("Haus mit Tür")), 1)
 
+    def test_a_german_question_finds_in_english_documents_what_it_finds_in_english(self):
+        salary = NewPassage("9", 9, "Pay day", "Salaries arrive on the 25th of each month.")
+        final = NewPassage("16", 16, "Leave and final pay", f"{LEAVE} The final salary is paid with it.")
+        make_document(
+            "handbook.txt", [DOGS, salary, final, ROSTER, NewPassage("7", 7, "Sick pay", "Full pay.")]
+        )
+        english = search(self.principal, "when get pay")
+        german = search(self.principal, "Wann bekomme ich mein Gehalt?")
+        self.assertEqual(german.passages[0], english.passages[0])
+        self.assertEqual(german.query, "Wann bekomme ich mein Gehalt?")
+
     def test_polish_and_czech_documents_are_found_by_other_forms_of_their_words(self):
         polish = "Pracownikom przysługuje dwadzieścia sześć dni urlopu wypoczynkowego."
         czech = "Zaměstnanci mají nárok na pět týdnů dovolené."

@@ -68,9 +68,14 @@ class WordsTests(SimpleTestCase):
 
     def test_a_german_question_is_asked_in_english_words(self):
         for question, words in (
-            ("Wie viele Tage Urlaub habe ich im Jahr?", "how many day leave do year"),
+            ("Wie viele Tage Urlaub habe ich im Jahr?", "how many days leave do year"),
             ("Wie viele Urlaubstage bekommen Partner?", "how many days leave do partner"),
             ("Wer genehmigt meinen Urlaub auf der Aurora?", "who approval leave aurora"),
+            ("Wie viel Kilometergeld bekomme ich?", "how much mileage do"),
+            ("Wann bekomme ich mein Gehalt?", "when get pay"),
+            ("Wann ist Zahltag?", "when pay day"),
+            ("Ab wann brauche ich eine Krankmeldung?", "when need medical certificate"),
+            ("Wo ist der Notausgang?", "where is exit"),
             ("How many days?", ""),
         ):
             self.assertEqual(question_in_english(question), words)

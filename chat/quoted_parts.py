@@ -8,14 +8,14 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from chat.llm.chat_model import NOTHING_FOUND
-from chat.llm.quoting import NOTHING_MORE, SEVERAL, UNSURE, QuotingModel
+from chat.llm.quoting import NOTICES, QuotingModel
 from chat.llm.table_notices import ROWS_SHOWN
 from chat.pleasantries import ANSWERS
 from chat.verification.answer_statements import cut
 from history.citation_text import CITATION
 from history.models import Message
 
-PHRASES = frozenset({*NOTHING_FOUND, NOTHING_MORE, SEVERAL, UNSURE, *ANSWERS})
+PHRASES = frozenset({*NOTHING_FOUND, *NOTICES, *ANSWERS})
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ NOTHING_MORE = gettext_noop("There is nothing to add from the documents you may 
 UNSURE = gettext_noop("No exact answer found. The closest passages:")
 SEVERAL = gettext_noop("More than one place may answer this:")
 PARTLY = gettext_noop("These are the parts that were found; there may be more:")
+NOTICES = (UNSURE, SEVERAL, PARTLY, NOTHING_MORE)
 QUOTATIONS = 2
 CLOSEST = 3  # quotations if none of them clearly answers
 CLOSEST_SCORE = 0.8  # share of the best sentence's score, for these
@@ -88,7 +89,7 @@ class QuotingModel:
     name = "quotations"
     writes_json = False
     needs_sources = True
-    notices: tuple[str, ...] = (UNSURE, SEVERAL, PARTLY, NOTHING_MORE)
+    notices: tuple[str, ...] = NOTICES
 
     def __init__(self, name: str = "") -> None:
         """Accepts any model name."""

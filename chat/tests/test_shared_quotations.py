@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from chat.llm.chat_model import NOTHING_FITS, Prompt
-from chat.llm.quoting import SEVERAL, QuotingModel, quote
+from chat.llm.quoting import NOTICES, SEVERAL, QuotingModel, quote
 from chat.quoted_parts import is_quoted, quoted_parts
 from chat.sources import SourceView
 from chat.tests.sharing_case import CLOSED, CLOSED_STATEMENT, OPEN, OPEN_STATEMENT, OPEN_WORDS, SharingCase
@@ -86,6 +86,16 @@ class SharedQuotationsTests(SharingCase):
         self.assert_clean(page)
         for path in ("export.md", "export.md?answer=1"):
             self.assert_clean(self.page(path))
+
+    def test_a_notice_above_quotations_is_the_site_s_own_and_is_shown(self):
+        for notice in NOTICES:
+            self.quoted(f"{notice}\n\n{QUOTED_TABLE}\n\n{CLOSED_QUOTATION}")
+        self.share()
+        page = self.page()
+        for notice in NOTICES:
+            self.assertIn(notice, page)
+        self.assertEqual(page.count("One statement is left out"), len(NOTICES))
+        self.assert_clean(page)
 
     def test_a_closed_table_takes_its_columns_its_lead_in_and_its_notice_along(self):
         self.quoted(f"{SEVERAL}\n\n{QUOTED_TABLE}\n\n{OPEN_QUOTATION}")

@@ -53,6 +53,82 @@ class VerdictTests(VerdictCase):
         self.assertEqual((literal.verdict, literal.unclear), ("not_found", False))
         self.assertEqual((free.verdict, free.unclear), ("not_found", True))
 
+    def test_other_words_about_another_subject_accuse_only_if_no_word_is_common(self):
+        for statement, unclear in (
+            ("The manager of the swimming pool sells melons [a.md#x]", True),
+            ("Swimming pools have deep water [a.md#x]", False),
+        ):
+            with self.subTest(statement):
+                (found,) = verify(statement, (LEAVE,))
+                self.assertEqual((found.verdict, found.unclear), ("not_found", unclear))
+
+    def test_identifiers_and_options_are_names(self):
+        manual = source(
+            9,
+            "m.md",
+            "Set `SKIP_CLAMD=y` to disable the virus scanner. The option --keep prevents that the file is "
+            "removed. Files that end in .txz are renamed to .tar.",
+        )
+        self.assert_verdicts_in(
+            manual,
+            "supported",
+            "You set SKIP_CLAMD=y to disable the virus scanner",
+            "With --keep the file is not removed",
+        )
+        self.assert_verdicts_in(
+            manual,
+            "not_found",
+            "Set SKIP_FTS=y to disable the virus scanner",
+            "The option --stdout prevents that the file is removed",
+            "Files that end in .txz are renamed to .zip",
+        )
+
+    def test_how_often_and_whether_within_must_agree(self):
+        calls = source(
+            9,
+            "c.md",
+            "The calls are run quarterly. Staff have 38 days of leave, inclusive of public holidays.",
+        )
+        self.assert_verdicts_in(calls, "supported", "Calls are always run quarterly")
+        self.assert_verdicts_in(
+            calls,
+            "not_found",
+            "The calls are run monthly",
+            "Staff have 38 days of leave in addition to public holidays",
+        )
+
+    def test_german_cases_tell_who_acts(self):
+        law = source(
+            9,
+            "g.md",
+            "Der Arbeitgeber hat die Niederschrift dem Arbeitnehmer auszuhändigen. Beschäftigte sind "
+            "verpflichtet, dem Verwalter ihre Verhinderung mitzuteilen. Die Kündigung kann von der Behörde "
+            "für zulässig erklärt werden. Die Regierung erlässt dazu mit Zustimmung des Bundesrates "
+            "Vorschriften.",
+        )
+        self.assert_verdicts_in(
+            law,
+            "supported",
+            "Dem Arbeitnehmer hat der Arbeitgeber die Niederschrift auszuhändigen",
+            "Eine Kündigung kann von der Behörde für zulässig erklärt werden",
+        )
+        self.assert_verdicts_in(
+            law,
+            "not_found",
+            "Der Arbeitnehmer hat die Niederschrift dem Arbeitgeber auszuhändigen",
+            "Der Verwalter ist verpflichtet, den Beschäftigten ihre Verhinderung mitzuteilen",
+            "Die Kündigung kann vom Bundesrat für zulässig erklärt werden",
+        )
+
+    def test_one_thing_said_with_words_of_two_sentences_is_unclear(self):
+        ports = source(
+            9,
+            "p.md",
+            "The oldest harbour ever built in the north is at Carrow. The past record was held by Sennick.",
+        )
+        (found,) = verify("Sennick is the oldest harbour ever built in the north [p.md]", (ports,))
+        self.assertTrue(found.verdict == "not_found")
+
     def test_what_is_excluded_in_german_is_not_permitted(self):
         law = source(
             9,

@@ -32,6 +32,42 @@ class NumberTests(VerdictCase):
                 (found,) = verify(statement, (office,))
                 self.assertEqual((found.verdict, found.unclear), ("not_found", unclear))
 
+    def test_a_number_of_one_unit_is_not_one_of_another(self):
+        office = source(
+            9,
+            "u.md",
+            "After ten or more days or five occasions of sick leave your manager checks in with you. Members "
+            "may withdraw for up to 3 months. The term of office of members is one to three years. xz -6 "
+            "uses 8 MiB of memory. Free accounts are cancelled after 365 days. The hour-long sessions are "
+            "open to all.",
+        )
+        self.assert_verdicts_in(
+            office,
+            "supported",
+            "After ten days or five occasions of sick leave your manager checks in with you",
+            "Free accounts are cancelled after one year",
+            "The sessions last 60 minutes and are open to all",
+        )
+        self.assert_verdicts_in(
+            office,
+            "not_found",
+            "After five days of sick leave your manager checks in with you",
+            "Members may withdraw for up to 3 years",
+            "xz -6 uses 6 MiB of memory",
+        )
+
+    def test_several_rows_may_be_said_in_one_statement(self):
+        needs = source(
+            9,
+            "r.md",
+            "Resource: CPU; Minimum: 1 GHz\nResource: RAM; Minimum: 6 GiB\nResource: Disk; Minimum: 20 GiB\n",
+        )
+        (found,) = verify(
+            "It needs a processor of 1 GHz, 6 GiB of memory, and 20 GiB of disk space [r.md]", (needs,)
+        )
+        self.assertFalse(found.verdict == "not_found" and not found.unclear)
+        self.assert_verdicts_in(needs, "not_found", "The Disk minimum is 6 GiB")
+
     def test_numbers_in_words_are_numbers(self):
         facts = source(
             9,

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from .cited_passages import Passage, Unit
 from .claims import CONTRADICTION, MISPLACED, UNANSWERED, Claim
@@ -299,7 +300,7 @@ def poles_agree(claim: Claim, chosen: Sequence[Unit]) -> bool:
                         same = True
                     elif beside & beside_of(unit.tokens, place):
                         opposite = True
-        both = any(_pole(claim.tokens, place) == (pair, 1 - side) for place in poles)
+        both = any(other == pair and its != side for other, its in map(partial(_pole, claim.tokens), poles))
         if opposite and not same and not both:
             return False
     return True
@@ -430,19 +431,6 @@ def has_other_agent(claim: Claim, chosen: Sequence[Unit], known: Collection[str]
     return False
 
 
-def joins_apart(claim: Claim, chosen: Sequence[Unit]) -> bool:
-    """Whether a statement without “and” takes its words from sentences that share none of them."""
-    if claim.joins:
-        return False
-    first = chosen[0]
-    for other in chosen[1:]:
-        if first.table >= 0 or other.table >= 0 or first.rank != other.rank:
-            continue
-        if abs(first.place - other.place) > 1 and not claim.words & first.words & other.words:
-            return True
-    return False
-
-
 def takes_other_name(claim: Claim, chosen: Sequence[Unit]) -> bool:
     """Whether a name stands in one part of a sentence, and what is said of it in the part of another name."""
     for unit in chosen:
@@ -467,9 +455,10 @@ def takes_other_name(claim: Claim, chosen: Sequence[Unit]) -> bool:
     return False
 
 
-def is_of_another_row(claim: Claim, first: Unit, units: Sequence[Unit]) -> bool:
-    """Whether the statement has the first cell of another row, and not that of the chosen one."""
-    if not first.cells or claim.words & first.cells[0].words:
+def is_of_another_row(claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit]) -> bool:
+    """Whether the statement has the first cell of a row that is not chosen, and not that of the best one."""
+    first = chosen[0]
+    if not first.cells or claim.common(first) & first.cells[0].words:
         return False
     rows = [unit for unit in units if (unit.rank, unit.table) == (first.rank, first.table) and unit.cells]
-    return any(claim.words & row.cells[0].words - first.values for row in rows if row is not first)
+    return any(claim.words & row.cells[0].words - first.values for row in rows if row not in chosen)

@@ -31,6 +31,7 @@ _NOT_SPACES = re.compile(r"\S+")
 _ITEM = re.compile(r"[ \t]{0,20}(?:[-*•]|\d{1,3}[.)]|[a-z]\))[ \t]")
 _HEADER_LINES = 2  # of a table, including a heading above it
 _HEADER_TOKENS = 40  # of one line
+_ARTICLE = 8  # characters before a sentence in which its first article is
 _LEAST_WORDS = 2  # of a quotation
 _LEAST_CHARACTERS = 4  # of one in a script without spaces
 
@@ -98,6 +99,10 @@ class Unit:
         return abbreviations(self.tokens, self.text)
 
     @cached_property
+    def articles(self) -> dict[str, str]:
+        return articles_of(self.tokens, self.text)
+
+    @cached_property
     def parts(self) -> list[list[Token]]:
         return parts_of(self.tokens, self.text)
 
@@ -118,6 +123,18 @@ def said(found: Iterable[Token]) -> frozenset[tuple[str, bool]]:
     """All words, each with whether it has an opposite: “it lasts” is not “the last”."""
     kinds = (Kind.WORD, Kind.NAME, Kind.POLAR)
     return frozenset((token.value, token.kind is Kind.POLAR) for token in found if token.kind in kinds)
+
+
+def articles_of(found: Sequence[Token], text: str) -> dict[str, str]:
+    """The small word before each word or row of words, which tells the case of a German noun."""
+    articles: dict[str, str] = {}
+    article, end = "", max(0, found[0].start - _ARTICLE) if found else 0
+    for token in found:
+        if between := text[end : token.start].split():
+            article = between[-1].casefold() if between[-1].isalpha() else ""
+        articles.setdefault(token.value, article)
+        end = token.end
+    return articles
 
 
 class Citable(Protocol):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from .cited_passages import Unit, said
+from .cited_passages import Unit, articles_of, said
 from .facts import abbreviations, language_of, parts_of, tokens
 from .lexicon import AFTER_NOUNS, BEFORE_NOUNS, GENERAL_NOUNS, LIGHT_WORDS
 from .likeness import content_words
@@ -18,6 +18,9 @@ _CLAUSE = re.compile(
     re.IGNORECASE,
 )
 _BY = re.compile(r"\s+by\s+(?:(?:the|a|an|your|our|their|its|his|her)\s+)?", re.IGNORECASE)
+_MARKED = re.compile(r"[\d_]")  # what nouns do not have
+_WERDEN = re.compile(r"\b(?:wird|werden|wurde|wurden|worden)\b")
+_VON = re.compile(r"\b(?:vom|von (?:der|dem|einer|einem)|durch (?:den|die|das))\s$")
 _ENDS = ",.;:!?()"
 _NO_NOUNS = ("ly", "ed", "ing")
 # Evidence against a claim: a contradiction alone marks it. A misplaced fact is in the source beside other
@@ -107,9 +110,20 @@ class Claim:
         return parts_of(self.tokens, self.text)
 
     @cached_property
+    def articles(self) -> dict[str, str]:
+        return articles_of(self.tokens, self.text)
+
+    @cached_property
     def agents(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Each participle before “by” with the words of the noun phrase after it."""
-        found = []
+        """Each participle with who acts: the words after “by”, the noun after “vom”."""
+        found: list[tuple[str, tuple[str, ...]]] = []
+        words = [token.value for token in self.tokens if token.kind is Kind.WORD]
+        if self.german and words and _WERDEN.search(self.text):
+            found = [
+                (words[-1], (token.value,))
+                for token in self.tokens
+                if token.kind is Kind.NAME and _VON.search(self.text, max(0, token.start - 12), token.start)
+            ]
         for place, token in enumerate(self.tokens[:-1]):
             match = _BY.fullmatch(self.text, token.end, self.tokens[place + 1].start)
             if not match or not token.whole.endswith(("ed", "en", "t", "n", "d")):
@@ -181,7 +195,7 @@ def claim_of(text: str, known_names: frozenset[str]) -> Claim:
     language = language_of(text)
     names = {token.value for token in found if token.kind is Kind.NAME}
     if language == "german":
-        names = {name for name in names if name.startswith("month") or any(c.isdigit() for c in name)}
+        names = {name for name in names if name.startswith(("month", "--", ".")) or _MARKED.search(name)}
     elif found and found[0].kind is Kind.WORD and text.lstrip(" *_>\"“'(")[:1].isupper():
         # The first word may be a name, too: if a source writes it as one, or another name follows.
         follows = len(found) > 1 and found[1].kind is Kind.NAME and found[1].start - found[0].end <= 1

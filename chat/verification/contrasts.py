@@ -14,6 +14,8 @@ from .numbers import is_of_a_name, same_kind, same_number
 from .relations import opposites_of
 from .words import Kind, Token
 
+_SUBJECT = ("", "der", "die", "das")  # German articles of who acts
+_OBJECT = ("dem", "den")
 FACTS = (Kind.NUMBER, Kind.NAME)
 NEAR = 6  # units: the greatest distance of sentences that are compared with each other
 PARALLEL = 0.5  # of the words of the shorter of two sentences that say the same of two things
@@ -177,6 +179,18 @@ def is_turned_round(claim: Claim, chosen: Sequence[Unit]) -> bool:
                 if any(each.value in said for each in unit.tokens[place + 1 : at]):
                     return True
     return False
+
+
+def exchanges_cases(claim: Claim, chosen: Sequence[Unit]) -> bool:
+    """Whether two German nouns have changed roles: “der Arbeitgeber … dem Arbeitnehmer” for the reverse."""
+    if not claim.german:
+        return False
+    nouns = [(token.value, claim.articles[token.value]) for token in claim.tokens if token.kind is Kind.NAME]
+    return any(
+        any(article == "der" and unit.articles.get(noun) in _OBJECT for noun, article in nouns)
+        and any(article in _OBJECT and unit.articles.get(noun) in _SUBJECT for noun, article in nouns)
+        for unit in chosen
+    )
 
 
 def leaves_out_only(claim: Claim, chosen: Sequence[Unit]) -> bool:

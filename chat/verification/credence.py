@@ -35,6 +35,7 @@ WEIGHTS = {
     "only alike": -0.8,
     "far": -1.4,
     "joins": 0.2,
+    "apart": -0.6,
 }
 
 
@@ -83,5 +84,6 @@ def signs_of(
         "only alike": max(0.0, likeness - share),
         "far": likeness < LEAST_LIKENESS,
         "joins": claim.joins,
+        "apart": len(chosen) > 1 and not claim.joins,  # one thing is said, with words of several places
         "not only": leaves_out_only(claim, chosen),
     }

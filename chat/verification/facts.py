@@ -19,7 +19,8 @@ from .words import Kind, Token, number_value, stem
 UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u31ff\u3400-\u9fff\uac00-\ud7af]")
 _TOKEN = re.compile(
     # The last alternative, of words that begin with a letter of Europe: most tokens, so it is tried first.
-    r"(?P<plain>[A-Za-zÀ-ÖØ-öø-ÿ][^\W_\u3040-\u31ff\u3400-\u9fff]*(?:[-'’.@/&][^\W_\u3040-\u31ff\u3400-\u9fff]+)*)"
+    r"(?P<plain>[A-Za-zÀ-ÖØ-öø-ÿ][^\W_\u3040-\u31ff\u3400-\u9fff]*(?:[-'’.@/&_][^\W_\u3040-\u31ff\u3400-\u9fff]+)*)"
+    r"|(?P<option>(?<![\w.-])(?:--[A-Za-z][\w-]*|\.[A-Za-z]\w*))"
     r"|(?P<iso>\b\d{4}-\d{2}-\d{2}\b)"
     r"|(?P<dotted>\b\d{1,2}\.\d{1,2}\.(?:\d{4}|\d{2})?(?!\d))"
     r"|(?P<time>\b\d{1,2}(?::\d{2}(?!\d)(?:[ \u00a0]?(?:[aApP]\.?[mM]\b\.?|Uhr\b))?"
@@ -44,6 +45,7 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _THOUSANDS = re.compile(r"(\d{1,6})k")
 _JOINED = re.compile(r"(\d{1,9}(?:[.,]\d{1,3})?)([a-z]{1,3})")  # 2GB
 _HALF_UNIT = re.compile(r"half-(hour|day|year)s?(?:ly)?")
+_UNIT_LONG = re.compile(r"(hour|day|week|month|year)-long")
 _FISCAL_YEAR = re.compile(r"fy-?(\d\d|\d{4})")
 # A text in capitals, whose words are no names.
 _CAPITALS = re.compile(r"\b[A-Z]++\b(?:[ \n]++[A-Z]++\b){5,}+")
@@ -196,7 +198,7 @@ def _tokens(text: str) -> Iterator[Token]:
 
 
 def _number(text: str, match: re.Match[str]) -> Iterator[Token]:
-    """A number, a date, a time, a sign, or characters of a script without spaces."""
+    """A number, a date, a time, a sign, an option, or characters of a script without spaces."""
     kind, start, end = match.lastgroup, match.start(), match.end()
     if match["number"]:
         yield Token(Kind.NUMBER, number_value(match["number"]), start, match.end("number"))
@@ -208,6 +210,8 @@ def _number(text: str, match: re.Match[str]) -> Iterator[Token]:
         yield Token(Kind.NAME, f"month{int(month)}", start, end)
         if year:
             yield Token(Kind.NUMBER, year if len(year) == 4 else f"20{year}", start, end)
+    elif kind == "option":  # “--keep”, “.zip”
+        yield Token(Kind.NAME, match[0].casefold(), start, end)
     elif kind == "time":
         yield clock_time(match[0], start, end)
     elif kind == "unspaced":
@@ -266,6 +270,8 @@ def _content_word(word: str, folded: str, start: int, *, is_name: bool) -> Itera
     if half := _HALF_UNIT.fullmatch(folded):
         unit, count = HALVES[half[1]]
         yield Token(Kind.NUMBER, str(count), start, end, unit)
+    elif long := _UNIT_LONG.fullmatch(folded):
+        yield Token(Kind.NUMBER, "1", start, end, long[1])
     elif year := _FISCAL_YEAR.fullmatch(folded):
         yield Token(Kind.NUMBER, year[1] if len(year[1]) == 4 else f"20{year[1]}", start, end)
     elif thousands := _THOUSANDS.fullmatch(folded):
@@ -274,7 +280,7 @@ def _content_word(word: str, folded: str, start: int, *, is_name: bool) -> Itera
         yield Token(Kind.NUMBER, number_value(joined[1]), start, start + len(joined[1]))
         unit = lexicon.UNITS[joined[2]]
         yield Token(Kind.WORD, stem(unit), start + len(joined[1]), end, unit, whole=joined[2])
-    elif any(character.isdigit() for character in word):
+    elif "_" in word or any(character.isdigit() for character in word):
         yield Token(Kind.NAME, folded, start, end)
     elif len(word) > 1 and word.isupper():
         yield Token(Kind.NAME, folded.replace(".", ""), start, end)  # U.S. is US

@@ -99,7 +99,8 @@ REFUSALS = _words(
     verliert verlieren lose loses lost
     """
 )
-# Words and their opposites; “!” marks pairs of which one is the negation of the other.
+# Words and their opposites, or words of which one excludes the others; “!” marks pairs of which one is the
+# negation of the other.
 _POLES = (
     """
 before earlier beforehand prior vor vorher davor früher | after afterwards later nach nachher danach später
@@ -110,11 +111,12 @@ increase increased rises raised erhöht steigt | decrease decreased reduce reduc
 ! paid charged bezahlt vergütet | unpaid free unbezahlt unvergütet kostenlos kostenfrei gratis
 earliest | last latest letzte letzten letzter
 ! open opens opened geöffnet öffnet | closed closes geschlossen schließt
-! include includes included including einschließlich | exclude excludes excluded excluding ausgenommen
+! include includes included including inclusive einschließlich inklusive \
+| exclude excludes excluded excluding ausgenommen zuzüglich
 ! mandatory required obligatory compulsory must vorgeschrieben | optional voluntary freiwillig
 full voll vollen volle | half partial halb halben halbe
-daily täglich | weekly wöchentlich
-monthly monatlich | yearly annually annual jährlich
+daily täglich | weekly wöchentlich | monthly monatlich | quarterly vierteljährlich \
+| yearly annually annual jährlich
 north northern norden nördlich | south southern süden südlich
 above oberhalb | below unterhalb
 inside within innerhalb | outside außerhalb
@@ -294,6 +296,7 @@ investigate: look into, looks into, looked into
 alone: nobody but, none but, niemand außer
 increase: go up, goes up
 decrease: go down, goes down
+excluding: in addition to, on top of
 """
 PHRASES: dict[str, list[tuple[tuple[str, ...], str]]] = {}  # by the first word
 for _line in _PHRASES.strip().splitlines():

@@ -31,7 +31,10 @@ RATE_TOKENS = 2  # from a number to the time that it is of
 MAX_NUMBERS = 60  # of a statement that are compared
 MAX_HOLDING = 10  # occurrences of a number that are examined
 
-_ABOUT_THE_SAME = {("month", 12.0): ("second", 52 * 604_800.0), ("month", 1.0): ("second", 30 * 86_400.0)}
+_ABOUT_THE_SAME = {
+    ("month", 12.0): (("second", 52 * 604_800.0), ("second", 365 * 86_400.0)),
+    ("month", 1.0): (("second", 30 * 86_400.0),),
+}
 _COMPARED = re.compile(
     r"\b(?:more|fewer|less|extra|additional|older|younger|longer|shorter|later|earlier|higher|lower"
     r"|mehr|weniger|zusätzlich\w{0,2}|älter|jünger|länger|kürzer|später|früher|höher|niedriger)\b",
@@ -70,26 +73,14 @@ def number_evidence(
         if holding and _has_other_rate(claim, place, holding):
             found = CONTRADICTION if covered else MISPLACED
             continue
+        if holding and _has_other_unit(number, own, chosen[0], holding):
+            found = max(found, MISPLACED)
+            continue
         if _ORDERS.fullmatch(claim.text, number.start, number.end) and not number.unit:
             continue  # “first” orders statements
-        if not holding and number.value == "1" and (not number.unit or _is_single(number, chosen)):
-            continue
-        if not holding and _is_of_the_others(claim, number, own):
-            continue
-        is_half = not holding and (number.value, number.unit) == ("50", "%")
-        if is_half and any(token.value in HALF for unit in chosen for token in unit.tokens):
-            continue
-        periods = PERIODS.get((number.value, number.unit), ())
-        if not holding and any(token.whole in periods for unit in chosen for token in unit.tokens):
-            continue
         if not holding:
-            if number.value in around and not number.unit:
-                continue
-            if _is_exceeded(claim, place, chosen):
-                continue
-            if _COMPARED.search(claim.text) and _is_derived(number, own, chosen):
-                continue
-            found = max(found, _missing(number, own, chosen, units, covered))
+            if not _is_put_otherwise(claim, place, own, chosen, around):
+                found = max(found, _missing(number, own, chosen, units, covered))
             continue
         beside = beside_of(claim.tokens, place) - around
         rivals = [
@@ -122,6 +113,9 @@ class _Occurrence:
         if in_column is not None:
             return in_column
         if len(own) > 2 and all(each.value in unit.values for each in own):
+            return True
+        said = [each.value for each in own if not _ORDERS.fullmatch(claim.text, each.start, each.end)]
+        if len(said) > 1 and said == [each.value for each in unit.number_tokens]:
             return True
         if unit.table < 0 and self._has_range():
             return True
@@ -269,6 +263,28 @@ def is_of_a_name(found: Sequence[Token], at: int) -> bool:
     )
 
 
+def _is_put_otherwise(
+    claim: Claim, place: int, own: Sequence[Token], chosen: Sequence[Unit], around: frozenset[str]
+) -> bool:
+    """Whether the units or the headings (`around`) imply a number that no unit has."""
+    number = claim.tokens[place]
+    words = {token.whole for unit in chosen for token in unit.tokens}
+    if number.value == "1" and (not number.unit or _is_single(number, chosen)):
+        return True
+    if _is_of_the_others(claim, number, own):
+        return True
+    if (number.value, number.unit) == ("50", "%") and any(
+        token.value in HALF for unit in chosen for token in unit.tokens
+    ):
+        return True
+    return (
+        not words.isdisjoint(PERIODS.get((number.value, number.unit), ()))
+        or (number.value in around and not number.unit)
+        or _is_exceeded(claim, place, chosen)
+        or (bool(_COMPARED.search(claim.text)) and _is_derived(number, own, chosen))
+    )
+
+
 def _missing(
     number: Token, own: Sequence[Token], chosen: Sequence[Unit], units: Sequence[Unit], covered: bool
 ) -> float:
@@ -348,7 +364,11 @@ def same_number(one: Token, other: Token) -> bool:
     first, second = measure(one), measure(other)
     if not first or not second:
         return False
-    return first == second or _ABOUT_THE_SAME.get(first) == second or _ABOUT_THE_SAME.get(second) == first
+    return (
+        first == second
+        or second in _ABOUT_THE_SAME.get(first, ())
+        or first in _ABOUT_THE_SAME.get(second, ())
+    )
 
 
 def _is_day_in_digits(number: Token) -> bool:
@@ -361,6 +381,29 @@ def _has_other_rate(claim: Claim, place: int, holding: Sequence[tuple[Unit, int]
     rate = _rate(claim.tokens, place)
     rates = {_rate(unit.tokens, at) for unit, at in holding}
     return bool(rate) and "" not in rates and rate not in rates
+
+
+def _has_other_unit(
+    number: Token, own: Sequence[Token], first: Unit, holding: Sequence[tuple[Unit, int]]
+) -> bool:
+    """Whether the source counts something else by the same number: “five days” for “ten days or five times”.
+
+    Or the best sentence has it with another unit of the kind: “three years” for “three months”.
+    """
+    if number.unit in ("", "person"):
+        return False
+    if all(unit is not first for unit, _ in holding):
+        return any(
+            token.value == number.value and token.unit and same_kind(token, number)
+            for token in first.number_tokens
+        )
+    return all(
+        not unit.tokens[at].unit
+        and unit.tokens[at + 1 : at + 2]
+        and unit.tokens[at + 1].kind is not Kind.NUMBER  # “three to five days”
+        and any(token.unit == number.unit and not _is_one_of(token, own) for token in unit.number_tokens)
+        for unit, at in holding
+    )
 
 
 def _rate(found: Sequence[Token], place: int) -> str:

@@ -91,7 +91,10 @@ def _verb(text: str, first: str, start: int, end: int) -> Token | None:
         if len(words) > len(rest) and words[0] in _OBJECTS:
             del words[0], following[0]  # “pay it back”
         if tuple(words[: len(rest)]) == rest:
-            return Token(Kind.WORD, stem(meaning), start, following[len(rest) - 1].end(), whole=meaning)
+            stop = following[len(rest) - 1].end()
+            if meaning in lexicon.POLES:
+                return Token(Kind.POLAR, meaning, start, stop, whole=meaning)
+            return Token(Kind.WORD, stem(meaning), start, stop, whole=meaning)
     return None
 
 

@@ -12,7 +12,6 @@ from .agreement import (
     has_other_agent,
     is_of_another_row,
     is_swapped,
-    joins_apart,
     joins_rows,
     name_evidence,
     poles_agree,
@@ -23,7 +22,7 @@ from .agreement import (
 from .answer_statements import Citation, Cut, cut
 from .cited_passages import Citable, Mark, Passage, Unit
 from .claims import CONTRADICTION, MISPLACED, Claim, claim_of
-from .contrasts import is_turned_round, mixes
+from .contrasts import exchanges_cases, is_turned_round, mixes
 from .credence import credence, signs_of
 from .facts import tokens
 from .lexicon import STOP_WORDS
@@ -33,11 +32,7 @@ from .words import Kind
 MAX_CHARACTERS = 2_000  # of a statement that are compared
 MAX_UNITS = 3  # sentences of a passage that may support a statement together
 LEAST_SHARE = 0.55  # of a statement's words that a sentence has whose facts are said to disagree
-# Below this likeness to the best place of a passage, and this share of its words, a statement is about
-# something else.
-OFF_TOPIC = 0.42
-LEAST_SHARE_ON_TOPIC = 0.4
-JOINED_APART = 0.5
+OFF_TOPIC = 0.42  # likeness below which a statement without common words is about something else
 MIN_LITERAL = 4  # words of a statement
 MOST_OF_SENTENCE = 0.6
 LEAST_GAIN = 1.4  # by which another sentence must match more of a statement
@@ -218,14 +213,6 @@ def _judged(
         return _Finding("not_found", chosen, (), share)
     # Words in common are alike: then nothing is left to compare.
     likeness = 1.0 if share == 1 or not claim.spoken else _likeness(claim, passages)
-    # Numbers that agree say that it is about the same.
-    if (
-        likeness < OFF_TOPIC
-        and share < LEAST_SHARE_ON_TOPIC
-        and not claim.numbers
-        and _same_language(claim, passages)
-    ):
-        return _Finding("not_found", chosen, (), share)
     places = {(unit.rank, unit.place + step) for unit in chosen for step in range(-NEAR, NEAR + 1)}
     near = [unit for unit in units if (unit.rank, unit.place) in places]
     evidence["addition"] = additions(claim, near, passages)
@@ -250,19 +237,22 @@ def _evidence(
     """How strongly the facts disagree, by kind: other wording is weighed afterwards."""
     if (
         joins_rows(claim, chosen)
-        or is_of_another_row(claim, chosen[0], units)
+        or is_of_another_row(claim, chosen, units)
         or exceeds_bound(claim, chosen)
         or is_swapped(claim, chosen, missing, share)
     ):
         return {"row": CONTRADICTION}
     held = frozenset().union(*(unit.values for unit in chosen))
-    apart = JOINED_APART if joins_apart(claim, chosen) else 0.0
-    has_other_role = takes_other_name(claim, chosen) or has_other_agent(claim, chosen, above | related.keys())
+    has_other_role = (
+        takes_other_name(claim, chosen)
+        or has_other_agent(claim, chosen, above | related.keys())
+        or exchanges_cases(claim, chosen)
+    )
     covered = share >= LEAST_SHARE
     return {
         "number": number_evidence(claim, chosen, units, around, covered=covered),
         "name": name_evidence(claim, chosen, units, above, missing, covered=covered),
-        "denial": min(denial(claim, chosen, units, held | related.keys()) + apart, MISPLACED),
+        "denial": min(denial(claim, chosen, units, held | related.keys()), MISPLACED),
         "pole": 0.0 if poles_agree(claim, chosen) else MISPLACED,
         "role": MISPLACED if has_other_role else 0.0,
         "mixed": MISPLACED if mixes(claim, chosen, units, above) else 0.0,

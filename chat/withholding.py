@@ -13,6 +13,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from chat.llm.side_texts import title_of
 from chat.llm.table_notices import ROWS_SHOWN
 from chat.quoted_parts import QuotedPart, is_phrase, is_quoted, quoted_parts, statements_of
 from chat.statements import Statement, to_rows
@@ -281,18 +282,22 @@ def shared_messages(principal: Principal, share: Share, is_open: OpenTo | None =
 
 
 def shared_title(share: Share, shown: Sequence[SharedMessage]) -> str:
-    """The conversation's title, unless it is derived from a first question that is not shown."""
+    """The conversation's title, or its first question if that was edited since the title was made of it.
+
+    Empty if that question is not shown.
+    """
     if share.answer_id is not None or not shown or shown[0].closed:
         return ""
-    # An edited first question has another position: the title is still that of the original.
-    is_of_another = shown[0].message.position != 0 and not share.conversation.title_by_owner
-    return "" if is_of_another else share.conversation.title
+    first = shown[0].message
+    if first.position == 0 or share.conversation.title_by_owner:  # an edited one has another position
+        return share.conversation.title
+    return title_of(first.content)
 
 
 def listed_titles(principal: Principal, shares: Iterable[Share]) -> dict[UUID, str]:
     """What a list may call each share, in the same number of queries for any number of shares.
 
-    A conversation has the title of its page, and an answer is called by its question. Empty if the reader
+    A conversation has the title of its page, and an answer is called by its question. Missing if the reader
     may not know these words, or if an answer may have suggested the question, which only the page decides.
     """
     shares = list(shares)
@@ -328,11 +333,10 @@ def listed_titles(principal: Principal, shares: Iterable[Share]) -> dict[UUID, s
         place = named.get(share.pk)
         if place is None or _normal(texts[place]) in closed:
             continue
-        if share.answer_id is None:
-            if place[1] == 0 or share.conversation.title_by_owner:
-                titles[share.pk] = share.conversation.title
+        if share.answer_id is None and (place[1] == 0 or share.conversation.title_by_owner):
+            titles[share.pk] = share.conversation.title
         elif (place[0], _normal(texts[place])) not in offered:
-            titles[share.pk] = texts[place]
+            titles[share.pk] = texts[place] if share.answer_id else title_of(texts[place])
     return titles
 
 

@@ -85,6 +85,7 @@ export function begin({ $, $$, t, parsed, say, toast, show }) {
 
   function send(file, name) {
     const item = chip(name);
+    item.scrollIntoView({ block: 'nearest', inline: 'nearest' });
     return new Promise(resolve => {
       const request = new XMLHttpRequest();
       const body = new FormData();

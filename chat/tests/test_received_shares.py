@@ -206,9 +206,18 @@ class ReceivedSharesTests(SharingCase):
         recording.go_back(self.conversation, -1)
         self.say(OPEN_STATEMENT, "Something else?", given=[(self.open, OPEN, OPEN_WORDS)])
         self.named(self.reader)
-        page, shown = self.listed(), self.page()
-        self.assertNotIn(TITLE, page)
-        self.assertNotIn(TITLE, shown)
+        for page in (self.listed(), self.page()):
+            self.assertNotIn(TITLE, page)
+            self.assertIn("Something else", page)
+            self.assertNotIn("Shared conversation", page)
+
+    def test_an_edited_first_question_that_was_suggested_names_no_conversation(self):
+        recording.go_back(self.conversation, -1)
+        self.say(OPEN_STATEMENT, FOLLOWUP, given=[(self.open, OPEN, OPEN_WORDS)])
+        self.named(self.reader)
+        page = self.listed()
+        self.assertIn("Shared conversation", page)
+        self.assert_clean(page)
 
     def test_the_list_names_only_groups_of_the_reader(self):
         other = make_user("other", groups=["Secret circle"]).groups.get()

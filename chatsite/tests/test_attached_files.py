@@ -48,6 +48,22 @@ def test_a_chosen_file_is_read_and_the_answer_cites_it(chromium, slow_site, widt
         assert min(target["width"], target["height"]) >= 24
 
 
+def test_many_files_take_one_line_of_a_phone_and_the_newest_is_in_sight(chromium, slow_site):
+    with open_page(chromium, slow_site.url, viewport={"width": 390, "height": 844}) as page:
+        sign_in(page, "employee", slow_site.passwords["employee"])
+        page.goto("/")
+        names = [f"crane-{number}.md" for number in range(1, 6)]
+        page.set_input_files(".attach input", [CRANE | {"name": name} for name in names])
+        chips = page.locator("#attached li")
+        expect(chips).to_have_count(len(names))
+        last, strip = chips.last.bounding_box(), page.locator("#attached").bounding_box()
+        assert strip["height"] < 2 * last["height"]
+        assert last["x"] < strip["x"] + strip["width"]
+        page.set_input_files(".attach input", CRANE | {"name": "broken.pdf", "buffer": b"no PDF"})
+        expect(page.locator("#attached .danger")).to_contain_text("PDF", timeout=60_000)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 def test_what_a_file_changes_on_the_page_is_seen_at_once(chromium, slow_site):
     with open_page(chromium, slow_site.url, viewport={"width": 1280, "height": 844}) as page:
         sign_in(page, "employee", slow_site.passwords["employee"])

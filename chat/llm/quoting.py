@@ -14,8 +14,9 @@ from chat.statements import marks_by_rank
 from chat.verification import verify
 from chatsite.db.retry import retry_until_available
 from ingestion.parsing.language import language_of
-from ingestion.search.amounts import has_amount
-from ingestion.search.confidence import SURE, confidence
+from ingestion.search.amounts import asks_amount, has_amount, numbers_of
+from ingestion.search.audiences import is_for_outsiders
+from ingestion.search.confidence import SURE, answers, confidence
 from ingestion.search.extracts import Extract, extract
 from ingestion.search.named_rows import named_rows
 from ingestion.search.numbered_parts import numbered_parts
@@ -23,7 +24,6 @@ from ingestion.search.rough_stems import held_stems
 from ingestion.search.sentence_splitting import split_sentences
 from ingestion.search.sentences import (
     Sentence,
-    answers,
     best_sentences,
     shares_word,
 )
@@ -209,7 +209,8 @@ def quote(prompt: Prompt) -> Quoted:
         # A translation may leave out a name.
         rows = named_rows(f"{question} {wording}", earlier, [each.content for each in passages])
         earlier = rows.earlier
-        found = best_sentences(wording, passages, count, earlier, prompt.synonyms, rows.others)
+        subject = " ".join(leaned_on(question, before))
+        found = best_sentences(wording, passages, count, earlier, prompt.synonyms, rows.others, subject)
         found, places = _about_the_name(found, passages, rows.others)
         asked = f"{earlier} {wording}"
         quotations = _quotations(asked, prompt, found, places)
@@ -236,10 +237,13 @@ def quote(prompt: Prompt) -> Quoted:
         least = (SECOND_OF_ALL if has_all else SECOND) if answered else CLOSEST_SCORE
         kept = [first, *(each for each in quotations[1:] if each.is_of_best or each.share >= least)]
         kept = kept[: QUOTATIONS if answered else CLOSEST]
+        if not answered and _is_for_others(first, asked):
+            own = (each for each in kept if not _is_for_others(each, asked))
+            kept.sort(key=next((each for each in own if answers(asked, each.held)), first).__ne__)
         texts |= dict.fromkeys(each.text for each in kept)
         # Beside everything that was asked for, a place with less is no other answer.
         is_several |= answered and any(
-            each.place != first.place
+            each.is_another_answer(first, asked)
             and (not has_all or answers(asked, each.held, share=1.0, synonyms=prompt.synonyms))
             for each in kept
         )
@@ -256,6 +260,10 @@ def is_answered_by(
 ) -> bool:
     """Whether sentences of these sources clearly answer the question."""
     return quote(Prompt(question, earlier, sources, 0.0, fit=fit, synonyms=synonyms)).is_sure
+
+
+def _is_for_others(quotation: "_Quotation", asked: str) -> bool:
+    return is_for_outsiders(asked, quotation.held[0], quotation.held[-1])
 
 
 def _parts_quoted(parts: Iterable[int], passages: Sequence[SourceView]) -> list[str]:
@@ -297,18 +305,25 @@ def _agrees(sentence: Sentence, passages: Sequence[SourceView], questions: int) 
 class _Quotation:
     """A quotation as Markdown.
 
-    `place` is its document and heading, `share` its score as a share of the best one's, and `is_of_best`
-    whether it is the first of the passage that the search finds best. `held` has the words that were asked
-    for and the headings; `has_asked` says whether an amount, if one is asked for, is in the sentence or
-    follows it.
+    `sentence` is its best one, `chapter` its document and outermost heading, `share` its score as a share of
+    the best one's, and `is_of_best` whether it is the first of the passage that the search finds best. `held`
+    has the words that were asked for and the headings; `has_asked` says whether an amount, if one is asked
+    for, is in the sentence or follows it.
     """
 
     text: str
-    place: tuple[str, str]
+    sentence: str
+    chapter: tuple[str, str]
     share: float
     is_of_best: bool
     held: tuple[str, ...]
     has_asked: bool
+
+    def is_another_answer(self, first: "_Quotation", asked: str) -> bool:
+        """Whether it is from another document or chapter, with no number of the first if one is asked for."""
+        if self.chapter == first.chapter:
+            return False
+        return not (asks_amount(asked) and numbers_of(self.sentence) & numbers_of(first.sentence))
 
 
 def _quotations(
@@ -350,7 +365,8 @@ def _quotations(
         quotations.append(
             _Quotation(
                 quotation,
-                (source.document_id, source.heading),
+                sentence.text,
+                (source.sourcefile, source.heading.partition("›")[0]),
                 sentence.score / found[0].score,
                 sentence == of_best,
                 (asked_for, source.title, source.heading),

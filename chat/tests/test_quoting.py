@@ -67,6 +67,64 @@ class QuotingTests(SimpleTestCase):
         alone = self.answer("What is the hotel limit?", sources=[staff], fit=6.0)
         self.assertTrue(alone.startswith("> The hotel limit"), alone)
 
+    def test_files_that_contradict_each_other_are_both_quoted_and_said_to_be_two(self):
+        for old, new in (
+            (
+                "Full-time staff have 25 days of annual leave.",
+                "Full-time staff have 28 days of annual leave.",
+            ),
+            (
+                "Full-time staff have 25 days of annual leave. It is booked in the portal.",
+                "The leave year is the calendar year. Annual leave is 28 days a year, plus public holidays.",
+            ),
+            ("Group: Office; Annual leave: 25 days", "Annual leave is 28 days a year for the office."),
+        ):
+            for first, second in ((old, new), (new, old)):
+                files = [
+                    source(1, "a.md", first, title="Policy 2024", score=0.9),
+                    source(2, "b.md", second, title="Policy 2026", score=0.88),
+                ]
+                answer = self.answer("How many days of annual leave do I get?", sources=files, fit=6.0)
+                self.assertTrue(answer.startswith(SEVERAL), answer)
+                self.assertIn("25 days", answer)
+                self.assertIn("28 days", answer)
+
+    def test_places_that_give_the_same_number_or_are_of_one_chapter_are_one_answer(self):
+        page = source(1, "a.md", "Salaries arrive on the 25th of each month.", heading="Pay day", score=0.9)
+        slide = source(2, "b.md", "Salaries arrive on the 25th, before noon.", heading="Money", score=0.89)
+        self.assertTrue(
+            self.answer("When do salaries arrive?", sources=[page, slide], fit=6.0).startswith("> Salaries")
+        )
+        paid = source(
+            1, "a.md", "Sick pay is paid for 26 weeks.", heading="Sick pay › Company sick pay", score=0.95
+        )
+        after = source(
+            2,
+            "a.md",
+            "When sick pay was paid for a year, ask for leaflet 9.",
+            heading="Sick pay › After",
+            score=0.9,
+        )
+        self.assertTrue(
+            self.answer("How long is sick pay paid?", sources=[paid, after], fit=6.0).startswith("> Sick pay")
+        )
+
+    def test_what_is_for_passengers_does_not_come_first_among_the_closest(self):
+        guests = source(
+            1, "service.md", "Passengers have a hotel limit of £80.", heading="Passengers", score=0.99
+        )
+        staff = source(2, "travel.md", "The limit of a hotel in London is £105.", heading="Travel", score=0.6)
+        answer = self.answer("What is the hotel limit?", sources=[guests, staff], fit=-1.0)
+        self.assertTrue(answer.startswith(f"{UNSURE}\n\n> The limit of a hotel in London"), answer)
+
+    def test_a_follow_up_stays_with_what_the_question_before_was_about(self):
+        notes = source(1, "meetings.md", "Notice what has changed, and give much notice to it.", score=0.9)
+        sabbatical = source(2, "sabbatical.md", "Tell your team 4 weeks before a sabbatical.", score=0.9)
+        answer = self.answer(
+            "how much notice?", "When can I take a sabbatical?", sources=[notes, sabbatical], fit=6.0
+        )
+        self.assertIn("4 weeks", answer.split("> ")[1])
+
     def test_numbered_parts_are_quoted_in_their_order_and_whole(self):
         parts = [
             source(

@@ -38,6 +38,15 @@ _WORDS = (
     r"|sieben|acht|neun|zehn|elf|zwölf"
 )
 _COUNT = re.compile(rf"\b(?:\d[\d.,]*|{_WORDS})(?!\w)", re.IGNORECASE)
+_EACH_NUMBER = re.compile(rf"\d+(?:[.,:]\d+)*|\b(?:{_WORDS})\b", re.IGNORECASE)
+_DIGITS = {
+    word: str(value)
+    for words in (
+        "one two three four five six seven eight nine ten eleven twelve",
+        "ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+    )
+    for value, word in enumerate(words.split(), 1)
+}
 _CLAUSE_END = re.compile(r"[;.:!?](?=\s|\Z)")
 _COLUMN = re.compile(r"(?:\A|; )([^;:]{1,100}): (?:up to |at least )?\Z")  # the name before a cell of a row
 
@@ -62,11 +71,19 @@ _DATE = (
     r"|\b(?:daily|weekly|monthly|quarterly|yearly|annually|every|each)\b"
     r"|\b(?:innerhalb|binnen|vor|nach|bis|spätestens|sofort|unverzüglich|täglich|monatlich|jährlich)\b"
 )
+# The end of a time in which something is to be done.
+_DEADLINE = (
+    r"\b(?:within|innerhalb|binnen)\b:?(?! the time| that period)|\b(?:before|until|till|later than"
+    r"|at the latest|as soon as|immediately|at once|same day|ahead|in advance|notice)\b"
+    r"|\b(?:vor|bis|spätestens|sofort|unverzüglich)\b"
+    rf"|\bby\b:? (?:the )?(?:\d|end\b|start\b|beginning\b|first\b|noon\b|midnight\b|(?:{_WORDS})\b)"
+)
 _MONEY = (
     r"[£$€]|\b\d[\d.,]{0,12}(?: ?%|p\b| ?(?:prozent|euros?|pounds?|dollars?|times)\b)"
     r"|\b(?:GBP|EUR|USD|CHF|per cent|percent|free|kostenlos|unpaid|no charge)\b"
 )
 _HAS_TIME = re.compile(f"{_LENGTH}|{_DATE}", re.IGNORECASE)
+_HAS_DEADLINE = re.compile(_DEADLINE, re.IGNORECASE)
 _HAS_MONEY = re.compile(_MONEY, re.IGNORECASE)
 
 
@@ -83,8 +100,14 @@ _KINDS = (
     ),
     _Kind(
         re.compile(
-            r"\bwhen(?: |'s\b)|\bwann\b|\b(?:what|which) (?:date|day|time)\b|\bhow (?:early|late|soon)\b"
-            r"|\bdeadline\b|\b(?:stichtag|frist)\b",
+            r"\b(?:by|until|till) when\b|\bbis wann\b|\bdeadline\b|\b(?:stichtag|frist)\b", re.IGNORECASE
+        ),
+        _HAS_DEADLINE,
+    ),
+    _Kind(
+        re.compile(
+            r"(?<!\bby )(?<!\buntil )(?<!\btill )\bwhen(?: |'s\b)|(?<!\bbis )\bwann\b"
+            r"|\b(?:what|which) (?:date|day|time)\b|\bhow (?:early|late|soon)\b",
             re.IGNORECASE,
         ),
         _HAS_TIME,
@@ -112,12 +135,17 @@ def has_number(text: str) -> bool:
 
 def has_amount(question: str, text: str) -> bool:
     """Whether `text` has the kind of amount that the question asks for last; true for other questions."""
-    asked = [(match.start(), kind) for kind in _KINDS for match in kind.asks.finditer(question)]
+    asked = [(match.end(), kind) for kind in _KINDS for match in kind.asks.finditer(question)]
     other = max((match.start() for match in _AMOUNT.finditer(question)), default=-1)
     place, kind = max(asked, key=lambda each: each[0], default=(-1, None))
     if kind is None or place < other:
         return other < 0 or has_number(text)
     return bool(kind.has.search(text))
+
+
+def numbers_of(text: str) -> frozenset[str]:
+    """The numbers of a text, in digits."""
+    return frozenset(_DIGITS.get(number.lower(), number) for number in _EACH_NUMBER.findall(text))
 
 
 def counted(question: str) -> list[str]:

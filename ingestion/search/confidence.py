@@ -1,4 +1,4 @@
-"""How surely a quotation answers a question.
+"""Whether a quotation answers a question, and how surely.
 
 Its words must have what the question names, and numbers and proper names literally; a similar word counts
 for less. The weights are those of a logistic regression: docs/measurements.md says on which questions, and
@@ -7,15 +7,18 @@ how often the result is right.
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from ingestion.embedding.word_vectors import word_vectors
 
+from .amounts import asks_amount, counted, counts, has_amount, has_number
+from .definitions import gives_definition
 from .exact_kinds import exact_kind
-from .rough_stems import STOP_WORDS, forms, stem, weak_stems
-from .sentences import Synonyms
+from .rough_stems import STOP_WORDS, forms, held_stems, stem, stems, weak_stems
+from .sentence_splitting import split_sentences
+from .sentences import Synonyms, directions_of, is_opposite, other_words
 from .stopwords import without_question_words
 from .tokens import has_unspaced_script, plain_words, search_text
 from .translations import language_of, without_grammar
@@ -24,6 +27,9 @@ SURE = 0.6  # from which a quotation is given as the answer
 MIN_LIKE = 0.35  # cosine from which words count as similar
 WEAK = 0.3  # weight of verbs and other words that do not name the subject
 OF_DOCUMENTS = 0.8  # how much a word of documents counts for the everyday one
+MIN_AS_ASKED = 0.2  # of these words, in any form, but not other words for them
+MIN_PART = 3  # characters of a word written in two
+MIN_NAMED = 0.6  # of what a question names, that an answer must have to be shown as one: both of two words
 
 # The weights of `evidence`, in its order, and the constant.
 WEIGHTS = (0.9, 0.5, 3.9, -0.8, -1.3, 0.8)
@@ -33,6 +39,132 @@ MAX_FIT = 8.0  # more says no more
 _NAME = re.compile(r"(?<=\w )[A-ZÀ-Þ][\w’'&.-]*(?: [A-ZÀ-Þ][\w’'&.-]*)*")
 _NOT_NAMES = frozenset({"i", "i m", "i ve", "i d", "i ll"})
 _NUMBER = re.compile(r"\b(?:[A-Za-z]+-)?\d[\w.,:-]*\b")
+
+# “How late” asks for a time; in “my ferry is late” the word is what is asked about.
+_HOW_LATE = re.compile(r"\bhow (?:early|late|soon)\b", re.IGNORECASE)
+_TIMELY = frozenset(map(stem, ("early", "late", "soon")))
+_UNITS = frozenset(map(stem, ("minute", "hour", "day", "week", "month", "year", "time", "period")))
+_HEAD = re.compile(
+    r"\b(?:what|which|welche[rnms]?) (\w+)"
+    r"|(?:\A|\b(?:the|my|our|der|die|das|den|mein\w{0,2}) )(\w+) (?:of|for|on|von|für)\b",
+    re.IGNORECASE,
+)
+# “A smoke-filled space” says nothing about smoking.
+_DESCRIBED_BY = re.compile(r"\b\w{1,30}-(?=\w{1,30}(?:ed|free|proof|resistant)\b)", re.IGNORECASE)
+_SUPERLATIVE = re.compile(
+    r"(?<!\bat )\b(?:most|least|fewest|best|worst|highest|lowest|largest|biggest|smallest|longest|shortest"
+    r"|fastest|slowest|oldest|newest|cheapest|heaviest|meisten|wenigsten|höchste\w?|größte\w?|kleinste\w?|längste\w?"
+    r"|kürzeste\w?|schnellste\w?|langsamste\w?|älteste\w?|neueste\w?|teuerste\w?|billigste\w?)\b",
+    re.IGNORECASE,
+)
+_EXTREME = re.compile(r"\b(?:max|min)(?:imum)?\b|\bno other\b", re.IGNORECASE)
+_NUMBER_COLUMN = re.compile(r"(?<=; )([^:;]{1,60}): (?=\d)")
+# What somebody asks to do: “Can I smoke on board?”
+_MAY_DO = re.compile(r"\s*(?:can|may|could) (?:i|we|you|one) (\w+)", re.IGNORECASE)
+_COMPARISON = re.compile(r"\b(?:difference|differ|unterschied)\w*\b", re.IGNORECASE)
+
+
+def answers(
+    question: str, texts: Sequence[str], share: float = MIN_NAMED, synonyms: Synonyms | None = None
+) -> bool:
+    """Whether `texts` have this share of what a question names, and a number if it asks for one."""
+    asked = stems(question)
+    weak = weak_stems() if _HOW_LATE.search(question) else weak_stems() - _TIMELY
+    kind = exact_kind(question)
+    if kind:
+        weak |= kind.asking
+    named = (asked - weak) or asked
+    held = held_stems(_DESCRIBED_BY.sub("", " ".join(texts)))
+    if texts and not asks_amount(question) and _said(texts[0]) <= asked:
+        return False  # it says nothing that the question does not say
+    if not any(has_amount(question, text) for text in texts):
+        return False
+    if kind and not any(kind.has.search(text) for text in texts):
+        return False
+    if any(is_opposite(directions_of(question), text) for text in texts) or not gives_definition(
+        question, texts
+    ):
+        return False
+    thing = [word for word in counted(question) if word in named]
+    if thing and not _known(thing, held, synonyms):
+        return False
+    if thing and texts and not _is_counted(thing, named, texts, synonyms):
+        return False
+    if _SUPERLATIVE.search(question) and not any(_compares(text, named) for text in texts[:1]):
+        return False
+    may_do = _MAY_DO.match(question)
+    if may_do and not stems(may_do[1]) & named <= held:
+        return False
+    head = _HEAD.search(question)
+    if head and not all(_known([word], held, synonyms) for word in stems(head[1] or head[2]) & named):
+        return False
+    if len(named) > 1 and _held_as_asked(named, question, held) < MIN_AS_ASKED * len(named):
+        return False
+    if _COMPARISON.search(question):
+        share = 1.0
+    return _known(named, held, synonyms) >= share * len(named)
+
+
+def _held_as_asked(named: Collection[str], question: str, held: frozenset[str]) -> int:
+    """How many of the words are held themselves, or in two parts (“payday”, “pay day”)."""
+    parts = {
+        stem(word)
+        for word in plain_words(question).split()
+        for cut in range(MIN_PART, len(word) - MIN_PART + 1)
+        if stem(word[:cut]) in held and stem(word[cut:]) in held
+    }
+    return sum(word in held or word in parts for word in named)
+
+
+def _known(words: Collection[str], held: frozenset[str], synonyms: Synonyms | None) -> int:
+    """How many of the words are held, or all words of another phrase for them."""
+    phrases = [
+        (stems(phrase), [stems(other) for other in others]) for phrase, others in (synonyms or {}).items()
+    ]
+    return sum(
+        word in held
+        or any(
+            word in phrase and any(other and other <= held for other in others) for phrase, others in phrases
+        )
+        for word in words
+    )
+
+
+def _is_counted(
+    words: Sequence[str], named: frozenset[str], texts: Sequence[str], synonyms: Synonyms | None
+) -> bool:
+    """Whether a sentence with a number of the counted thing has, with the headings, half of what is named
+    besides; and whether it is the sentence that mentions the thing, if only some do."""
+    others = named - frozenset(words)
+    thing = [frozenset({word}) | other_words(word, synonyms or {}) for word in words]
+    headings = held_stems(" ".join(texts[1:]))
+    spans = [span.text for span in split_sentences(texts[0])]
+    # “Leave is booked early. It is 27 days.”: with the sentence before.
+    named_so = {words[0], *(thing[0] - _UNITS)}  # “hours of rest” does not make hours a word for rest
+    mentions = {place for place, text in enumerate(spans) if not named_so.isdisjoint(held_stems(text))}
+    with_number = [place for place, text in enumerate(spans) if has_number(text)]
+    if mentions and with_number and mentions.isdisjoint({*with_number, *(at - 1 for at in with_number)}):
+        return False
+    numbered = [
+        " ".join(spans[max(0, place - 1) : place + 1])
+        for place, text in enumerate(spans)
+        if counts(thing, text)
+    ]
+    return not numbered or any(  # without one the number may be put in other words, or in a table
+        2 * _known(others, held_stems(text) | headings, synonyms) >= len(others) for text in numbered
+    )
+
+
+def _compares(text: str, named: Collection[str]) -> bool:
+    """Whether `text` says what is most or least, or has rows with a number of something named."""
+    if _SUPERLATIVE.search(text) or _EXTREME.search(text):
+        return True
+    return any(not stems(column[1]).isdisjoint(named) for column in _NUMBER_COLUMN.finditer(text))
+
+
+def _said(text: str) -> frozenset[str]:
+    """The stems of a text without numbers, which may be those of sections."""
+    return frozenset(word for word in stems(text) if not word.isdigit())
 
 
 def confidence(

@@ -206,7 +206,11 @@ def search(
             surveyed = survey(asked)
     space = active_space(spaces)
     # In other languages these vectors are ignored.
-    english = _in_english(space, query) if mode == "hybrid" else []
+    # The model knows only English.
+    is_translated = (
+        mode == "hybrid" and language_of(query) == "german" and is_english_only(space.name, space.dimensions)
+    )
+    english = in_english(units(without_question_words(query))) if is_translated else []
     vectors = _vector_parameters(space, " ".join(english) or query, context, mode)
     if mode != "text" and not vectors["with_vectors"]:
         mode = "text"
@@ -224,7 +228,7 @@ def search(
         tuple(passages), query, len(candidates), mode, ranking.fit, str(house), house.reasons or {}
     )
     # Words translated one by one find where something is mentioned, a whole question what answers it.
-    if english and passages and passages[0].language == "english":
+    if is_translated and (not passages or passages[0].language == "english"):
         held = held_stems(" ".join(f"{each.title} {each.heading} {each.content}" for each in passages))
         wording, around = question_in_english(query, held), question_in_english(context, held)
         if wording and language_of(wording) != "german":
@@ -317,13 +321,6 @@ def trust_of(space: EmbeddingSpace, query: str) -> VectorTrust:
     if has_unspaced_script(query):
         return NO_TRUST
     return BUILT_IN_TRUST if is_built_in(space.name) else ENGLISH_FOLDER_TRUST
-
-
-def _in_english(space: EmbeddingSpace, query: str) -> list[str]:
-    """A German question in English, if the model knows only that."""
-    if language_of(query) != "german" or not is_english_only(space.name, space.dimensions):
-        return []
-    return in_english(units(without_question_words(query)))
 
 
 def _counted_words(query: str) -> dict[str, int]:

@@ -16,14 +16,13 @@ from ingestion.embedding import BUILT_IN_NAME, embedder, runs_here
 
 from .amounts import asks_amount, counted, counts, has_amount, has_number
 from .audiences import is_for_outsiders
-from .definitions import defined_thing, gives_definition, states
+from .definitions import defined_thing, states
 from .exact_kinds import exact_kind, unasked_condition
-from .rough_stems import first_part, held_stems, stem, stems, weak_stems
+from .rough_stems import first_part, held_stems, stems, weak_stems
 from .sentence_splitting import (
     Span,
     split_sentences,
 )
-from .tokens import plain_words
 
 MIN_SHARE = 0.25  # of the question's words that a sentence and its surroundings must have
 AROUND = 0.5  # weight of a word in the sentence before, the heading or the title
@@ -43,9 +42,6 @@ OUTSIDERS = 0.1  # malus for a text about passengers, customers, … whom the qu
 OPPOSITE = 0.5  # malus for the other direction, or a row about another name, than the one asked for
 EARLIER = 0.5  # weight of a word that only earlier questions have
 SYNONYM = 0.6  # weight of another word for one of the question's
-MIN_AS_ASKED = 0.2  # of these words, in any form, but not other words for them
-MIN_PART = 3  # characters of a word written in two
-MIN_NAMED = 0.6  # of what a question names, that an answer must have to be shown as one: both of two words
 LISTS = 0.1  # bonus for a lead-in with its list if several things are asked for
 LITERAL = 0.1  # bonus for a path or a name with symbols, written as in the question
 WEAK = 0.25  # weight of a word that only says what is done with the subject
@@ -57,10 +53,6 @@ BARE_WORDS = 5  # a list item with no more words means nothing by itself
 NEARLY = 0.7  # of the score of a passage's best sentence
 
 _SEVERAL = re.compile(r"\s*(?:what|which)\b|\bwelche\b", re.IGNORECASE)
-# “How late” asks for a time; in “my ferry is late” the word is what is asked about.
-_HOW_LATE = re.compile(r"\bhow (?:early|late|soon)\b", re.IGNORECASE)
-_TIMELY = frozenset(map(stem, ("early", "late", "soon")))
-_UNITS = frozenset(map(stem, ("minute", "hour", "day", "week", "month", "year", "time", "period")))
 _PERSON = re.compile(r"\b(who|whom|whose|wer|wem|wen)\b", re.IGNORECASE)
 _DIRECTION = re.compile(
     r"\b(?:(?P<away>[Ff]rom|[Vv]on|[Aa]b|[Aa]us)|[Tt]o|[Nn]ach)\b:? "
@@ -88,12 +80,6 @@ _WORD = re.compile(r"\w+")
 _LEADER = ". . . ."
 _CONTENTS_LINE = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){1,4}\.? [^\Wa-zäöü\d_]")
 _QUOTES = ".,;:?!\"'“”‘’()"
-_HEAD = re.compile(
-    r"\b(?:what|which|welche[rnms]?) (\w+)"
-    r"|(?:\A|\b(?:the|my|our|der|die|das|den|mein\w{0,2}) )(\w+) (?:of|for|on|von|für)\b",
-    re.IGNORECASE,
-)
-_COMPARISON = re.compile(r"\b(?:difference|differ|unterschied)\w*\b", re.IGNORECASE)
 _QUESTION_MARKS = ("?", "？")
 
 
@@ -169,14 +155,16 @@ def best_sentences(
     earlier: str = "",
     synonyms: Synonyms | None = None,
     other_rows: Collection[str] = (),
+    subject: str = "",
 ) -> list[Sentence]:
     """At most `count` sentences, best first, without duplicates; none if nothing is relevant.
 
     `earlier` has the questions that this one refers to, and `synonyms` other words for phrases of the
-    question; both count less. `other_rows` has the texts of rows about something else (`named_rows`).
+    question; both count less. `other_rows` has the texts of rows about something else (`named_rows`), and
+    `subject` the earlier question that this one goes on with, of which a passage must have something.
     """
     best: dict[str, Sentence] = {}
-    for sentence in _judged(question, passages, earlier, synonyms, other_rows):
+    for sentence in _judged(question, passages, earlier, synonyms, other_rows, subject):
         best.setdefault(sentence.text, sentence)
         if len(best) == count:
             break
@@ -198,102 +186,11 @@ def best_sentences_per_passage(
     return [sorted(chosen, key=lambda sentence: sentence.start) for chosen in found]
 
 
-def answers(
-    question: str, texts: Sequence[str], share: float = MIN_NAMED, synonyms: Synonyms | None = None
-) -> bool:
-    """Whether `texts` have this share of what a question names, and a number if it asks for one."""
-    asked = stems(question)
-    weak = weak_stems() if _HOW_LATE.search(question) else weak_stems() - _TIMELY
-    kind = exact_kind(question)
-    if kind:
-        weak |= kind.asking
-    named = (asked - weak) or asked
-    held = held_stems(" ".join(texts))
-    if texts and not asks_amount(question) and _said(texts[0]) <= asked:
-        return False  # it says nothing that the question does not say
-    if not any(has_amount(question, text) for text in texts):
-        return False
-    if kind and not any(kind.has.search(text) for text in texts):
-        return False
-    if any(_is_opposite(_directions(question), text) for text in texts) or not gives_definition(
-        question, texts
-    ):
-        return False
-    thing = [word for word in counted(question) if word in named]
-    if thing and not _known(thing, held, synonyms):
-        return False
-    if thing and texts and not _is_counted(thing, named, texts, synonyms):
-        return False
-    head = _HEAD.search(question)
-    if head and not all(_known([word], held, synonyms) for word in stems(head[1] or head[2]) & named):
-        return False
-    if len(named) > 1 and _held_as_asked(named, question, held) < MIN_AS_ASKED * len(named):
-        return False
-    if _COMPARISON.search(question):
-        share = 1.0
-    return _known(named, held, synonyms) >= share * len(named)
-
-
-def _held_as_asked(named: Collection[str], question: str, held: frozenset[str]) -> int:
-    """How many of the words are held themselves, or in two parts (“payday”, “pay day”)."""
-    parts = {
-        stem(word)
-        for word in plain_words(question).split()
-        for cut in range(MIN_PART, len(word) - MIN_PART + 1)
-        if stem(word[:cut]) in held and stem(word[cut:]) in held
-    }
-    return sum(word in held or word in parts for word in named)
-
-
-def _known(words: Collection[str], held: frozenset[str], synonyms: Synonyms | None) -> int:
-    """How many of the words are held, or all words of another phrase for them."""
-    phrases = [
-        (stems(phrase), [stems(other) for other in others]) for phrase, others in (synonyms or {}).items()
-    ]
-    return sum(
-        word in held
-        or any(
-            word in phrase and any(other and other <= held for other in others) for phrase, others in phrases
-        )
-        for word in words
-    )
-
-
-def _is_counted(
-    words: Sequence[str], named: frozenset[str], texts: Sequence[str], synonyms: Synonyms | None
-) -> bool:
-    """Whether a sentence with a number of the counted thing has, with the headings, half of what is named
-    besides; and whether it is the sentence that mentions the thing, if only some do."""
-    others = named - frozenset(words)
-    thing = [frozenset({word}) | _others(word, synonyms or {}) for word in words]
-    headings = held_stems(" ".join(texts[1:]))
-    spans = [span.text for span in split_sentences(texts[0])]
-    # “Leave is booked early. It is 27 days.”: with the sentence before.
-    named_so = {words[0], *(thing[0] - _UNITS)}  # “hours of rest” does not make hours a word for rest
-    mentions = {place for place, text in enumerate(spans) if not named_so.isdisjoint(held_stems(text))}
-    with_number = [place for place, text in enumerate(spans) if has_number(text)]
-    if mentions and with_number and mentions.isdisjoint({*with_number, *(at - 1 for at in with_number)}):
-        return False
-    numbered = [
-        " ".join(spans[max(0, place - 1) : place + 1])
-        for place, text in enumerate(spans)
-        if counts(thing, text)
-    ]
-    return not numbered or any(  # without one the number may be put in other words, or in a table
-        2 * _known(others, held_stems(text) | headings, synonyms) >= len(others) for text in numbered
-    )
-
-
-def _said(text: str) -> frozenset[str]:
-    """The stems of a text without numbers, which may be those of sections."""
-    return frozenset(word for word in stems(text) if not word.isdigit())
-
-
 def shares_word(question: str, text: str, synonyms: Synonyms | None = None) -> bool:
     """Whether `text` has a content word of the question, or another word for one."""
     wanted = stems(question) - weak_stems()
     held = held_stems(text)
-    return any(word in held or bool(_others(word, synonyms or {}) & held) for word in wanted)
+    return any(word in held or bool(other_words(word, synonyms or {}) & held) for word in wanted)
 
 
 def matching_words(question: str, text: str) -> list[tuple[int, int]]:
@@ -308,13 +205,14 @@ def _judged(
     earlier: str = "",
     synonyms: Synonyms | None = None,
     other_rows: Collection[str] = (),
+    subject: str = "",
     *,
     everything: bool = False,
 ) -> list[Sentence]:
     """The relevant sentences, best first; with `everything` also barely relevant ones."""
     asked = stems(question)
     question = f"{earlier} {question}".strip()
-    wanted = {word: _others(word, synonyms or {}) | first_part(word) for word in asked | stems(earlier)}
+    wanted = {word: other_words(word, synonyms or {}) | first_part(word) for word in asked | stems(earlier)}
     choices = [choice for index, passage in enumerate(passages) for choice in _choices(index, passage)]
     if not choices or not (wanted or everything):
         return []
@@ -332,16 +230,19 @@ def _judged(
     thing_counted = [frozenset({word}) | wanted.get(word, frozenset()) for word in counted(question)]
     literals = _literals(question)
     others_named = frozenset().union(*wanted.values())
-    directions = _directions(question)
-    subject = [frozenset({word}) | others for word, others in wanted.items() if word not in weak_stems()]
+    directions = directions_of(question)
+    forms_named = {
+        word: frozenset({word}) | others for word, others in wanted.items() if word not in weak_stems()
+    }
+    stays_with = frozenset().union(*(forms_named.get(word, frozenset()) for word in stems(subject)))
     judged = []
     for choice, alike in zip(choices, likeness, strict=True):
         near = choice.words | choice.around
         known = sum(word in near or bool(others & near) for word, others in wanted.items())
         if not everything and known < MIN_SHARE * len(wanted):
             continue
-        is_topic = _is_topic(choice.topic, subject)
-        opens = is_topic and choice.opens and not is_amount
+        is_topic = _is_topic(choice.topic, list(forms_named.values()))
+        opens = is_topic and choice.opens and (not is_amount or choice.kind(question) == 1.0)
         words = choice.words | choice.topic if opens else choice.words
         score = (
             choice.share(wanted, weights, words)
@@ -358,7 +259,8 @@ def _judged(
             + LITERAL * any(f" {literal}" in f" {choice.span.text}" for literal in literals)
             - NO_ANSWER * (choice.cut or bool(_POINTER.match(choice.span.text)))
             - ELSEWHERE * bool(_ELSEWHERE.search(choice.span.text))
-            - OPPOSITE * (choice.span.text in other_rows or _is_opposite(directions, choice.span.text))
+            - OPPOSITE * (choice.span.text in other_rows or is_opposite(directions, choice.span.text))
+            - OPPOSITE * (bool(stays_with) and stays_with.isdisjoint(choice.everywhere))
             - OUTSIDERS
             * is_for_outsiders(question, choice.span.text, passages[choice.passage].heading, others_named)
         )
@@ -434,7 +336,7 @@ def _is_bare_item(spans: Sequence[Span], place: int) -> bool:
     return first == 0 or spans[first - 1].is_heading or not spans[first - 1].text.endswith((":", "："))
 
 
-def _others(word: str, synonyms: Synonyms) -> frozenset[str]:
+def other_words(word: str, synonyms: Synonyms) -> frozenset[str]:
     """Stems of other words for a stem of the question."""
     others = (stems(" ".join(words)) for phrase, words in synonyms.items() if word in stems(phrase))
     return frozenset().union(*others) - {word}
@@ -472,17 +374,17 @@ def _is_topic(topic: frozenset[str], subject: Sequence[frozenset[str]]) -> bool:
     return bool(topic) and all(forms & topic for forms in subject) and topic <= frozenset().union(*subject)
 
 
-def _directions(text: str) -> frozenset[tuple[bool, str]]:
+def directions_of(text: str) -> frozenset[tuple[bool, str]]:
     """The places after “from” (True) and “to” (False), in German “von” and “nach”, also as columns."""
     text = _LEAVES_FOR.sub(r"from \g<start> to ", text)
     return frozenset((bool(match["away"]), match["place"].lower()) for match in _DIRECTION.finditer(text))
 
 
-def _is_opposite(asked: frozenset[tuple[bool, str]], text: str) -> bool:
+def is_opposite(asked: frozenset[tuple[bool, str]], text: str) -> bool:
     """Whether `text` has only the other direction of a place that the question names with one."""
     if not asked:
         return False
-    there = _directions(text)
+    there = directions_of(text)
     return any((not away, place) in there and (away, place) not in there for away, place in asked)
 
 

@@ -51,6 +51,7 @@ _ASKED = (
     (" wie lang", "how long"),
     (" wie oft", "how often"),
     (" wie hoch", "how much"),
+    (" bis wann ", "by when"),
     (" wann ", "when"),
     (" wo ist ", "where is"),
     (" wo ", "where"),

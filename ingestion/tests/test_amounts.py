@@ -2,7 +2,7 @@
 
 from django.test import SimpleTestCase
 
-from ingestion.search.amounts import has_amount
+from ingestion.search.amounts import has_amount, numbers_of
 from ingestion.search.audiences import is_for_outsiders
 from ingestion.search.exact_kinds import unasked_condition
 
@@ -16,6 +16,8 @@ class AmountTests(SimpleTestCase):
             ("when do we start", "At 09:00 in the hall.", "All 12 colleagues do."),
             ("When does the office open?", "It opens at seven.", "It has seven rooms."),
             ("bis wann melde ich mich krank", "Spätestens um 9:30 Uhr.", "Auf Seite 3."),
+            ("By when do I hand it in?", "Within 24 hours.", "It has 24 pages, one for every week."),
+            ("What is the deadline?", "Must be used by: 31 March", "Claims are paid 14 days after receipt."),
             ("How much does a bicycle cost?", "It is £4 a crossing.", "At least 3 are carried."),
             ("was kostet ein Fahrrad", "Es kostet 4 Euro.", "Es sind 3."),
         ):
@@ -30,6 +32,9 @@ class AmountTests(SimpleTestCase):
 
     def test_the_last_of_several_questions_counts(self):
         self.assertTrue(has_amount("How long is it? How many people come?", "It is for 12 people."))
+
+    def test_the_numbers_of_a_text_are_compared_in_digits(self):
+        self.assertEqual(numbers_of("Nine vessels; 9:30 on the 25th; sechs Boote"), {"9", "9:30", "25", "6"})
 
 
 class UnaskedTests(SimpleTestCase):

@@ -4,10 +4,10 @@ import uuid
 
 from django.test import SimpleTestCase
 
+from ingestion.search.confidence import answers
 from ingestion.search.retrieval import FoundPassage
 from ingestion.search.sentence_splitting import split_sentences
 from ingestion.search.sentences import (
-    answers,
     best_sentences,
     best_sentences_per_passage,
     matching_words,
@@ -223,6 +223,32 @@ class BestSentencesTests(SimpleTestCase):
         hours = ["The port manager begins at 8:00."]
         self.assertFalse(answers("When does the pay of a port manager begin?", hours))
         self.assertTrue(answers("When does the shift of a port manager begin?", [f"Shifts: {hours[0]}"]))
+
+    def test_what_is_most_is_answered_by_a_comparison_or_by_rows_with_the_number(self):
+        question = "Which ship carries the most cars?"
+        self.assertFalse(answers(question, ["A ship with tankers carries 25 drivers of cars, 4 at most."]))
+        self.assertTrue(answers(question, ["The Aurora carries the most cars of all ships."]))
+        self.assertTrue(answers(question, ["Ship: Aurora, which carries lorries; Cars: 160"]))
+
+    def test_whether_one_may_do_something_is_answered_by_what_names_it(self):
+        fire = {"smoke": ["fire"]}
+        self.assertFalse(answers("Can I smoke on board?", ["Report a fire on board."], synonyms=fire))
+        self.assertFalse(answers("Can I smoke on board?", ["On board, smoke-filled rooms are closed."]))
+        self.assertTrue(answers("Can I smoke on board?", ["Smoking is not allowed on board."]))
+
+    def test_a_follow_up_keeps_to_passages_with_something_of_its_subject(self):
+        passages = [
+            found("Notice what changed, and give notice of it."),
+            found("Give notice 4 weeks ahead.", heading="Sabbatical"),
+        ]
+        earlier = "When can I take a sabbatical?"
+        best = best_sentences("How much notice?", passages, earlier=earlier, subject=earlier)
+        self.assertEqual(best[0].passage, 1)
+
+    def test_the_first_sentence_of_the_section_asked_about_leads_if_it_has_the_number(self):
+        text = "Salaries arrive on the 25th of each month. Slips for a pay day come on the 22nd day before."
+        passage = found(text, heading="Pay day")
+        self.assertTrue(best_sentences("When is pay day?", [passage])[0].text.startswith("Salaries"))
 
     def test_a_telephone_number_or_a_form_that_is_asked_for_must_be_there(self):
         desk = "The Service Desk answers on extension 3500 from Monday to Friday."

@@ -90,6 +90,8 @@ def build(datasets: Path, texts: Path | None, documents: int, characters: int) -
         _execute_slowly(
             "SET maintenance_work_mem = '1GB'",
             "CREATE INDEX IF NOT EXISTS passage_words_search ON ingestion_passagewords USING gin (search)",
+            "CREATE INDEX IF NOT EXISTS passage_words_sample ON ingestion_passagewords USING gin (search)"
+            " WHERE passage_id % 17 = 0",
         )
     index.join()
     with measured("vacuum and statistics"):
@@ -102,7 +104,7 @@ def _fill(space: EmbeddingSpace, sources: list[Source], documents: int, characte
     print(f"  {len(sources):,} texts of {sum(len(own) for _, own in sources):,} sentences", flush=True)
     lists = _access_lists(random.Random(20), documents)
     _execute_slowly(
-        f"DROP INDEX IF EXISTS vector_space_{space.pk:d}, passage_words_search",
+        f"DROP INDEX IF EXISTS vector_space_{space.pk:d}, passage_words_search, passage_words_sample",
         f"ALTER TABLE ingestion_vector SET (parallel_workers = {PROCESSES})",
     )
     with measured("rows and vectors"):

@@ -29,6 +29,7 @@ from .stems import stems_by_language
 from .term_selection import (
     Sample,
     TermGroups,
+    merged_samples,
     select_groups,
     single_terms,
     with_rare_terms,
@@ -52,10 +53,11 @@ MAX_SCORED = 700
 MAX_COMMON = 300
 
 # These limits are for up to STEADY_SIZE passages and grow with more, until there are MAX_GROWTH times as
-# many: the same number would leave out ever more of the best.
+# many: the same number would leave out ever more of the best. They grow in proportion for questions of SHORT
+# words, and less for longer ones, which distinguish passages better.
 STEADY_SIZE = 200_000
 MAX_GROWTH = 5
-GROWTH_POWER = 1.35
+SHORT = 4
 MAX_BY_DOCUMENTS = 4_000  # readable passages, times the same growth, that are looked at instead of the index
 
 # The corpus size is estimated from this many documents if at least MIN_PROBED are readable, and word
@@ -63,6 +65,9 @@ MAX_BY_DOCUMENTS = 4_000  # readable passages, times the same growth, that are l
 PROBES = 1_000
 MIN_PROBED = 20
 SAMPLED = 1_500
+# Above MAX_MIXED, the less common words are counted in every 17th passage, until about so many are fetched.
+COUNTED_EVERY = 17
+MAX_COUNTED = 2_500
 MEASURED = 300  # passages whose mean length is used for all
 
 # The vector index: entries scanned at least; nearest pieces from which readable ones are taken (but at least
@@ -104,28 +109,34 @@ class Survey:
             return EXACT_PIECES
         return max(PIECES, round(NEAREST * self.visible / max(self.every, self.visible, 1)))
 
-    @property
-    def growth(self) -> float:
-        """How many times as many passages are fetched and scored as up to STEADY_SIZE."""
-        return float(min(max(self.every / STEADY_SIZE, 1), MAX_GROWTH) ** GROWTH_POWER)
+    def growth(self, asked: int = SHORT) -> float:
+        """How many times as many passages as up to STEADY_SIZE count for a question of `asked` words."""
+        return float(min(max(self.every / STEADY_SIZE, 1), MAX_GROWTH) ** (SHORT / max(asked, 1)))
 
     def by_documents(self, plan: Plan) -> bool:
         """Whether to look for words in the readable documents only, because hardly any passage that the index
         of words gives would be readable."""
-        return plan == "mixed" and self.every > STEADY_SIZE and self.visible <= MAX_BY_DOCUMENTS * self.growth
+        return (
+            plan == "mixed" and self.every > STEADY_SIZE and self.visible <= MAX_BY_DOCUMENTS * self.growth()
+        )
 
     def readable_share(self, plan: Plan) -> float:
         """The share of readable passages among those that are fetched for their words."""
         return 1.0 if self.by_documents(plan) else self.visible / max(self.every, self.visible, 1)
+
+    def max_common(self, asked: int, plan: Plan) -> int:
+        """How many readable passages with common words are scored if rare words find hardly any."""
+        fetched = MAX_FETCHED * self.growth() * self.readable_share(plan)
+        return round(max(MAX_COMMON, min(MAX_COMMON * self.growth(asked), fetched)))
 
     def sought(self, asked: int, words: int, plan: Plan) -> TermGroups:
         """Which of the question's words, of which the first `asked` were asked for, select the passages to
         score."""
         if not self.held:
             return single_terms(range(1, words + 1))
-        wanted = MAX_SCORED * self.growth / max(self.visible, 1)
+        wanted = MAX_SCORED * self.growth(asked) / max(self.visible, 1)
         if not self.by_documents(plan):
-            wanted = min(wanted, MAX_FETCHED * self.growth / max(self.every, 1))
+            wanted = min(wanted, MAX_FETCHED * self.growth(max(asked, SHORT)) / max(self.every, 1))
         return with_rare_terms(
             select_groups(range(1, asked + 1), self.held, wanted), range(asked + 1, words + 1), self.held
         )
@@ -208,12 +219,22 @@ def surveyed_after(before: Sequence[str], search: Mapping[str, Any]) -> tuple[li
         "measured": MEASURED,
         "large": LARGE_CORPUS,
         "max_scan": MAX_SCAN,
+        "max_mixed": MAX_MIXED,
+        "max_counted": MAX_COUNTED,
     }
     texts = [*before, statement("prepare"), statement("survey")]
     parameters = {**search, **bounds, **PLANNER, "today": timezone.localdate()}
     *found, _, surveyed = rows_of_each(texts, parameters)
-    held = {frozenset(row["numbers"] or ()): row["passages"] for row in surveyed if row["passages"]}
     size = surveyed[0]
+    rough, exact = (
+        {
+            frozenset(row["numbers"] or ()): float(row["passages"])
+            for row in surveyed
+            if row["passages"] and row["counted"] == counted
+        }
+        for counted in (False, True)
+    )
+    held = merged_samples(rough, exact, size["uncommon"], size["visible"] / COUNTED_EVERY)
     return found, Survey(size["visible"], size["every"], held, float(size["mean_length"]))
 
 
@@ -238,7 +259,7 @@ def _run(
         "groups": [place for place, (group, _) in enumerate(groups) for _ in group],
         "members": [number for group, _ in groups for number in group],
         "common": [is_common for group, is_common in groups for _ in group],
-        "max_common": round(MAX_COMMON * surveyed.growth),
+        "max_common": surveyed.max_common(search["asked"], plan),
         "by_documents": surveyed.by_documents(plan),
         "readable_share": surveyed.readable_share(plan),
         "estimated": list(sought.shares),

@@ -6,7 +6,7 @@ passage must have so that about the wanted number match.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -14,7 +14,7 @@ MAX_SAMPLED_TERMS = 8  # words in groups; others only add to the scores of passa
 ROUNDING = 1e-5  # of the weights of words
 ALONE = 0.5  # the share of the wanted passages that single words may fill
 
-Sample = Mapping[frozenset[int], int]  # the number of passages with exactly these words
+Sample = Mapping[frozenset[int], float]  # the number of passages with exactly these words
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,16 @@ class TermGroups:
     groups: tuple[tuple[int, ...], ...]
     common: tuple[tuple[int, ...], ...]
     shares: Mapping[int, float]
+
+
+def merged_samples(rough: Sample, counted: Sample, uncommon: Collection[int], size: float) -> Sample:
+    """The sample `counted` of `size` passages, which lacks those without any of the `uncommon` words; their
+    numbers are taken from the `rough` sample, in proportion."""
+    if not uncommon:
+        return rough
+    ratio = size / sum(rough.values())
+    others = {held: passages * ratio for held, passages in rough.items() if held.isdisjoint(uncommon)}
+    return {**others, **counted}
 
 
 def single_terms(numbers: Iterable[int]) -> TermGroups:
@@ -73,7 +83,7 @@ def with_rare_terms(sought: TermGroups, numbers: Iterable[int], sample: Sample) 
 def _worth_limit(worth: Mapping[int, float], sample: Sample, limit: float) -> float:
     """The highest total weight of a passage's words at which more than `limit` passages of the sample match;
     0 if fewer match at any weight."""
-    by_worth: dict[float, int] = {}
+    by_worth: dict[float, float] = {}
     for held, passages in sample.items():
         total = round(sum(worth.get(number, 0.0) for number in held), 6)
         by_worth[total] = by_worth.get(total, 0) + passages

@@ -150,9 +150,7 @@ rare AS MATERIALIZED (
 ),
 
 -- Where these are hardly any, some of those with commoner words: the first that the caller may read.
-found AS MATERIALIZED (
-    SELECT rare.language, rare.passage_id, rare.document_id, rare.search FROM rare
-    UNION ALL
+commoner AS MATERIALIZED (
     SELECT sought.language, passage.passage_id, passage.document_id, passage.search
     FROM sought
     CROSS JOIN LATERAL (
@@ -178,6 +176,12 @@ found AS MATERIALIZED (
             )
         LIMIT :'max_common'
     ) AS passage
+),
+
+found AS NOT MATERIALIZED (
+    SELECT rare.language, rare.passage_id, rare.document_id, rare.search FROM rare
+    UNION ALL
+    SELECT commoner.language, commoner.passage_id, commoner.document_id, commoner.search FROM commoner
 ),
 
 -- The readable passages nearest to the question; the nearest piece counts for its passage.

@@ -1,6 +1,8 @@
 -- How much the caller may search, of how much there is, and, of a large corpus, which words of the question occur
 -- together in how many passages of a sample of it. How much is estimated from a sample of documents where that
 -- holds enough of them, else counted. Also how many different words its passages have on average, by some of them.
+-- A reader of much of a large corpus gets a second sample, of every 17th passage, which has an index of its own
+-- (passage_words_sample): of those with one of the less common words, which words they have (`counted`).
 \set user_id 1
 \set today '2027-01-31'
 \set include_category ''
@@ -21,6 +23,10 @@
 \set sampled 1500
 \set large 100000
 \set max_scan 4000
+-- Where more than so many passages may be read, words are counted in every 17th passage, the least common first, until
+-- about so many passages are fetched for them.
+\set max_mixed 20000
+\set max_counted 2500
 
 WITH lists AS MATERIALIZED (
     SELECT mine.access_list_id
@@ -136,12 +142,9 @@ words AS MATERIALIZED (
     FROM ingestion_question_words(
         :'words', :'otherwise', :'stems'::jsonb, ARRAY(SELECT DISTINCT sample.language FROM sample)
     ) AS word
-)
+),
 
-SELECT size.visible, size.every, coalesce(lengths.mean, 0) AS mean_length, held.numbers, held.passages
-FROM size
-CROSS JOIN lengths
-LEFT JOIN (
+sampled AS MATERIALIZED (
     SELECT each.numbers, count(*) AS passages
     FROM (
         SELECT (
@@ -152,4 +155,80 @@ LEFT JOIN (
         FROM sample
     ) AS each
     GROUP BY each.numbers
-) AS held ON true;
+),
+
+uncommon AS MATERIALIZED (
+    SELECT added.number
+    FROM (
+        SELECT frequency.number, sum(frequency.passages + 1) OVER (ORDER BY frequency.passages, frequency.number) AS total
+        FROM (
+            SELECT word.number, coalesce(sum(sampled.passages), 0) AS passages
+            FROM (SELECT DISTINCT words.number FROM words) AS word
+            LEFT JOIN sampled ON word.number = ANY(sampled.numbers)
+            GROUP BY word.number
+        ) AS frequency
+    ) AS added
+    CROSS JOIN size
+    WHERE
+        size.visible > :'max_mixed'
+        AND added.total * size.every / 17 <= :'max_counted' * (SELECT count(*) FROM sample)
+),
+
+fetched AS MATERIALIZED (
+    SELECT sought.language, passage.document_id, passage.search
+    FROM (
+        SELECT words.language, string_agg('(' || words.query::text || ')', ' | ')::tsquery AS query
+        FROM words
+        JOIN uncommon ON uncommon.number = words.number
+        GROUP BY words.language
+    ) AS sought
+    CROSS JOIN LATERAL (
+        SELECT passage.document_id, passage.search
+        FROM ingestion_passagewords AS passage
+        WHERE passage.passage_id % 17 = 0 AND passage.search @@ sought.query
+        OFFSET 0
+    ) AS passage
+),
+
+met AS MATERIALIZED (
+    SELECT document.id, document.language
+    FROM ingestion_document AS document
+    WHERE
+        document.id = ANY(ARRAY(SELECT DISTINCT fetched.document_id FROM fetched))
+        AND document.version > 0
+        AND (document.valid_until IS NULL OR document.valid_until >= :'today'::date)
+        AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
+        AND (:'include_category' = '' OR document.category = :'include_category')
+        AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
+        AND (NOT :'scoped' OR document.id = ANY(:'documents'::bigint[]))
+),
+
+-- For each set of words the passages of the sample, or of every 17th, that have exactly these.
+held AS MATERIALIZED (
+    SELECT sampled.numbers, sampled.passages, false AS counted
+    FROM sampled
+    UNION ALL
+    SELECT each.numbers, count(*) AS passages, true AS counted
+    FROM (
+        SELECT (
+            SELECT array_agg(words.number)
+            FROM words
+            WHERE words.language = fetched.language AND fetched.search @@ words.query
+        ) AS numbers
+        FROM fetched
+        JOIN met ON met.id = fetched.document_id AND met.language = fetched.language
+    ) AS each
+    GROUP BY each.numbers
+)
+
+SELECT
+    size.visible,
+    size.every,
+    coalesce(lengths.mean, 0) AS mean_length,
+    ARRAY(SELECT uncommon.number FROM uncommon) AS uncommon,
+    held.numbers,
+    held.passages,
+    held.counted
+FROM size
+CROSS JOIN lengths
+LEFT JOIN held ON true;

@@ -13,9 +13,9 @@ from ingestion.access.lists import (
     Audience,
     set_audience,
 )
-from ingestion.models import Document
+from ingestion.models import Document, Passage
 from ingestion.search import plans
-from ingestion.search.retrieval import search
+from ingestion.search.retrieval import NO_WORDS, search
 
 from . import test_search, test_search_narrowing, test_search_rights
 from .documents import make_document, principal_of
@@ -185,11 +185,12 @@ class ChoiceTests(TestCase):
         self.assertEqual(self.plan(to_groups=True), "nothing")
 
     def test_more_passages_are_scored_from_a_size_on(self):
-        growth = [plans.Survey(10**6, size, {}).growth for size in (0, 200_000, 400_000, 10**6, 10**9)]
-        self.assertEqual(growth[:2], [1, 1])
-        self.assertAlmostEqual(growth[2], 2.55, 2)
-        self.assertAlmostEqual(growth[3], 8.78, 2)
-        self.assertEqual(growth[4], growth[3])
+        growth = [plans.Survey(10**6, size, {}).growth() for size in (0, 200_000, 400_000, 10**6, 10**9)]
+        self.assertEqual(growth, [1, 1, 2, 5, 5])
+
+    def test_the_more_passages_are_scored_the_shorter_the_question(self):
+        growth = [plans.Survey(10**6, 400_000, {}).growth(asked) for asked in (0, 2, 4, 8)]
+        self.assertEqual(growth, [16, 4, 2, 2**0.5])
 
     def test_words_are_looked_for_in_readable_documents_if_hardly_anything_is_readable(self):
         held = {frozenset(): 900, frozenset({1}): 90, frozenset({1, 2}): 10}
@@ -204,6 +205,34 @@ class ChoiceTests(TestCase):
                 self.assertEqual((survey.plan(256), survey.by_documents(plan)), (plan, by_documents))
                 self.assertEqual(survey.readable_share(plan), 1 if by_documents else visible / every)
                 self.assertEqual((1,) in survey.sought(2, 2, plan).groups, by_documents)
+
+    def test_of_common_words_no_more_passages_are_fetched_than_of_rare_ones(self):
+        survey = plans.Survey(100_000, 10**6, {})
+        self.assertEqual(
+            [survey.max_common(asked, "indexed") for asked in (1, 2, 4, 8)], [1000, 1000, 1000, 671]
+        )
+
+    def test_uncommon_words_are_counted_in_every_17th_passage(self):
+        document = make_document("many.txt", [f"Anchor {number}." for number in range(100)])
+        make_document(
+            "hidden.txt", ["An anchor."] * 50, audience=Audience(), owner=User.objects.create_user("o")
+        )
+        words = {**NO_WORDS, "words": ["anchor"], "times": [1.0]}
+        counted = sum(row.pk % 17 == 0 for row in Passage.objects.filter(document=document))
+        with forced("indexed, sampled"):
+            surveyed = plans.survey(plans.with_words({**self.everything(), **words}))
+        self.assertEqual(surveyed.held[frozenset({1})], counted)
+
+    def everything(self):
+        return {
+            "user_id": self.reader.pk,
+            "include_category": "",
+            "exclude_category": "",
+            "scoped": False,
+            "documents": [],
+            "to_person": False,
+            "to_groups": False,
+        }
 
     def test_vectors_too_long_for_an_index_are_all_compared(self):
         self.assertEqual(plans.Survey(10**9, 10**9, {}).plan(4_001), "mixed")

@@ -4,6 +4,7 @@ from django.test import SimpleTestCase
 
 from ingestion.search.term_selection import (
     MAX_SAMPLED_TERMS,
+    merged_samples,
     select_groups,
     single_terms,
 )
@@ -64,3 +65,13 @@ class RarityTests(SimpleTestCase):
         self.assertLessEqual(
             {number for group in sought.groups for number in group}, {*numbers[-MAX_SAMPLED_TERMS:]}
         )
+
+
+class MergedSamplesTests(SimpleTestCase):
+    def test_the_larger_sample_has_the_uncommon_words_and_the_other_says_the_rest(self):
+        merged = merged_samples(sample(a=70, a1=20, a2=2, a12=8), sample(a2=15, a12=95), {2}, size=1_000)
+        self.assertEqual(merged, sample(a=700, a1=200, a2=15, a12=95))
+
+    def test_without_uncommon_words_the_first_sample_stays(self):
+        rough = sample(a=10, a1=90)
+        self.assertEqual(merged_samples(rough, {}, [], size=1_000), rough)

@@ -120,6 +120,43 @@ class VerdictTests(VerdictCase):
             "Die Kündigung kann vom Bundesrat für zulässig erklärt werden",
         )
 
+    def test_a_denial_that_the_source_does_not_have_is_not_supported(self):
+        ports = source(
+            9,
+            "p.md",
+            "Service: IMAPS; Protocol: TCP; Port: 993\nService: SMTP; Protocol: TCP; Port: 25\n\n"
+            "Claims older than 90 days are refused. The rest between two shifts is uninterrupted.",
+        )
+        for statement in (
+            "Port 993 is not open for IMAPS",
+            "Claims more than 90 days old are not turned down",
+        ):
+            with self.subTest(statement):
+                (found,) = verify(f"{statement} [p.md]", (ports,))
+                self.assertEqual(found.verdict, "not_found")
+        self.assert_verdicts_in(
+            ports,
+            "supported",
+            "Claims more than 90 days old are turned down",
+            "Claims more than 90 days old are not accepted",
+        )
+
+    def test_not_until_after_is_before(self):
+        board = source(
+            9, "b.md", "New members are not included in votes until after onboarding is completed."
+        )
+        self.assert_verdicts_in(
+            board, "supported", "New members are not included in votes before onboarding is completed"
+        )
+
+    def test_who_acts_is_not_when_or_how(self):
+        board = source(
+            9, "b.md", "Requests are reviewed and confirmed in mid October at the start of a week."
+        )
+        self.assert_verdicts_in(
+            board, "supported", "Requests are confirmed by the start of a week in October"
+        )
+
     def test_one_thing_said_with_words_of_two_sentences_is_unclear(self):
         ports = source(
             9,

@@ -56,6 +56,38 @@ class NumberTests(VerdictCase):
             "xz -6 uses 6 MiB of memory",
         )
 
+    def test_numbers_of_sections_amounts_and_factors_are_told_apart(self):
+        found = [
+            (token.value, token.unit)
+            for token in tokens("§§ 23 bis 25, Abs. 2, $96.05, 10x, 2k 5 and am 3.10.")
+        ]
+        numbers = [each for each in found if each[0].replace(".", "").isdigit()]
+        self.assertEqual(
+            numbers,
+            [
+                ("23", "§"),
+                ("25", "§"),
+                ("2", "§"),
+                ("96.05", "$"),
+                ("10", ""),
+                ("2000", ""),
+                ("5", ""),
+                ("3", "date"),
+            ],
+        )
+        law = source(9, "l.md", "Der Zuschlag beträgt 3,4 Prozent. Die §§ 23 bis 25 gelten für den Zuschlag.")
+        self.assert_verdicts_in(law, "not_found", "Der Zuschlag beträgt 25 Prozent")
+
+    def test_a_number_of_another_sentence_does_not_support_the_best_one(self):
+        leave = source(
+            9,
+            "l.md",
+            "A parent may take 18 weeks of unpaid leave for each child until the 18th birthday. Parents give "
+            "21 days of notice.",
+        )
+        (found,) = verify("A parent may take unpaid leave for each child until it turns 21 [l.md]", (leave,))
+        self.assertEqual(found.verdict, "not_found")
+
     def test_several_rows_may_be_said_in_one_statement(self):
         needs = source(
             9,

@@ -1,6 +1,6 @@
 """Whether sentences of a source agree with a statement in its names, negations and opposites."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -122,8 +122,8 @@ class _Denied:
     is_predicate: bool  # whether it denies the word that follows it
 
 
-def denial(claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit], known: Collection[str]) -> float:
-    """Evidence that only one side denies something: what the units deny, or what they affirm (`known`).
+def denial(claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit], related: Mapping[str, str]) -> float:
+    """Evidence that only one side denies something; `related` has words of the units by those of the claim.
 
     A paraphrase often denies the opposite (“must not be moved” for “remains in its place”), so a denial of
     something that the units do not mention is weak evidence.
@@ -144,8 +144,11 @@ def denial(claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit], known: C
         denied_above = any(
             unit.denied or any(token.kind is Kind.NEGATION for token in unit.header) for unit in chosen
         )
-    is_excused = bool(refused_there - refused) or denied_above or _answers_no(units)
-    evidence = 0.0 if is_excused else _own_evidence(claim, own, theirs, before, held, known)
+    excuses = refused_there - refused
+    if any(claim.tokens[at].unit != "without" for at in own):  # “without a break” is “unbroken”
+        excuses -= set(related.values())  # “are not turned down” for “are refused”
+    is_excused = bool(excuses) or denied_above or _answers_no(units)
+    evidence = 0.0 if is_excused else _own_evidence(claim, own, theirs, before, held, held | related.keys())
     if evidence >= CONTRADICTION or refused - refused_there:
         return evidence
     if not (own or refused) and any(each.scope[:1] and each.scope[0] in PERMITTED for each in theirs):

@@ -134,7 +134,8 @@ class Claim:
             ].strip(" -"):
                 last += 1
             phrase = self.tokens[place + 1 : last + 1]
-            if all(each.kind in (Kind.WORD, Kind.NAME) and not each.unit for each in phrase):
+            is_phrase = all(each.kind in (Kind.WORD, Kind.NAME) and not each.unit for each in phrase)
+            if is_phrase and any(each.whole not in GENERAL_NOUNS for each in phrase):
                 found.append((token.value, tuple(each.value for each in phrase)))
         return found
 

@@ -22,7 +22,7 @@ _TOKEN = re.compile(
     r"(?P<plain>[A-Za-zÀ-ÖØ-öø-ÿ][^\W_\u3040-\u31ff\u3400-\u9fff]*(?:[-'’.@/&_][^\W_\u3040-\u31ff\u3400-\u9fff]+)*)"
     r"|(?P<option>(?<![\w.-])(?:--[A-Za-z][\w-]*|\.[A-Za-z]\w*))"
     r"|(?P<iso>\b\d{4}-\d{2}-\d{2}\b)"
-    r"|(?P<dotted>\b\d{1,2}\.\d{1,2}\.(?:\d{4}|\d{2})?(?!\d))"
+    r"|(?P<dotted>(?<![$€£])\b(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.(?:\d{4}|\d{2})?(?!\d))"
     r"|(?P<time>\b\d{1,2}(?::\d{2}(?!\d)(?:[ \u00a0]?(?:[aApP]\.?[mM]\b\.?|Uhr\b))?"
     r"|(?:\.\d{2})?[ \u00a0]?(?:[aApP]\.?[mM]\b\.?|Uhr\b|[oO]['’]clock\b)))"
     r"|(?P<number>(?<![\w.,])\d++(?:[.,'’\u00a0\u202f]\d++)*+)(?P<ordinal>st|nd|rd|th)?(?![^\W\d_\u3040-\ud7af])"
@@ -42,15 +42,21 @@ MAX_CONDITION = 80  # characters between “if” and a negation
 _BEYOND_VERBS = ("überschreiten", "überschritten", "übersteigen", "überstiegen")
 _LATER = ("later", "earlier", "später", "früher")
 _LETTERS = re.compile(r"[^\W\d_]+")
-_THOUSANDS = re.compile(r"(\d{1,6})k")
+_TIMES = re.compile(r"(\d{1,6})([kx])")
+_FACTORS = {"k": "000", "x": ""}
 _JOINED = re.compile(r"(\d{1,9}(?:[.,]\d{1,3})?)([a-z]{1,3})")  # 2GB
-_HALF_UNIT = re.compile(r"half-(hour|day|year)s?(?:ly)?")
-_UNIT_LONG = re.compile(r"(hour|day|week|month|year)-long")
+_HALF_UNIT = re.compile(r"half-(hour|day|year)s?(?:ly)?|(hour|day|week|month|year)-long")
 _FISCAL_YEAR = re.compile(r"fy-?(\d\d|\d{4})")
 # A text in capitals, whose words are no names.
 _CAPITALS = re.compile(r"\b[A-Z]++\b(?:[ \n]++[A-Z]++\b){5,}+")
 _FRESH = re.compile(r"[.!?:>|•\n]")
 _INSIDE = re.compile(r"\s?|\s(?:of|for|and|the|de|für|und)(?:\sthe)?\s", re.IGNORECASE)
+_REFERENCE = re.compile(
+    r"(?:§|\b(?:Abs\.|Absatz|Absatzes|Absätze|Absätzen|Satz|Sätze|Satzes|Nr\.|Nummer|Artikel|Art\.|Ziffer"
+    r"|[Ss]ections?|[Pp]aragraphs?|[Cc]lauses?))\s{0,2}$"
+)
+MAX_REFERENCE = 14  # characters before the number of a section that name it
+_LISTING = re.compile(r"\s?(?:[,–-]|bis|und|oder|to|and|or)\s?")  # between two such numbers
 MAX_INITIALS = 5  # words of a name that may be abbreviated
 MAX_KNOWN = 40  # letters of a word that is remembered
 _BREAK = re.compile(r"[,;:()–—]")
@@ -78,7 +84,7 @@ def tokens(text: str, offset: int = 0) -> list[Token]:
         if start - end > 1 and _BREAK.search(text, end, start):
             opens = True
         if kind is Kind.NUMBER:
-            unit = unit or _unit(found, place)
+            unit = unit or _unit(found, place, text, end)
         elif kind is Kind.NEGATION:
             before = text[max(0, start - MAX_CONDITION) : start]
             if _IF.search(before, max(before.rfind(mark) for mark in ",;.:") + 1):
@@ -151,12 +157,20 @@ def _with_bounds(found: list[Token], text: str) -> list[Token]:
     return kept
 
 
-def _unit(found: Sequence[Token], place: int) -> str:
-    """The unit of a number: the sign or word next to it, or the next but one (“five working days”)."""
+def _unit(found: Sequence[Token], place: int, text: str, end: int) -> str:
+    """The unit of a number: the sign or word next to it, or the next but one (“five working days”).
+
+    Numbers of sections have one of their own. `end` is where the token before it ends in `text`.
+    """
     before = found[place - 1] if place else None
+    start = found[place].start
+    if _REFERENCE.search(text, max(0, start - MAX_REFERENCE), start):
+        return "§"
+    if before and before.unit == "§" and _LISTING.fullmatch(text, end, start):
+        return "§"  # “§§ 23 bis 25”
     if _is_month(before) or (place + 1 < len(found) and _is_month(found[place + 1])):
         return "date"
-    if before and before.kind is Kind.WORD and before.unit in ("€", "$", "£"):
+    if before and before.kind is Kind.WORD and before.unit in ("€", "$", "£") and start - end <= 1:
         return before.unit
     for token in found[place + 1 : place + 3]:
         if token.kind is Kind.NUMBER:
@@ -268,14 +282,12 @@ def _alternatives(words: str, *, fresh: bool) -> Iterator[Token]:
 def _content_word(word: str, folded: str, start: int, *, is_name: bool) -> Iterator[Token]:
     end = start + len(word)
     if half := _HALF_UNIT.fullmatch(folded):
-        unit, count = HALVES[half[1]]
+        unit, count = HALVES[half[1]] if half[1] else (half[2], 1)
         yield Token(Kind.NUMBER, str(count), start, end, unit)
-    elif long := _UNIT_LONG.fullmatch(folded):
-        yield Token(Kind.NUMBER, "1", start, end, long[1])
     elif year := _FISCAL_YEAR.fullmatch(folded):
         yield Token(Kind.NUMBER, year[1] if len(year[1]) == 4 else f"20{year[1]}", start, end)
-    elif thousands := _THOUSANDS.fullmatch(folded):
-        yield Token(Kind.NUMBER, number_value(thousands[1] + "000"), start, end)  # 100k
+    elif times := _TIMES.fullmatch(folded):
+        yield Token(Kind.NUMBER, number_value(times[1] + _FACTORS[times[2]]), start, end)  # 100k, 10x
     elif (joined := _JOINED.fullmatch(folded)) and joined[2] in lexicon.UNITS:
         yield Token(Kind.NUMBER, number_value(joined[1]), start, start + len(joined[1]))
         unit = lexicon.UNITS[joined[2]]

@@ -31,7 +31,7 @@ STOP_WORDS = _words(
     into is it its itself just least made make makes may me might more moreover most much must my nor
     now of off on once one only onto or other our out over own per provided rather same shall she should
     since so some still such than that the their them then there therefore these they thing this those
-    though through thus to too under until up upon us very via was we were what when where whereas
+    though through thus to too under unlike until up upon us very via was we were what when where whereas
     whether which while who whom whose why will with within would yet you your stated states say says
     said document source page section aber alle allem allen aller alles als also am an andere anderen
     auch auf aus bei beim bis bzw da dabei dadurch dafür daher damit dann daran darauf daraus darf darin
@@ -47,7 +47,7 @@ STOP_WORDS = _words(
     abschnitt dokument man erst erstmals erstmalig
     """
 )
-ACRONYMS = frozenset(("MIT", "IT", "US", "WHO"))  # names that are stop words otherwise
+ACRONYMS = frozenset(("MIT", "IT", "US", "WHO", "States"))  # names that are stop words otherwise
 # Words that say so little that a paraphrase may add them.
 LIGHT_WORDS = _words(
     """
@@ -297,6 +297,7 @@ alone: nobody but, none but, niemand außer
 increase: go up, goes up
 decrease: go down, goes down
 excluding: in addition to, on top of
+before: until after
 """
 PHRASES: dict[str, list[tuple[tuple[str, ...], str]]] = {}  # by the first word
 for _line in _PHRASES.strip().splitlines():

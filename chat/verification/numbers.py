@@ -93,6 +93,14 @@ def number_evidence(
             for unit, at in holding[:MAX_HOLDING]
         ) and not (_COMPARED.search(claim.text) and _is_derived(number, own, chosen)):
             found = MISPLACED
+        elif (
+            not claim.joins
+            and all(unit is not chosen[0] for unit, _ in holding)
+            and any(
+                same_kind(token, number) and not _is_one_of(token, own) for token in chosen[0].number_tokens
+            )
+        ):
+            found = max(found, UNANSWERED)  # the best sentence has another number in its place
     return found
 
 
@@ -269,7 +277,8 @@ def _is_put_otherwise(
     """Whether the units or the headings (`around`) imply a number that no unit has."""
     number = claim.tokens[place]
     words = {token.whole for unit in chosen for token in unit.tokens}
-    if number.value == "1" and (not number.unit or _is_single(number, chosen)):
+    is_word = not claim.text[number.start].isdigit()
+    if number.value == "1" and is_word and (not number.unit or _is_single(number, chosen)):
         return True
     if _is_of_the_others(claim, number, own):
         return True
@@ -399,10 +408,17 @@ def _has_other_unit(
         )
     return all(
         not unit.tokens[at].unit
-        and unit.tokens[at + 1 : at + 2]
-        and unit.tokens[at + 1].kind is not Kind.NUMBER  # “three to five days”
+        and not _begins_range(unit, at)
         and any(token.unit == number.unit and not _is_one_of(token, own) for token in unit.number_tokens)
         for unit, at in holding
+    )
+
+
+def _begins_range(unit: Unit, at: int) -> bool:
+    """Whether a number is the first one of “three to five days”."""
+    following = unit.tokens[at + 1 : at + 2]
+    return bool(following) and (
+        following[0].kind is Kind.NUMBER and not unit.text[unit.tokens[at].end : following[0].start].isspace()
     )
 
 

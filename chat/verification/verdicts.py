@@ -242,7 +242,6 @@ def _evidence(
         or is_swapped(claim, chosen, missing, share)
     ):
         return {"row": CONTRADICTION}
-    held = frozenset().union(*(unit.values for unit in chosen))
     has_other_role = (
         takes_other_name(claim, chosen)
         or has_other_agent(claim, chosen, above | related.keys())
@@ -252,7 +251,7 @@ def _evidence(
     return {
         "number": number_evidence(claim, chosen, units, around, covered=covered),
         "name": name_evidence(claim, chosen, units, above, missing, covered=covered),
-        "denial": min(denial(claim, chosen, units, held | related.keys()), MISPLACED),
+        "denial": min(denial(claim, chosen, units, related), MISPLACED),
         "pole": 0.0 if poles_agree(claim, chosen) else MISPLACED,
         "role": MISPLACED if has_other_role else 0.0,
         "mixed": MISPLACED if mixes(claim, chosen, units, above) else 0.0,

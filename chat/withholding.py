@@ -8,10 +8,14 @@ verified answer for certain groups is shown to their members alone.
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from copy import copy
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from uuid import UUID
+
+from django.db.models import Q
 
 from chat.llm.side_texts import title_of
 from chat.llm.table_notices import ROWS_SHOWN
@@ -31,6 +35,8 @@ LEFT_OUT = "[…]"
 FOUND = ("quoted", "supported")
 CLOSED = "\x1f{}"  # label of an unnamed source, which no text can cite
 STEM = 6  # characters
+LOOKED_AT = 50  # messages of a shared conversation, among which a list looks for the question that names it
+LOOKED_BACK = 500  # messages that may have suggested a question before a list no longer names it
 GIVEN_AS_ANSWER = "{'role': 'assistant'"  # start of a message in the prompt's step
 _MARKER = re.compile(r"[ \t>]{0,40}(?:[-*+•]|\d{1,9}[.)])?[ \t]{0,20}(?:\[[ xX]\][ \t]{1,20})?")
 _WORD = re.compile(r"\w")
@@ -250,6 +256,7 @@ def _is_open_part(part: QuotedPart, message: Message, sources: Sequence[Source])
 
 
 OpenTo = Callable[[Document], bool]
+Place = tuple[UUID, int]  # a conversation and a position in it
 
 
 def shared_messages(principal: Principal, share: Share, is_open: OpenTo | None = None) -> list[SharedMessage]:
@@ -298,30 +305,38 @@ def listed_titles(principal: Principal, shares: Iterable[Share]) -> dict[UUID, s
     """What a list may call each share, in the same number of queries for any number of shares.
 
     A conversation has the title of its page, and an answer is called by its question. Missing if the reader
-    may not know these words, or if an answer may have suggested the question, which only the page decides.
+    may not know these words, or if an answer may have suggested the question, which only the page decides;
+    also if the question is not among the first messages that LOOKED_AT and LOOKED_BACK allow, so that a list
+    costs the same however long the conversations are.
     """
     shares = list(shares)
     branches = Branches.of({share.conversation_id for share in shares})
-    asked = Message.objects.filter(conversation__in=branches, role=Message.Role.USER).order_by()
-    places = set(asked.values_list("conversation", "position"))
-    named: dict[UUID, tuple[UUID, int]] = {}  # by share, the question that names it
+    looked_at: dict[
+        UUID, list[Place]
+    ] = {}  # by share, where the question that names it may be, nearest first
     for share in shares:
-        path = branches[share.conversation_id].path_to(share.up_to)
-        questions = [(share.conversation_id, position) for position in path]
+        spans = branches[share.conversation_id].spans_to(share.up_to)
         if share.answer_id is None:
-            questions = questions[:1]
-        questions = [place for place in questions if place in places]
-        if questions:
-            named[share.pk] = questions[-1]
-    wanted = set(named.values())
-    rows = asked.filter(position__in={position for _, position in wanted})
-    texts = {
-        (conversation, position): content
-        for conversation, position, content in rows.values_list("conversation", "position", "content")
-        if (conversation, position) in wanted
-    }
+            path = islice(chain.from_iterable(spans), LOOKED_AT)
+        else:
+            path = islice(chain.from_iterable(map(reversed, reversed(spans))), LOOKED_AT)
+        looked_at[share.pk] = [
+            (share.conversation_id, each) for each in path if share.answer_id is None or each <= LOOKED_BACK
+        ]
+    asked = Message.objects.filter(role=Message.Role.USER).order_by()
+    asked_at = set(
+        asked.filter(_at(chain.from_iterable(looked_at.values()))).values_list("conversation", "position")
+    )
+    named: dict[UUID, Place] = {}  # by share
+    for share_id, places in looked_at.items():
+        if place := next((each for each in places if each in asked_at), None):
+            named[share_id] = place
+    rows = asked.filter(_at(named.values())).values_list("conversation", "position", "content")
+    texts = {(conversation, position): content for conversation, position, content in rows}
     closed = _closed_questions(principal, list(texts.values()), None)
-    answered = Message.objects.filter(conversation__in=branches).exclude(followups=[]).order_by()
+    of_answers = {share.conversation_id for share in shares if share.answer_id is not None}
+    earlier = Message.objects.filter(conversation__in=of_answers, position__lt=LOOKED_BACK)
+    answered = earlier.exclude(followups=[]).order_by()
     offered = {
         (conversation, _normal(each))
         for conversation, followups in answered.values_list("conversation", "followups")
@@ -338,6 +353,17 @@ def listed_titles(principal: Principal, shares: Iterable[Share]) -> dict[UUID, s
         elif (place[0], _normal(texts[place])) not in offered:
             titles[share.pk] = texts[place] if share.answer_id else title_of(texts[place])
     return titles
+
+
+def _at(places: Iterable[Place]) -> Q:
+    """The messages at these places, and no others."""
+    positions: dict[UUID, set[int]] = defaultdict(set)
+    for conversation, position in places:
+        positions[conversation].add(position)
+    found = Q(pk__in=[])
+    for conversation, in_it in positions.items():
+        found |= Q(conversation=conversation, position__in=in_it)
+    return found
 
 
 def _is_of_unknown_origin(message: Message, answers: int, answered_words: Set[str]) -> bool:

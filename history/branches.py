@@ -4,9 +4,11 @@ Messages are only ever added, each at the next position. A message that does not
 previous position names its predecessor; `chosen` marks the branch that the owner reads.
 """
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
 from functools import cached_property
+from itertools import chain
 from uuid import UUID
 
 from .models import Message
@@ -40,6 +42,10 @@ class Branches:
         return {position: follows for position, follows in found if follows is not None}
 
     @cached_property
+    def _fork_positions(self) -> list[int]:
+        return sorted(self._forks)
+
+    @cached_property
     def _beginnings(self) -> dict[int, list[int]]:
         """The messages that follow each message in different branches."""
         found: dict[int, list[int]] = defaultdict(list)
@@ -53,11 +59,17 @@ class Branches:
 
     def path_to(self, position: int) -> list[int]:
         """The message and its predecessors, in order."""
-        path = []
+        return list(chain.from_iterable(self.spans_to(position)))
+
+    def spans_to(self, position: int) -> list[range]:
+        """The same as ranges of positions: as many as there are forks on the way, however long it is."""
+        spans = []
         while position > START:
-            path.append(position)
-            position = self.before(position)
-        return path[::-1]
+            place = bisect_right(self._fork_positions, position)
+            first = self._fork_positions[place - 1] if place else 0
+            spans.append(range(first, position + 1))
+            position = self._forks.get(first, START)
+        return spans[::-1]
 
     def siblings(self, position: int) -> list[int]:
         """The message and the others with the same predecessor, oldest first."""

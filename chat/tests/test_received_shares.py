@@ -7,10 +7,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from chat import withholding
 from chat.tests.sharing_case import FOLLOWUP, OPEN, OPEN_STATEMENT, OPEN_WORDS, QUESTION, SharingCase
 from chatsite.accounts.principal import Principal
 from history import recording, sharing
-from history.models import Conversation, OpenedShare, Share
+from history.models import Conversation, Message, OpenedShare, Share
 from ingestion.access.lists import Audience
 from ingestion.models import Document
 from ingestion.tests.factories import make_user
@@ -240,6 +241,43 @@ class ReceivedSharesTests(SharingCase):
             self.named(self.reader)
             self.share(answer_id=self.answer.pk)
         self.assertEqual(queries(), one)
+
+    def test_the_list_costs_the_same_however_long_the_conversations_are(self):
+        def rows():
+            with CaptureQueriesContext(connection) as captured:
+                self.listed(self.reader)
+            messages = [each["sql"] for each in captured if 'FROM "history_message"' in each["sql"]]
+            with connection.cursor() as cursor:
+                return sum(cursor.execute(sql).rowcount for sql in messages)
+
+        self.named(self.reader)
+        self.share(answer_id=self.answer.pk)
+        few = rows()
+        position = self.conversation.messages.count()
+        Message.objects.bulk_create(
+            Message(
+                conversation=self.conversation,
+                position=position + number,
+                role="assistant" if number % 2 else "user",
+                content=f"Said {number}",
+                followups=[f"Asked {number}?"] if number % 2 else [],
+            )
+            for number in range(1_000)
+        )
+        last = self.conversation.messages.order_by("position").last()
+        self.named(self.reader)
+        self.share(answer_id=last.pk)
+        self.assertLess(rows(), few + 2 * withholding.LOOKED_AT + withholding.LOOKED_BACK)
+        page = self.listed(self.reader)
+        self.assertEqual(page.count(TITLE), 2)
+        self.assertNotIn("Said 998", page)  # too much came before it that may have suggested it
+
+    def test_an_answer_far_from_its_question_is_called_a_shared_answer(self):
+        for _ in range(withholding.LOOKED_AT):
+            recording.append(self.conversation, "assistant", OPEN_STATEMENT)
+        last = self.conversation.messages.order_by("position").last()
+        self.share(Audience(user_ids=frozenset({self.reader.pk})), answer_id=last.pk)
+        self.assertIn("Shared answer", self.listed(self.reader))
 
     def test_whoever_has_not_signed_in_is_led_there(self):
         self.named(self.reader)

@@ -129,7 +129,15 @@ class Message(models.Model):
                 condition=Q(client_id__isnull=False),
             ),
         ]
-        indexes = [GinIndex(fields=["search"], name="message_search")]
+        indexes = [
+            GinIndex(fields=["search"], name="message_search"),
+            # Few messages are forks, and a conversation may have thousands of others.
+            models.Index(
+                fields=["conversation", "position"],
+                name="message_forks",
+                condition=Q(follows__isnull=False),
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.get_role_display()} {self.position}"

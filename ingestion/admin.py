@@ -118,7 +118,14 @@ class NewDocumentForm(DocumentForm):
 
 
 class CategoryFilter(TypedValueFilter):
-    """Filters by category, including documents without one."""
+    """Filters by category, including documents without one, but for those whose name is not shown."""
+
+    def rows(self, request: HttpRequest, model: Any) -> QuerySet[Document]:
+        return Document.objects.without_private(request.user.pk or 0)
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        found: Any = super().queryset(request, queryset)
+        return found.filter(of_named_people=False) if self.used_parameters else found
 
     def choices(self, changelist: Any) -> Any:
         for choice in super().choices(changelist):
@@ -176,6 +183,11 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
                 owners &= Q(owner__username__icontains=word)
             found = found.filter(Q(of_named_people=False) | owners)
         return found, may_repeat
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        # The filter leaves out what is not named; another comparison would find it by its category.
+        others = lookup.startswith("category__") and lookup != "category__isnull"
+        return not others and super().lookup_allowed(lookup, value, request)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         if change := pending_change():

@@ -1,4 +1,4 @@
-"""Limits on new guests and their questions per minute: from one address, and in total.
+"""Limits on new guests and their questions per minute: from one address, from one IPv6 site, and in total.
 
 Each count is one row with the timestamps of the last minute, changed by one statement, so that concurrent
 processes wait for its row. Refused and rolled back attempts do not count.
@@ -8,9 +8,12 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils.crypto import salted_hmac
 
-from chatsite.http.address_limit import subscriber
+from chatsite.http.address_limit import IPV6_PREFIX, IPV6_SITE_PREFIX, subscriber
 
 from .models import User
+
+DIGEST_CHARACTERS = 31  # 124 bits; two of them fit into what is stored of a guest
+SITE_FACTOR = 4  # times the limit of one address is that of a site with 65,536 IPv6 networks
 
 # Add a timestamp at `key`; returns no row if there are `most` of them within the last minute already.
 COUNT = """
@@ -38,9 +41,14 @@ PURGE = """
 
 
 def address_digest(address: str) -> str:
-    """What is stored of a guest's address: a keyed hash, of the network for IPv6."""
-    key = subscriber(address)
-    return salted_hmac("chatsite.accounts.guest_limits", key, algorithm="sha256").hexdigest()
+    """What is stored of a guest's address: a keyed hash; for IPv6 those of its network and of its site."""
+    networks = dict.fromkeys(subscriber(address, prefix) for prefix in (IPV6_PREFIX, IPV6_SITE_PREFIX))
+    return " ".join(
+        salted_hmac("chatsite.accounts.guest_limits", network, algorithm="sha256").hexdigest()[
+            :DIGEST_CHARACTERS
+        ]
+        for network in networks
+    )
 
 
 def count_guest(digest: str) -> float:
@@ -64,9 +72,13 @@ def purge_counts() -> None:
 
 
 def _count(kind: str, digest: str, address_limit: int, limit: int) -> float:
-    """Always first the address, then the total, so that two concurrent calls never wait for each other."""
+    """Always address, site and total in this order, so that concurrent calls never wait for each other."""
+    address, _, site = digest.partition(" ")
+    limits = [(f"{kind} {address}", address_limit), (kind, limit)]
+    if site:
+        limits.insert(1, (f"{kind} {site}", SITE_FACTOR * address_limit))
     with transaction.atomic(), connection.cursor() as cursor:
-        for key, most in ((f"{kind} {digest}", address_limit), (kind, limit)):
+        for key, most in limits:
             parameters: dict[str, str | int] = {"key": key, "most": most}
             cursor.execute(COUNT, parameters)
             if cursor.fetchone() is None:

@@ -20,7 +20,7 @@ from django.db import connection, transaction
 from django.db.models import Count, Max
 from django.utils import timezone
 
-from chatsite.http.address_limit import subscriber
+from chatsite.http.address_limit import IPV6_SITE_PREFIX, subscriber
 from chatsite.normal_form import normal_form
 
 from .models import SignInAttempt
@@ -67,7 +67,7 @@ class Attempt:
 
 def admit(username: str, address: str, device: str = "") -> Attempt:
     """Count one attempt. Raises TooManyAttempts, without counting it, if there were too many."""
-    network = subscriber(address)
+    network = subscriber(address, IPV6_SITE_PREFIX)
     pair = _digest("device", _name(username), device) if device else _digest("pair", _name(username), network)
     everywhere, from_there = _digest("name", _name(username)), _digest("address", network)
     counted = [pair] if device else [pair, everywhere, from_there]

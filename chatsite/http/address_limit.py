@@ -35,7 +35,8 @@ MAX_WAITING_OF_ADDRESS = 1_000
 RECENT_SECONDS = 2.0  # after a request of theirs, during which others have only half of their slots
 WAITED_KEY = "chatsite.waited"  # key in the ASGI scope: for how many seconds the request waited for a slot
 GONE_KEY = "chatsite.gone"  # key in the ASGI scope: a future that is done when the connection is lost
-IPV6_PREFIX = 64  # the network that one subscriber usually has
+IPV6_PREFIX = 64  # the network of one place of a subscriber
+IPV6_SITE_PREFIX = 48  # the most that one subscriber gets without asking: 65,536 of these networks
 OF_CALLER = "Too many requests of yours are waiting. Send this one again in a few seconds."
 
 
@@ -144,7 +145,7 @@ def _expected_seconds(queue: _Queue, turn: "asyncio.Future[bool]", slots: int) -
     return min(queue.departures.wait(position), position * SLOT_SECONDS / slots)
 
 
-def subscriber(client: str) -> str:
+def subscriber(client: str, prefix: int = IPV6_PREFIX) -> str:
     """The address; for IPv6 the network in which one caller has very many addresses. Other text unchanged."""
     try:
         address = ip_address(client.partition("%")[0])
@@ -152,7 +153,7 @@ def subscriber(client: str) -> str:
         return client
     if isinstance(address, IPv6Address):
         if address.ipv4_mapped is None:
-            return str(ip_network((address, IPV6_PREFIX), strict=False))
+            return str(ip_network((address, prefix), strict=False))
         address = address.ipv4_mapped
     return str(address)
 

@@ -103,6 +103,19 @@ class DocumentsAdminTests(MediaMixin, TestCase):
         self.assertContains(self.client.get(f"{LIST}{private.pk}/change/"), "divorce.md")
         self.assertEqual(AuditEntry.objects.get(action="document_read").person, "ann")
 
+    def test_a_category_of_what_only_named_people_may_read_is_neither_offered_nor_found(self):
+        make_document("divorce.md", owner=self.ann, category="Lawyers")
+        make_document("pay.md", owner=self.ann, groups=[self.group], category="Money")
+        page = self.client.get(LIST)
+        self.assertContains(page, "Money")
+        self.assertNotContains(page, "Lawyers")
+        for asked in ({"category": "Lawyers"}, {"category_named": "Lawy"}):
+            self.assertContains(self.client.get(LIST, asked), "0 documents")
+        for comparison in ("in", "exact", "gt", "lte"):
+            asked = {f"category__{comparison}": "Lawyers"}
+            self.assertEqual(self.client.get(LIST, asked).status_code, 400)
+        self.assertContains(self.client.get(LIST, {"category": "Money"}), "pay.md")
+
     def page_of_many(self):
         """(document, its page, what its form sends unchanged): 400 groups and 150 people may read it."""
         groups = Group.objects.bulk_create(Group(name=f"Team {n:03} <&>") for n in range(400))

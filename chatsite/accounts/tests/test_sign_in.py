@@ -158,7 +158,15 @@ class SignInTests(TestCase):
         for number in range(10):
             throttling.admit("ada", f"2001:db8:1:2::{number}")
         self.assertGreater(self.refused("ada", "2001:db8:1:2:ffff::1"), 0)
-        self.assertEqual(self.refused("ada", "2001:db8:1:3::1"), 0)
+        self.assertEqual(self.refused("ada", "2001:db8:2:2::1"), 0)
+
+    def test_the_many_networks_of_one_ipv6_site_do_not_each_have_guesses_of_their_own(self):
+        for network in range(10):
+            throttling.admit("ada", f"2001:db8:1:{network}::1")
+        self.assertGreater(self.refused("ada", "2001:db8:1:ffff::1"), 0)
+        for number in range(throttling.ADDRESS.free - 10):
+            throttling.admit(f"somebody-{number}", f"2001:db8:1:{number}::1")
+        self.assertGreater(self.refused("another", "2001:db8:1:ffff::1"), 0)
 
     def test_success_starts_the_count_anew(self):
         for _ in range(9):

@@ -306,23 +306,18 @@ def listed_titles(principal: Principal, shares: Iterable[Share]) -> dict[UUID, s
 
     A conversation has the title of its page, and an answer is called by its question. Missing if the reader
     may not know these words, or if an answer may have suggested the question, which only the page decides;
-    also if the question is not among the first messages that LOOKED_AT and LOOKED_BACK allow, so that a list
-    costs the same however long the conversations are.
+    also if it is further away than LOOKED_AT and LOOKED_BACK allow, so that a list costs the same for long
+    conversations.
     """
     shares = list(shares)
     branches = Branches.of({share.conversation_id for share in shares})
-    looked_at: dict[
-        UUID, list[Place]
-    ] = {}  # by share, where the question that names it may be, nearest first
+    looked_at: dict[UUID, list[Place]] = {}  # by share, where its question may be, nearest first
     for share in shares:
         spans = branches[share.conversation_id].spans_to(share.up_to)
-        if share.answer_id is None:
-            path = islice(chain.from_iterable(spans), LOOKED_AT)
-        else:
-            path = islice(chain.from_iterable(map(reversed, reversed(spans))), LOOKED_AT)
-        looked_at[share.pk] = [
-            (share.conversation_id, each) for each in path if share.answer_id is None or each <= LOOKED_BACK
-        ]
+        path = chain.from_iterable(spans)
+        if share.answer_id is not None:
+            path = chain.from_iterable(map(reversed, reversed(spans)))
+        looked_at[share.pk] = [(share.conversation_id, each) for each in islice(path, LOOKED_AT)]
     asked = Message.objects.filter(role=Message.Role.USER).order_by()
     asked_at = set(
         asked.filter(_at(chain.from_iterable(looked_at.values()))).values_list("conversation", "position")
@@ -334,8 +329,15 @@ def listed_titles(principal: Principal, shares: Iterable[Share]) -> dict[UUID, s
     rows = asked.filter(_at(named.values())).values_list("conversation", "position", "content")
     texts = {(conversation, position): content for conversation, position, content in rows}
     closed = _closed_questions(principal, list(texts.values()), None)
-    of_answers = {share.conversation_id for share in shares if share.answer_id is not None}
-    earlier = Message.objects.filter(conversation__in=of_answers, position__lt=LOOKED_BACK)
+    has_title = {
+        share.pk
+        for share in shares
+        if share.pk in named
+        and share.answer_id is None
+        and (named[share.pk][1] == 0 or share.conversation.title_by_owner)
+    }
+    of_questions = {conversation for pk, (conversation, _) in named.items() if pk not in has_title}
+    earlier = Message.objects.filter(conversation__in=of_questions, position__lt=LOOKED_BACK)
     answered = earlier.exclude(followups=[]).order_by()
     offered = {
         (conversation, _normal(each))
@@ -346,11 +348,11 @@ def listed_titles(principal: Principal, shares: Iterable[Share]) -> dict[UUID, s
     titles: dict[UUID, str] = {}
     for share in shares:
         place = named.get(share.pk)
-        if place is None or _normal(texts[place]) in closed:
+        if place not in texts or _normal(texts[place]) in closed:  # not there: deleted just now
             continue
-        if share.answer_id is None and (place[1] == 0 or share.conversation.title_by_owner):
+        if share.pk in has_title:
             titles[share.pk] = share.conversation.title
-        elif (place[0], _normal(texts[place])) not in offered:
+        elif place[1] <= LOOKED_BACK and (place[0], _normal(texts[place])) not in offered:
             titles[share.pk] = texts[place] if share.answer_id else title_of(texts[place])
     return titles
 

@@ -272,6 +272,12 @@ class ReceivedSharesTests(SharingCase):
         self.assertEqual(page.count(TITLE), 2)
         self.assertNotIn("Said 998", page)  # too much came before it that may have suggested it
 
+    def test_an_edited_first_question_that_an_answer_may_have_suggested_names_nothing(self):
+        recording.go_back(self.conversation, -1)
+        self.say(OPEN_STATEMENT, FOLLOWUP, given=[(self.open, OPEN, OPEN_WORDS)])
+        self.named(self.reader)
+        self.assert_clean(self.listed())
+
     def test_an_answer_far_from_its_question_is_called_a_shared_answer(self):
         for _ in range(withholding.LOOKED_AT):
             recording.append(self.conversation, "assistant", OPEN_STATEMENT)

@@ -25,7 +25,7 @@ from ingestion.search.sentence_splitting import split_sentences
 from ingestion.search.sentences import (
     Sentence,
     best_sentences,
-    shares_word,
+    shared_words,
 )
 from ingestion.search.translations import language_of as asked_language
 from ingestion.search.translations import question_in_english
@@ -57,6 +57,7 @@ LOOKED_AT = 12  # sentences, some of them in the same place
 SECOND = 0.85  # share of the best sentence's score, for a second quotation
 SECOND_OF_ALL = 0.94  # the same if the first has everything that was asked for
 OF_BEST_PASSAGE = 0.7  # the same for the best sentence of the passage that the search finds best
+OF_CITED, OF_OTHER = 0.3, 0.5  # of the question, in a heading of a cited or another document, to ask about it
 MAX_HEADING = 160  # characters
 
 _CAPTION = re.compile(
@@ -125,7 +126,8 @@ class QuotingModel:
         """Other questions that the passages answer, apart from those that the answer cites."""
         # Passages of a page share a label: an answer that cites the page need not cover all of it.
         ranks = marks_by_rank(verify(answer, prompt.sources))
-        cited = {source.document_id for source in prompt.sources if source.rank in ranks}
+        cited = {(each.sourcefile, _chapter(each)) for each in prompt.sources if each.rank in ranks}
+        asked = " ".join([*leaned_on(prompt.question, prompt.earlier), prompt.question])
         asked_in = asked_language(prompt.question)
         answered = {subject_of(source.heading) for source in prompt.sources if source.rank in ranks}
         known = {prompt.question, *(turn.content for turn in prompt.earlier)}
@@ -136,10 +138,10 @@ class QuotingModel:
             language = language_of(source.content)
             if asked_in and language in {"english", "german"} and language != asked_in:
                 continue
-            if source.document_id not in cited and not shares_word(
-                prompt.question, f"{source.heading} {source.title}", prompt.synonyms
-            ):
-                continue
+            if (source.sourcefile, _chapter(source)) not in cited:
+                least = OF_CITED if source.sourcefile in dict(cited) else OF_OTHER
+                if shared_words(asked, source.heading, prompt.synonyms) < least:
+                    continue
             for question in questions_about(source.title, language, [(source.heading, source.content)]):
                 if question not in known:
                     questions.setdefault(question)
@@ -217,16 +219,19 @@ def quote(prompt: Prompt) -> Quoted:
         if not quotations:
             is_sure = False
             continue
+        # What has no amount is no answer to “how much”.
+        quotations.sort(key=lambda each: not each.has_asked)
         first = quotations[0]
         answered = (
             first.has_asked
-            and found[0].text not in rows.others
-            and _agrees(found[0], places, len(asked_questions))
+            and first.sentence.text not in rows.others
+            and _agrees(first.sentence, places, len(asked_questions))
             and answers(asked, first.held, synonyms=prompt.synonyms)
-            and confidence(asked, first.held, found[0].score, prompt.fit, prompt.synonyms)
+            and confidence(asked, first.held, first.sentence.score, prompt.fit, prompt.synonyms)
             >= (SURE if wording == question else SURE_TRANSLATED)
         )
-        parts = numbered_parts(wording, passages, [each.document_id for each in passages], found[0].passage)
+        documents = [each.document_id for each in passages]
+        parts = numbered_parts(wording, passages, documents, first.sentence.passage)
         if answered and parts:
             texts |= dict.fromkeys(_parts_quoted(parts, passages))
             # Where the search found other things too, it found all parts.
@@ -312,7 +317,7 @@ class _Quotation:
     """
 
     text: str
-    sentence: str
+    sentence: Sentence
     chapter: tuple[str, str]
     share: float
     is_of_best: bool
@@ -323,7 +328,7 @@ class _Quotation:
         """Whether it is from another document or chapter, with no number of the first if one is asked for."""
         if self.chapter == first.chapter:
             return False
-        return not (asks_amount(asked) and numbers_of(self.sentence) & numbers_of(first.sentence))
+        return not (asks_amount(asked) and numbers_of(self.sentence.text) & numbers_of(first.sentence.text))
 
 
 def _quotations(
@@ -365,8 +370,8 @@ def _quotations(
         quotations.append(
             _Quotation(
                 quotation,
-                sentence.text,
-                (source.sourcefile, source.heading.partition("›")[0]),
+                sentence,
+                (source.sourcefile, _chapter(source)),
                 sentence.score / found[0].score,
                 sentence == of_best,
                 (asked_for, source.title, source.heading),
@@ -401,6 +406,11 @@ def _markdown(quoted: Extract, source: SourceView, all_rows: int) -> str:
     if quoted.lead and quoted.lines:
         quotation = quotation.replace("\n", "\n>\n", 1)
     return "\n\n".join(part for part in (heading, f"{quotation} {cite}") if part)
+
+
+def _chapter(source: SourceView) -> str:
+    """Its outermost heading."""
+    return source.heading.partition("›")[0]
 
 
 def heading_of(source: SourceView, table: str = "") -> str:

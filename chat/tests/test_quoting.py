@@ -117,6 +117,36 @@ class QuotingTests(SimpleTestCase):
         answer = self.answer("What is the hotel limit?", sources=[guests, staff], fit=-1.0)
         self.assertTrue(answer.startswith(f"{UNSURE}\n\n> The limit of a hotel in London"), answer)
 
+    def test_a_place_with_the_amount_comes_before_a_likelier_one_without(self):
+        where = source(1, "a.md", "How much you can spend on a desk is listed in the sheet.", score=0.9)
+        much = source(2, "b.md", "We expect people to spend up to $2,000 for desk setup.", score=0.89)
+        answer = self.answer("How much can I spend on my desk?", sources=[where, much], fit=6.0)
+        self.assertTrue(answer.startswith("> We expect"), answer)
+
+    def test_function_words_of_a_german_question_are_not_asked_for(self):
+        board = source(
+            1,
+            "satzung.md",
+            "Der Vorstand wird durch die Mitgliederversammlung für die Dauer von zwei Jahren gewählt.",
+        )
+        answer = self.answer("Wie lange ist der Vorstand gewählt?", sources=[board], fit=6.0)
+        self.assertTrue(answer.startswith("> Der Vorstand"), answer)
+
+    def test_the_number_of_a_list_item_is_no_amount(self):
+        steps = source(1, "a.md", "1. Enter your days off in the calendar.\n2. Tell your team of days off.")
+        answer = self.answer("How many days off do I have?", sources=[steps], fit=6.0)
+        self.assertTrue(answer.startswith(UNSURE), answer)
+
+    def test_what_to_ask_next_has_to_do_with_the_question_or_is_of_the_same_chapter(self):
+        text = "Refunds are paid within 30 days of the claim to the account. " * 3
+        claim = source(1, "a.md", f"Claim expenses within 30 days. {text}", heading="Claiming")
+        lost = source(2, "a.md", f"Lost receipts: {text}", heading="Claiming › Lost receipts")
+        freight = source(3, "b.md", f"Goal three: {text}", heading="Goal three")
+        prompt = Prompt("By when do I claim expenses?", [], [claim, lost, freight], 0.3, fit=6.0)
+        asked = asyncio.run(QuotingModel().followups(prompt, "Claim expenses within 30 days. [a.md]"))
+        self.assertEqual(len(asked), 1)
+        self.assertIn("receipts", asked[0])
+
     def test_a_follow_up_stays_with_what_the_question_before_was_about(self):
         notes = source(1, "meetings.md", "Notice what has changed, and give much notice to it.", score=0.9)
         sabbatical = source(2, "sabbatical.md", "Tell your team 4 weeks before a sabbatical.", score=0.9)

@@ -29,12 +29,16 @@ _VERB = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(
-    r"\d|\b(one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundreds?|thousands?|millions?|daily|"
-    r"weekly|monthly|yearly|once|twice|several|none)\b",
+    r"\d|\b(one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
+    r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|half|two[- ]thirds|hundreds?|thousands?|millions?|daily|"
+    r"weekly|monthly|yearly|once|twice|several|none|eine[mnrs]?|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf"
+    r"|zwölf|zwanzig|dreißig|einmal|zweimal|hälfte|drittel|zweidrittel\w{0,20}|täglich|wöchentlich|monatlich|jährlich)\b",
     re.IGNORECASE,
 )
+_ITEM = re.compile(r"(?:(?<=\s)|\A)\d{1,2}[.)] (?=[^\W\d])")
 _WORDS = (
-    r"one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|eine?|zwei|drei|vier|fünf|sechs"
+    r"one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
+    r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|zwanzig|dreißig|eine?|zwei|drei|vier|fünf|sechs"
     r"|sieben|acht|neun|zehn|elf|zwölf"
 )
 _COUNT = re.compile(rf"\b(?:\d[\d.,]*|{_WORDS})(?!\w)", re.IGNORECASE)
@@ -89,8 +93,11 @@ _HAS_MONEY = re.compile(_MONEY, re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
+    """Questions for a kind of amount, texts with one, and the words that only ask for it."""
+
     asks: re.Pattern[str]
     has: re.Pattern[str]
+    asking: frozenset[str] = frozenset()
 
 
 _KINDS = (
@@ -120,6 +127,7 @@ _KINDS = (
             re.IGNORECASE,
         ),
         _HAS_MONEY,
+        stems("pay pays paid spend money charge"),
     ),
 )
 
@@ -130,17 +138,30 @@ def asks_amount(question: str) -> bool:
 
 
 def has_number(text: str) -> bool:
-    return bool(_NUMBER.search(text))
+    """Whether `text` has a number, but for those of list items."""
+    return bool(_NUMBER.search(_ITEM.sub(" ", text)))
 
 
 def has_amount(question: str, text: str) -> bool:
     """Whether `text` has the kind of amount that the question asks for last; true for other questions."""
+    kind, other = _asked(question)
+    if kind is None:
+        return other < 0 or has_number(text)
+    return bool(kind.has.search(text))
+
+
+def asking_words(question: str) -> frozenset[str]:
+    """The stems of the words that only ask for an amount: “how much do they pay for …”."""
+    kind, _ = _asked(question)
+    return kind.asking if kind else frozenset()
+
+
+def _asked(question: str) -> tuple[_Kind | None, int]:
+    """The kind of amount asked for last, and where any amount is asked for last; below 0 if nowhere."""
     asked = [(match.end(), kind) for kind in _KINDS for match in kind.asks.finditer(question)]
     other = max((match.start() for match in _AMOUNT.finditer(question)), default=-1)
     place, kind = max(asked, key=lambda each: each[0], default=(-1, None))
-    if kind is None or place < other:
-        return other < 0 or has_number(text)
-    return bool(kind.has.search(text))
+    return (None if place < other else kind), other
 
 
 def numbers_of(text: str) -> frozenset[str]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ingestion.embedding.word_vectors import word_vectors
 
-from .amounts import asks_amount, counted, counts, has_amount, has_number
+from .amounts import asking_words, asks_amount, counted, counts, has_amount, has_number
 from .definitions import gives_definition
 from .exact_kinds import exact_kind
 from .rough_stems import STOP_WORDS, forms, held_stems, stem, stems, weak_stems
@@ -21,7 +21,7 @@ from .sentence_splitting import split_sentences
 from .sentences import Synonyms, directions_of, is_opposite, other_words
 from .stopwords import without_question_words
 from .tokens import has_unspaced_script, plain_words, search_text
-from .translations import language_of, without_grammar
+from .translations import language_of, stems_of_question, without_grammar
 
 SURE = 0.6  # from which a quotation is given as the answer
 MIN_LIKE = 0.35  # cosine from which words count as similar
@@ -68,11 +68,10 @@ def answers(
     question: str, texts: Sequence[str], share: float = MIN_NAMED, synonyms: Synonyms | None = None
 ) -> bool:
     """Whether `texts` have this share of what a question names, and a number if it asks for one."""
-    asked = stems(question)
+    asked = stems_of_question(question)
     weak = weak_stems() if _HOW_LATE.search(question) else weak_stems() - _TIMELY
     kind = exact_kind(question)
-    if kind:
-        weak |= kind.asking
+    weak |= asking_words(question) | (kind.asking if kind else frozenset())
     named = (asked - weak) or asked
     held = held_stems(_DESCRIBED_BY.sub("", " ".join(texts)))
     if texts and not asks_amount(question) and _said(texts[0]) <= asked:

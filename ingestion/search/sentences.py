@@ -14,7 +14,7 @@ import numpy as np
 
 from ingestion.embedding import BUILT_IN_NAME, embedder, runs_here
 
-from .amounts import asks_amount, counted, counts, has_amount, has_number
+from .amounts import asking_words, asks_amount, counted, counts, has_amount, has_number
 from .audiences import is_for_outsiders
 from .definitions import defined_thing, states
 from .exact_kinds import exact_kind, unasked_condition
@@ -23,6 +23,7 @@ from .sentence_splitting import (
     Span,
     split_sentences,
 )
+from .translations import stems_of_question
 
 MIN_SHARE = 0.25  # of the question's words that a sentence and its surroundings must have
 AROUND = 0.5  # weight of a word in the sentence before, the heading or the title
@@ -186,11 +187,12 @@ def best_sentences_per_passage(
     return [sorted(chosen, key=lambda sentence: sentence.start) for chosen in found]
 
 
-def shares_word(question: str, text: str, synonyms: Synonyms | None = None) -> bool:
-    """Whether `text` has a content word of the question, or another word for one."""
-    wanted = stems(question) - weak_stems()
+def shared_words(question: str, text: str, synonyms: Synonyms | None = None) -> float:
+    """The share of the question's content words that `text` has, or other words for them."""
+    wanted = stems_of_question(question) - weak_stems()
     held = held_stems(text)
-    return any(word in held or bool(other_words(word, synonyms or {}) & held) for word in wanted)
+    shared = sum(word in held or bool(other_words(word, synonyms or {}) & held) for word in wanted)
+    return shared / (len(wanted) or 1)
 
 
 def matching_words(question: str, text: str) -> list[tuple[int, int]]:
@@ -210,9 +212,10 @@ def _judged(
     everything: bool = False,
 ) -> list[Sentence]:
     """The relevant sentences, best first; with `everything` also barely relevant ones."""
-    asked = stems(question)
+    asked = stems_of_question(question)
+    words = asked | stems_of_question(earlier)
     question = f"{earlier} {question}".strip()
-    wanted = {word: other_words(word, synonyms or {}) | first_part(word) for word in asked | stems(earlier)}
+    wanted = {word: other_words(word, synonyms or {}) | first_part(word) for word in words}
     choices = [choice for index, passage in enumerate(passages) for choice in _choices(index, passage)]
     if not choices or not (wanted or everything):
         return []
@@ -221,7 +224,8 @@ def _judged(
     weights = _weights(wanted, choices)
     for word in wanted.keys() - asked:
         weights[word] *= EARLIER
-    for word in wanted.keys() & (weak_stems() | (kind.asking if kind else frozenset())):
+    asking = asking_words(question) | (kind.asking if kind else frozenset())
+    for word in wanted.keys() & (weak_stems() | asking):
         weights[word] *= WEAK
     # Too many sentences to embed them on a server.
     alike_counts = not everything or runs_here()
@@ -234,7 +238,8 @@ def _judged(
     forms_named = {
         word: frozenset({word}) | others for word, others in wanted.items() if word not in weak_stems()
     }
-    stays_with = frozenset().union(*(forms_named.get(word, frozenset()) for word in stems(subject)))
+    of_subject = (forms_named.get(word, frozenset()) for word in stems_of_question(subject))
+    stays_with = frozenset().union(*of_subject)
     judged = []
     for choice, alike in zip(choices, likeness, strict=True):
         near = choice.words | choice.around

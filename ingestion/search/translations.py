@@ -5,9 +5,9 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from .rough_stems import stem
+from .rough_stems import stem, stems
 from .stems import german_stem
-from .tokens import plain_words
+from .tokens import plain_words, search_text
 
 # German function words.
 _GERMAN = frozenset(
@@ -146,6 +146,14 @@ def without_grammar(words: Sequence[str], language: str) -> list[str]:
     """The content words of a question in this language."""
     grammar = _GRAMMAR.get(language, frozenset())
     return [word for word in words if word not in grammar] or list(words)
+
+
+def stems_of_question(question: str) -> frozenset[str]:
+    """The stems of a question without the function words of its language."""
+    language = language_of(question)
+    if language != "german":
+        return stems(question)
+    return stems(" ".join(without_grammar(search_text(question, stored=False).split(), language)))
 
 
 def question_in_english(question: str, held: Collection[str] = ()) -> str:

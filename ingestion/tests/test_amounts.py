@@ -28,6 +28,9 @@ class AmountTests(SimpleTestCase):
     def test_any_number_answers_another_question_and_any_text_one_for_no_amount(self):
         self.assertTrue(has_amount("How many ships are there?", "There are nine vessels."))
         self.assertFalse(has_amount("How many ships are there?", "There are vessels."))
+        self.assertTrue(has_amount("How many votes does it take?", "At least thirty do."))
+        self.assertTrue(has_amount("Wie viele Stimmen braucht es?", "Eine Zweidrittelmehrheit."))
+        self.assertFalse(has_amount("How many ships are there?", "4. Count the ships."))
         self.assertTrue(has_amount("Who is my mentor?", "The superintendent."))
 
     def test_the_last_of_several_questions_counts(self):

@@ -45,7 +45,7 @@ class ShareSerializer(serializers.Serializer[Share]):
     id = serializers.UUIDField()
     conversation_id = serializers.UUIDField()
     answer_id = serializers.UUIDField(allow_null=True)
-    everyone = serializers.SerializerMethodField()
+    everyone = serializers.BooleanField(source="for_everyone")
     groups = serializers.SerializerMethodField()
     people = serializers.SerializerMethodField()
     state = serializers.ChoiceField(["open", "expired", "revoked"])
@@ -53,15 +53,11 @@ class ShareSerializer(serializers.Serializer[Share]):
     expires_at = serializers.DateTimeField(allow_null=True)
     revoked_at = serializers.DateTimeField(allow_null=True)
 
-    def get_everyone(self, share: Share) -> bool:
-        return any(each.user_id is None and each.group_id is None for each in share.access_list.entries.all())
+    def get_groups(self, share: Any) -> list[str]:
+        return sorted(share.group_names)
 
-    def get_groups(self, share: Share) -> list[str]:
-        return sorted(each.group.name for each in share.access_list.entries.all() if each.group)
-
-    def get_people(self, share: Share) -> list[str]:
-        others = (each.user for each in share.access_list.entries.all() if each.user)
-        return sorted(each.username for each in others if each.pk != share.conversation.owner_id)
+    def get_people(self, share: Any) -> list[str]:
+        return sorted(share.user_names)
 
 
 class CreatedShareSerializer(ShareSerializer):

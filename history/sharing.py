@@ -10,8 +10,10 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django.contrib.postgres.expressions import ArraySubquery
 from django.db import connection, transaction
-from django.db.models import Prefetch, Q
+from django.db.models import Exists, OuterRef, Prefetch, Q, Value
+from django.db.models.functions import Coalesce, Concat, NullIf, Trim
 from django.utils import timezone
 from django.utils.translation import gettext
 
@@ -28,6 +30,7 @@ from .models import Conversation, Message, OpenedShare, Share, ShareQuerySet
 DEFAULT_DAYS = 30
 MAX_OPEN = 500  # per person
 MAX_COUNTED = 99
+MAX_NAMED = 20  # readers of a share, on a page
 LONGEST = timedelta(days=3_660)
 NO_SHARE = UUID(int=0)
 # By the rule of documents' access lists, at the same cost for any list.
@@ -183,9 +186,15 @@ def of_conversation(principal: Principal, conversation: Conversation) -> list[Sh
 
 
 def with_readers(shares: ShareQuerySet) -> ShareQuerySet:
-    """Prefetch what :func:`readers_of` needs, in three queries for any number of shares."""
-    return shares.select_related("conversation__owner").prefetch_related(
-        "access_list__entries__user", "access_list__entries__group"
+    """Annotate with what :func:`readers_of` needs, as arrays of names: a share has up to 400 readers."""
+    entries = AccessEntry.objects.filter(access_list=OuterRef("access_list"))
+    people = entries.filter(user__isnull=False).exclude(user=OuterRef("conversation__owner"))
+    full_name = NullIf(Trim(Concat("user__first_name", Value(" "), "user__last_name")), Value(""))
+    return shares.select_related("conversation__owner").annotate(
+        for_everyone=Exists(entries.filter(user=None, group=None)),
+        group_names=ArraySubquery(entries.filter(group__isnull=False).values("group__name")),
+        user_names=ArraySubquery(people.values("user__username")),
+        display_names=ArraySubquery(people.values(name=Coalesce(full_name, "user__username"))),
     )
 
 
@@ -196,14 +205,15 @@ def with_own_groups(shares: ShareQuerySet, own_groups: Collection[int]) -> Share
     return shares.select_related("conversation__owner", "access_list").prefetch_related(own)
 
 
-def readers_of(share: Share) -> str:
-    """Whom it is shared with, for its owner: “Pursers, Ines Calder”."""
-    entries = list(share.access_list.entries.all())
-    if any(entry.user_id is None and entry.group_id is None for entry in entries):
+def readers_of(share: Any) -> str:
+    """Whom a share of :func:`with_readers` is for, for its owner: “Pursers, Ines Calder”."""
+    if share.for_everyone:
         return gettext("everyone who signs in")
-    groups = sorted(entry.group.name for entry in entries if entry.group)
-    others = [entry.user for entry in entries if entry.user and entry.user_id != share.conversation.owner_id]
-    return ", ".join([*groups, *sorted(person.display_name() for person in others)]) or gettext("nobody else")
+    names = [*sorted(share.group_names), *sorted(share.display_names)]
+    if len(names) <= MAX_NAMED:
+        return ", ".join(names) or gettext("nobody else")
+    more = gettext(" and %(count)s more") % {"count": len(names) - MAX_NAMED}
+    return ", ".join(names[:MAX_NAMED]) + more
 
 
 def groups_of(reader: User) -> frozenset[int]:

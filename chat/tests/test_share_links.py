@@ -113,7 +113,7 @@ class OwnerTests(SharingCase):
         self.create(groups=[], people="reader", days="0", answer="1")
         share = Share.objects.get()
         self.assertEqual((share.answer, share.expires_at), (self.answer, None))
-        self.assertEqual(sharing.readers_of(share), "reader")
+        self.assertEqual(sharing.readers_of(sharing.with_readers(Share.objects.all()).get()), "reader")
 
     def test_what_cannot_be_shared_is_refused_with_a_sentence(self):
         deck = make_user("sailor", groups=["Deck"]).groups.get()
@@ -169,6 +169,24 @@ class OwnerTests(SharingCase):
             self.create()
         with self.assertNumQueries(needed):
             self.client.get("/shares/")
+
+    def test_many_readers_of_links_are_neither_loaded_nor_all_named(self):
+        crowd = [make_user(f"reader-{number:02}") for number in range(sharing.MAX_NAMED + 9)]
+        self.share(Audience(user_ids=frozenset(person.pk for person in crowd)))
+        self.client.force_login(self.owner)
+        key = ApiKey.objects.issue(self.owner, "test")[1]
+        headers = {"Authorization": f"Bearer {key}"}
+        for path in ("/shares/", self.form, f"/c/{self.conversation.pk}/", "/api/shares"):
+            with self.subTest(path), CaptureQueriesContext(connection) as queries:
+                page = self.client.get(path, headers=headers if path == "/api/shares" else {})
+                self.assertContains(page, "reader-00")
+                loaded = [each["sql"] for each in queries if '"ingestion_accessentry"."id"' in each["sql"]]
+                self.assertEqual([sql for sql in loaded if f"{self.row.access_list_id}" in sql], [])
+                if path == "/api/shares":
+                    self.assertEqual(page.json()[0]["people"], [person.username for person in crowd])
+                elif path == "/shares/":
+                    self.assertContains(page, "reader-19 and 9 more")
+                    self.assertNotContains(page, "reader-20")
 
 
 class ApiTests(SharingCase):

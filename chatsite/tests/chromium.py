@@ -25,7 +25,14 @@ PHONE = {
     "has_touch": True,
     "device_scale_factor": 2,
 }
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# The first is Chromium without windows: the same engine, for a third of the CPU of each page that is opened.
+PROGRAMS = (
+    "chromium-headless-shell",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+)
 FLAGS = ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
 SECONDS = 60  # for each action and expectation; only a fault reaches it
 

@@ -4,6 +4,7 @@ import argparse
 import gc
 import os
 import socket
+import sys
 
 import uvicorn
 from django.conf import settings
@@ -21,6 +22,9 @@ WEBSOCKET_MESSAGE_BYTES = 1_000_000
 # Thresholds of the garbage collector. Python's own are 700, 10 and 10. A first one of 10,000 needs lower ones
 # for the older generations: with 10 and 10, a million objects of garbage could accumulate.
 GARBAGE_THRESHOLDS = (10_000, 5, 2)
+# After which a thread that computes hands the interpreter to one that waits; Python's own is 0.005. A request
+# waits for it at each of its dozens of queries, once for each thread that renders a long conversation.
+SWITCH_SECONDS = 0.0005
 CUT_SECONDS = 1  # after the grace period, for clients that read nothing
 
 
@@ -35,6 +39,7 @@ def main() -> None:
     options = parser.parse_args()
     exit_with_parent(options.parent)
     raise_file_limit()
+    sys.setswitchinterval(SWITCH_SECONDS)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
     # One thread for numerical libraries: for a question, waiting for more threads costs more than the work.
     for name in ("OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):

@@ -23,8 +23,9 @@
 \set sampled 1500
 \set large 100000
 \set max_scan 4000
--- Where more than so many passages may be read, words are counted in every 17th passage, the least common first, until
--- about so many passages are fetched for them.
+-- Where there are more than so many passages, and more than so many may be read, words are counted in every 17th
+-- passage, the least common first, until about so many passages are fetched for them.
+\set counted_from 300000
 \set max_mixed 20000
 \set max_counted 2500
 
@@ -170,7 +171,8 @@ uncommon AS MATERIALIZED (
     ) AS added
     CROSS JOIN size
     WHERE
-        size.visible > :'max_mixed'
+        size.every > :'counted_from'
+        AND size.visible > :'max_mixed'
         AND added.total * size.every / 17 <= :'max_counted' * (SELECT count(*) FROM sample)
 ),
 

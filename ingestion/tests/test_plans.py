@@ -27,7 +27,7 @@ FORCED = {
     "mixed": {"MAX_SCAN": -1, "MAX_MIXED": 10**9},
     "indexed": {"MAX_SCAN": -1, "MAX_MIXED": -1},
     "mixed, sampled": {"MAX_SCAN": -1, "MAX_MIXED": 10**9, "LARGE_CORPUS": -1},
-    "indexed, sampled": {"MAX_SCAN": -1, "MAX_MIXED": -1, "LARGE_CORPUS": -1},
+    "indexed, sampled": {"MAX_SCAN": -1, "MAX_MIXED": -1, "LARGE_CORPUS": -1, "COUNTED_FROM": -1},
     "mixed, by documents": {
         "MAX_SCAN": -1,
         "MAX_MIXED": 10**9,

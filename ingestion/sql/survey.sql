@@ -24,7 +24,8 @@
 \set large 100000
 \set max_scan 4000
 -- Where there are more than so many passages, and more than so many may be read, words are counted in every 17th
--- passage, the least common first, until about so many passages are fetched for them.
+-- passage, the least common first, until about so many passages are fetched for them; up to twice as many where few of
+-- these may be read.
 \set counted_from 300000
 \set max_mixed 20000
 \set max_counted 2500
@@ -173,7 +174,8 @@ uncommon AS MATERIALIZED (
     WHERE
         size.every > :'counted_from'
         AND size.visible > :'max_mixed'
-        AND added.total * size.every / 17 <= :'max_counted' * (SELECT count(*) FROM sample)
+        AND added.total * size.every / 17
+        <= :'max_counted' * least(2, sqrt(size.every::double precision / size.visible)) * (SELECT count(*) FROM sample)
 ),
 
 fetched AS MATERIALIZED (

@@ -21,7 +21,7 @@ WEIGHTS = {
     "number": -1.8,
     "name": -1.6,
     "denial": -1.8,
-    "new denial": -1.4,
+    "new denial": -1.8,
     "addition": -2.0,
     "new noun": -0.4,
     "pole": -2.6,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from .cited_passages import Passage, Unit
-from .claims import CONTRADICTION, MISPLACED, UNANSWERED, Claim
+from .claims import CONTRADICTION, LEAST_SHARE, MISPLACED, OTHER_SUBJECT, UNANSWERED, Claim
 from .facts import REFUSALS
 from .lexicon import DENIABLE, POLES
 from .numbers import NEAR, belongs_elsewhere, beside_of, columns_of
@@ -43,13 +43,12 @@ def name_evidence(
     units: Sequence[Unit],
     around: frozenset[str],
     missing: Sequence[str],
-    *,
-    covered: bool,
+    share: float,
 ) -> float:
     """Evidence that a name is not in the source, or neither in a chosen unit, a heading nor shortly before
     where no other name takes its place.
 
-    `covered` says that the units have most of the other words: then the thing may have another name there.
+    The units have `share` of the other words: if that is much, the thing may have another name there.
     """
     found = 0.0
     held = frozenset().union(*(unit.values for unit in chosen))
@@ -81,7 +80,7 @@ def name_evidence(
         if competing or not any(name in unit.values for unit in before):
             if any(name in unit.values for unit in units):
                 found = MISPLACED
-            elif competing or not covered:
+            elif share < OTHER_SUBJECT or (competing and share >= LEAST_SHARE):
                 return CONTRADICTION
             else:
                 found = max(found, UNANSWERED)

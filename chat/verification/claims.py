@@ -29,6 +29,10 @@ _NO_NOUNS = ("ly", "ed", "ing")
 CONTRADICTION = 1.0
 MISPLACED = 0.9
 UNANSWERED = 0.8
+# Shares of a statement's words. If the source has most of them, what is missing has something else in its
+# place; if it has few, it is about something else; between them it may be written otherwise.
+LEAST_SHARE = 0.55
+OTHER_SUBJECT = 0.3
 _WEIGHTS = {Kind.NUMBER: 1.5, Kind.NAME: 1.5, Kind.WORD: 1.0, Kind.POLAR: 0.3, Kind.NEGATION: 0.0}
 
 

@@ -46,6 +46,7 @@ _TIMES = re.compile(r"(\d{1,6})([kx])")
 _FACTORS = {"k": "000", "x": ""}
 _JOINED = re.compile(r"(\d{1,9}(?:[.,]\d{1,3})?)([a-z]{1,3})")  # 2GB
 _HALF_UNIT = re.compile(r"half-(hour|day|year)s?(?:ly)?|(hour|day|week|month|year)-long")
+_MONTH_YEAR = re.compile(r"([a-zäöü]{3,9})-(\d{4})")
 _FISCAL_YEAR = re.compile(r"fy-?(\d\d|\d{4})")
 # A text in capitals, whose words are no names.
 _CAPITALS = re.compile(r"\b[A-Z]++\b(?:[ \n]++[A-Z]++\b){5,}+")
@@ -292,6 +293,9 @@ def _content_word(word: str, folded: str, start: int, *, is_name: bool) -> Itera
         yield Token(Kind.NUMBER, number_value(joined[1]), start, start + len(joined[1]))
         unit = lexicon.UNITS[joined[2]]
         yield Token(Kind.WORD, stem(unit), start + len(joined[1]), end, unit, whole=joined[2])
+    elif (dated := _MONTH_YEAR.fullmatch(folded)) and dated[1] in lexicon.MONTHS:  # 10-Nov-2026
+        yield Token(Kind.NAME, f"month{lexicon.MONTHS[dated[1]]}", start, start + len(dated[1]))
+        yield Token(Kind.NUMBER, dated[2], end - len(dated[2]), end)
     elif "_" in word or any(character.isdigit() for character in word):
         yield Token(Kind.NAME, folded, start, end)
     elif len(word) > 1 and word.isupper():
@@ -317,10 +321,12 @@ for _place, _line in enumerate(lexicon.SYNONYMS):
 REFUSALS = frozenset(map(stem, lexicon.REFUSALS)) | (lexicon.REFUSALS & lexicon.POLES.keys())
 
 
-def _number_of(word: str) -> int | None:
+def _number_of(word: str) -> float | None:
     """Seven, twenty-seven, siebenundzwanzig."""
     if word in lexicon.NUMBERS:
         return lexicon.NUMBERS[word]
+    if word.endswith("einhalb") and (whole := word.removesuffix("einhalb")) in lexicon.ONES:
+        return lexicon.ONES[whole] + 0.5
     tens, dash, ones = word.partition("-")
     if dash and tens in lexicon.TENS and ones in lexicon.ONES:
         return lexicon.TENS[tens] + lexicon.ONES[ones]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from .cited_passages import Unit
-from .claims import CONTRADICTION, MISPLACED, UNANSWERED, Claim
+from .claims import CONTRADICTION, LEAST_SHARE, MISPLACED, OTHER_SUBJECT, UNANSWERED, Claim
 from .clock import CLOCK, same_time
 from .lexicon import DIMENSIONS, POLES
 from .words import Kind, Token, measure
@@ -31,10 +31,8 @@ RATE_TOKENS = 2  # from a number to the time that it is of
 MAX_NUMBERS = 60  # of a statement that are compared
 MAX_HOLDING = 10  # occurrences of a number that are examined
 
-_ABOUT_THE_SAME = {
-    ("month", 12.0): (("second", 52 * 604_800.0), ("second", 365 * 86_400.0)),
-    ("month", 1.0): (("second", 30 * 86_400.0),),
-}
+DAY = 86_400.0  # seconds
+YEAR_DAYS = (365, 364)  # a year, and 52 weeks of it
 _COMPARED = re.compile(
     r"\b(?:more|fewer|less|extra|additional|older|younger|longer|shorter|later|earlier|higher|lower"
     r"|mehr|weniger|zusätzlich\w{0,2}|älter|jünger|länger|kürzer|später|früher|höher|niedriger)\b",
@@ -53,11 +51,11 @@ _BEYOND = {
 
 
 def number_evidence(
-    claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit], around: frozenset[str], *, covered: bool
+    claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit], around: frozenset[str], share: float
 ) -> float:
     """Evidence that a number is not in the source, or not in a chosen unit nearest to the words around it.
 
-    `covered` says that the units have most of the other words.
+    The units have `share` of the other words.
     """
     # More than that get no assurance, which would take seconds.
     found = 0.0 if len(claim.numbers) <= MAX_NUMBERS else MISPLACED
@@ -71,7 +69,7 @@ def number_evidence(
             if token.kind is Kind.NUMBER and same_number(number, token)
         ]
         if holding and _has_other_rate(claim, place, holding):
-            found = CONTRADICTION if covered else MISPLACED
+            found = CONTRADICTION if share >= LEAST_SHARE else MISPLACED
             continue
         if holding and _has_other_unit(number, own, chosen[0], holding):
             found = max(found, MISPLACED)
@@ -80,7 +78,7 @@ def number_evidence(
             continue  # “first” orders statements
         if not holding:
             if not _is_put_otherwise(claim, place, own, chosen, around):
-                found = max(found, _missing(number, own, chosen, units, covered))
+                found = max(found, _missing(number, own, chosen, units, share))
             continue
         beside = beside_of(claim.tokens, place) - around
         rivals = [
@@ -123,7 +121,7 @@ class _Occurrence:
         if len(own) > 2 and all(each.value in unit.values for each in own):
             return True
         said = [each.value for each in own if not _ORDERS.fullmatch(claim.text, each.start, each.end)]
-        if len(said) > 1 and said == [each.value for each in unit.number_tokens]:
+        if len(said) > 1 and sorted(said) == sorted(each.value for each in unit.number_tokens):
             return True
         if unit.table < 0 and self._has_range():
             return True
@@ -278,7 +276,9 @@ def _is_put_otherwise(
     number = claim.tokens[place]
     words = {token.whole for unit in chosen for token in unit.tokens}
     is_word = not claim.text[number.start].isdigit()
-    if number.value == "1" and is_word and (not number.unit or _is_single(number, chosen)):
+    if is_word and number.value == "1" and not number.unit:
+        return True
+    if is_word and _is_single(number, chosen):
         return True
     if _is_of_the_others(claim, number, own):
         return True
@@ -295,7 +295,7 @@ def _is_put_otherwise(
 
 
 def _missing(
-    number: Token, own: Sequence[Token], chosen: Sequence[Unit], units: Sequence[Unit], covered: bool
+    number: Token, own: Sequence[Token], chosen: Sequence[Unit], units: Sequence[Unit], share: float
 ) -> float:
     """Evidence that a number which the chosen units lack is wrong.
 
@@ -305,10 +305,10 @@ def _missing(
         same_number(number, token) for unit in units for token in unit.number_tokens
     ):
         return MISPLACED
-    if any(_lies_between(number, unit) for unit in chosen):
-        return UNANSWERED
-    if not covered:
+    if share < OTHER_SUBJECT:
         return CONTRADICTION
+    if share < LEAST_SHARE or any(_lies_between(number, unit) for unit in chosen):
+        return UNANSWERED
     places = {(unit.rank, unit.place + step) for unit in chosen for step in (-1, 0, 1)}
     is_rivalled = any(
         same_kind(token, number) and (token.unit or not number.unit) and not _is_one_of(token, own)
@@ -327,7 +327,9 @@ def _lies_between(number: Token, unit: Unit) -> bool:
     for one, other in pairwise(unit.tokens):
         if one.kind is other.kind is Kind.NUMBER and one.end + MAX_RANGE_GAP >= other.start:
             low, high = _amount(one), _amount(other)
-            if low is not None and high is not None and low < value < high and same_kind(other, number):
+            if low is None or high is None or not min(low, high) < value < max(low, high):
+                continue
+            if not other.unit or same_kind(other, number):
                 return True
     return False
 
@@ -373,10 +375,14 @@ def same_number(one: Token, other: Token) -> bool:
     first, second = measure(one), measure(other)
     if not first or not second:
         return False
-    return (
-        first == second
-        or second in _ABOUT_THE_SAME.get(first, ())
-        or first in _ABOUT_THE_SAME.get(second, ())
+    return first == second or _is_about_the_same(first, second) or _is_about_the_same(second, first)
+
+
+def _is_about_the_same(months: tuple[str, float], time: tuple[str, float]) -> bool:
+    """Whether a number of months is that of days: 30 for each, 365 for twelve."""
+    days = time[1] / DAY
+    return (months[0], time[0]) == ("month", "second") and (
+        days == 30 * months[1] or any(days * 12 == each * months[1] for each in YEAR_DAYS)
     )
 
 
@@ -461,10 +467,16 @@ def _amount(number: Token) -> float | None:
 
 
 def _is_single(number: Token, chosen: Sequence[Unit]) -> bool:
-    """Whether a unit of measure has no number: “in blocks of a week”."""
+    """Whether a unit of measure without a number says as much: “in blocks of a week”, seven days."""
+    wanted = measure(number)
     return any(
-        token.unit == number.unit
-        and token.kind is Kind.WORD
+        token.kind is Kind.WORD
+        and token.unit
+        and (
+            measure(token._replace(kind=Kind.NUMBER, value="1")) == wanted
+            if wanted
+            else (number.value, number.unit) == ("1", token.unit)
+        )
         and not (at and unit.tokens[at - 1].unit == token.unit)
         for unit in chosen
         for at, token in enumerate(unit.tokens)
@@ -515,6 +527,8 @@ def _is_topic(token: Token) -> bool:
 
 def exceeds_bound(claim: Claim, chosen: Sequence[Unit]) -> bool:
     """Whether it says “more than” a maximum, or “less than” a minimum."""
+    if any(token.kind is Kind.NEGATION for token in claim.tokens):
+        return False  # “less than 15 minutes do not count”
     bounds = {(token, number) for unit in chosen for token, number in _bounds(unit.tokens)}
     said = set(_bounds(claim.tokens))
     return any(

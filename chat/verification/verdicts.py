@@ -21,7 +21,7 @@ from .agreement import (
 )
 from .answer_statements import Citation, Cut, cut
 from .cited_passages import Citable, Mark, Passage, Unit
-from .claims import CONTRADICTION, MISPLACED, Claim, claim_of
+from .claims import CONTRADICTION, LEAST_SHARE, MISPLACED, Claim, claim_of
 from .contrasts import exchanges_cases, is_turned_round, mixes
 from .credence import credence, signs_of
 from .facts import tokens
@@ -31,7 +31,6 @@ from .words import Kind
 
 MAX_CHARACTERS = 2_000  # of a statement that are compared
 MAX_UNITS = 3  # sentences of a passage that may support a statement together
-LEAST_SHARE = 0.55  # of a statement's words that a sentence has whose facts are said to disagree
 OFF_TOPIC = 0.42  # likeness below which a statement without common words is about something else
 MIN_LITERAL = 4  # words of a statement
 MOST_OF_SENTENCE = 0.6
@@ -247,10 +246,9 @@ def _evidence(
         or has_other_agent(claim, chosen, above | related.keys())
         or exchanges_cases(claim, chosen)
     )
-    covered = share >= LEAST_SHARE
     return {
-        "number": number_evidence(claim, chosen, units, around, covered=covered),
-        "name": name_evidence(claim, chosen, units, above, missing, covered=covered),
+        "number": number_evidence(claim, chosen, units, around, share),
+        "name": name_evidence(claim, chosen, units, above, missing, share),
         "denial": min(denial(claim, chosen, units, related), MISPLACED),
         "pole": 0.0 if poles_agree(claim, chosen) else MISPLACED,
         "role": MISPLACED if has_other_role else 0.0,
@@ -271,9 +269,8 @@ def _is_nearly_literal(claim: Claim, unit: Unit, known: Collection[str]) -> bool
 
 def _without_facts(claim: Claim, passages: Sequence[Passage]) -> _Finding:
     """For a claim that has no words in common with the passages."""
-    has_facts = claim.numbers or claim.names
     is_like = not _same_language(claim, passages) or _likeness(claim, passages) >= OFF_TOPIC
-    return _Finding("not_found", unclear=not has_facts and is_like)
+    return _Finding("not_found", unclear=is_like)
 
 
 def _likeness(claim: Claim, passages: Sequence[Passage]) -> float:

@@ -141,6 +141,15 @@ class VerdictTests(VerdictCase):
             "Claims more than 90 days old are not accepted",
         )
 
+    def test_an_opposite_that_denies_counts_in_any_sentence(self):
+        rest = source(
+            9,
+            "r.md",
+            "After five years staff take a paid sabbatical. The sabbatical is a time of exploration.",
+        )
+        (found,) = verify("The sabbatical is unpaid [r.md]", (rest,))
+        self.assertEqual(found.verdict, "not_found")
+
     def test_not_until_after_is_before(self):
         board = source(
             9, "b.md", "New members are not included in votes until after onboarding is completed."

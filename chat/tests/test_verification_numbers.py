@@ -38,16 +38,17 @@ class NumberTests(VerdictCase):
             "u.md",
             "After ten or more days or five occasions of sick leave your manager checks in with you. Members "
             "may withdraw for up to 3 months. The term of office of members is one to three years. xz -6 "
-            "uses 8 MiB of memory. Free accounts are cancelled after 365 days. The hour-long sessions are "
+            "uses 8 MiB of memory. The hour-long sessions are "
             "open to all.",
         )
         self.assert_verdicts_in(
             office,
             "supported",
             "After ten days or five occasions of sick leave your manager checks in with you",
-            "Free accounts are cancelled after one year",
             "The sessions last 60 minutes and are open to all",
         )
+        accounts = source(9, "a.md", "Free accounts are cancelled after 365 days without a visit.")
+        self.assert_verdicts_in(accounts, "supported", "Free accounts are cancelled after one year")
         self.assert_verdicts_in(
             office,
             "not_found",
@@ -87,6 +88,51 @@ class NumberTests(VerdictCase):
         )
         (found,) = verify("A parent may take unpaid leave for each child until it turns 21 [l.md]", (leave,))
         self.assertEqual(found.verdict, "not_found")
+
+    def test_the_opening_of_a_list_counts_for_each_of_its_numbers(self):
+        loans = source(
+            9,
+            "l.md",
+            "Die Frist beträgt für Bücher drei Wochen, für Filme und Spiele zwei Wochen, für Zeitungen eine "
+            "Woche.",
+        )
+        self.assert_verdicts_in(
+            loans,
+            "supported",
+            "Bücher haben eine Frist von 21 Tagen",
+            "Zeitungen haben eine Frist von sieben Tagen",
+        )
+        (found,) = verify("Die Frist für Filme beträgt drei Wochen [l.md]", (loans,))
+        self.assertEqual(found.verdict, "not_found")
+
+    def test_dates_with_a_month_between_dashes_and_halves_in_german(self):
+        kinds = [(token.kind.value, token.value) for token in tokens("10-Nov-2026, zweieinhalb, Aug-2016")]
+        self.assertEqual(
+            kinds,
+            [
+                ("number", "10"),
+                ("name", "month11"),
+                ("number", "2026"),
+                ("number", "2.5"),
+                ("name", "month8"),
+                ("number", "2016"),
+            ],
+        )
+
+    def test_a_missing_number_accuses_if_the_rest_is_there_or_nothing(self):
+        fees = source(
+            9,
+            "f.md",
+            "The fee for guests between 61 and 90 is £300. Members are told of a rise twelve months before.",
+        )
+        for statement, unclear in (
+            ("The fee for guests between 61 and 90 is £350 [f.md]", False),
+            ("A party of 75 people pays £300 [f.md]", True),
+            ("A company owns seven red lorries and four barges for members [f.md]", False),
+        ):
+            with self.subTest(statement):
+                (found,) = verify(statement, (fees,))
+                self.assertEqual((found.verdict, found.unclear), ("not_found", unclear))
 
     def test_several_rows_may_be_said_in_one_statement(self):
         needs = source(

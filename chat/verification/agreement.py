@@ -281,8 +281,11 @@ def _deny_the_same(
     )
 
 
-def poles_agree(claim: Claim, chosen: Sequence[Unit]) -> bool:
-    """No word such as “before” stands where a unit has its opposite, with the same words beside it."""
+def poles_agree(claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit]) -> bool:
+    """No word such as “before” stands where a unit has its opposite, with the same words beside it.
+
+    If the chosen ones have neither, the other `units` are asked for words that deny another (“unpaid”).
+    """
     poles = [at for at, token in enumerate(claim.tokens) if token.kind is Kind.POLAR]
     held = frozenset().union(*(unit.values for unit in chosen))
     if not claim.values.isdisjoint(UNEQUAL - held) and not (held - claim.values).isdisjoint(EQUAL):
@@ -292,7 +295,12 @@ def poles_agree(claim: Claim, chosen: Sequence[Unit]) -> bool:
         beside = beside_of(claim.tokens, at)
         is_order = pair == ORDER
         same = opposite = False
-        for unit in chosen:
+        is_there = any(
+            other.kind is Kind.POLAR and POLES[other.value][0] == pair
+            for unit in chosen
+            for other in unit.tokens
+        )
+        for unit in units if pair in DENIABLE and not is_there else chosen:
             for place, other in enumerate(unit.tokens):
                 if other.kind is Kind.POLAR and POLES[other.value][0] == pair:
                     if is_order and (turned := _is_turned(claim.tokens, at, unit.tokens, place)) is not None:

@@ -85,9 +85,18 @@ def _takes_other_clause(claim: Claim, unit: Unit) -> bool:
                 own = claim.values
                 named = {value for value in unit.values if value in own or claim.word_for(value, unit) in own}
             taken, left = (theirs - mine) & named, mine - theirs - named
-            if taken and left and (named.isdisjoint(mine - theirs) or _has_opposite(claim, taken, left)):
+            kept = (mine - theirs) & named
+            if here is there[0] and _is_lead(here, kept, left):
+                kept = set()
+            if taken and left and (not kept or _has_opposite(claim, taken, left)):
                 return True
     return False
+
+
+def _is_lead(clause: Sequence[Token], kept: Collection[str], left: Collection[str]) -> bool:
+    """Whether words open a sentence and count for all of its clauses: “The fee is £2 for adults and £1 …”."""
+    values = [token.value for token in clause]
+    return bool(kept and left) and max(map(values.index, kept)) < min(map(values.index, left))
 
 
 def _has_opposite(claim: Claim, taken: Collection[str], left: Collection[str]) -> bool:

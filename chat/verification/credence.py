@@ -36,7 +36,7 @@ WEIGHTS = {
     "only alike": -0.8,
     "far": -1.4,
     "joins": 0.2,
-    "apart": -0.6,
+    "apart": -1.4,
 }
 
 
@@ -86,6 +86,7 @@ def signs_of(
         "only alike": max(0.0, likeness - share),
         "far": likeness < LEAST_LIKENESS,
         "joins": claim.joins,
-        "apart": len(chosen) > 1 and not claim.joins,  # one thing is said, with words of several places
+        # One thing is said, with words of several sentences.
+        "apart": not claim.joins and chosen[0].table < 0 and any(unit.is_sentence for unit in chosen[1:]),
         "not only": leaves_out_only(claim, chosen),
     }

@@ -250,7 +250,7 @@ def _evidence(
         "number": number_evidence(claim, chosen, units, around, share),
         "name": name_evidence(claim, chosen, units, above, missing, share),
         "denial": min(denial(claim, chosen, units, related), MISPLACED),
-        "pole": 0.0 if poles_agree(claim, chosen) else MISPLACED,
+        "pole": 0.0 if poles_agree(claim, chosen, units) else MISPLACED,
         "role": MISPLACED if has_other_role else 0.0,
         "mixed": MISPLACED if mixes(claim, chosen, units, above) else 0.0,
     }

@@ -28,6 +28,7 @@ MIN_LIKE = 0.35  # cosine from which words count as similar
 WEAK = 0.3  # weight of verbs and other words that do not name the subject
 OF_DOCUMENTS = 0.8  # how much a word of documents counts for the everyday one
 MIN_AS_ASKED = 0.2  # of these words, in any form, but not other words for them
+BETWEEN = 2  # words between those of a phrase
 MIN_PART = 3  # characters of a word written in two
 MIN_NAMED = 0.6  # of what a question names, that an answer must have to be shown as one: both of two words
 
@@ -59,6 +60,13 @@ _SUPERLATIVE = re.compile(
 )
 _EXTREME = re.compile(r"\b(?:max|min)(?:imum)?\b|\bno other\b", re.IGNORECASE)
 _NUMBER_COLUMN = re.compile(r"(?<=; )([^:;]{1,60}): (?=\d)")
+# “What if a guest does not come?” is not answered by what happens when one comes.
+_NEGATION = re.compile(r"\b(?:not|never|cannot|nicht|kein\w{0,2}|nie)\b|n['’]t\b", re.IGNORECASE)
+_NEGATIVE = re.compile(
+    rf"{_NEGATION.pattern}|\b(?:no|none|nobody|nothing|without|only|unless|un\w{{2,20}}|refus\w{{1,5}}|fail\w{{0,5}}"
+    r"|miss\w{0,5}|lapse\w?|expire\w?|los[te]\w?|lack\w{0,3}|ohne|nur|niemand|nichts)\b",
+    re.IGNORECASE,
+)
 # What somebody asks to do: “Can I smoke on board?”
 _MAY_DO = re.compile(r"\s*(?:can|may|could) (?:i|we|you|one) (\w+)", re.IGNORECASE)
 _COMPARISON = re.compile(r"\b(?:difference|differ|unterschied)\w*\b", re.IGNORECASE)
@@ -73,7 +81,9 @@ def answers(
     kind = exact_kind(question)
     weak |= asking_words(question) | (kind.asking if kind else frozenset())
     named = (asked - weak) or asked
-    held = held_stems(_DESCRIBED_BY.sub("", " ".join(texts)))
+    text = _DESCRIBED_BY.sub("", " ".join(texts))
+    held = held_stems(text)
+    synonyms = _said_together(synonyms or {}, text)
     if texts and not asks_amount(question) and _said(texts[0]) <= asked:
         return False  # it says nothing that the question does not say
     if not any(has_amount(question, text) for text in texts):
@@ -90,6 +100,8 @@ def answers(
     if thing and texts and not _is_counted(thing, named, texts, synonyms):
         return False
     if _SUPERLATIVE.search(question) and not any(_compares(text, named) for text in texts[:1]):
+        return False
+    if _NEGATION.search(question) and not any(_NEGATIVE.search(text) for text in texts):
         return False
     may_do = _MAY_DO.match(question)
     if may_do and not stems(may_do[1]) & named <= held:
@@ -113,6 +125,21 @@ def _held_as_asked(named: Collection[str], question: str, held: frozenset[str]) 
         if stem(word[:cut]) in held and stem(word[cut:]) in held
     }
     return sum(word in held or word in parts for word in named)
+
+
+def _said_together(synonyms: Synonyms, text: str) -> Synonyms:
+    """Without the phrases whose words are far from each other in `text`."""
+    order = [frozenset(forms(word)) for word in search_text(text, stored=False).split()]
+
+    def is_together(phrase: str) -> bool:
+        wanted = stems(phrase)
+        if len(wanted) < 2:
+            return True
+        starts = (at for at, each in enumerate(order) if not each.isdisjoint(wanted))
+        size = len(wanted) + BETWEEN
+        return any(wanted <= frozenset().union(*order[at : at + size]) for at in starts)
+
+    return {phrase: [other for other in others if is_together(other)] for phrase, others in synonyms.items()}
 
 
 def _known(words: Collection[str], held: frozenset[str], synonyms: Synonyms | None) -> int:

@@ -170,7 +170,8 @@ def question_in_english(question: str, held: Collection[str] = ()) -> str:
     is_counted = asked in ("how many", "how much")
     capitals = plain_words(" ".join(_CAPITAL.findall(question))).split()
     named: list[str] = []
-    for word in _HOW.sub(" ", f" {words} ").split()[:MAX_TRANSLATED]:
+    content = _HOW.sub(" ", f" {words} ").split()[:MAX_TRANSLATED]
+    for place, word in enumerate(content):
         if word in _VERBS and is_counted and named:
             named.append("do")
         elif word in _PLAIN_VERBS:
@@ -180,8 +181,11 @@ def question_in_english(question: str, held: Collection[str] = ()) -> str:
             named += [_UNITS[unit]] if unit else []
             others = () if word in {unit, *_english_words()} else _phrases_of_form(word)
             if others:
-                in_held = (each for each in others if all(stem(part) in held for part in each.split()))
-                named += next(in_held, others[0]).split()
+                in_held = [each for each in others if all(stem(part) in held for part in each.split())]
+                # “Wann wird das Gehalt gezahlt?”: when is the salary paid, not the pay.
+                following = {stem(other) for each in content[place + 1 :] for other in in_english([each])}
+                fit = [each for each in in_held if following.isdisjoint(map(stem, each.split()))]
+                named += [*fit, *in_held, others[0]][0].split()
             elif word != unit and (word in capitals or word in _english_words() or not word.isalpha()):
                 named.append(word)
     return " ".join(filter(None, (asked, *dict.fromkeys(named))))

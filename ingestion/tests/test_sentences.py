@@ -236,6 +236,17 @@ class BestSentencesTests(SimpleTestCase):
         self.assertFalse(answers("Can I smoke on board?", ["On board, smoke-filled rooms are closed."]))
         self.assertTrue(answers("Can I smoke on board?", ["Smoking is not allowed on board."]))
 
+    def test_what_if_something_is_not_is_not_answered_by_what_if_it_is(self):
+        question = "Was tun, wenn ein Gast nicht kommt?"
+        self.assertFalse(answers(question, ["Wenn ein Gast kommt, beginnt die Behandlung."]))
+        self.assertTrue(answers(question, ["Kommt ein Gast nicht, rufen wir ihn an."]))
+
+    def test_the_words_of_a_phrase_are_to_be_near_each_other(self):
+        other, question = {"second job": ["second employment"]}, "Can I have a second job?"
+        shares = "Employees may get shares, and begin to do so on their second anniversary."
+        self.assertFalse(answers(question, [shares], synonyms=other))
+        self.assertTrue(answers(question, ["A second employment is allowed."], synonyms=other))
+
     def test_a_follow_up_keeps_to_passages_with_something_of_its_subject(self):
         passages = [
             found("Notice what changed, and give notice of it."),

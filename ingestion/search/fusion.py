@@ -87,7 +87,7 @@ ALIKE = 0.3  # similarity from which a passage counts as found by meaning, too
 
 
 class Relevance(NamedTuple):
-    """Signs that a question is answered, each with a weight of its own (`WEIGHTS`).
+    """Signs that a question is answered, each with a weight of its own.
 
     `met` is the greatest sum of share and similarity in one passage, `nearest` the greatest similarity;
     `closest` and `first` say how well the words of any passage, and those of the best one, match those of the
@@ -100,11 +100,15 @@ class Relevance(NamedTuple):
     first: float = 0.0
     length: float = 0.0
 
-    def total(self) -> float:
-        return sum(weight * sign for weight, sign in zip(WEIGHTS, self, strict=True))
+    def total(self, weights: "Relevance") -> float:
+        return sum(weight * sign for weight, sign in zip(weights, self, strict=True))
 
 
 WEIGHTS = Relevance(met=0.5, nearest=0.8, closest=0.4, first=0.6, length=0.15)
+
+# For a model that reads sentences, whose similarity says more; set with all-MiniLM-L6-v2.
+SENTENCE_WEIGHTS = WEIGHTS._replace(nearest=2.0)
+CLOSE_SENTENCES = Bound(1.45, 0.035, 2.04, 0.04, step=0.24)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +117,14 @@ class VectorTrust:
     (empty: all).
 
     `words` is the bound for words without vectors. With `close`, relevance is decided after the words of the
-    best passages were compared (`settle`).
+    best passages were compared (`settle`), by signs with these `weights`.
     """
 
     weight: float
     languages: frozenset[str]
     words: Bound = WORDS
     close: Bound | None = None
+    weights: Relevance = WEIGHTS
 
     def covers(self, language: str) -> bool:
         return self.weight > 0 and (not self.languages or language in self.languages)
@@ -240,7 +245,7 @@ def settle(
     if ranking.open is None or trust.close is None:
         return ranking
     relevance = ranking.open._replace(closest=near.closest, first=near.first, length=math.log(1 + length))
-    fit = trust.close.fit(relevance.total(), readable)
+    fit = trust.close.fit(relevance.total(trust.weights), readable)
     return Ranking(ranking.passages, fit) if fit >= 0 else Ranking([])
 
 

@@ -36,7 +36,9 @@ from ingestion.parsing.language import common_words
 from .definitions import defined_thing, defines
 from .fusion import (
     CLOSE,
+    CLOSE_SENTENCES,
     PAIRS,
+    SENTENCE_WEIGHTS,
     FoundBy,
     Mode,
     Ranked,
@@ -86,7 +88,7 @@ COMPARED = 30  # passages whose texts are compared with the question word by wor
 ENGLISH = frozenset({"english", "simple"})
 BUILT_IN_TRUST = VectorTrust(weight=0.4, languages=ENGLISH, close=CLOSE)
 SERVER_TRUST = VectorTrust(weight=0.5, languages=frozenset())
-FOLDER_TRUST = replace(SERVER_TRUST, close=CLOSE)
+FOLDER_TRUST = replace(SERVER_TRUST, close=CLOSE_SENTENCES, weights=SENTENCE_WEIGHTS)
 ENGLISH_FOLDER_TRUST = replace(FOLDER_TRUST, languages=ENGLISH)
 NO_WORDS: dict[str, Any] = {"words": [], "times": [], "added": {}, "everyday": {}}
 NO_TRUST = VectorTrust(weight=0, languages=frozenset(), words=PAIRS)

@@ -12,9 +12,9 @@ from ingestion.access.lists import Audience
 from ingestion.glossary.lookup import Lookup
 from ingestion.indexing.passages import NewPassage
 from ingestion.models import EmbeddingSpace
-from ingestion.search.fusion import CLOSE, COMBINED, Candidate, VectorTrust, rank, settle
+from ingestion.search.fusion import CLOSE, CLOSE_SENTENCES, COMBINED, Candidate, VectorTrust, rank, settle
 from ingestion.search.rerank import RerankScores
-from ingestion.search.retrieval import search, trust_of
+from ingestion.search.retrieval import BUILT_IN_TRUST, FOLDER_TRUST, search, trust_of
 
 from .documents import make_document, principal_of
 
@@ -165,7 +165,24 @@ class BoundTests(SimpleTestCase):
         self.assertEqual([every.covers(each) for each in ("english", "german")], [True, True])
         self.assertFalse(trust("folder:english", True, "年次休暇").covers("english"))
         self.assertTrue(trust("folder:every", False, "年次休暇").covers("english"))
-        self.assertEqual([english.close, every.close, trust("served", False).close], [CLOSE, CLOSE, None])
+        self.assertEqual(
+            [english.close, every.close, trust("served", False).close],
+            [CLOSE_SENTENCES, CLOSE_SENTENCES, None],
+        )
+
+    def test_the_similarity_of_a_sentence_model_decides_more_than_that_of_the_built_in_one(self):
+        near = RerankScores(np.ones(1), np.zeros(1), 0.5, 0.5)
+
+        def fit(trust, likeness):
+            ranking = rank([Candidate(1, "english", 1.0, 0.6, likeness)], "hybrid", trust, 300)
+            return settle(ranking, trust, near, 6, 300).fit
+
+        self.assertLess(fit(FOLDER_TRUST, 0.25), 1)
+        self.assertGreaterEqual(fit(FOLDER_TRUST, 0.6), 1)
+        self.assertGreater(
+            fit(FOLDER_TRUST, 0.6) - fit(FOLDER_TRUST, 0.25),
+            fit(BUILT_IN_TRUST, 0.6) - fit(BUILT_IN_TRUST, 0.25),
+        )
 
     def test_where_the_vectors_do_not_count_the_words_alone_decide(self):
         self.assertEqual(self.settled(0.1, 1.0, language="german").passages, [])

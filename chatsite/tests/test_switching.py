@@ -1,53 +1,30 @@
-"""How long short work waits for the interpreter beside threads that compute."""
+"""How soon a thread that computes hands the interpreter to one that waits."""
 
-import queue
 import sys
-import threading
-import time
 
 import pytest
-from django.test import SimpleTestCase
 
-from chatsite.server.web_process import SWITCH_SECONDS
-
-COMPUTING = 4
-HANDOVERS = 40
+from chatsite.server import web_process
 
 
-@pytest.mark.slow
-class SwitchingTests(SimpleTestCase):
-    def setUp(self):
-        self.addCleanup(sys.setswitchinterval, sys.getswitchinterval())
+class Reached(Exception):
+    pass
 
-    def seconds(self, interval):
-        """For work that waits for another thread as often as a request for its queries."""
-        sys.setswitchinterval(interval)
-        ended = threading.Event()
-        asked, answered = queue.SimpleQueue(), queue.SimpleQueue()
 
-        def compute():
-            number = 0
-            while not ended.is_set():
-                number += sum(range(100))
+def test_web_processes_hand_the_interpreter_over_sooner_than_python_does_by_itself(monkeypatch):
+    before = sys.getswitchinterval()
 
-        def answer():
-            while asked.get():
-                answered.put(True)
+    def load(*arguments, **options):
+        raise Reached
 
-        threads = [threading.Thread(target=compute) for _ in range(COMPUTING)]
-        threads.append(threading.Thread(target=answer))
-        for thread in threads:
-            thread.start()
-        begun = time.monotonic()
-        for _ in range(HANDOVERS):
-            asked.put(True)
-            answered.get()
-        taken = time.monotonic() - begun
-        ended.set()
-        asked.put(False)
-        for thread in threads:
-            thread.join()
-        return taken
-
-    def test_short_work_beside_threads_that_compute_waits_less_than_half_as_long_as_by_default(self):
-        self.assertLess(self.seconds(SWITCH_SECONDS), self.seconds(0.005) / 2)
+    monkeypatch.setattr(web_process.uvicorn, "Config", load)
+    for name in ("exit_with_parent", "raise_file_limit"):
+        monkeypatch.setattr(web_process, name, lambda *arguments: None)
+    options = {"--parent": "1", "--socket": "3", "--gate": "4", "--serving": "5"}
+    monkeypatch.setattr(sys, "argv", ["web_process", *(word for pair in options.items() for word in pair)])
+    try:
+        with pytest.raises(Reached):
+            web_process.main()
+        assert sys.getswitchinterval() < before / 5
+    finally:
+        sys.setswitchinterval(before)

@@ -262,7 +262,7 @@ class ProofRunAdmin(OwnFilters, RowsOnly, AuditedChanges, admin.ModelAdmin):  # 
     search_fields = ["note"]
 
     class Media:
-        js = [forms.Script("admin_proof.js", type="module")]
+        js = [forms.Script("live_page.js", type="module")]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ProofRun]:
         return running.runs_of(_user(request))

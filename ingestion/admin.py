@@ -145,7 +145,7 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
     actions = ["change_many"]
 
     class Media:
-        js = [forms.Script("admin_progress.js", type="module")]
+        js = [forms.Script("live_page.js", type="module")]
 
     shown = [
         "name",

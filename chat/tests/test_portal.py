@@ -89,12 +89,12 @@ class PageTests(PortalCase):
             Document.objects.filter(pk=row.pk).update(version=0, passage_count=0, status="waiting")
         page = text_of(self.client.get("/"))
         self.assertIn("2 documents are being read.", page)
-        self.assertIn("awaited.js", page)
+        self.assertIn("live_page.js", page)
         self.assertNotIn("There is nothing to search yet.", page)
         Document.objects.filter(name="first0.md").update(version=1, passage_count=1, status="ready")
         page = text_of(self.client.get("/"))
         self.assertIn("Answers are drawn from the 1 document you can read", page)
-        self.assertNotIn("awaited.js", page)
+        self.assertNotIn("live_page.js", page)
 
     def test_a_conversation_shows_question_answer_chip_and_source(self):
         page = text_of(self.client.get(self.url))

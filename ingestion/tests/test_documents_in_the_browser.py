@@ -184,8 +184,8 @@ def test_the_start_page_shows_what_can_be_asked_once_the_first_document_is_read(
         before = welcome.inner_text()
         page.locator("#question").fill("Half a quest")
         page.evaluate(
-            "document.querySelector('.welcome').innerHTML = '<p data-awaited>2 are being read.</p>'"
+            "document.querySelector('.welcome').innerHTML = '<p data-running>2 are being read.</p>'"
         )
-        page.add_script_tag(url=static("awaited.js"), type="module")
-        expect(page.locator("[data-awaited]")).to_have_count(0, timeout=20_000)
+        page.add_script_tag(url=static("live_page.js"), type="module")
+        expect(page.locator("[data-running]")).to_have_count(0, timeout=20_000)
         assert (welcome.inner_text(), page.locator("#question").input_value()) == (before, "Half a quest")

@@ -57,6 +57,7 @@ class ShareForm(AudienceForm):
             for number in DAYS
         ]
         who.choices = [(SOME, gettext("Some groups or people")), (EVERYONE, gettext("Everyone"))]
+        self.initial["who"] = SOME
         who.error_messages["required"] = gettext("Choose who can open it.")
         answer.choices = [("", gettext("Everything up to now")), *answers]
 
@@ -126,7 +127,6 @@ def share(request: HttpRequest, principal: Principal, conversation_id: UUID) -> 
         "form": form,
         "answer": request.POST.get("answer", "") or request.GET.get("answer", ""),
         "days": request.POST.get("days", str(sharing.DEFAULT_DAYS)),
-        "who": request.POST.get("who", SOME),
         "made": made,
         "preview": preview(principal, sharing.draft(row, answer), audience),
         "announced": announced,

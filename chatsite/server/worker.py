@@ -3,13 +3,18 @@
 import argparse
 import asyncio
 import contextlib
+import gc
 import os
 import signal
 import sys
 
-import django
+gc.disable()  # until everything is loaded, which garbage collection would look through again and again
 
-from chatsite.db.threads import (
+# isort: split
+
+import django  # noqa: E402
+
+from chatsite.db.threads import (  # noqa: E402
     read_everything_by_default,
     release_connection,
 )
@@ -41,6 +46,8 @@ GRACE_SECONDS = 2  # after which unfinished documents return to the queue
 
 
 def main() -> None:
+    gc.freeze()
+    gc.enable()
     parser = argparse.ArgumentParser()
     parser.add_argument("--parent", type=int, required=True)
     exit_with_parent(parser.parse_args().parent)

@@ -5,10 +5,10 @@ from django.utils.formats import date_format
 from django.utils.timezone import localtime
 from django.utils.translation import gettext, gettext_lazy
 
-from chatsite.accounts.audited_admin import AuditedChanges
+from chatsite.accounts.admin_base.audited_admin import AuditedChanges
+from chatsite.accounts.admin_base.pickers import AutocompleteAdmin
+from chatsite.accounts.admin_base.read_only_admin import OwnFilters, ReadOnly
 from chatsite.accounts.models import AuditEntry, User
-from chatsite.accounts.pickers import AutocompleteAdmin
-from chatsite.accounts.read_only_admin import OwnFilters, ReadOnly
 
 from . import documents_admin, persons_admin, proof_admin, verified_admin  # noqa: F401 (register their pages)
 from .models import Agent, MessageAllowance, Retention, Run

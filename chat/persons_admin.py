@@ -18,9 +18,9 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from chatsite.accounts import looks
 from chatsite.accounts.admin import UserAdmin
+from chatsite.accounts.admin_base.pickers import Picker
+from chatsite.accounts.admin_base.read_only_admin import shown_object
 from chatsite.accounts.models import Look, User
-from chatsite.accounts.pickers import Picker
-from chatsite.accounts.read_only_admin import shown_object
 from ingestion.models import Document
 from ingestion.storage.files import StorageFault
 

@@ -22,13 +22,13 @@ from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
 from chat.proof.models import ProofQuestion, ProofResult, ProofRun
+from chatsite.accounts.admin_base.audited_admin import AuditedChanges
+from chatsite.accounts.admin_base.pickers import AutocompleteAdmin
+from chatsite.accounts.admin_base.read_only_admin import OwnFilters, RowsOnly
+from chatsite.accounts.admin_base.returning_admin import ReturnsToUnanswered
 from chatsite.accounts.audit import record, record_before
-from chatsite.accounts.audited_admin import AuditedChanges
 from chatsite.accounts.models import AuditEntry, User
-from chatsite.accounts.pickers import AutocompleteAdmin
 from chatsite.accounts.principal import Principal
-from chatsite.accounts.read_only_admin import OwnFilters, RowsOnly
-from chatsite.accounts.returning_admin import ReturnsToUnanswered
 from chatsite.http.csv_cells import MAX_FILE_BYTES, BadFile
 from ingestion.models import Document
 

@@ -22,12 +22,12 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 from django.views.decorators.http import require_POST
 
 from chat.engine.verified import Unsupported, unsupported_statements
+from chatsite.accounts.admin_base.pickers import AutocompleteAdmin
+from chatsite.accounts.admin_base.read_only_admin import OwnFilters, RowsOnly
+from chatsite.accounts.admin_base.returning_admin import ReturnsToUnanswered
 from chatsite.accounts.audit import record, record_before
 from chatsite.accounts.models import AuditEntry, User
-from chatsite.accounts.pickers import AutocompleteAdmin
 from chatsite.accounts.principal import Principal
-from chatsite.accounts.read_only_admin import OwnFilters, RowsOnly
-from chatsite.accounts.returning_admin import ReturnsToUnanswered
 from ingestion.models import Document
 from ingestion.search import retrieval
 from ingestion.search.passage_completion import complete_passages

@@ -24,8 +24,8 @@ from chat import site_texts
 from chat.overview import overview_pages
 from chat.unanswered.unanswered_list import MIN_PEOPLE, unanswered
 from chat.unanswered.unanswered_list import PERMISSION as SEES_UNANSWERED
+from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.audit import record_sign_in, record_sign_out
-from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.forms import SignInForm
 from chatsite.accounts.models import User
 from chatsite.accounts.sessions import admin_is_idle, admin_was_used, begin

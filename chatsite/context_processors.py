@@ -16,7 +16,7 @@ from django.utils.functional import SimpleLazyObject, cached_property
 from django.utils.translation import gettext, gettext_noop, ngettext
 
 from chat import site_texts
-from chatsite.accounts.authentication import session_principal
+from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.preferences import Preferences
 from chatsite.demo import accounts_on_page
 from history import projects, sharing

@@ -192,12 +192,12 @@ X_FRAME_OPTIONS = "DENY"
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "chatsite.accounts.authentication.BearerAuthentication",
-        "chatsite.accounts.authentication.SessionAuthentication",
+        "chatsite.accounts.api.authentication.BearerAuthentication",
+        "chatsite.accounts.api.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": [
         "rest_framework.permissions.IsAuthenticated",
-        "chatsite.accounts.permissions.HasScopes",
+        "chatsite.accounts.api.permissions.HasScopes",
     ],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],

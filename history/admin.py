@@ -15,11 +15,11 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext, gettext_lazy
 
 from chatsite.accounts import looks
+from chatsite.accounts.admin_base.audited_admin import AuditedChanges
+from chatsite.accounts.admin_base.read_only_admin import ReadOnly, shown_object
 from chatsite.accounts.audit import record, record_before
-from chatsite.accounts.audited_admin import AuditedChanges
 from chatsite.accounts.models import AuditEntry, Look, User
 from chatsite.accounts.principal import Principal
-from chatsite.accounts.read_only_admin import ReadOnly, shown_object
 
 from . import sharing
 from .branches import question_of

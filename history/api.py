@@ -19,9 +19,9 @@ from rest_framework import exceptions, generics, serializers, status, views
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from chatsite.accounts.api.resource_views import JSONNegotiation
 from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.principal import Principal
-from chatsite.accounts.resource_views import JSONNegotiation
 from chatsite.http.json_parser import StrictJSONParser
 
 from . import (

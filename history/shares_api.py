@@ -13,8 +13,8 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from chatsite.accounts.api.resource_views import ResourceView
 from chatsite.accounts.api_keys import Scope
-from chatsite.accounts.resource_views import ResourceView
 from chatsite.http.problem_details import ProblemDetails
 from chatsite.http.strict_fields import StrictBooleanField
 

@@ -13,12 +13,12 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext, gettext_lazy
 
-from chatsite.accounts.admin_filters import TypedGroupFilter, TypedValueFilter
+from chatsite.accounts.admin_base.admin_filters import TypedGroupFilter, TypedValueFilter
+from chatsite.accounts.admin_base.read_only_admin import OwnFilters, shown_object
+from chatsite.accounts.admin_base.returning_admin import ReturnsToUnanswered
 from chatsite.accounts.audit import record, record_before
 from chatsite.accounts.holds import DOCUMENT_ON_HOLD, is_on_hold
 from chatsite.accounts.models import AuditEntry, User
-from chatsite.accounts.read_only_admin import OwnFilters, shown_object
-from chatsite.accounts.returning_admin import ReturnsToUnanswered
 from ingestion.access.admin import AccessPage
 from ingestion.access.lists import (
     Audience,

@@ -15,7 +15,7 @@ from django.utils.translation import gettext, gettext_lazy
 from procrastinate.contrib.django.admin import ProcrastinateJobAdmin
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from chatsite.accounts.read_only_admin import OwnFilters
+from chatsite.accounts.admin_base.read_only_admin import OwnFilters
 
 from . import fair_queue
 from .bulk import changes

@@ -5,7 +5,7 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
-from chatsite.accounts.authentication import presents_key
+from chatsite.accounts.api.authentication import presents_key
 
 METADATA = r"\.well-known/oauth-protected-resource"
 PATH = "/.well-known/oauth-protected-resource/mcp"

@@ -27,9 +27,9 @@ from chat.protocols.framing import COMMENT, EVENT_STREAM, server_sent_event
 from chat.protocols.mcp import Call, McpError
 from chat.protocols.request_body import session
 from chat.requests import InvalidRequest, Options, RunRequest
+from chatsite.accounts.api.authentication import BearerAuthentication, SessionAuthentication
+from chatsite.accounts.api.permissions import demand_scope
 from chatsite.accounts.api_keys import Scope
-from chatsite.accounts.authentication import BearerAuthentication, SessionAuthentication
-from chatsite.accounts.permissions import demand_scope
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import request_may_wait
 from chatsite.dependency_internals import django_request

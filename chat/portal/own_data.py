@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from chat.person_export import ExportRunning, export_response
 from chat.persons import ErasureRefused, count_data, delete_own
 from chatsite.accounts import looks
-from chatsite.accounts.authentication import session_principal
+from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.models import User
 from chatsite.db.threads import request_may_wait
 from ingestion.storage.files import StorageFault

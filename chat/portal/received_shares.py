@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from chat.withholding import listed_titles
-from chatsite.accounts.authentication import session_principal
+from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.models import User
 from history import sharing
 from history.models import Share

@@ -20,7 +20,7 @@ from django.views.decorators.http import require_safe
 from chat.limits import allowance_of
 from chat.models import Agent
 from chat.requests import is_scope
-from chatsite.accounts.authentication import session_principal
+from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.guests import guests_welcome
 from chatsite.accounts.principal import Principal
 from chatsite.http.origins import opened_from_here

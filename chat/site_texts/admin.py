@@ -24,11 +24,11 @@ from chat.engine.trial import draft_answer
 from chat.errors import words
 from chat.llm import ModelError
 from chat.llm.chat_model import APPEND_MARK, instructions
-from chatsite.accounts.audited_admin import AuditedChanges
+from chatsite.accounts.admin_base.audited_admin import AuditedChanges
+from chatsite.accounts.admin_base.pickers import AutocompleteAdmin
+from chatsite.accounts.admin_base.read_only_admin import OwnFilters
 from chatsite.accounts.models import AuditEntry, User
-from chatsite.accounts.pickers import AutocompleteAdmin
 from chatsite.accounts.principal import Principal
-from chatsite.accounts.read_only_admin import OwnFilters
 from chatsite.db.threads import reading_as
 
 from . import reload

@@ -18,10 +18,10 @@ from chat.models import VerifiedAnswer
 from chat.verified_answers import (
     answer_to,
 )
+from chatsite.accounts.admin_base.returning_admin import unanswered_address
 from chatsite.accounts.audit import record, record_before
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal
-from chatsite.accounts.returning_admin import unanswered_address
 from history.feedback import MAY_SEE_FEEDBACK
 from ingestion.access.admin import PERMISSION as SEARCH_AS
 

@@ -21,9 +21,11 @@ from django.utils.html import format_html
 from django.utils.text import Truncator, capfirst
 from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 
-from .admin_filters import TypedGroupFilter
+from .admin_base.admin_filters import TypedGroupFilter
+from .admin_base.audited_admin import AuditedChanges, permissions_of, rights_of
+from .admin_base.pickers import AutocompleteAdmin
+from .admin_base.read_only_admin import OwnFilters, ReadOnly
 from .audit import record, record_before
-from .audited_admin import AuditedChanges, permissions_of, rights_of
 from .forms import AdminSignInForm, ApiKeyAdminForm
 from .models import (
     ApiKey,
@@ -33,9 +35,7 @@ from .models import (
     User,
 )
 from .oidc.claimed_accounts import drop_unmapped_memberships, unlink
-from .pickers import AutocompleteAdmin
 from .privileges import grantable_groups, grantable_permissions, may_administer, may_administer_group
-from .read_only_admin import OwnFilters, ReadOnly
 from .sessions import end_sessions
 from .webhooks import admin as _webhooks  # noqa: F401 (registers its page)
 

@@ -12,10 +12,10 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from chatsite.http.retry_after import set_retry_after
 
-from . import hashing, throttling
 from .api_keys import DEFAULT_SCOPES, MAX_ADDRESSES, Scope, network_of, scopes_for
 from .audit import record_refused_sign_in
 from .models import ApiKey
+from .passwords import hashing, throttling
 
 MAX_WAITING = 16  # attempts that wait for others' hashing
 MAX_WAITING_KNOWN = 64  # the same for people with a known browser

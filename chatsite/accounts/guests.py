@@ -30,7 +30,7 @@ from chatsite.db.threads import (
 )
 from chatsite.http.origins import comes_from_elsewhere
 
-from .authentication import presents_key
+from .api.authentication import presents_key
 from .guest_limits import address_digest, count_guest, purge_counts
 from .models import User
 

@@ -8,7 +8,7 @@ from django.contrib.sessions.backends.db import SessionStore
 
 from chatsite.http.body_limits import header, session_key
 
-from .authentication import KEY_HEADERS, caller_id, presented_secret
+from .api.authentication import KEY_HEADERS, caller_id, presented_secret
 from .guests import BACKEND as GUEST_BACKEND
 
 

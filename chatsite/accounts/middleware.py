@@ -13,7 +13,7 @@ from django.utils.cache import patch_vary_headers
 from django.utils.functional import SimpleLazyObject
 from django.utils.http import http_date
 
-from chatsite.accounts.authentication import KEY_HEADERS, presents_key
+from chatsite.accounts.api.authentication import KEY_HEADERS, presents_key
 from chatsite.db.threads import (
     NOBODY,
     request_is_for,

@@ -2,7 +2,8 @@
 
 from django.urls import path, re_path
 
-from . import directory, views, whoami
+from . import directory, views
+from .api import whoami
 from .oidc import views as oidc
 from .webhooks import webhook_api as webhooks_api
 

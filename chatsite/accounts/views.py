@@ -16,8 +16,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from . import looks
+from .api.authentication import session_principal
 from .audit import record, record_sign_in, record_sign_out
-from .authentication import session_principal
 from .forms import ApiKeyForm, OwnPasswordForm, SignInForm
 from .models import MAX_WISH, ApiKey, ApiKeyQuerySet, AuditEntry, Device, User
 from .preferences import Preferences

@@ -15,7 +15,7 @@ NOT_FOREIGN = {
     "chat.llm.chat_model": {"instructions"},
     "chat.engine.page_images": {"scaled"},  # an image, of at most some pixels
     "chat.runs.journal": {"_with_readable"},
-    "chatsite.accounts.throttling": {"admit", "forget"},  # work in the database
+    "chatsite.accounts.passwords.throttling": {"admit", "forget"},  # work in the database
     "chatsite.accounts.oidc.provider": {"request"},
     "chatsite.accounts.views": set(),
     "chatsite.db.threads": {"_reading", "_set_request"},

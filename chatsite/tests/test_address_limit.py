@@ -10,8 +10,8 @@ import pytest
 from django.test import override_settings
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from chatsite.accounts import hashing
 from chatsite.accounts.known_callers import credential
+from chatsite.accounts.passwords import hashing
 from chatsite.http import address_limit
 from chatsite.http.address_limit import GONE_KEY, WAITED_KEY, AddressLimit
 from chatsite.tests.leftovers import temporary_folder

@@ -21,10 +21,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chatsite.accounts import directory
+from chatsite.accounts.api.permissions import demand_scope
+from chatsite.accounts.api.resource_views import ResourceView
 from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.models import User
-from chatsite.accounts.permissions import demand_scope
-from chatsite.accounts.resource_views import ResourceView
 from chatsite.http.problem_details import ProblemDetails
 from ingestion import documents
 from ingestion.access.lists import Audience, audience_of, change_rights

@@ -13,8 +13,8 @@ from django.template.response import TemplateResponse
 from django.utils.formats import number_format
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
+from chatsite.accounts.admin_base.read_only_admin import OwnFilters, shown_object
 from chatsite.accounts.models import User
-from chatsite.accounts.read_only_admin import OwnFilters, shown_object
 from ingestion.models import Document, DocumentQuerySet
 
 from . import changes

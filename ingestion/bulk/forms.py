@@ -11,8 +11,8 @@ from django.utils.formats import number_format
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
+from chatsite.accounts.admin_base.pickers import Picker, SeveralPicker
 from chatsite.accounts.models import User
-from chatsite.accounts.pickers import Picker, SeveralPicker
 from ingestion.access.lists import Audience, count_people
 from ingestion.access.models import AccessEntry
 from ingestion.details import label_names

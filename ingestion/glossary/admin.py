@@ -15,12 +15,12 @@ from django.utils.html import format_html
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
+from chatsite.accounts.admin_base.audited_admin import AuditedChanges
+from chatsite.accounts.admin_base.pickers import SeveralPicker
+from chatsite.accounts.admin_base.read_only_admin import OwnFilters, RowsOnly
+from chatsite.accounts.admin_base.returning_admin import ReturnsToUnanswered
 from chatsite.accounts.audit import record
-from chatsite.accounts.audited_admin import AuditedChanges
 from chatsite.accounts.models import AuditEntry, User
-from chatsite.accounts.pickers import SeveralPicker
-from chatsite.accounts.read_only_admin import OwnFilters, RowsOnly
-from chatsite.accounts.returning_admin import ReturnsToUnanswered
 from chatsite.http.csv_cells import MAX_FILE_BYTES, BadFile
 from ingestion.search.office_words import lines
 from ingestion.search.tokens import plain_words

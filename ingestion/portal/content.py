@@ -28,8 +28,8 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from chatsite.accounts.api.authentication import KEY_HEADERS
 from chatsite.accounts.api_keys import Scope
-from chatsite.accounts.authentication import KEY_HEADERS
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import release_connection
 from chatsite.dependency_internals import close_with, django_request

@@ -15,9 +15,9 @@ from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.http import require_http_methods, require_POST
 from rest_framework.request import Request
 
+from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.audit import record
-from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.holds import OnHold
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal

@@ -13,7 +13,7 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from chatsite.accounts.authentication import session_principal
+from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.holds import DOCUMENT_ON_HOLD, is_on_hold
 from chatsite.accounts.models import User
 from ingestion import documents as stored

@@ -17,7 +17,7 @@ from django.utils.translation import gettext, ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from chatsite.accounts.authentication import session_principal
+from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
 from ingestion import (

@@ -13,8 +13,8 @@ from django.urls import URLPattern, path
 from django.utils.translation import gettext, gettext_lazy, gettext_noop
 from django.views.decorators.cache import never_cache
 
+from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.audit import record
-from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.models import AuditEntry, User
 from ingestion.bulk.forms import groups_field, people_field
 from ingestion.document_identity import Upserted

@@ -7,8 +7,8 @@ from django.contrib.auth.models import Group, Permission
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
+from chatsite.accounts.admin_base.audited_admin import permissions_of, rights_of
 from chatsite.accounts.audit import record
-from chatsite.accounts.audited_admin import permissions_of, rights_of
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.db.migration_state import demand_migrations
 

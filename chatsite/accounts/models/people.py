@@ -8,7 +8,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
-from chatsite.accounts import hashing
+from chatsite.accounts.passwords import hashing
 
 MAX_WISH = 1_000  # characters
 

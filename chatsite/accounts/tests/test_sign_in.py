@@ -7,8 +7,8 @@ import pytest
 from django.test import TestCase, override_settings
 from django.utils import timezone
 
-from chatsite.accounts import throttling
 from chatsite.accounts.models import AuditEntry, SignInAttempt, User
+from chatsite.accounts.passwords import throttling
 from chatsite.accounts.principal import (
     Principal,
     still_valid,
@@ -217,7 +217,7 @@ class SignInTests(TestCase):
         self.assertEqual(AuditEntry.objects.filter(subject__startswith="too many attempts").count(), 1)
 
     def test_where_very_many_wait_for_the_hashing_of_others_one_is_told_to_come_back(self):
-        with mock.patch("chatsite.accounts.hashing.waiting", return_value=16):
+        with mock.patch("chatsite.accounts.passwords.hashing.waiting", return_value=16):
             response = self.sign_in()
         self.assertContains(response, "Many people are signing in right now", status_code=429)
         self.assertEqual(SignInAttempt.objects.count(), 0)

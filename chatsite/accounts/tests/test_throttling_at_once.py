@@ -8,8 +8,8 @@ from django.contrib.auth import authenticate
 from django.db import connection
 from django.test import TransactionTestCase
 
-from chatsite.accounts import hashing, throttling
 from chatsite.accounts.models import User
+from chatsite.accounts.passwords import hashing, throttling
 
 
 class GuessesAtOnceTests(TransactionTestCase):

@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext, gettext_lazy
 
+from chatsite.accounts.admin_base.read_only_admin import ReadOnly
 from chatsite.accounts.audit import record
 from chatsite.accounts.models import (
     AuditEntry,
@@ -15,7 +16,6 @@ from chatsite.accounts.models import (
     WebhookDelivery,
     WebhookEndpoint,
 )
-from chatsite.accounts.read_only_admin import ReadOnly
 
 from . import replay
 

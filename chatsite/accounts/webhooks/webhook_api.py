@@ -13,10 +13,10 @@ from rest_framework import exceptions, serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from chatsite.accounts.api.resource_views import ResourceView
 from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.audit import record
 from chatsite.accounts.models import AuditEntry, User, WebhookDelivery, WebhookEndpoint
-from chatsite.accounts.resource_views import ResourceView
 from chatsite.http.strict_fields import (
     BoundedListField,
     StrictBooleanField,

@@ -8,8 +8,8 @@ from rest_framework import exceptions
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from .api_keys import Scope
-from .principal import Principal
+from chatsite.accounts.api_keys import Scope
+from chatsite.accounts.principal import Principal
 
 
 class HasScopes(BasePermission):

@@ -8,10 +8,9 @@ from rest_framework import generics
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.request import Request
 
+from chatsite.accounts.principal import Principal
 from chatsite.http.json_parser import StrictJSONParser
 from chatsite.http.problem_details import MEDIA_TYPE, exception_handler
-
-from .principal import Principal
 
 
 class JSONNegotiation(DefaultContentNegotiation):

@@ -10,7 +10,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 
-from .models import User
+from chatsite.accounts.models import User
 
 MAX_CHOSEN = 100  # rows shown as choices; more are edited as names in a text area
 UNKNOWN = " ?"  # appended to an unknown name: not a number, so that the field rejects it by this name

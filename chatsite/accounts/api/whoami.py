@@ -8,8 +8,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from .api_keys import Scope, scopes_for
-from .models import ApiKey, User
+from chatsite.accounts.api_keys import Scope, scopes_for
+from chatsite.accounts.models import ApiKey, User
+
 from .resource_views import ResourceView
 
 

@@ -12,22 +12,18 @@ from django.utils.translation import gettext, gettext_lazy
 from rest_framework import authentication, exceptions, status
 from rest_framework.request import Request
 
+from chatsite.accounts.api_keys import address_of, hash_key
+from chatsite.accounts.audit import record
+from chatsite.accounts.models import AuditEntry, User
+from chatsite.accounts.oidc.claimed_accounts import AccountDisabled, OtherClaim, user_for
+from chatsite.accounts.oidc.id_tokens import InvalidToken, looks_like_token, verify
+from chatsite.accounts.oidc.provider import Provider, ProviderUnavailable, provider
+from chatsite.accounts.principal import Principal, principal_of
 from chatsite.db.sql_files import instances, rows_of_each
 from chatsite.db.threads import request_reads_as
 from chatsite.dependency_internals import django_request
 from chatsite.http.languages import activate_persons
 from chatsite.http.origins import proves_same_origin
-
-from .api_keys import address_of, hash_key
-from .audit import record
-from .models import AuditEntry, User
-from .oidc.claimed_accounts import AccountDisabled, OtherClaim, user_for
-from .oidc.id_tokens import InvalidToken, looks_like_token, verify
-from .oidc.provider import Provider, ProviderUnavailable, provider
-from .principal import (
-    Principal,
-    principal_of,
-)
 
 logger = logging.getLogger(__name__)
 

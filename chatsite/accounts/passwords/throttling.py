@@ -20,10 +20,9 @@ from django.db import connection, transaction
 from django.db.models import Count, Max
 from django.utils import timezone
 
+from chatsite.accounts.models import SignInAttempt
 from chatsite.http.address_limit import IPV6_SITE_PREFIX, subscriber
 from chatsite.normal_form import normal_form
-
-from .models import SignInAttempt
 
 WINDOW = timedelta(minutes=15)
 DEVICE_AGE = timedelta(days=180)

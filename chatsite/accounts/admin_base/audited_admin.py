@@ -7,8 +7,8 @@ from django.contrib.auth.models import Group
 from django.http import HttpRequest
 from django.utils.translation import override
 
-from .audit import record
-from .models import AuditEntry, User
+from chatsite.accounts.audit import record
+from chatsite.accounts.models import AuditEntry, User
 
 
 class AuditedChanges:

@@ -201,17 +201,18 @@ def quote(prompt: Prompt) -> Quoted:
     # Of all of them, because a table alone may show no language.
     is_english = language_of("\n".join(each.content for each in passages)) == "english"
     is_sure, is_several, is_part = True, False, False
+    held = held_stems(" ".join(f"{each.title} {each.heading} {each.content}" for each in passages))
     asked_questions = _questions(prompt.question, prompt.earlier)
     for question, before in asked_questions:
-        earlier = " ".join([*leaned_on(question, before), context_of(question, before)]).strip()
-        wording = question
-        if is_english and question_in_english(question):
-            texts_of_all = " ".join(f"{each.title} {each.heading} {each.content}" for each in passages)
-            wording = question_in_english(question, held_stems(texts_of_all))
+        wording, leaning, context = question, leaned_on(question, before), context_of(question, before)
+        if is_english:
+            wording, context = _in_english(wording, held), _in_english(context, held)
+            leaning = [_in_english(each, held) for each in leaning]
+        subject = " ".join(leaning)
+        earlier = f"{subject} {context}".strip()
         # A translation may leave out a name.
         rows = named_rows(f"{question} {wording}", earlier, [each.content for each in passages])
         earlier = rows.earlier
-        subject = " ".join(leaned_on(question, before))
         found = best_sentences(wording, passages, count, earlier, prompt.synonyms, rows.others, subject)
         found, places = _about_the_name(found, passages, rows.others)
         asked = f"{earlier} {wording}"
@@ -254,6 +255,10 @@ def quote(prompt: Prompt) -> Quoted:
         )
         is_sure &= answered
     return Quoted(tuple(texts), is_sure, is_several, is_part)
+
+
+def _in_english(question: str, held: Collection[str]) -> str:
+    return question_in_english(question, held) or question
 
 
 def is_answered_by(

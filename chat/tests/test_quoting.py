@@ -392,6 +392,30 @@ class QuotingTests(SimpleTestCase):
         answer = self.answer(question, sources=[source(1, "a.md", f"{text} That is for 8 weeks.")], fit=6.0)
         self.assertFalse(answer.startswith(UNSURE), answer)
 
+    def test_a_german_follow_up_leans_on_its_question_in_the_language_of_the_documents(self):
+        rates = source(
+            1,
+            "handbook.md",
+            "Overtime on a Saturday is paid at 1.5 times, on a Sunday at 2 times the rate.",
+            heading="Overtime",
+        )
+        rise = source(
+            1, "handbook.md", "Staff have 27 days of annual leave. After five years it rises to 30 days."
+        )
+        abroad = source(
+            1, "abroad.md", "You apply on form PF-27, which the manager approves.", heading="Working abroad"
+        )
+        for before, question, passage, said in (
+            ("Wie hoch ist der Zuschlag für Überstunden am Sonntag?", "Und am Samstag?", rates, "1.5 times"),
+            ("Wie viele Urlaubstage habe ich?", "Und nach fünf Jahren?", rise, "rises to 30 days"),
+            ("Kann ich aus dem Ausland arbeiten?", "Wo muss ich das beantragen?", abroad, "form PF-27"),
+        ):
+            pay = source(
+                2, "pay.md", "Pay day is the 25th, on a Saturday or Sunday the day before.", score=0.5
+            )
+            answer = self.answer(question, before, sources=[passage, pay], fit=5.0)
+            self.assertIn(said, answer.split("> ")[1], answer)
+
     def test_a_clear_answer_to_a_german_question_is_given_as_one(self):
         rule = source(1, "a.html", "A password has at least 14 characters.", heading="Passwords")
         answer = self.answer("Wie lang muss mein Passwort sein?", sources=[rule], fit=8.0)

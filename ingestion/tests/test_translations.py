@@ -70,7 +70,7 @@ class WordsTests(SimpleTestCase):
         for question, words in (
             ("Wie viele Tage Urlaub habe ich im Jahr?", "how many days leave do year"),
             ("Wie viele Urlaubstage bekommen Partner?", "how many days annual leave do partner"),
-            ("Wer genehmigt meinen Urlaub auf der Aurora?", "who approval leave aurora"),
+            ("Wer genehmigt meinen Urlaub auf der Aurora?", "who approve leave aurora"),
             ("Wie viel Kilometergeld bekomme ich?", "how much mileage do"),
             ("Wann bekomme ich mein Gehalt?", "when get pay"),
             ("Wann ist Zahltag?", "when pay day"),

@@ -33,19 +33,21 @@ class Agent(models.Model):
 
     name = models.CharField(max_length=100, unique=True)
     description = models.CharField(
-        max_length=300, help_text=gettext_lazy("What it is good for: the coordinator reads this.")
+        max_length=300,
+        help_text=gettext_lazy("What the agent is good at. The coordinator chooses agents by this text."),
     )
     instructions = models.TextField(
-        help_text=gettext_lazy("What the model is told beside the site's own instructions.")
+        help_text=gettext_lazy("Instructions for the model, in addition to those of the site.")
     )
     may_search = models.BooleanField(
         default=False,
         help_text=gettext_lazy(
-            "May search once more for what the others left open, under the asker's rights."
+            "The agent may search once more for what the others left open, with the rights of the "
+            "person who asks."
         ),
     )
     model = models.CharField(
-        max_length=200, blank=True, help_text=gettext_lazy("Empty: the site's own model.")
+        max_length=200, blank=True, help_text=gettext_lazy("Leave empty to use the site's model.")
     )
     order = models.PositiveIntegerField(default=0)
     active = models.BooleanField(default=True)
@@ -153,19 +155,20 @@ class MessageAllowance(models.Model):
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+",
-        help_text=gettext_lazy("A person's own number holds instead of those of their groups."),
+        help_text=gettext_lazy("A number for a person replaces those of their groups."),
     )  # fmt: skip
     group = models.OneToOneField(
         Group, null=True, blank=True, on_delete=models.CASCADE, related_name="+",
         help_text=gettext_lazy(
-            "In several groups the largest number holds. Neither person nor group: all others."
+            "The largest number applies to members of several groups. A row without a person and a "
+            "group applies to everyone else."
         ),
     )  # fmt: skip
     messages = models.PositiveIntegerField(
         null=True,
         blank=True,
         verbose_name=gettext_lazy("messages a day"),
-        help_text=gettext_lazy("Empty: as many as they like."),
+        help_text=gettext_lazy("Leave empty for no limit."),
     )
 
     class Meta:
@@ -194,22 +197,28 @@ class Retention(models.Model):
 
     group = models.OneToOneField(
         Group, null=True, blank=True, on_delete=models.PROTECT, related_name="+",
-        help_text=gettext_lazy("In several groups the longest time holds. Empty: for all others."),
+        help_text=gettext_lazy(
+            "The longest time applies to members of several groups. Leave empty for everyone else."
+        ),
     )  # fmt: skip
     conversations = models.PositiveIntegerField(
         null=True, blank=True, validators=DAYS,
         verbose_name=gettext_lazy("days for conversations"),
-        help_text=gettext_lazy("Since their last question or answer. Empty: for ever."),
+        help_text=gettext_lazy(
+            "Counted from the last question or answer. Leave empty to keep conversations forever."
+        ),
     )  # fmt: skip
     feedback = models.PositiveIntegerField(
         null=True, blank=True, validators=DAYS,
         verbose_name=gettext_lazy("days for feedback"),
-        help_text=gettext_lazy("Empty: as long as its conversation."),
+        help_text=gettext_lazy("Leave empty to keep feedback as long as its conversation."),
     )  # fmt: skip
     files = models.PositiveIntegerField(
         null=True, blank=True, validators=DAYS,
         verbose_name=gettext_lazy("days for files"),
-        help_text=gettext_lazy("Those that nobody but their owner can read. Empty: for ever."),
+        help_text=gettext_lazy(
+            "Applies to files that only their owner can read. Leave empty to keep them forever."
+        ),
     )  # fmt: skip
 
     class Meta:
@@ -265,12 +274,15 @@ class VerifiedAnswer(models.Model):
         null=True,
         on_delete=models.SET_NULL,
         related_name="+",
-        help_text=gettext_lazy("Vouches for it, and is reminded. Without an owner it is silent."),
+        help_text=gettext_lazy(
+            "The person who vouches for the answer and is reminded to check it. An answer without an "
+            "owner is not given."
+        ),
     )
     team = models.CharField(
         max_length=100,
         blank=True,
-        help_text=gettext_lazy("Shown to readers in place of the owner’s name: People Team."),
+        help_text=gettext_lazy("Shown to readers instead of the owner’s name, for example People Team."),
     )
     groups = models.ManyToManyField(
         Group,
@@ -283,14 +295,18 @@ class VerifiedAnswer(models.Model):
     )
     # Remains true when the last group is deleted: the answer is then silent, not everyone's.
     restricted = models.BooleanField(default=False, db_default=False, editable=False)
-    valid_until = models.DateField(help_text=gettext_lazy("Silent after this day."))
+    valid_until = models.DateField(help_text=gettext_lazy("After this day the answer is no longer given."))
     remind_on = models.DateField(
         null=True,
         blank=True,
-        help_text=gettext_lazy("From this day on the list shows it as due. Empty: 14 days before."),
+        help_text=gettext_lazy(
+            "From this day on, the list shows the answer as due. Leave empty for 14 days before it ends."
+        ),
     )
     active = models.BooleanField(
-        gettext_lazy("in use"), default=True, help_text=gettext_lazy("Off: a draft, given to nobody.")
+        gettext_lazy("in use"),
+        default=True,
+        help_text=gettext_lazy("If this is off, the answer is a draft and given to nobody."),
     )
     citation_count = models.PositiveSmallIntegerField(
         default=0,

@@ -49,6 +49,7 @@ class World:
             role: ApiKey.objects.issue(person, "matrix", scopes=Scope.values)[1]
             for role, person in self.people.items()
         }
+        self.key_id = ApiKey.objects.get(user=self.people["owner"]).pk
         self.restore()
 
     def disable(self):
@@ -172,7 +173,7 @@ class World:
             "document_id": DOCUMENT,
             "slashed": f"{DOCUMENT}/nothing",
             "what": "people",
-            "key_id": ApiKey.objects.get(user=self.people["owner"]).pk,
+            "key_id": self.key_id,
             "person_id": self.people["owner"].pk,
             "position": 1,
             "other": 2,

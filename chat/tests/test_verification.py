@@ -268,6 +268,16 @@ class VerdictTests(VerdictCase):
         marked = [row[start:end] for start, end in statement.proofs[0].marks]
         self.assertEqual(marked, ["Under 1 year", "up to 4 weeks"])
 
+    def test_the_marks_of_a_row_end_with_the_small_words_of_its_cells(self):
+        row = "Case: Public duties (jury service); Days: As long as required, pay made up"
+        (statement,) = verify(
+            "| Case | Days |\n|---|---|\n| Public duties (jury service) | As long as required, pay made up "
+            "[a.md] |",
+            [source(1, "a.md", row)],
+        )
+        marked = [row[start:end] for start, end in statement.proofs[0].marks]
+        self.assertEqual(marked, ["Public duties (jury service)", "As long as required, pay made up"])
+
     def test_the_marks_are_the_words_of_the_statement_and_no_others(self):
         answer = (
             "Five days may be carried over until 31 March [a.md#x]. Meals: the allowance is £25 [a.md#x]."

@@ -40,7 +40,8 @@ _LEAST_CHARACTERS = 4  # of one in a script without spaces
 class Cell:
     """A cell with its label; `start` and `end` are token positions in its row.
 
-    `opening` are the small words before its first token, such as “up to”, and `begin` is where they begin.
+    `opening` are the small words before its first token, such as “up to”, and `begin` is where they begin;
+    `closing` is its last token with what follows it, such as “pay made up”, and `finish` where that ends.
     """
 
     label: frozenset[str]
@@ -49,6 +50,8 @@ class Cell:
     end: int
     opening: str = ""
     begin: int = 0
+    closing: str = ""
+    finish: int = 0
 
 
 @dataclass(frozen=True)
@@ -317,7 +320,10 @@ def _cells(text: str, start: int, end: int, held: Sequence[Token]) -> tuple[Cell
         opens = held[first].start if first < at else cell_end
         opening = text[label_end:opens].lstrip(": ")
         begin = opens - len(opening)
-        cells.append(Cell(frozenset(label), frozenset(words), first, at, opening.strip(), begin))
+        closing = text[held[at - 1].start : cell_end].rstrip("; \n") if first < at else ""
+        finish = held[at - 1].start + len(closing) if closing else 0
+        both = opening.strip(), begin, closing, finish
+        cells.append(Cell(frozenset(label), frozenset(words), first, at, *both))
     return tuple(cells)
 
 

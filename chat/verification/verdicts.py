@@ -331,6 +331,11 @@ def _marks(claim: Claim, chosen: Sequence[Unit], related: dict[str, str]) -> Ite
             for cell in unit.cells
             if cell.start < cell.end and cell.opening and cell.opening in claim.text
         }
+        ends = {
+            unit.tokens[cell.end - 1].start: cell.finish
+            for cell in unit.cells
+            if cell.start < cell.end and cell.closing in claim.text
+        }
         for token in unit.tokens:
             if not (token.value in wanted or (denies and token.kind is Kind.NEGATION)):
                 apart = True
@@ -339,6 +344,6 @@ def _marks(claim: Claim, chosen: Sequence[Unit], related: dict[str, str]) -> Ite
                 if start >= 0:
                     yield unit.rank, (start, end)
                 start = begins.get(token.start, token.start)
-            end, apart = max(end, token.end), False
+            end, apart = max(end, token.end, ends.get(token.start, 0)), False
         if start >= 0:
             yield unit.rank, (start, end)

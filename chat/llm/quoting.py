@@ -17,7 +17,7 @@ from ingestion.parsing.language import language_of
 from ingestion.search.amounts import asks_amount, has_amount, numbers_of
 from ingestion.search.audiences import is_for_outsiders
 from ingestion.search.confidence import SURE, answers, confidence
-from ingestion.search.extracts import Extract, extract
+from ingestion.search.extracts import Extract, extract, without_rows
 from ingestion.search.named_rows import named_rows
 from ingestion.search.numbered_parts import numbered_parts
 from ingestion.search.rough_stems import held_stems
@@ -42,6 +42,7 @@ from .chat_model import (
 )
 from .followup_detection import context_of, leaned_on
 from .question_parts import parts_of
+from .quoted_tables import selected_rows, table_markdown
 
 NOTHING_MORE = gettext_noop("There is nothing to add from the documents you may read.")
 UNSURE = gettext_noop("No exact answer found. The closest passages:")
@@ -202,6 +203,7 @@ def quote(prompt: Prompt) -> Quoted:
     is_english = language_of("\n".join(each.content for each in passages)) == "english"
     is_sure, is_several, is_part = True, False, False
     held = held_stems(" ".join(f"{each.title} {each.heading} {each.content}" for each in passages))
+    shown: set[tuple[str, str, str]] = set()
     asked_questions = _questions(prompt.question, prompt.earlier)
     for question, before in asked_questions:
         wording, leaning, context = question, leaned_on(question, before), context_of(question, before)
@@ -220,11 +222,23 @@ def quote(prompt: Prompt) -> Quoted:
         if not quotations:
             is_sure = False
             continue
+        selected = selected_rows(wording, passages, prompt.table_rows, found[0].text)
+        # After “and on floor 3?” other conditions may still be meant.
+        if (
+            selected.text
+            and not subject
+            and not any(selected.text in each.text for each in prompt.contributions)
+        ):
+            texts[selected.text] = None
+            is_part |= not selected.is_whole
+            is_sure &= not selected.needs_all
+            continue
         # What has no amount is no answer to “how much”.
         quotations.sort(key=lambda each: not each.has_asked)
         first = quotations[0]
         answered = (
             first.has_asked
+            and not (first.is_part_of_table and (selected.needs_all or selected.text))
             and first.sentence.text not in rows.others
             and _agrees(first.sentence, places, len(asked_questions))
             and answers(asked, first.held, synonyms=prompt.synonyms)
@@ -246,7 +260,7 @@ def quote(prompt: Prompt) -> Quoted:
         if not answered and _is_for_others(first, asked):
             own = (each for each in kept if not _is_for_others(each, asked))
             kept.sort(key=next((each for each in own if answers(asked, each.held)), first).__ne__)
-        texts |= dict.fromkeys(each.text for each in kept)
+        texts |= dict.fromkeys(text for each in kept if (text := each.without(shown)))
         # Beside everything that was asked for, a place with less is no other answer.
         is_several |= answered and any(
             each.is_another_answer(first, asked)
@@ -315,19 +329,37 @@ def _agrees(sentence: Sentence, passages: Sequence[SourceView], questions: int) 
 class _Quotation:
     """A quotation as Markdown.
 
-    `sentence` is its best one, `chapter` its document and outermost heading, `share` its score as a share of
-    the best one's, and `is_of_best` whether it is the first of the passage that the search finds best. `held`
-    has the words that were asked for and the headings; `has_asked` says whether an amount, if one is asked
-    for, is in the sentence or follows it.
+    `quoted` is what it consists of, `sentence` its best one, `chapter` its document and outermost heading,
+    `share` its score as a share of the best one's, and `is_of_best` whether it is the first of the passage
+    that the search finds best. `held` has the words that were asked for and the headings; `has_asked` says
+    whether an amount, if one is asked for, is in the sentence or follows it.
     """
 
     text: str
+    quoted: Extract
+    all_rows: int
+    source: SourceView
     sentence: Sentence
     chapter: tuple[str, str]
     share: float
     is_of_best: bool
     held: tuple[str, ...]
     has_asked: bool
+
+    @property
+    def is_part_of_table(self) -> bool:
+        quoted = self.quoted
+        return quoted.kind == "table" and (bool(self.all_rows) or len(quoted.lines) < quoted.rows)
+
+    def without(self, shown: set[tuple[str, str, str]]) -> str:
+        """The text without the rows in `shown`, to which its rows are added; empty if nothing remains."""
+        if self.quoted.kind != "table":
+            return self.text
+        place = self.source.sourcefile, self.source.heading
+        before = {line for line in self.quoted.lines if (*place, line) in shown}
+        shown.update((*place, line) for line in self.quoted.lines)
+        rest = without_rows(self.quoted, before)
+        return _markdown(rest, self.source, self.all_rows) if rest else ""
 
     def is_another_answer(self, first: "_Quotation", asked: str) -> bool:
         """Whether it is from another document or chapter, with no number of the first if one is asked for."""
@@ -375,6 +407,9 @@ def _quotations(
         quotations.append(
             _Quotation(
                 quotation,
+                quoted,
+                all_rows,
+                source,
                 sentence,
                 (source.sourcefile, _chapter(source)),
                 sentence.score / found[0].score,
@@ -395,14 +430,10 @@ def _markdown(quoted: Extract, source: SourceView, all_rows: int) -> str:
     headings = heading_of(source, " ".join((*quoted.columns, *quoted.lines)) if quoted.cells else "")
     heading = f"**{headings}**" if quoted.needs_heading and headings else ""
     if quoted.kind == "table":
-        rows = [list(cells) for cells in quoted.cells]
-        for row in rows:
-            row[-1] = f"{row[-1]} {cite}".strip()
-        lines = [quoted.columns, ["---"] * len(quoted.columns), *rows]
-        table = "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |" for cells in lines)
+        table = table_markdown(quoted.columns, [(cells, source.label) for cells in quoted.cells])
         is_lead_in = not quoted.lead or quoted.lead.endswith((":", "："))
         lead = quoted.lead if is_lead_in else f"> {quoted.lead} {cite}"
-        shown, total = len(rows), max(all_rows, 0) if all_rows else quoted.rows
+        shown, total = len(quoted.cells), max(all_rows, 0) if all_rows else quoted.rows
         notice = table_notices.notice(shown, total) if shown < total or all_rows else ""
         return "\n\n".join(part for part in (heading, lead, table, notice) if part)
     lines = [quoted.lead] if quoted.lead else []

@@ -17,6 +17,7 @@ from .amounts import asking_words, asks_amount, counted, counts, has_amount, has
 from .definitions import gives_definition
 from .exact_kinds import exact_kind
 from .rough_stems import STOP_WORDS, forms, held_stems, stem, stems, weak_stems
+from .row_conditions import SUPERLATIVE
 from .sentence_splitting import split_sentences
 from .sentences import Synonyms, directions_of, is_opposite, other_words
 from .stopwords import without_question_words
@@ -52,12 +53,6 @@ _HEAD = re.compile(
 )
 # “A smoke-filled space” says nothing about smoking.
 _DESCRIBED_BY = re.compile(r"\b\w{1,30}-(?=\w{1,30}(?:ed|free|proof|resistant)\b)", re.IGNORECASE)
-_SUPERLATIVE = re.compile(
-    r"(?<!\bat )\b(?:most|least|fewest|best|worst|highest|lowest|largest|biggest|smallest|longest|shortest"
-    r"|fastest|slowest|oldest|newest|cheapest|heaviest|meisten|wenigsten|höchste\w?|größte\w?|kleinste\w?|längste\w?"
-    r"|kürzeste\w?|schnellste\w?|langsamste\w?|älteste\w?|neueste\w?|teuerste\w?|billigste\w?)\b",
-    re.IGNORECASE,
-)
 _EXTREME = re.compile(r"\b(?:max|min)(?:imum)?\b|\bno other\b", re.IGNORECASE)
 _NUMBER_COLUMN = re.compile(r"(?<=; )([^:;]{1,60}): (?=\d)")
 # “What if a guest does not come?” is not answered by what happens when one comes.
@@ -99,7 +94,7 @@ def answers(
         return False
     if thing and texts and not _is_counted(thing, named, texts, synonyms):
         return False
-    if _SUPERLATIVE.search(question) and not any(_compares(text, named) for text in texts[:1]):
+    if SUPERLATIVE.search(question) and not any(_compares(text, named) for text in texts[:1]):
         return False
     if _NEGATION.search(question) and not any(_NEGATIVE.search(text) for text in texts):
         return False
@@ -183,7 +178,7 @@ def _is_counted(
 
 def _compares(text: str, named: Collection[str]) -> bool:
     """Whether `text` says what is most or least, or has rows with a number of something named."""
-    if _SUPERLATIVE.search(text) or _EXTREME.search(text):
+    if SUPERLATIVE.search(text) or _EXTREME.search(text):
         return True
     return any(not stems(column[1]).isdisjoint(named) for column in _NUMBER_COLUMN.finditer(text))
 

@@ -5,8 +5,8 @@ its column names, and a sentence that refers back with the one before it.
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 from .sentence_splitting import Span, split_sentences
 
@@ -80,6 +80,21 @@ def extract(
             return _table(spans, at + 1, [span.start for span in spans], has_part_of_table)
         return _list(content, spans, at + 1)
     return _paragraph(content, spans, at, has_part_of_table)
+
+
+def without_rows(quoted: Extract, shown: Collection[str]) -> Extract | None:
+    """A table without the rows that were shown before; None if nothing else is in it."""
+    kept = [place for place, line in enumerate(quoted.lines) if line not in shown]
+    if quoted.kind != "table" or len(kept) == len(quoted.lines):
+        return quoted
+    if not kept:
+        return None
+    return replace(
+        quoted,
+        lines=tuple(quoted.lines[place] for place in kept),
+        cells=tuple(quoted.cells[place] for place in kept),
+        rows=quoted.rows - len(quoted.lines) + len(kept),
+    )
 
 
 def _paragraph(content: str, spans: Sequence[Span], at: int, has_part_of_table: bool) -> Extract:

@@ -1,0 +1,99 @@
+"""Answers without a model from tables: rows selected by conditions, and each row shown once."""
+
+import csv
+import re
+
+from django.conf import settings
+from django.test import SimpleTestCase
+
+from chat.llm.chat_model import Prompt
+from chat.llm.quoting import PARTLY, UNSURE, quote
+from chat.tests.sources import source
+
+SEATS = (16, 7, 8, 20, 24, 14, 10, 30, 12)
+ROWS = [
+    f"Room: R{number}; Floor: {1 + number % 3}; Seats: {SEATS[number % 9]}; Price per day: £{40 + number}"
+    for number in range(1, 61)
+]
+ROOMS = [
+    source(1 + at // 12, f"rooms.pdf#page={1 + at // 36}", "\n".join(ROWS[at : at + 12]), title="Rooms")
+    for at in range(0, 60, 12)
+]
+
+
+def asked(question, sources=ROOMS, rows=60):
+    cut = {each.passage_id: rows for each in sources}
+    return quote(Prompt(question, [], sources, 0.3, fit=5.0, table_rows=cut))
+
+
+def shown(quoted):
+    return re.findall(r"^\| (R\d+) \|", "\n".join(quoted.texts), re.MULTILINE)
+
+
+def having(meets):
+    cells = {number: (1 + number % 3, SEATS[number % 9]) for number in range(1, 61)}
+    return [f"R{number}" for number, each in cells.items() if meets(*each)]
+
+
+class ConditionTests(SimpleTestCase):
+    def test_a_number_beside_a_column_selects_all_rows_with_it_in_that_column(self):
+        quoted = asked("Which rooms have 20 seats?")
+        self.assertEqual(shown(quoted), having(lambda floor, seats: seats == 20))
+        self.assertEqual(quoted.notice, "")
+
+    def test_comparisons_with_a_column_are_computed_and_conditions_are_joined(self):
+        quoted = asked("Which rooms on floor 2 have more than 15 seats?")
+        self.assertEqual(shown(quoted), having(lambda floor, seats: floor == 2 and seats > 15))
+        self.assertEqual(quoted.notice, "")
+        quoted = asked("Which rooms with 24 or more seats are above floor 1?")
+        self.assertEqual(shown(quoted), having(lambda floor, seats: floor > 1 and seats >= 24))
+
+    def test_a_german_question_selects_rows_of_a_german_table(self):
+        rows = "\n".join(
+            f"Raum: R{number}; Etage: {number % 3}; Plätze: {number % 4}" for number in range(1, 13)
+        )
+        quoted = asked(
+            "Welche Räume haben mindestens 2 Plätze?", [source(1, "a.md", rows, title="Räume")], rows=0
+        )
+        self.assertEqual(shown(quoted), ["R2", "R3", "R6", "R7", "R10", "R11"])
+
+    def test_what_is_asked_of_all_rows_is_not_answered_by_some(self):
+        for question in (
+            "Which room has the most seats?",
+            "How many rooms are there?",
+            "How many rooms have 24 seats?",
+            "Which rooms have between 10 and 20 seats?",
+            "Which rooms have 20 seats and cost less than 50?",
+            "Which rooms do not have 20 seats?",
+            "Which rooms have 23 seats?",
+            "Which rooms in Carrow Quay have 20 seats?",
+        ):
+            with self.subTest(question):
+                self.assertEqual(asked(question).notice, UNSURE)
+
+    def test_rows_of_a_table_that_was_not_found_whole_may_not_be_all(self):
+        self.assertEqual(asked("Which rooms have 20 seats?", ROOMS[:3]).notice, PARTLY)
+        self.assertEqual(asked("Which rooms have 20 seats?", rows=-1).notice, PARTLY)
+
+    def test_more_rows_than_are_shown_are_said_to_be_more(self):
+        quoted = asked("Which rooms have at least 7 seats?")
+        self.assertEqual((len(shown(quoted)), quoted.notice), (20, PARTLY))
+
+    def test_one_row_that_is_named_is_still_the_answer(self):
+        quoted = asked("How many seats does R20 have?")
+        self.assertEqual((shown(quoted), quoted.notice), (["R20"], ""))
+
+
+class RepeatedRowTests(SimpleTestCase):
+    def test_a_row_is_shown_once(self):
+        with (settings.BASE_DIR / "ingestion/samples/everyone/port-contacts.csv").open() as file:
+            rows = [
+                "; ".join(f"{name}: {cell}" for name, cell in row.items() if cell)
+                for row in csv.DictReader(file)
+            ]
+        pages = [
+            source(1 + at // 2, f"ports.csv#row={at}", "\n".join(rows[at : at + 2]), score=0.9 - at / 60)
+            for at in range(0, len(rows), 2)
+        ]
+        quoted = asked("Where is lost property at Port Ellery and when is it open?", pages, rows=len(rows))
+        self.assertEqual("\n".join(quoted.texts).count("| Port Ellery | Lost property |"), 1)

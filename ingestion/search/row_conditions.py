@@ -1,0 +1,212 @@
+"""Rows of tables that a question selects by numbers: “rooms on floor 2 with more than 15 seats”.
+
+A number counts for the column whose name is beside it. What is asked of all rows (“the cheapest”, “how many
+rooms are there”), and conditions without such a column, are recognised but not computed.
+"""
+
+import operator
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from .extracts import cells_of
+from .rough_stems import held_stems, stems, weak_stems
+from .sentence_splitting import split_sentences
+
+SUPERLATIVE = re.compile(
+    r"(?<!\bat )\b(?:most|least|fewest|best|worst|highest|lowest|largest|biggest|smallest|longest|shortest"
+    r"|fastest|slowest|oldest|newest|cheapest|heaviest|meisten|wenigsten|höchste\w?|größte\w?|kleinste\w?|längste\w?"
+    r"|kürzeste\w?|schnellste\w?|langsamste\w?|älteste\w?|neueste\w?|teuerste\w?|billigste\w?)\b",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"\w{1,60}(?:[.,]\d{1,6}){0,4}")
+_NUMBER = re.compile(r"(\d{1,12}(?:[.,]\d{1,6}){0,4})(?:st|nd|rd|th)?\Z")
+_THOUSANDS = re.compile(r"\d{1,3}(?:[.,]\d{3}){1,4}\Z")
+_CELL = re.compile(
+    r"(?:[A-Z]{1,3}|[£$€])? ?(\d{1,12}(?:[.,]\d{1,6}){0,4})(?:st|nd|rd|th|\.)?(?: ?[^\d\s+<>–-]{1,20})?\Z"
+)
+_PER = re.compile(r"\b(?:per|pro|je|in)\b|[(/]")
+_COMPARISON = re.compile(
+    r"\b(?:more|less|fewer) than\b|\w{3,20}er than\b|\bbetween\b"
+    r"|\b(?:mehr|weniger|\w{3,20}er) als\b|\bzwischen\b"
+    r"|\b(?:at least|at most|up to|over|above|under|below|mindestens|höchstens|maximal|bis zu|über|unter)"
+    r" (?:[a-zäöü]{1,20} )?[£$€]?\d"
+    r"|\d (?:or|and|oder|und) (?:more|less|fewer|over|mehr|weniger)\b",
+    re.IGNORECASE,
+)
+_NOT = re.compile(r"\b(?:not?|except|without|other than|nicht|keine?n?|außer|ohne)\b|n['’]t\b", re.IGNORECASE)
+_WHICH = re.compile(r"\b(?:which|what|welche[nrsm]?|list|show(?: me)?|all|alle) (\w{1,60})", re.IGNORECASE)
+_THERE = re.compile(r"\b(?:is|are) there\b|\bgibt es\b", re.IGNORECASE)
+_HOW_MANY = re.compile(r"\b(?:how many|wie ?viele) (\w{1,60})", re.IGNORECASE)
+
+_BEFORE: Mapping[tuple[str, ...], Callable[[float, float], bool]] = {
+    ("more", "than"): operator.gt,
+    ("mehr", "als"): operator.gt,
+    ("less", "than"): operator.lt,
+    ("fewer", "than"): operator.lt,
+    ("weniger", "als"): operator.lt,
+    ("at", "least"): operator.ge,
+    ("at", "most"): operator.le,
+    ("up", "to"): operator.le,
+    ("bis", "zu"): operator.le,
+    ("over",): operator.gt,
+    ("above",): operator.gt,
+    ("über",): operator.gt,
+    ("under",): operator.lt,
+    ("below",): operator.lt,
+    ("unter",): operator.lt,
+    ("mindestens",): operator.ge,
+    ("höchstens",): operator.le,
+    ("maximal",): operator.le,
+}
+_AFTER: Mapping[tuple[str, ...], Callable[[float, float], bool]] = {
+    ("or", "more"): operator.ge,
+    ("oder", "mehr"): operator.ge,
+    ("or", "less"): operator.le,
+    ("or", "fewer"): operator.le,
+    ("oder", "weniger"): operator.le,
+}
+_RELATIONS = stems(" ".join(" ".join(phrase) for phrase in (*_BEFORE, *_AFTER)))
+
+
+@dataclass(frozen=True, slots=True)
+class RowSelection:
+    """`rows` are the texts of the rows that meet all conditions of the question, in order.
+
+    `needs_all` is whether the question is about all rows, or sets a condition that none meets or that is not
+    computed: some rows of a table are then no answer.
+    """
+
+    rows: tuple[str, ...] = ()
+    needs_all: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    columns: frozenset[str]
+    relation: Callable[[float, float], bool]
+    number: float
+
+    def meets(self, cells: Mapping[str, str]) -> bool:
+        values = (_value(cells[name]) for name in self.columns if name in cells)
+        return any(value is not None and self.relation(value, self.number) for value in values)
+
+
+def select_rows(question: str, contents: Iterable[str], subject: str = "") -> RowSelection:
+    """What `question` says of the rows in `contents`; `subject` has their titles and headings."""
+    tables = {
+        span.text: cells_of(span.text)
+        for content in contents
+        for span in split_sentences(content)
+        if span.is_row
+    }
+    columns = {
+        name: held_stems(_PER.split(name)[0]) - weak_stems() for row in tables.values() for name in row
+    }
+    if not columns:
+        return RowSelection()
+    conditions, is_clear = _conditions(question, columns)
+    taken = frozenset[str]().union(*(each.columns for each in conditions))
+    things = held_stems(subject).union(*(found for name, found in columns.items() if name not in taken))
+    if not stems(question) & (things - weak_stems()):
+        return RowSelection()
+    asks_rows = bool(_THERE.search(question)) or any(
+        stems(match[1]) & things for match in _WHICH.finditer(question)
+    )
+    compared = sum(each.relation is not operator.eq for each in conditions)
+    is_clear &= len(_COMPARISON.findall(question)) <= compared and not _NOT.search(question)
+    if compared and not asks_rows and not _HOW_MANY.search(question):
+        return RowSelection()
+    of_all = bool(SUPERLATIVE.search(question)) or _counts_rows(question, columns, tables.values())
+    rows = tuple(
+        text
+        for text, cells in tables.items()
+        if conditions and is_clear and all(each.meets(cells) for each in conditions)
+    )
+    rows, has_others = _with_words(_other_words(question, things.union(*columns.values())), rows)
+    is_unmet = asks_rows and not rows and (bool(conditions) or bool(_COMPARISON.search(question)))
+    return RowSelection(rows, of_all or is_unmet or not has_others)
+
+
+def _conditions(question: str, columns: Mapping[str, Collection[str]]) -> tuple[list[_Condition], bool]:
+    """The conditions, and whether each number of the question is one of a condition."""
+    words = _WORD.findall(question)
+    lowered = [word.lower() for word in words]
+    conditions, is_clear = [], True
+    for place, word in enumerate(words):
+        number = _NUMBER.match(word)
+        if number is None:
+            continue
+        after, before = place + 1, place
+        relation, length = _relation(_AFTER, lowered[after : after + 2])
+        after += length
+        if not length:
+            relation, length = _relation(_BEFORE, lowered[max(0, before - 2) : before], at_end=True)
+            before -= length
+        named = _named(words[after : after + 1], columns)
+        if not named:
+            named = _named(words[max(0, before - 1) : before], columns)
+            if named and not length:  # “above floor 2”
+                relation, _ = _relation(_BEFORE, lowered[max(0, before - 3) : before - 1], at_end=True)
+        if named:
+            conditions.append(_Condition(named, relation, _float(number[1])))
+        else:
+            is_clear = False
+    return conditions, is_clear
+
+
+def _other_words(question: str, known: Collection[str]) -> frozenset[str]:
+    """The stems of what else the question names: “… in Carrow Quay”."""
+    text = SUPERLATIVE.sub(" ", _HOW_MANY.sub(r" \1 ", question))
+    words = stems(text) - weak_stems() - frozenset(known) - _RELATIONS
+    return frozenset(word for word in words if not word[:1].isdigit())
+
+
+def _with_words(words: frozenset[str], rows: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
+    """The rows that have all of the words; all rows, and False, if none has."""
+    kept = tuple(row for row in rows if words <= held_stems(row))
+    return kept or rows, bool(kept or not rows)
+
+
+def _relation(
+    known: Mapping[tuple[str, ...], Callable[[float, float], bool]],
+    words: Sequence[str],
+    *,
+    at_end: bool = False,
+) -> tuple[Callable[[float, float], bool], int]:
+    """What the words at this end say, and how many they are; equality if nothing."""
+    for length in (2, 1):
+        part = tuple(words[-length:] if at_end else words[:length])
+        if part in known:
+            return known[part], length
+    return operator.eq, 0
+
+
+def _named(words: Sequence[str], columns: Mapping[str, Collection[str]]) -> frozenset[str]:
+    """The columns that a word names; those that have no other words, if there are such."""
+    word = stems(" ".join(words))
+    named = frozenset(name for name, found in columns.items() if word and word <= frozenset(found))
+    return frozenset(name for name in named if frozenset(columns[name]) == word) or named
+
+
+def _counts_rows(
+    question: str, columns: Mapping[str, Collection[str]], rows: Collection[Mapping[str, str]]
+) -> bool:
+    """Whether it asks how many there are of what a column without numbers names."""
+    match = _HOW_MANY.search(question)
+    named = _named([match[1]], columns) if match else frozenset()
+    cells = [row[name] for name in named for row in rows if name in row]
+    return bool(cells) and not any(cell[:1].isdigit() for cell in cells)
+
+
+def _value(cell: str) -> float | None:
+    """The number of a cell with nothing else but a currency, a letter before it or a unit."""
+    match = _CELL.match(cell.strip())
+    return _float(match[1]) if match else None
+
+
+def _float(number: str) -> float:
+    if _THOUSANDS.match(number):
+        return float(re.sub(r"[.,]", "", number))
+    whole, *rest = re.split(r"[.,]", number)
+    return float(f"{whole}.{''.join(rest) or 0}")

@@ -17,6 +17,16 @@ class _Kind:
 # German and English; the first counts of which a message has a word.
 _KINDS = (
     _Kind(
+        frozenset({"werbistdu"}),
+        "Guten Tag! Diese Website beantwortet Fragen aus den Dokumenten, die Sie lesen dürfen, und nennt zu"
+        " jeder Antwort die Quellen. Was möchten Sie wissen?",
+    ),
+    _Kind(
+        frozenset({"whoareyou"}),
+        "Hello! This site answers questions from the documents that you can read, and names the sources of"
+        " each answer. What would you like to know?",
+    ),
+    _Kind(
         frozenset({"danke", "dankeschön", "dank", "merci"}),
         "Gern geschehen. Fragen Sie einfach, wenn Sie noch etwas wissen möchten.",
     ),
@@ -51,6 +61,16 @@ _BESIDE = frozenset(
 MAX_CHARACTERS = 80
 _GOOD_DAY = re.compile(r"\bgood (?:morning|afternoon|evening|day)\b")
 _HOW_ARE_YOU = re.compile(r"\b(?:how are you(?: today)?|wie geht (?:es|s)(?: (?:dir|ihnen|euch))?)\b")
+# Questions about the site itself, which no document answers; each is replaced by one word.
+_WHO_ARE_YOU = re.compile(
+    r"\b(?:who|what) are you\b|\bwhat (?:can|do) you do(?: for me)?\b|\bhow can you help(?: me)?\b"
+    r"|\bwhat (?:is this (?:site|website|page)|does this (?:site|website|page) do)\b"
+)
+_WER_BIST_DU = re.compile(
+    r"\b(?:und )?(?:wer|was) (?:bist du|sind sie|seid ihr)\b"
+    r"|\bwas (?:kannst du|können sie)(?: für mich tun)?\b"
+    r"|\b(?:wie|wobei) (?:kannst du|können sie) mir helfen\b|\bwas ist das für eine (?:seite|website)\b"
+)
 ANSWERS = tuple(kind.answer for kind in _KINDS)
 
 
@@ -58,7 +78,8 @@ def answer_to(message: str) -> str:
     """A friendly line in the language of the message; empty if it may ask something."""
     if len(message) > MAX_CHARACTERS:
         return ""
-    words = {*_HOW_ARE_YOU.sub("", _GOOD_DAY.sub("hello", plain_words(message))).split()}
+    text = _HOW_ARE_YOU.sub("", _GOOD_DAY.sub("hello", plain_words(message)))
+    words = {*_WER_BIST_DU.sub("werbistdu", _WHO_ARE_YOU.sub("whoareyou", text)).split()}
     if not words <= _BESIDE.union(*(kind.words for kind in _KINDS)):
         return ""
     return next((kind.answer for kind in _KINDS if kind.words & words), "")

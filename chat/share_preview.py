@@ -11,7 +11,7 @@ from history.models import Message, Share
 from ingestion.access.lists import Audience, audience_of, widens
 from ingestion.models import Document
 
-from .withholding import shared_messages
+from .withholding import shared_messages, shared_title
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,9 @@ class SharePreview:
     statements: int
     left_out: int
     hides: bool  # a statement, an answer or a question
-    shows_nothing: bool  # to a reader who can open none of the documents in doubt
+    shows_no_answer: bool  # to a reader who can open none of the documents in doubt
+    questions: int  # that every reader sees
+    title: str  # as every reader sees it; empty if they do not
     certain: bool  # nobody else can open any of them
     own: tuple[Document, ...]  # those of the documents in doubt whose readers the sharer may change
 
@@ -44,6 +46,7 @@ def preview(principal: Principal, share: Share, audience: Audience) -> SharePrev
         if each.message.state not in Message.UNFINISHED
     ]
     answers = [each for each in shown if each.message.role == Message.Role.ASSISTANT]
+    questions = [each for each in shown if each.message.role == Message.Role.USER]
     # Only those by which something is left out: no answer need rest on all that was found for it.
     closing = frozenset().union(*(each.closed_documents for each in shown))
     in_doubt = [found for key, found in doubtful.items() if key in closing]
@@ -53,7 +56,9 @@ def preview(principal: Principal, share: Share, audience: Audience) -> SharePrev
         statements=sum(each.statements for each in answers),
         left_out=sum(each.left_out for each in answers),
         hides=any(each.closed or each.left_out for each in shown),
-        shows_nothing=bool(answers) and all(each.closed for each in answers),
+        shows_no_answer=bool(answers) and all(each.closed for each in answers),
+        questions=sum(not each.closed for each in questions),
+        title=shared_title(share, shown),
         certain=bool(in_doubt) and len(own) == len(in_doubt) and only_owners,
         own=tuple(sorted(own, key=lambda each: str(each).casefold())),
     )

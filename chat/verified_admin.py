@@ -21,7 +21,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy, ngettext
 from django.views.decorators.http import require_POST
 
-from chat.engine.verified import Unsupported, unsupported_statements
+from chat.engine.verified import Unsupported, cites_source, unsupported_statements
 from chatsite.accounts.admin_base.pickers import AutocompleteAdmin
 from chatsite.accounts.admin_base.read_only_admin import OwnFilters, RowsOnly
 from chatsite.accounts.admin_base.returning_admin import ReturnsToUnanswered
@@ -245,6 +245,14 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         answer.citation_count = answer.citations.count()
         answer.restricted = answer.groups.exists()
         answer.save()
+        if not cites_source(answer.text, answer.citation_count):
+            messages.warning(
+                request,
+                gettext(
+                    "Readers will see this answer without a source: its text has no number of one, such"
+                    " as [1]."
+                ),
+            )
         doubtful = sum(len(each.doubtful) for each in formsets if isinstance(each, CitationFormSet))
         confirmed = (
             f", though its sources do not clearly say {doubtful} of its statements" if doubtful else ""

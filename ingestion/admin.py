@@ -24,6 +24,7 @@ from ingestion.access.lists import (
     Audience,
     audience_of,
     change_rights,
+    count_people,
     reader_names,
 )
 from ingestion.access.models import AccessEntry
@@ -229,7 +230,10 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
                 subject = f"Changed ({details_in_words(written)}) {obj.name} ({obj.public_id})"
                 actor = request.user if isinstance(request.user, User) else None
                 record(AuditEntry.Action.DOCUMENT_CHANGED, actor=actor, person=obj.owner, subject=subject)
+            former = obj.access_list_id
             change_rights(request.user, obj, form.audience())
+            if obj.access_list_id != former:
+                _warn_without_readers(request, obj, form.audience())
             return
         upload: UploadedFile[bytes] = form.cleaned_data["upload"]
         owner = request.user if isinstance(request.user, User) else None
@@ -246,6 +250,8 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
             messages.info(
                 request, gettext("This very file is there already, with these rights. Nothing is changed.")
             )
+        else:
+            _warn_without_readers(request, put.document, form.audience())
         obj.pk = put.document.pk
         obj.refresh_from_db()
 
@@ -323,3 +329,14 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
         lines = format_html_join("", "<dt>{}</dt><dd>{}</dd>", rows)
         total = gettext("%(count)s in all") % {"count": found.count()}
         return format_html('<details><summary>{}</summary><dl dir="auto">{}</dl></details>', total, lines)
+
+
+def _warn_without_readers(request: HttpRequest, document: Document, audience: Audience) -> None:
+    """Say it if the chosen readers leave a document to its owner alone, or to nobody."""
+    if audience.everyone or count_people(audience, besides=document.owner_id or 0):
+        return
+    if document.owner:
+        text = gettext("Nobody but its owner, %(owner)s, can read this document now.")
+        messages.warning(request, text % {"owner": document.owner.display_name()})
+    else:
+        messages.warning(request, gettext("Nobody can read this document now: it has no owner."))

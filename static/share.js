@@ -9,7 +9,7 @@ const button = form?.querySelector('button.primary');
 async function create(body) {
   const reply = await fetch(form.action, { method: 'POST', body, redirect: 'error' });
   const page = new DOMParser().parseFromString(await reply.text(), 'text/html');
-  const note = page.querySelector('.shares > .note.ok');
+  const note = page.querySelector('.shares > .note[data-copied]');
   if (!reply.ok || !note) throw new Error(reply.status);
   return { note, links: page.querySelector('#links') };
 }

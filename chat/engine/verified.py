@@ -130,6 +130,11 @@ def with_labels(text: str, labels: Sequence[str]) -> str:
     return _NUMBERED.sub(label, text)
 
 
+def cites_source(text: str, sources: int) -> bool:
+    """Whether a written answer has the number of one of its sources."""
+    return any(0 < int(match[1]) <= sources for match in _NUMBERED.finditer(text))
+
+
 def _is_plain(request: RunRequest) -> bool:
     """Whether the request prescribes neither sources nor form of the answer."""
     options = request.options

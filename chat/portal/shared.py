@@ -63,14 +63,14 @@ class SharedPage:
 
     @property
     def open_turns(self) -> list[list[SharedMessage]]:
-        """The turns that are at least partly visible to the reader, each with its finished answers."""
+        """The turns of which the reader sees an answer, at least partly: the question and these answers."""
         turns: list[list[SharedMessage]] = []
         for shown in self.messages:
             if shown.message.role == Message.Role.USER:
-                turns.append([])
-            if turns and shown.message.state not in Message.UNFINISHED:
+                turns.append([shown])
+            elif turns and not shown.closed and shown.message.state not in Message.UNFINISHED:
                 turns[-1].append(shown)
-        return [turn for turn in turns if not all(each.closed for each in turn)]
+        return [turn for turn in turns if len(turn) > 1]
 
     @cached_property
     def title(self) -> str:
@@ -118,6 +118,7 @@ class SharedPage:
             "title": self.title,
             "turns": self.turns,
             "can_go_on": bool(self.open_turns),
+            "leaves_out": len(self.open_turns) < len(self.turns),
         }
 
 

@@ -122,13 +122,16 @@ def share(request: HttpRequest, principal: Principal, conversation_id: UUID) -> 
             form.add_error(None, str(problem))
     if form.is_bound and not made and not foresees:
         status = 422
+    foreseen = preview(principal, sharing.draft(row, answer), audience)
     context = {
         "conversation": row,
         "form": form,
         "answer": request.POST.get("answer", "") or request.GET.get("answer", ""),
         "days": request.POST.get("days", str(sharing.DEFAULT_DAYS)),
         "made": made,
-        "preview": preview(principal, sharing.draft(row, answer), audience),
+        "preview": foreseen,
+        "useless": foreseen.shows_no_answer and foreseen.certain,
+        "has_versions": answer is None and row.messages.filter(chosen=False).exists(),
         "announced": announced,
         "shares": _shown(sharing.of_conversation(principal, row)),
     }

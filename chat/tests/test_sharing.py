@@ -23,6 +23,7 @@ from chat.tests.sharing_case import (
 from chat.verification import verify
 from chatsite.accounts.principal import Principal
 from history import recording, sharing
+from history.branches import START
 from history.models import Conversation, Message, Share, Source
 from ingestion import documents
 from ingestion.access.lists import Audience, set_audience
@@ -102,6 +103,21 @@ class WithholdingTests(SharingCase):
         page = self.client.post(self.url + "go-on").headers["Location"].partition("#")[0]
         self.assertEqual(self.client.post(f"{page}m/1/again").status_code, 303)
         self.assertEqual(self.conversation.messages.count(), 2, "the original stays as it is")
+
+    def test_a_copy_has_no_turn_whose_answer_is_left_out(self):
+        self.say(CLOSED_STATEMENT, "And where to?", given=((self.closed, CLOSED, CLOSED_WORDS),))
+        self.share()
+        self.assertIn("Questions whose answers you do not see are not taken along.", self.page())
+        self.client.post(self.url + "go-on")
+        mine = Conversation.objects.get(owner=self.reader)
+        self.assertEqual([each.role for each in mine.messages.order_by("position")], ["user", "assistant"])
+        self.assertFalse(mine.messages.filter(content="And where to?").exists())
+        self.answer.delete()
+        text = self.page()
+        self.assertIn("And where to?", text)
+        self.assertNotIn("Go on from here", text)
+        self.assertEqual(self.client.post(self.url + "go-on").headers["Location"], self.url)
+        self.assertEqual(Conversation.objects.filter(owner=self.reader).count(), 1)
 
     def test_a_copy_that_is_shared_again_shows_its_readers_no_more(self):
         third = make_user("third", groups=["Pursers"])
@@ -460,10 +476,45 @@ class PreviewTests(SharingCase):
         )
         self.assertContains(self.created(), '<details class="again">')
 
+    def test_if_no_answer_is_open_the_sharer_is_told_that_the_questions_are(self):
+        self.conversation.messages.all().delete()
+        closed = ((self.closed, CLOSED, CLOSED_WORDS),)
+        self.say(CLOSED_STATEMENT, given=closed)
+        page = self.created()
+        self.assertContains(page, "Readers will see your question word for word, but no answer to it")
+        self.assertContains(page, "They also see the title: “<bdi>The crew office</bdi>”.")
+        self.assertContains(page, '<div class="note warn"')
+        self.assertNotContains(page, '<div class="note ok"')
+        self.say(CLOSED_STATEMENT, "When is it?", given=closed)
+        page = self.created()
+        self.assertContains(page, "Readers will see your 2 questions word for word, but no answers to them")
+        only_last = self.created(answer="3")
+        self.assertContains(only_last, "Readers will see your question word for word, but no answer to it")
+        self.assertNotContains(only_last, "They also see the title")
+        Document.objects.filter(pk=self.closed.pk).update(owner=make_user("keeper"))
+        page = self.created()
+        self.assertContains(
+            page, "Some readers may see your 2 questions word for word, but no answers to them"
+        )
+        self.assertContains(page, '<div class="note ok"')
+
     def test_if_nothing_is_open_that_is_said(self):
+        Document.objects.filter(pk=self.closed.pk).update(questions=[QUESTION])
         self.conversation.messages.all().delete()
         self.say(CLOSED_STATEMENT, given=((self.closed, CLOSED, CLOSED_WORDS),))
-        self.assertContains(self.created(), "Readers will see nothing of it")
+        page = self.created()
+        self.assertContains(page, "Readers will see nothing of it")
+        self.assertNotContains(page, "The crew office</bdi>”.")
+
+    def test_what_other_branches_have_is_said_to_be_left_out(self):
+        words = "Other versions of a question or an answer, and what followed them, are not in it"
+        self.assertNotContains(self.created(foresee=""), words)
+        recording.go_back(self.conversation, START)
+        self.say(OPEN_STATEMENT, "When will we be told?")
+        self.assertContains(self.client.get(f"/c/{self.conversation.pk}/share"), words)
+        self.assertContains(self.created(foresee=""), words)
+        self.assertNotContains(self.created(foresee="", answer="3"), words)
+        self.assertContains(self.created(), words)
 
     def test_a_document_that_names_the_readers_is_open_to_them_and_in_doubt_for_others(self):
         set_audience(self.closed, Audience(user_ids=frozenset({self.reader.pk})))

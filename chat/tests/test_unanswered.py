@@ -364,6 +364,28 @@ class UnansweredTests(TestCase):
         self.assertNotContains(page, "Plan")
         self.assertRegex(page.content.decode(), r"<bdi>Ferry</bdi></a>\s+\(1\)")
 
+    def test_an_answer_starts_without_what_only_an_unsure_search_had_shown(self):
+        safety = make_document("safety.md", everyone=True)
+        passage = Passage.objects.filter(document=safety).get().pk
+
+        def shown(beginning):
+            said = self.ask(FERRY, answer=f"{beginning} [safety.md]", citations=["safety.md"])
+            Feedback.objects.create(message=said, rating="bad")
+            Source.objects.create(
+                message=said, document=safety, document_version=1, rank=1, label="safety.md", title="Safety",
+                passage_id=passage, content="x", score=1, found_by="words",
+            )  # fmt: skip
+
+        for _ in range(3):
+            shown(f"{UNSURE}\n\n> Ferries.")
+        for _ in range(2):
+            shown("The ferry pays.")
+        page = self.page()
+        self.assertRegex(page.content.decode(), r"<bdi>Safety</bdi></a>\s+\(5\)")
+        self.assertNotContains(page, f"source={safety.pk}")
+        shown("The ferry pays.")
+        self.assertContains(self.page(), f"source={safety.pk}")
+
     def test_shared_feedback_is_linked_for_those_who_may_see_feedback(self):
         shared, kept = self.ask(FERRY), self.ask(FERRY)
         Feedback.objects.create(message=shared, rating="bad", shared=True, comment="Ask the bursar.")

@@ -188,6 +188,17 @@ class VerifiedAdminTests(TestCase):
         self.assertNotContains(page, "do not clearly say")
         self.assertTrue(VerifiedAnswer.objects.exists())
 
+    def test_an_answer_that_cites_nothing_is_saved_with_a_warning(self):
+        for text, warned in (
+            ("Until **31 March** [1].", False),
+            ("Stationery is ordered from Papyrus Ltd.", True),
+            ("Stationery is ordered from Papyrus Ltd [2].", True),
+        ):
+            with self.subTest(text=text):
+                page = self.client.post(f"{LIST}add/", self.form(text=text, confirmed="on"), follow=True)
+                self.assertTrue(VerifiedAnswer.objects.filter(text=text).exists())
+                self.assertEqual("see this answer without a source" in page.content.decode(), warned)
+
     def test_the_form_names_its_fields_and_leads_to_no_account(self):
         page = self.client.get(f"{LIST}add/")
         for name in ("Question", "Document"):

@@ -59,7 +59,7 @@ class Row:
     def query(self) -> str:
         """Query string for a new verified answer."""
         asked = [("question", wording) for wording in self.group.wordings[:MAX_WORDINGS]]
-        sources = [("source", document.id) for document in self.documents]
+        sources = [("source", document.id) for document in self.documents if document.sure]
         return urlencode([*asked, *sources, ("unanswered", self.group.key)])
 
     @property

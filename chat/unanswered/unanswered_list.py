@@ -201,11 +201,15 @@ def judged_at() -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class ShownDocument:
-    """A document that answers to a group's questions cited, and to how many of them."""
+    """A document that answers to a group's questions cited, and to how many of them.
+
+    `sure` is true if an answer may be named that was not only the closest that an unsure search found.
+    """
 
     id: int
     title: str
     times: int
+    sure: bool
 
 
 def documents_shown(principal: Principal, groups: Sequence[Group]) -> list[list[ShownDocument]]:
@@ -224,7 +228,12 @@ def documents_shown(principal: Principal, groups: Sequence[Group]) -> list[list[
             for document in titles.keys() & each.shown:
                 askers.setdefault(document, []).append(each)
         counted = [
-            ShownDocument(document, titles[document], len(to))
+            ShownDocument(
+                document,
+                titles[document],
+                len(to),
+                may_be_shown([each for each in to if "unsure" not in each.reasons]),
+            )
             for document, to in askers.items()
             if may_be_shown(to)
         ]

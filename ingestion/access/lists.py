@@ -118,9 +118,9 @@ def set_audience(document: Document, audience: Audience) -> None:
         document_events.announce_access(document, former, document.access_list_id)
 
 
-def count_people(audience: Audience) -> int:
-    """How many active accounts are in the audience."""
-    people = User.objects.filter(is_active=True, guest_until=None)
+def count_people(audience: Audience, *, besides: int = 0) -> int:
+    """How many active accounts are in the audience, without that of one person."""
+    people = User.objects.filter(is_active=True, guest_until=None).exclude(pk=besides)
     if not (audience.everyone or audience.guests):
         people = people.filter(Q(pk__in=audience.user_ids) | Q(groups__in=audience.group_ids)).distinct()
     return people.count()

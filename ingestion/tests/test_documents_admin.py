@@ -215,6 +215,20 @@ class DocumentsAdminTests(MediaMixin, TestCase):
         self.assertTrue(document.access_list.entries.filter(user=self.ann).exists())
         self.assertEqual((document.folder, document.version, Passage.objects.count()), ("b", 1, 1))
 
+    def test_whoever_removes_the_last_reader_is_told(self):
+        document, mirrored = make_document("a.md", owner=self.ann, everyone=True), make_document("b.md")
+        page, of_mirrored = (f"{LIST}{each.pk}/change/" for each in (document, mirrored))
+        alone = "Nobody but its owner, ann, can read this document now."
+        self.assertContains(self.client.post(page, {}, follow=True), alone)
+        self.assertNotContains(self.client.post(page, {"category": "leave"}, follow=True), alone)
+        self.assertContains(self.client.post(page, {"groups": [self.group.pk]}, follow=True), alone)
+        self.assertNotContains(self.client.post(page, {"users": [self.admin.pk]}, follow=True), alone)
+        self.assertNotContains(self.client.post(of_mirrored, {"everyone": "on"}, follow=True), "Nobody")
+        page = self.client.post(of_mirrored, {}, follow=True)
+        self.assertContains(page, "Nobody can read this document now: it has no owner.")
+        self.upload("c.md")
+        self.assertContains(self.client.get(LIST), "Nobody but its owner, admin, can read this document now.")
+
     def test_deleting_one(self):
         document = self.add()
         self.client.post(f"{LIST}{document.pk}/delete/", {"post": "yes"})

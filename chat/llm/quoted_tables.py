@@ -1,50 +1,91 @@
 """Tables in quotations, and the rows that a question selects, from several passages."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from chat.sources import SourceView
 from ingestion.search.extracts import cells_of
+from ingestion.search.rough_stems import held_stems, stems
 from ingestion.search.row_conditions import select_rows
 from ingestion.search.sentence_splitting import split_sentences
 
 from . import table_notices
 
 MAX_SELECTED = 20  # rows
+LEAST_COLUMNS = 2  # of a row
 
 
 @dataclass(frozen=True, slots=True)
 class SelectedRows:
     """A table as Markdown, each row with its citation; empty if no rows are selected.
 
-    `is_whole` is whether these are all such rows, `needs_all` whether some rows are no certain answer.
+    `is_whole` is whether these are all such rows, `needs_all` whether some rows are no certain answer. `rows`
+    has each with its document and heading.
     """
 
     text: str = ""
-    is_whole: bool = False
+    is_whole: bool = True
     needs_all: bool = False
+    rows: frozenset[tuple[str, str, str]] = frozenset()
 
 
 def selected_rows(
-    question: str, passages: Sequence[SourceView], table_rows: Mapping[int, int], best: str
+    question: str, passages: Sequence[SourceView], table_rows: Mapping[int, int], found: Sequence[str]
 ) -> SelectedRows:
-    """The rows that `question` selects, of tables with the columns of the best sentence.
+    """The rows that `question` selects, of the table that the best of the `found` sentences is a row of.
 
     `table_rows` has the number of rows of tables cut short by passage, below 0 if not known.
     """
     titles = " ".join(f"{each.title} {each.heading}" for each in passages)
     selection = select_rows(question, [each.content for each in passages], titles)
-    columns = tuple(cells_of(best))
-    wanted = {row for row in selection.rows if tuple(cells_of(row)) == columns}
-    if not wanted:
+    tables = [_columns(row) for row in selection.rows]
+    best = next((_columns(text) for text in found if _columns(text) in tables), None)
+    if best is None or len(_columns(found[0])) < LEAST_COLUMNS:
         return SelectedRows(needs_all=selection.needs_all)
-    rows: dict[str, str] = {}  # with the label of the passage
+    wanted = {row for row in selection.rows if _columns(row) == best}
+    return replace(_table(wanted, best, passages, table_rows), needs_all=selection.needs_all)
+
+
+def rows_alike(
+    question: str, row: str, passages: Sequence[SourceView], table_rows: Mapping[int, int]
+) -> SelectedRows:
+    """The row with those of its table that have the same first cell and as much of the question: “a child
+    ticket” on each route. Empty if there are no others."""
+    columns = _columns(row)
+    first, said = cells_of(row)[columns[0]], stems(question) & held_stems(row)
+    wanted = {
+        text
+        for text in _rows_with(columns, passages)
+        if cells_of(text)[columns[0]] == first and said <= held_stems(text)
+    }
+    is_named = bool(stems(question) & held_stems(first))
+    if len(wanted) < 2 or not is_named:
+        return SelectedRows()
+    return _table(wanted, columns, passages, table_rows)
+
+
+def _columns(row: str) -> tuple[str, ...]:
+    return tuple(cells_of(row))
+
+
+def _rows_with(columns: tuple[str, ...], passages: Iterable[SourceView]) -> Iterator[str]:
+    for passage in passages:
+        texts = (span.text for span in split_sentences(passage.content) if span.is_row)
+        yield from (text for text in texts if _columns(text) == columns)
+
+
+def _table(
+    wanted: Collection[str],
+    columns: tuple[str, ...],
+    passages: Sequence[SourceView],
+    table_rows: Mapping[int, int],
+) -> SelectedRows:
+    rows: dict[str, SourceView] = {}
     seen: set[str] = set()
     totals: set[int] = set()
     documents: set[str] = set()
     for passage in passages:
-        here = [span.text for span in split_sentences(passage.content) if span.is_row]
-        here = [text for text in here if tuple(cells_of(text)) == columns]
+        here = list(_rows_with(columns, [passage]))
         if not here:
             continue
         seen.update(here)
@@ -52,16 +93,16 @@ def selected_rows(
         totals.add(table_rows.get(passage.passage_id, 0))
         for text in here:
             if text in wanted:
-                rows.setdefault(text, passage.label)
+                rows.setdefault(text, passage)
     cut = totals - {0}
     known = next(iter(cut)) if len(cut) == len(documents) == 1 else -1
     is_whole = len(rows) <= MAX_SELECTED and (not cut or len(seen) == known)
     kept = dict(list(rows.items())[:MAX_SELECTED])
-    table = table_markdown(columns, [(tuple(cells_of(text).values()), kept[text]) for text in kept])
-    total = len(seen) if not cut else max(known, 0)
+    table = table_markdown(columns, [(tuple(cells_of(text).values()), kept[text].label) for text in kept])
+    total = max(known, 0) if cut else len(seen)
     notice = table_notices.notice(len(kept), total) if len(kept) < total or cut else ""
-    text = f"{table}\n\n{notice}".rstrip()
-    return SelectedRows(text, is_whole, selection.needs_all)
+    places = frozenset((each.sourcefile, each.heading, text) for text, each in kept.items())
+    return SelectedRows(f"{table}\n\n{notice}".rstrip(), is_whole, rows=places)
 
 
 def table_markdown(columns: Sequence[str], rows: Iterable[tuple[Sequence[str], str]]) -> str:

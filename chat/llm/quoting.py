@@ -42,7 +42,7 @@ from .chat_model import (
 )
 from .followup_detection import context_of, leaned_on
 from .question_parts import parts_of
-from .quoted_tables import selected_rows, table_markdown
+from .quoted_tables import rows_alike, selected_rows, table_markdown
 
 NOTHING_MORE = gettext_noop("There is nothing to add from the documents you may read.")
 UNSURE = gettext_noop("No exact answer found. The closest passages:")
@@ -222,7 +222,7 @@ def quote(prompt: Prompt) -> Quoted:
         if not quotations:
             is_sure = False
             continue
-        selected = selected_rows(wording, passages, prompt.table_rows, found[0].text)
+        selected = selected_rows(wording, passages, prompt.table_rows, [each.text for each in found])
         # After “and on floor 3?” other conditions may still be meant.
         if (
             selected.text
@@ -245,6 +245,11 @@ def quote(prompt: Prompt) -> Quoted:
             and confidence(asked, first.held, first.sentence.score, prompt.fit, prompt.synonyms)
             >= (SURE if wording == question else SURE_TRANSLATED)
         )
+        if answered and first.is_part_of_table:
+            alike = rows_alike(asked, first.sentence.text, passages, prompt.table_rows)
+            texts |= dict.fromkeys([alike.text] if alike.text else [])
+            shown |= alike.rows
+            is_part |= not alike.is_whole
         documents = [each.document_id for each in passages]
         parts = numbered_parts(wording, passages, documents, first.sentence.passage)
         if answered and parts:
@@ -254,12 +259,7 @@ def quote(prompt: Prompt) -> Quoted:
             is_part |= numbers != list(range(1, len(numbers) + 1)) or len(parts) == len(passages)
             continue
         has_all = answered and answers(asked, first.held, share=1.0, synonyms=prompt.synonyms)
-        least = (SECOND_OF_ALL if has_all else SECOND) if answered else CLOSEST_SCORE
-        kept = [first, *(each for each in quotations[1:] if each.is_of_best or each.share >= least)]
-        kept = kept[: QUOTATIONS if answered else CLOSEST]
-        if not answered and _is_for_others(first, asked):
-            own = (each for each in kept if not _is_for_others(each, asked))
-            kept.sort(key=next((each for each in own if answers(asked, each.held)), first).__ne__)
+        kept = _kept(quotations, asked, answered=answered, has_all=has_all)
         texts |= dict.fromkeys(text for each in kept if (text := each.without(shown)))
         # Beside everything that was asked for, a place with less is no other answer.
         is_several |= answered and any(
@@ -273,6 +273,20 @@ def quote(prompt: Prompt) -> Quoted:
 
 def _in_english(question: str, held: Collection[str]) -> str:
     return question_in_english(question, held) or question
+
+
+def _kept(
+    quotations: Sequence["_Quotation"], asked: str, *, answered: bool, has_all: bool
+) -> list["_Quotation"]:
+    """The first of the quotations, and others that are nearly as good."""
+    first = quotations[0]
+    least = (SECOND_OF_ALL if has_all else SECOND) if answered else CLOSEST_SCORE
+    kept = [first, *(each for each in quotations[1:] if each.is_of_best or each.share >= least)]
+    kept = kept[: QUOTATIONS if answered else CLOSEST]
+    if not answered and _is_for_others(first, asked):
+        own = (each for each in kept if not _is_for_others(each, asked))
+        kept.sort(key=next((each for each in own if answers(asked, each.held)), first).__ne__)
+    return kept
 
 
 def is_answered_by(

@@ -83,6 +83,28 @@ class ConditionTests(SimpleTestCase):
         quoted = asked("How many seats does R20 have?")
         self.assertEqual((shown(quoted), quoted.notice), (["R20"], ""))
 
+    def test_years_are_compared_in_the_column_beside_them(self):
+        rows = "\n".join(f"Room: R{number}; Built: {2000 + number}" for number in range(5, 15))
+        page = [source(1, "a.md", rows, title="Rooms")]
+        self.assertEqual(shown(asked("Which rooms were built after 2012?", page, rows=0)), ["R13", "R14"])
+
+    def test_rows_that_the_question_does_not_tell_apart_are_shown_together(self):
+        tickets = ("Child", "Adult", "Bicycle")
+        rows = [
+            f"Ticket: {ticket}; Route: R{route}; Summer fare (GBP): {4 + place + route}"
+            for route in (1, 2, 3)
+            for place, ticket in enumerate(tickets)
+        ]
+        pages = [
+            source(1 + at // 3, f"fares.csv#row={at}", "\n".join(rows[at : at + 3]), title="Fares")
+            for at in (0, 3, 6)
+        ]
+        text = "\n".join(asked("How much is a child ticket in summer?", pages, rows=9).texts)
+        self.assertEqual(
+            re.findall(r"^\| (\w+) \| (R\d)", text, re.MULTILINE)[:3], [("Child", f"R{n}") for n in (1, 2, 3)]
+        )
+        self.assertEqual(text.count("| Child | R1 |"), 1)
+
 
 class RepeatedRowTests(SimpleTestCase):
     def test_a_row_is_shown_once(self):

@@ -122,7 +122,8 @@ _KINDS = (
     _Kind(
         re.compile(
             r"\bhow much (?:is|are|does|do|money|for|it)\b(?=[^?]{0,80}\b(?:costs?|pay|paid|spend|fee|price"
-            r"|money|charged?|allowance|bonus|fare|claim)\b)|\bhow much (?:money|does it cost|is it)\b"
+            r"|money|charged?|allowance|bonus|fare|tickets?|claim)\b)"
+            r"|\bhow much (?:money|does it cost|is it)\b"
             r"|\b(?:costs?|prices?|kostet|kosten)\b",
             re.IGNORECASE,
         ),

@@ -19,6 +19,7 @@ class AmountTests(SimpleTestCase):
             ("By when do I hand it in?", "Within 24 hours.", "It has 24 pages, one for every week."),
             ("What is the deadline?", "Must be used by: 31 March", "Claims are paid 14 days after receipt."),
             ("How much does a bicycle cost?", "It is £4 a crossing.", "At least 3 are carried."),
+            ("How much is a child ticket?", "Child; fare: GBP 14", "Ticket office; extension: 5512"),
             ("was kostet ein Fahrrad", "Es kostet 4 Euro.", "Es sind 3."),
         ):
             with self.subTest(question=question):

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from django.conf import settings
@@ -20,7 +20,7 @@ from ingestion.search.confidence import SURE, answers, confidence
 from ingestion.search.extracts import Extract, extract, without_rows
 from ingestion.search.named_rows import named_rows
 from ingestion.search.numbered_parts import numbered_parts
-from ingestion.search.rough_stems import held_stems
+from ingestion.search.rough_stems import held_stems, stems, weak_stems
 from ingestion.search.sentence_splitting import split_sentences
 from ingestion.search.sentences import (
     Sentence,
@@ -32,6 +32,7 @@ from ingestion.search.translations import question_in_english
 from ingestion.suggested_questions import questions_about, subject_of
 
 from . import side_texts, table_notices
+from .asked_files import AskedFiles, asked_files
 from .chat_model import (
     Contribution,
     End,
@@ -57,6 +58,7 @@ SURE_TRANSLATED = 0.9  # confidence from which the answer to a translated questi
 LOOKED_AT = 12  # sentences, some of them in the same place
 SECOND = 0.85  # share of the best sentence's score, for a second quotation
 SECOND_OF_ALL = 0.94  # the same if the first has everything that was asked for
+OF_OTHER_FILE = 0.5  # the same for one of the files that were chosen
 OF_BEST_PASSAGE = 0.7  # the same for the best sentence of the passage that the search finds best
 OF_CITED, OF_OTHER = 0.3, 0.5  # of the question, in a heading of a cited or another document, to ask about it
 MAX_HEADING = 160  # characters
@@ -197,82 +199,103 @@ def _questions(question: str, earlier: Sequence[EarlierMessage]) -> list[tuple[s
 def quote(prompt: Prompt) -> Quoted:
     """The best sentences of the sources with their context, for each question of the prompt."""
     passages = [replace(source, content=source.model_text) for source in prompt.sources]
-    count = LOOKED_AT * (1 + len(prompt.contributions))
-    texts: dict[str, None] = {}  # an ordered set
     # Of all of them, because a table alone may show no language.
     is_english = language_of("\n".join(each.content for each in passages)) == "english"
-    is_sure, is_several, is_part = True, False, False
     held = held_stems(" ".join(f"{each.title} {each.heading} {each.content}" for each in passages))
+
+    def in_words_of_sources(text: str) -> str:
+        return (is_english and question_in_english(text, held)) or text
+
     shown: set[tuple[str, str, str]] = set()
-    asked_questions = _questions(prompt.question, prompt.earlier)
-    for question, before in asked_questions:
-        wording, leaning, context = question, leaned_on(question, before), context_of(question, before)
-        if is_english:
-            wording, context = _in_english(wording, held), _in_english(context, held)
-            leaning = [_in_english(each, held) for each in leaning]
-        subject = " ".join(leaning)
-        earlier = f"{subject} {context}".strip()
-        # A translation may leave out a name.
-        rows = named_rows(f"{question} {wording}", earlier, [each.content for each in passages])
-        earlier = rows.earlier
-        found = best_sentences(wording, passages, count, earlier, prompt.synonyms, rows.others, subject)
-        found, places = _about_the_name(found, passages, rows.others)
-        asked = f"{earlier} {wording}"
-        quotations = _quotations(asked, prompt, found, places)
-        if not quotations:
-            is_sure = False
-            continue
-        selected = selected_rows(wording, passages, prompt.table_rows, [each.text for each in found])
-        # After “and on floor 3?” other conditions may still be meant.
-        if (
-            selected.text
-            and not subject
-            and not any(selected.text in each.text for each in prompt.contributions)
-        ):
-            texts[selected.text] = None
-            is_part |= not selected.is_whole
-            is_sure &= not selected.needs_all
-            continue
-        # What has no amount is no answer to “how much”.
-        quotations.sort(key=lambda each: not each.has_asked)
-        first = quotations[0]
-        answered = (
-            first.has_asked
-            and not (first.is_part_of_table and (selected.needs_all or selected.text))
-            and first.sentence.text not in rows.others
-            and _agrees(first.sentence, places, len(asked_questions))
-            and answers(asked, first.held, synonyms=prompt.synonyms)
-            and confidence(asked, first.held, first.sentence.score, prompt.fit, prompt.synonyms)
-            >= (SURE if wording == question else SURE_TRANSLATED)
-        )
-        if answered and first.is_part_of_table:
-            alike = rows_alike(asked, first.sentence.text, passages, prompt.table_rows)
-            texts |= dict.fromkeys([alike.text] if alike.text else [])
-            shown |= alike.rows
-            is_part |= not alike.is_whole
-        documents = [each.document_id for each in passages]
-        parts = numbered_parts(wording, passages, documents, first.sentence.passage)
-        if answered and parts:
-            texts |= dict.fromkeys(_parts_quoted(parts, passages))
-            # Where the search found other things too, it found all parts.
-            numbers = sorted(set(parts.values()))
-            is_part |= numbers != list(range(1, len(numbers) + 1)) or len(parts) == len(passages)
-            continue
-        has_all = answered and answers(asked, first.held, share=1.0, synonyms=prompt.synonyms)
-        kept = _kept(quotations, asked, answered=answered, has_all=has_all)
-        texts |= dict.fromkeys(text for each in kept if (text := each.without(shown)))
-        # Beside everything that was asked for, a place with less is no other answer.
-        is_several |= answered and any(
-            each.is_another_answer(first, asked)
-            and (not has_all or answers(asked, each.held, share=1.0, synonyms=prompt.synonyms))
-            for each in kept
-        )
-        is_sure &= answered
-    return Quoted(tuple(texts), is_sure, is_several, is_part)
+    asked = _questions(prompt.question, prompt.earlier)
+    quoted = [
+        _quoted(question, before, prompt, passages, in_words_of_sources, shown, len(asked))
+        for question, before in asked
+    ]
+    return Quoted(
+        tuple(dict.fromkeys(text for each in quoted for text in each.texts)),
+        all(each.is_sure for each in quoted),
+        any(each.is_several for each in quoted),
+        any(each.is_part for each in quoted),
+    )
 
 
-def _in_english(question: str, held: Collection[str]) -> str:
-    return question_in_english(question, held) or question
+def _quoted(
+    asked_question: str,
+    before: Sequence[EarlierMessage],
+    prompt: Prompt,
+    passages: list[SourceView],
+    in_words_of_sources: Callable[[str], str],
+    shown: set[tuple[str, str, str]],
+    questions: int,
+) -> Quoted:
+    """As `quote`, for one of so many questions; adds the rows of its tables to those that are `shown`."""
+    count = LOOKED_AT * (1 + len(prompt.contributions))
+    files = asked_files(asked_question, passages, chosen=prompt.narrowed)
+    question = files.question
+    leaning, context = " ".join(leaned_on(asked_question, before)), context_of(asked_question, before)
+    wording, subject, context = (in_words_of_sources(text) for text in (question, leaning, context))
+    earlier = f"{subject} {context}".strip()
+    # A translation may leave out a name.
+    rows = named_rows(f"{question} {wording}", earlier, [each.content for each in passages])
+    earlier = rows.earlier
+    found = best_sentences(wording, passages, count, earlier, prompt.synonyms, rows.others, subject)
+    found, places = _about_the_name(found, passages, rows.others)
+    asked = f"{earlier} {wording}"
+    quotations = _quotations(asked, prompt, found, places)
+    if not quotations:
+        return Quoted((), is_sure=False)
+    selected = selected_rows(wording, passages, prompt.table_rows, [each.text for each in found])
+    # After “and on floor 3?” other conditions may still be meant.
+    if selected.text and not subject and not any(selected.text in each.text for each in prompt.contributions):
+        return Quoted((selected.text,), not selected.needs_all, is_part=not selected.is_whole)
+    # What has no amount is no answer to “how much”.
+    quotations.sort(key=lambda each: not each.has_asked)
+    first = quotations[0]
+    answered = (
+        first.has_asked
+        and not (first.is_part_of_table and (selected.needs_all or selected.text))
+        and first.sentence.text not in rows.others
+        and _agrees(first.sentence, places, questions)
+        and answers(asked, first.held, synonyms=prompt.synonyms)
+        and confidence(asked, first.held, first.sentence.score, prompt.fit, prompt.synonyms)
+        >= (SURE if wording == question else SURE_TRANSLATED)
+    )
+    of_files = _of_each_file(asked, prompt, found, places, files)
+    if of_files:
+        is_told = answered or (
+            files.are_named
+            and not of_files[0].is_part_of_table
+            and answers(asked, of_files[0].held, synonyms=prompt.synonyms)
+        )
+        return Quoted(_new_texts(of_files, shown), is_told, is_several=True)
+    alike: tuple[str, ...] = ()
+    is_part = False
+    if answered and first.is_part_of_table:
+        found_alike = rows_alike(asked, first.sentence.text, passages, prompt.table_rows)
+        alike = (found_alike.text,) if found_alike.text else ()
+        shown |= found_alike.rows
+        is_part = not found_alike.is_whole
+    documents = [each.document_id for each in passages]
+    parts = numbered_parts(wording, passages, documents, first.sentence.passage)
+    if answered and parts:
+        # Where the search found other things too, it found all parts.
+        numbers = sorted(set(parts.values()))
+        is_part |= numbers != list(range(1, len(numbers) + 1)) or len(parts) == len(passages)
+        return Quoted((*alike, *_parts_quoted(parts, passages)), is_sure=True, is_part=is_part)
+    has_all = answered and answers(asked, first.held, share=1.0, synonyms=prompt.synonyms)
+    kept = _kept(quotations, asked, answered=answered, has_all=has_all)
+    # Beside everything that was asked for, a place with less is no other answer.
+    is_several = answered and any(
+        each.is_another_answer(first, asked)
+        and (not has_all or answers(asked, each.held, share=1.0, synonyms=prompt.synonyms))
+        for each in kept
+    )
+    return Quoted((*alike, *_new_texts(kept, shown)), answered, is_several, is_part)
+
+
+def _new_texts(quotations: "Sequence[_Quotation]", shown: set[tuple[str, str, str]]) -> tuple[str, ...]:
+    return tuple(text for each in quotations if (text := each.without(shown)))
 
 
 def _kept(
@@ -314,6 +337,43 @@ def _parts_quoted(parts: Iterable[int], passages: Sequence[SourceView]) -> list[
         if found:
             quoted.append(_markdown(replace(found, needs_heading=True), passages[place], 0))
     return quoted
+
+
+def _of_each_file(
+    asked: str,
+    prompt: Prompt,
+    found: Sequence[Sentence],
+    sources: Sequence[SourceView],
+    files: AskedFiles,
+) -> "list[_Quotation]":
+    """The best quotations of each file; none if only one of them has something.
+
+    Of files that the question does not name, one place each, which must answer it, and in another way.
+    """
+    of_files: list[list[_Quotation]] = []
+    for file in files.files:
+        of_file = [each for each in found if sources[each.passage].sourcefile == file]
+        quotations = _quotations(asked, prompt, of_file, sources)
+        if files.are_named:
+            known = held_stems(quotations[0].text) if quotations else frozenset()
+            more = stems(asked) - weak_stems() - known
+            kept = [
+                each
+                for each in quotations
+                if each.share >= CLOSEST_SCORE or not more.isdisjoint(held_stems(each.text))
+            ][:QUOTATIONS]
+        else:
+            kept = [
+                each
+                for each in quotations[:1]
+                if each.sentence.score >= OF_OTHER_FILE * found[0].score
+                and answers(asked, each.held, synonyms=prompt.synonyms)
+                and all(each.differs_from(other, asked) for (other, *_) in of_files)
+            ]
+        if kept:
+            of_files.append(kept)
+    of_files.sort(key=lambda kept: -kept[0].sentence.score)
+    return [each for kept in of_files for each in kept] if len(of_files) > 1 else []
 
 
 def _about_the_name(
@@ -374,6 +434,10 @@ class _Quotation:
         shown.update((*place, line) for line in self.quoted.lines)
         rest = without_rows(self.quoted, before)
         return _markdown(rest, self.source, self.all_rows) if rest else ""
+
+    def differs_from(self, first: "_Quotation", asked: str) -> bool:
+        """Whether it is another answer in other words."""
+        return self.sentence.text != first.sentence.text and self.is_another_answer(first, asked)
 
     def is_another_answer(self, first: "_Quotation", asked: str) -> bool:
         """Whether it is from another document or chapter, with no number of the first if one is asked for."""

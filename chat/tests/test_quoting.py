@@ -20,6 +20,26 @@ LEAVE = source(
     content="Annual leave is taken between 1 January and 31 December. Boots are cleaned weekly.",
 )
 
+VISITORS = [
+    source(
+        rank,
+        f"visitor-policy-{year}.md#{heading.lower()}",
+        content,
+        title=f"Visitor policy {year}",
+        heading=heading,
+        score=0.9 - rank / 50,
+    )
+    for rank, (year, heading, content) in enumerate(
+        (
+            ("2025", "Parking", "Visitor parking costs £5 a day. Spaces are booked 2 days before the visit."),
+            ("2026", "Parking", "Visitor parking is free. Spaces are booked 5 days before the visit."),
+            ("2025", "Badges", "Visitors wear a red badge. The badge is returned at reception."),
+            ("2026", "Badges", "Visitors wear a green badge. The badge is returned at reception."),
+        ),
+        start=1,
+    )
+]
+
 
 @override_settings(QUOTING_WORDS_PER_SECOND=1_000_000)
 class QuotingTests(SimpleTestCase):
@@ -88,6 +108,46 @@ class QuotingTests(SimpleTestCase):
                 self.assertTrue(answer.startswith(SEVERAL), answer)
                 self.assertIn("25 days", answer)
                 self.assertIn("28 days", answer)
+
+    def test_of_several_files_that_are_asked_about_each_is_quoted(self):
+        answer = self.answer("What do the two files say about parking?", sources=VISITORS, fit=0.7)
+        self.assertTrue(answer.startswith(SEVERAL), answer)
+        for said in ("costs £5", "is free"):
+            self.assertIn(said, answer)
+        answer = self.answer(
+            "What do the two visitor policies say about badges and parking?", sources=VISITORS
+        )
+        for said in ("red badge", "green badge", "costs £5", "is free"):
+            self.assertIn(said, answer)
+        answer = self.answer("Was sagen die beiden Dateien zum Parken?", sources=VISITORS)
+        self.assertTrue(answer.startswith(SEVERAL), answer)
+
+    def test_editions_that_answer_differently_are_both_quoted(self):
+        for sources in (VISITORS, VISITORS[::-1]):
+            answer = self.answer("Is visitor parking free?", sources=sources, fit=6.0)
+            self.assertTrue(answer.startswith(f"{SEVERAL}\n\n> Visitor parking is free."), answer)
+            self.assertIn("costs £5", answer)
+        same = self.answer("Where is the badge returned?", sources=VISITORS, fit=6.0)
+        self.assertEqual(same.count("is returned at reception"), 1, same)
+
+    def test_who_does_it_or_where_it_is_must_be_said_in_a_sure_answer(self):
+        passive = source(1, "a.md", "Overtime must be approved before it is worked.", heading="Overtime")
+        answer = self.answer("Who approves overtime?", sources=[passive], fit=6.0)
+        self.assertTrue(answer.startswith(UNSURE), answer)
+        agent = source(1, "a.md", "Overtime must be approved by the line manager.", heading="Overtime")
+        answer = self.answer("Who approves overtime?", sources=[agent], fit=6.0)
+        self.assertTrue(answer.startswith("> Overtime"), answer)
+        uniform = [
+            source(
+                1,
+                "a.md",
+                "Everyone who meets passengers wears uniform. It is issued free of charge at the clothing "
+                "store in Carrow Quay.\n\nMaternity uniform is supplied on request.",
+                heading="Uniform",
+            )
+        ]
+        answer = self.answer("Where do I get a uniform?", sources=uniform, fit=6.0)
+        self.assertIn("Carrow Quay", answer.split("> ")[1])
 
     def test_places_that_give_the_same_number_or_are_of_one_chapter_are_one_answer(self):
         page = source(1, "a.md", "Salaries arrive on the 25th of each month.", heading="Pay day", score=0.9)

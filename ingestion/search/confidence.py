@@ -23,6 +23,7 @@ from .sentences import Synonyms, directions_of, is_opposite, other_words
 from .stopwords import without_question_words
 from .tokens import has_unspaced_script, plain_words, search_text
 from .translations import language_of, stems_of_question, without_grammar
+from .who_and_where import says_who_or_where
 
 SURE = 0.6  # from which a quotation is given as the answer
 MIN_LIKE = 0.35  # cosine from which words count as similar
@@ -81,7 +82,7 @@ def answers(
     synonyms = _said_together(synonyms or {}, text)
     if texts and not asks_amount(question) and _said(texts[0]) <= asked:
         return False  # it says nothing that the question does not say
-    if not any(has_amount(question, text) for text in texts):
+    if not any(has_amount(question, text) for text in texts) or not says_who_or_where(question, texts):
         return False
     if kind and not any(kind.has.search(text) for text in texts):
         return False

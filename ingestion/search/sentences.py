@@ -24,6 +24,7 @@ from .sentence_splitting import (
     split_sentences,
 )
 from .translations import stems_of_question
+from .who_and_where import asks_where, has_place
 
 MIN_SHARE = 0.25  # of the question's words that a sentence and its surroundings must have
 AROUND = 0.5  # weight of a word in the sentence before, the heading or the title
@@ -403,4 +404,6 @@ def _has_kind(question: str, text: str) -> bool:
     """Whether `text` has a number if the question asks for one, or a name if it asks for a person."""
     if asks_amount(question):
         return has_number(text) and has_amount(question, text)
+    if asks_where(question):
+        return has_place(text)
     return bool(_PERSON.search(question) and _NAME.search(text))

@@ -480,6 +480,7 @@ def _quotations(
         said = (sentence.text, words, quotation)
         if any(text in item.text for item in prompt.contributions for text in said):
             continue
+        is_row = quoted.kind == "table" and sentence.text in quoted.lines
         # Rows that the question does not ask for do not make the answer more certain.
         asked_for = " ".join((quoted.lead, *(quoted.matching or quoted.lines)))
         quotations.append(
@@ -493,7 +494,7 @@ def _quotations(
                 sentence.score / found[0].score,
                 sentence == of_best,
                 (asked_for, source.title, source.heading),
-                has_amount(asked, source.content[sentence.start : quoted.end]),
+                has_amount(asked, sentence.text if is_row else source.content[sentence.start : quoted.end]),
             )
         )
         if len(quotations) == CLOSEST:

@@ -105,6 +105,21 @@ class ConditionTests(SimpleTestCase):
         )
         self.assertEqual(text.count("| Child | R1 |"), 1)
 
+    def test_a_row_without_the_price_does_not_come_first_for_that_of_the_next_row(self):
+        offices = (
+            "Port: Port Ellery; Office: Child ticket office; Notes: Open in summer\n"
+            "Port: Port Ellery; Office: Cargo; Notes: Child seats cost GBP 12"
+        )
+        fares = (
+            "Ticket: Child; Route: R1; Summer fare (GBP): 14\nTicket: Child; Route: R3; Summer fare (GBP): 11"
+        )
+        pages = [source(1, "a.csv", offices), source(2, "fares.csv", fares, score=0.85)]
+        text = "\n".join(asked("How much is a child ticket to Port Ellery in summer?", pages, rows=9).texts)
+        self.assertLess(
+            text.index("| Child |"),
+            text.index("Child ticket office") if "Child ticket office" in text else len(text),
+        )
+
 
 class RepeatedRowTests(SimpleTestCase):
     def test_a_row_is_shown_once(self):

@@ -8,6 +8,8 @@ const extensions = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/webp': 'web
 export function begin({ $, $$, t, parsed, say, toast, show }) {
   const form = $('#composer');
   const list = $('#attached');
+  const [readable, unread] = $$('ul', list); // those that failed have lines of their own, always in sight
+  const count = $('#attached-count');
   const scope = $('#scope');
   const { url, status, icons } = list.dataset;
   const waiting = []; // files that are still to be sent
@@ -32,8 +34,8 @@ export function begin({ $, $$, t, parsed, say, toast, show }) {
     $('button', item).title = t('Remove {n}', name);
     $('button', item).setAttribute('aria-label', t('Remove {n}', name));
     $('progress', item).setAttribute('aria-label', name);
-    list.append(item);
-    list.hidden = false;
+    readable.append(item);
+    showCount();
     return item;
   }
 
@@ -53,9 +55,16 @@ export function begin({ $, $$, t, parsed, say, toast, show }) {
     item.toggleAttribute('data-unfinished', unfinished);
     if (!unfinished)
       say(`${$('bdi', item).textContent}: ${tone === 'danger' ? `${words}. ${detail}` : `${words}.`}`);
-    if (tone === 'danger') leaveOut(item); // nothing can be found in it
+    if (tone !== 'danger') return;
+    setApart(item);
+    leaveOut(item); // nothing can be found in it
   }
 
+  function setApart(item) {
+    const held = item.contains(document.activeElement);
+    unread.append(item);
+    if (held) $('button', item).focus();
+  }
   function choose(value, words) {
     let option = [...scope.options].find(each => each.value === value);
     if (!option) {
@@ -80,7 +89,21 @@ export function begin({ $, $$, t, parsed, say, toast, show }) {
   function showChosen() {
     for (const item of $$('[data-document]', list))
       item.hidden = !(item.matches('.danger') || scope.value.includes(item.dataset.document));
-    list.hidden = !$$('li', list).some(item => !item.hidden);
+    showCount();
+  }
+  // One line of a phone shows the beginning of a long list: how many there are, and how many failed, is said in words.
+  function showCount() {
+    const [shown, failures] = [readable, unread].map(part => {
+      const { length } = $$('li:not([hidden])', part);
+      part.hidden = !length;
+      return length;
+    });
+    list.hidden = !shown && !failures;
+    count.hidden = !failures && shown < 3;
+    count.textContent = [
+      t('Documents: {n}', shown + failures),
+      ...(failures ? [t('Could not be read: {n}', failures)] : []),
+    ].join(' · ');
   }
 
   function send(file, name) {
@@ -179,6 +202,8 @@ export function begin({ $, $$, t, parsed, say, toast, show }) {
     ($('.chip:not([hidden]) button', list) ?? $('#attach')).focus();
   });
   scope.addEventListener('change', showChosen);
+  for (const item of $$('.danger', readable)) setApart(item);
+  showCount();
   setTimeout(look, EVERY);
 
   return {
@@ -195,6 +220,10 @@ export function begin({ $, $$, t, parsed, say, toast, show }) {
     },
     get busy() {
       return Boolean(sending);
+    },
+    // The names of those that failed.
+    get unread() {
+      return $$('bdi', unread).map(({ textContent }) => textContent);
     },
   };
 }

@@ -79,6 +79,7 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
     markCitations(query);
     aside.hidden = false;
     main.inert = COVERS.matches;
+    aside.scrollTop = 0; // not where another source, or another view of this one, was left
     setUpStage();
     // A screen reader says with the title what is marked, which few say within the text.
     const said = [markedWords(aside), verdictOf(aside)?.textContent.trim().replace(/\s+/g, ' ')]

@@ -803,6 +803,9 @@ function attaching(show) {
     get busy() {
       return Boolean(starting || module?.busy);
     },
+    get unread() {
+      return module?.unread ?? [];
+    },
     arrived: () => load().then(open => open.arrived()),
   };
 }
@@ -937,6 +940,9 @@ function composer() {
       if (reply.url) {
         state.accepted(text);
         store.set('asked', 'yes');
+        // The next page has no chips of files that failed.
+        if (files?.unread.length)
+          store.set(`unread:${new URL(reply.url, location.href).pathname}`, files.unread.join(', '));
         location.assign(reply.url);
         return;
       }
@@ -1009,6 +1015,13 @@ function composer() {
   if (begins) {
     focus();
     addEventListener('load', () => setTimeout(focus, 50)); // a fragment takes the focus away
+  }
+  const unread = store.get(`unread:${location.pathname}`);
+  if (unread && $('.turn .ask')) {
+    const note = document.createElement('p');
+    note.className = 'unread';
+    note.textContent = t('Asked without what could not be read: {n}', unread);
+    $('.turn .ask').after(note);
   }
   if (store.get('overtaken')) show(store.get('overtaken'));
   store.set('asked', null);

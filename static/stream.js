@@ -120,7 +120,7 @@ export function begin({
     },
     about({ html }) {
       const turn = answer.closest('.turn');
-      $(':scope > .chips', turn)?.remove();
+      $(':scope > :is(.chips, .as-before)', turn)?.remove();
       $('.ask', turn).after(parsed(html));
     },
     found({ html }) {

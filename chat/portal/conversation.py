@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 from django.conf import settings
@@ -398,6 +399,7 @@ class Turn:
     answers: list[Answer] = field(default_factory=list)
     branches: Branches | None = None  # as in its answers
     documents: list[Document] = field(default_factory=list)  # the documents of its scope, if it names any
+    repeats: bool = False  # whether the question before it is about the same several documents
 
     @cached_property
     def switch(self) -> Switch | None:
@@ -491,5 +493,25 @@ def turns_of(principal: Principal, conversation: Conversation) -> list[Turn]:
                     earlier.superseded = True
             answer = by_id[message.pk]
             turns[-1].answers.append(answer)
-            turns[-1].documents = turns[-1].documents or named(principal, answer.searched_in)
+            turns[-1].documents = turns[-1].documents or asked_about(principal, answer.searched_in)
+    for before, turn in pairwise(turns):
+        turn.repeats = len(turn.documents) > 1 and turn.documents == before.documents
     return turns
+
+
+def asked_about(principal: Principal, scope: str) -> list[Document]:
+    """The readable documents that a scope names, those that could not be read first."""
+    return sorted(named(principal, scope), key=lambda each: each.status != Document.Status.FAILED)
+
+
+def repeats(principal: Principal, question: Message, documents: Sequence[Document]) -> bool:
+    """Whether the question before this one is about the same several documents."""
+    if len(documents) < 2:
+        return False
+    branches = Branches(question.conversation_id)
+    path = branches.path_to(branches.before(question.position))
+    said = Message.objects.filter(conversation=question.conversation_id, role=Message.Role.ASSISTANT)
+    before = said.filter(position__in=path).order_by("-position").first()
+    if before is None:
+        return False
+    return asked_about(principal, answers_of(principal, [before])[0].searched_in) == documents

@@ -41,14 +41,15 @@ from chat.sources import SourceView
 from chat.statements import to_rows
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import in_database
-from history.branches import Branches
+from history.branches import Branches, question_of
 from history.models import Conversation, Message
-from ingestion.search.scopes import named
 
 from .conversation import (
     Answer,
     Turn,
     answers_of,
+    asked_about,
+    repeats,
     scope_of,
     turns_of,
 )
@@ -229,13 +230,15 @@ def place_of_run(principal: Principal, conversation_id: UUID, run_id: UUID) -> i
 def context_of_message(principal: Principal, message_id: UUID) -> tuple[list[str], str]:
     """The labels that an answer may cite, including those of sources that can no longer be opened, and the
     documents that its question is about, as HTML."""
-    answer = Message.objects.owned_by(principal).filter(pk=message_id).only("labels", "thoughts").first()
+    answer = Message.objects.owned_by(principal).filter(pk=message_id).first()
     if answer is None:
         return [], ""
-    documents = named(principal, scope_of(answer))
+    documents = asked_about(principal, scope_of(answer))
     if not documents:
         return answer.labels, ""
-    return answer.labels, render_to_string("chat/asked_about.html", {"turn": {"documents": documents}})
+    question = question_of(answer) if len(documents) > 1 else None
+    turn = {"documents": documents, "repeats": bool(question and repeats(principal, question, documents))}
+    return answer.labels, render_to_string("chat/asked_about.html", {"turn": turn})
 
 
 def next_answer(principal: Principal, conversation_id: UUID, message_id: UUID) -> tuple[int, str]:
@@ -253,7 +256,9 @@ def new_turn(principal: Principal, run_id: UUID) -> str:
     branches = Branches(run.conversation_id)
     answer = answers_of(principal, [run.answer], branches)[0]
     answer.newest = True
-    turn = Turn(run.question, [answer], branches, named(principal, answer.searched_in))
+    documents = asked_about(principal, answer.searched_in)
+    again = repeats(principal, run.question, documents)
+    turn = Turn(run.question, [answer], branches, documents, again)
     return render_to_string("chat/turn.html", {"turn": turn, "conversation": run.conversation})
 
 

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from chatsite.tests.chromium import open_page, sign_in, violations
+from chatsite.tests.chromium import PHONE, open_page, sign_in, violations
 
 pytestmark = [pytest.mark.browser, pytest.mark.server]
 
@@ -56,12 +56,47 @@ def test_many_files_take_one_line_of_a_phone_and_the_newest_is_in_sight(chromium
         page.set_input_files(".attach input", [CRANE | {"name": name} for name in names])
         chips = page.locator("#attached li")
         expect(chips).to_have_count(len(names))
-        last, strip = chips.last.bounding_box(), page.locator("#attached").bounding_box()
+        last, strip = chips.last.bounding_box(), page.locator("#attached ul").first.bounding_box()
+        expect(page.locator("#attached-count")).to_have_text("Documents: 5")
         assert strip["height"] < 2 * last["height"]
         assert last["x"] < strip["x"] + strip["width"]
         page.set_input_files(".attach input", CRANE | {"name": "broken.pdf", "buffer": b"no PDF"})
         expect(page.locator("#attached .danger")).to_contain_text("PDF", timeout=60_000)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_on_a_phone_what_could_not_be_read_is_in_sight_before_and_after_the_question(chromium, slow_site):
+    files = [CRANE | {"name": f"winch-{number}.md"} for number in range(1, 4)]
+    for number in range(1, 3):
+        files.insert(number, CRANE | {"name": f"broken-{number}.pdf", "buffer": b"no PDF"})
+    with open_page(chromium, slow_site.url, **PHONE) as page:
+        sign_in(page, "employee", slow_site.passwords["employee"])
+        page.goto("/")
+        page.set_input_files(".attach input", files)
+        expect(page.locator("#attached-count")).to_have_text(
+            "Documents: 5 · Could not be read: 2", timeout=60_000
+        )
+        expect(page.locator("#attached [data-unfinished]")).to_have_count(0)
+        for name in ("broken-1.pdf", "broken-2.pdf"):
+            expect(page.locator("#attached .danger").filter(has_text=name)).to_be_in_viewport(ratio=1)
+        assert violations(page) == []
+        page.get_by_label("Your question").fill("How much does the crane on pier nine lift in winter?")
+        page.get_by_role("button", name="Send").click()
+        told = page.locator(".turn p.unread")
+        expect(told).to_have_text(
+            re.compile(r"^Asked without what could not be read: broken-[12]\.pdf, broken-[12]\.pdf$")
+        )
+        expect(page.locator(".answer[data-state=complete]")).to_have_count(1)
+        expect(page.locator(".turn .chips li")).to_have_count(3)
+        page.get_by_label("Your question").fill("And what lifts at most 4.5 tonnes?")
+        page.get_by_role("button", name="Send").click()
+        second = page.locator(".turn").nth(1)
+        expect(second.locator(".answer[data-state=complete]")).to_have_count(1)
+        for _ in range(2):  # as it was written, and as it is loaded
+            expect(second.locator(".as-before")).to_have_text("About the same 3 documents")
+            expect(second.locator(".chips")).to_have_count(0)
+            page.reload()
+        expect(told).to_be_visible()
 
 
 def test_what_a_file_changes_on_the_page_is_seen_at_once(chromium, slow_site):

@@ -86,6 +86,30 @@ def test_a_source_stands_beside_the_answer_and_covers_neither_it_nor_send(
         assert violations(page) == []
 
 
+def test_a_source_opens_at_its_mark_wherever_another_was_left(chromium, slow_site, answered):
+    options, path = answered
+    with open_page(chromium, slow_site.url, viewport={"width": 1440, "height": 800}, **options) as page:
+        page.goto(path)
+        long = "#source .view { min-block-size: 3000px }"
+        page.evaluate("rule => { document.styleSheets[0].insertRule(rule) }", long)
+        citation = page.locator(".answer .prose .cite").first
+        for leave in ("Escape", "tab"):
+            citation.click()
+            page.wait_for_selector("#source mark")
+            page.evaluate("document.querySelector('#source').scrollTop = 1500")
+            if leave == "Escape":
+                page.keyboard.press("Escape")
+                page.wait_for_selector("#source", state="hidden")
+                citation.click()
+            else:
+                page.locator("#source [role=tab][aria-selected=false]").first.click()
+            page.wait_for_function("() => document.querySelector('#source').scrollTop === 0")
+        page.locator("#source [role=tab]").first.click()
+        expect(page.locator("#source mark").first).to_be_in_viewport(ratio=1)
+        head, mark = (page.locator(each).first.bounding_box() for each in (".source-head", "#source mark"))
+        assert mark["y"] >= head["y"] + head["height"]
+
+
 def test_the_palette_leads_to_a_message_a_document_and_a_page_by_keys_alone(chromium, slow_site, answered):
     options, path = answered
     with open_page(chromium, slow_site.url, viewport={"width": 1280, "height": 800}, **options) as page:

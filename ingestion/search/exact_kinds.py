@@ -98,6 +98,10 @@ _CONDITION = re.compile(
     r"(?:if|when|where|unless|after|before|from|in case|wenn|falls|sofern|nach|bei|ab)\b([^,;:]{3,120}),",
     re.IGNORECASE,
 )
+# The same without a comma: “After a stillbirth the full leave applies.”
+_AFTER = re.compile(
+    r"(?:after|before|in case of|following) an? ([^,;:]{3,80}?) (?:the|you|we)\b", re.IGNORECASE
+)
 _IN_MONTH = re.compile(
     r"(?:in|during|im) (january|february|march|april|may|june|july|august|september|october|november|december"
     r"|januar|februar|märz|mai|juni|juli|oktober|dezember)\b",
@@ -118,7 +122,7 @@ def unasked_condition(
 
     `wanted` has the stems of the question, each with those of other words for it.
     """
-    condition = _CONDITION.match(text) or _IN_MONTH.match(text)
+    condition = _CONDITION.match(text) or _AFTER.match(text) or _IN_MONTH.match(text)
     words = stems(condition[1]) - weak_stems() if condition else frozenset()
     if not words:
         return 0.0

@@ -46,6 +46,9 @@ class UnaskedTests(SimpleTestCase):
         text = "In December everyone is paid on the 19th."
         self.assertEqual(unasked_condition(text, {"paid": frozenset()}), 1.0)
         self.assertEqual(unasked_condition(text, {"decemb": frozenset()}), 0.0)
+        text = "After a stillbirth the full leave applies."
+        self.assertEqual(unasked_condition(text, {"leav": frozenset()}), 1.0)
+        self.assertEqual(unasked_condition("After a stillbirth leave is paid.", {"leav": frozenset()}), 0.0)
 
     def test_a_text_about_passengers_is_for_others_unless_the_question_names_them(self):
         text = "If passengers have to wait, we pay for a hotel."

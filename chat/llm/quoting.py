@@ -249,16 +249,19 @@ def _quoted(
     # After “and on floor 3?” other conditions may still be meant.
     if selected.text and not subject and not any(selected.text in each.text for each in prompt.contributions):
         return Quoted((selected.text,), not selected.needs_all, is_part=not selected.is_whole)
+    likeliest = quotations[0]
     # What has no amount is no answer to “how much”.
     quotations.sort(key=lambda each: not each.has_asked)
     first = quotations[0]
+    # What agents before have quoted is left out, and still says how well the search and the sentences agree.
+    best = found[0] if first is likeliest else first.sentence
     answered = (
         first.has_asked
         and not (first.is_part_of_table and (selected.needs_all or selected.text))
         and first.sentence.text not in rows.others
-        and _agrees(first.sentence, places, questions)
+        and _agrees(best, places, questions)
         and answers(asked, first.held, synonyms=prompt.synonyms)
-        and confidence(asked, first.held, first.sentence.score, prompt.fit, prompt.synonyms)
+        and confidence(asked, first.held, best.score, prompt.fit, prompt.synonyms)
         >= (SURE if wording == question else SURE_TRANSLATED)
     )
     of_files = _of_each_file(asked, prompt, found, places, files)

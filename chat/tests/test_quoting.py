@@ -318,6 +318,16 @@ class QuotingTests(SimpleTestCase):
         self.assertFalse(has_more("When is annual leave taken?", self.answer("When is annual leave taken?")))
         self.assertFalse(has_more("How long is the winter discount on boots?"))
 
+    def test_an_agent_adds_another_place_although_the_best_one_was_said(self):
+        claiming = source(1, "claims.md", "Travel expenses are claimed on form FN-02.", score=1.0)
+        checks = source(2, "checks.md", "Finance examines one claim for travel expenses in ten.", score=0.8)
+        question = "How do I claim travel expenses?"
+        said = [Contribution("Ann", f"> {claiming.content} [claims.md]")]
+        prompt = Prompt(question, [], [claiming, checks], 0.3, fit=8.0, contributions=said)
+        more = quote(prompt)
+        self.assertIn("one claim", more.texts[0])
+        self.assertTrue(more.is_sure)
+
     def test_an_agent_does_not_repeat_a_table(self):
         rows = ("Situation: Carry-over; Days: 5", "Situation: Illness; Days: 20")
         leave = source(1, "leave.md", "\n".join(rows))

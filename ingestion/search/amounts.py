@@ -30,7 +30,8 @@ _VERB = re.compile(
 )
 _NUMBER = re.compile(
     r"\d|\b(one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
-    r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|half|two[- ]thirds|hundreds?|thousands?|millions?|daily|"
+    r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|half(?= (?:an?|of|the|price)\b)|two[- ]thirds"
+    r"|hundreds?|thousands?|millions?|daily|"
     r"weekly|monthly|yearly|once|twice|several|none|eine[mnrs]?|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf"
     r"|zwölf|zwanzig|dreißig|einmal|zweimal|hälfte|drittel|zweidrittel\w{0,20}|täglich|wöchentlich|monatlich|jährlich)\b",
     re.IGNORECASE,

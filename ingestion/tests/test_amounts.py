@@ -32,6 +32,8 @@ class AmountTests(SimpleTestCase):
         self.assertTrue(has_amount("How many votes does it take?", "At least thirty do."))
         self.assertTrue(has_amount("Wie viele Stimmen braucht es?", "Eine Zweidrittelmehrheit."))
         self.assertFalse(has_amount("How many ships are there?", "4. Count the ships."))
+        self.assertTrue(has_amount("How many votes does it take?", "More than half of the members."))
+        self.assertFalse(has_amount("How many days do I get?", "They are rounded to the next half day."))
         self.assertTrue(has_amount("Who is my mentor?", "The superintendent."))
 
     def test_the_last_of_several_questions_counts(self):

@@ -45,7 +45,7 @@ class AddressTests(TestCase):
             "https://example.org/ a", "https://example.org/\n", "https://[::1", "https://" + "a" * 2_000,
             "https://a" + "\u0301\u0316" * 200_000,  # splitting it would take hours
         ):  # fmt: skip
-            with self.subTest(url), self.assertRaises(addresses.Forbidden):
+            with self.subTest(url[:40]), self.assertRaises(addresses.Forbidden):
                 addresses.check_url(url)
         addresses.check_url("https://example.org/hooks?token=1")
 

@@ -39,6 +39,8 @@ _WHICH = re.compile(r"\b(?:which|what|welche[nrsm]?|list|show(?: me)?|all|alle) 
 _THERE = re.compile(r"\b(?:is|are) there\b|\bgibt es\b", re.IGNORECASE)
 _HOW_MANY = re.compile(r"\b(?:how many|wie ?viele) (\w{1,60})", re.IGNORECASE)
 
+_OF_ROWS = re.compile(f"{SUPERLATIVE.pattern}|{_COMPARISON.pattern}|{_HOW_MANY.pattern}", re.IGNORECASE)
+
 _BEFORE: Mapping[tuple[str, ...], Callable[[float, float], bool]] = {
     ("more", "than"): operator.gt,
     ("mehr", "als"): operator.gt,
@@ -98,6 +100,8 @@ class _Condition:
 
 def select_rows(question: str, contents: Iterable[str], subject: str = "") -> RowSelection:
     """What `question` says of the rows in `contents`; `subject` has their titles and headings."""
+    if not any(map(str.isdigit, question)) and not _OF_ROWS.search(question):
+        return RowSelection()
     tables = {
         span.text: cells_of(span.text)
         for content in contents

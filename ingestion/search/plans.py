@@ -6,7 +6,7 @@ has the same access condition, and the same results as far as its indexes allow.
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -71,6 +71,7 @@ COUNTED_FROM = 300_000
 COUNTED_EVERY = 17
 MAX_COUNTED = 2_500
 MEASURED = 300  # passages whose mean length is used for all
+MAX_SELDOM = 50  # passages that are looked at to see whether a word that is not in the sample is readable
 
 # The vector index: entries scanned at least; nearest pieces from which readable ones are taken (but at least
 # PIECES); and entries after which it stops if hardly any are readable. Callers who may read little need a
@@ -86,13 +87,14 @@ PLANNER = {"ef_search": EF_SEARCH, "max_scanned": MAX_SCANNED}
 @dataclass(frozen=True, slots=True)
 class Survey:
     """Estimates for the caller: readable passages; all passages; in a large corpus, how many passages of a
-    readable sample have exactly these words of the question; and the mean number of different words in a
-    passage (0 if unknown)."""
+    readable sample have exactly these words of the question; the mean number of different words in a passage
+    (0 if unknown); and, in a large corpus, the numbers of words asked for that no readable passage has."""
 
     visible: int
     every: int
     held: Sample
     mean_length: float = 0.0
+    absent: Sequence[int] = ()
 
     def plan(self, dimensions: int) -> Plan:
         """The fastest plan for vectors of these dimensions; larger ones have no index."""
@@ -175,24 +177,18 @@ def find_candidates(
     """The candidates for `search`: `user_id`, the parameters of `with_words`, filters, and the vector of
     `dimensions` with its space.
 
-    Also the estimated number of searched passages. If no readable passage has a word, a second run searches
-    for substitutes.
+    Also the estimated number of searched passages. Where no readable passage has a word, substitutes are
+    searched for: at once if the survey found that, else in a second run.
     """
     started = time.monotonic()
-    count, words = search["asked"], search["words"]
-    alike, worths = [*search["otherwise"]], [*search["worths"]]
-    found, missing = _run(
-        {**search, "with_nearest": search["with_vectors"], "kept": []}, dimensions, surveyed
-    )
-    unknown = missing if found else range(1, count + 1)
-    for number in [number for number in unknown if number <= count][:MAX_EXPANDED]:
-        word = words[number - 1]
-        others = [*alternative_spellings(word), *(f"'{each}'" for each in translations_of_form(word))]
-        alike[number - 1] = " | ".join(others)
-        worths[number - 1] = EXPANSION_WEIGHT if others else 1.0
-    if any(alike[:count]):
-        kept = [each[0] for each in found]  # the nearest ones are kept, and not searched again
-        second = {**search, "otherwise": alike, "worths": worths, "with_nearest": False, "kept": kept}
+    first = {**search, "with_nearest": search["with_vectors"], "kept": []}
+    if substituted := _with_substitutes(first, surveyed.absent):
+        first, surveyed = substituted, survey(substituted)
+    found, missing = _run(first, dimensions, surveyed)
+    unknown = missing if found else range(1, search["asked"] + 1)
+    if second := _with_substitutes(first, unknown):
+        # The nearest ones are kept, and not searched again.
+        second |= {"with_nearest": False, "kept": [each[0] for each in found]}
         if surveyed.is_sampled:  # the new words change the combinations in the sample
             surveyed = survey(second)
         found, _ = _run(second, dimensions, surveyed)
@@ -200,6 +196,18 @@ def find_candidates(
     metrics.SEARCH_SECONDS.observe(seconds, plan)
     traces.record("search", seconds, chatsite__search__plan=plan, chatsite__search__found=len(found))
     return [*map(new_candidate, found)], surveyed.visible
+
+
+def _with_substitutes(search: Mapping[str, Any], unknown: Iterable[int]) -> dict[str, Any] | None:
+    """`search` with other spellings and translations of the `unknown` words, of which those that were asked
+    for count; None if none has any that are not searched for."""
+    alike, worths = [*search["otherwise"]], [*search["worths"]]
+    for number in [number for number in unknown if number <= search["asked"]][:MAX_EXPANDED]:
+        word = search["words"][number - 1]
+        others = [*alternative_spellings(word), *(f"'{each}'" for each in translations_of_form(word))]
+        alike[number - 1] = " | ".join(others)
+        worths[number - 1] = EXPANSION_WEIGHT if others else 1.0
+    return {**search, "otherwise": alike, "worths": worths} if alike != search["otherwise"] else None
 
 
 def prepare() -> None:
@@ -224,6 +232,7 @@ def surveyed_after(before: Sequence[str], search: Mapping[str, Any]) -> tuple[li
         "counted_from": COUNTED_FROM,
         "max_mixed": MAX_MIXED,
         "max_counted": MAX_COUNTED,
+        "max_seldom": MAX_SELDOM,
     }
     texts = [*before, statement("prepare"), statement("survey")]
     parameters = {**search, **bounds, **PLANNER, "today": timezone.localdate()}
@@ -238,7 +247,7 @@ def surveyed_after(before: Sequence[str], search: Mapping[str, Any]) -> tuple[li
         for counted in (False, True)
     )
     held = merged_samples(rough, exact, size["uncommon"], size["visible"] / COUNTED_EVERY)
-    return found, Survey(size["visible"], size["every"], held, float(size["mean_length"]))
+    return found, Survey(size["visible"], size["every"], held, float(size["mean_length"]), size["absent"])
 
 
 def _run(

@@ -2,7 +2,8 @@
 -- together in how many passages of a sample of it. How much is estimated from a sample of documents where that
 -- holds enough of them, else counted. Also how many different words its passages have on average, by some of them.
 -- A reader of much of a large corpus gets a second sample, of every 17th passage, which has an index of its own
--- (passage_words_sample): of those with one of the less common words, which words they have (`counted`).
+-- (passage_words_sample): of those with one of the less common words, which words they have (`counted`). And the words
+-- that no readable passage has (`absent`), as far as a look at those with them is short.
 \set user_id 1
 \set today '2027-01-31'
 \set include_category ''
@@ -29,6 +30,8 @@
 \set counted_from 300000
 \set max_mixed 20000
 \set max_counted 2500
+-- A word that is not in the sample is absent if it is in fewer passages than this, and none of them is readable.
+\set max_seldom 50
 
 WITH lists AS MATERIALIZED (
     SELECT mine.access_list_id
@@ -194,11 +197,28 @@ fetched AS MATERIALIZED (
     ) AS passage
 ),
 
+-- Passages with the words that are asked for and not in the sample.
+seldom AS MATERIALIZED (
+    SELECT words.number, words.language, passage.document_id
+    FROM words
+    CROSS JOIN LATERAL (
+        SELECT passage.document_id
+        FROM ingestion_passagewords AS passage
+        WHERE passage.search @@ words.query
+        LIMIT :'max_seldom'
+    ) AS passage
+    WHERE
+        words.number <= :'asked'
+        AND NOT EXISTS (SELECT FROM sampled WHERE words.number = ANY(sampled.numbers))
+),
+
 met AS MATERIALIZED (
     SELECT document.id, document.language
     FROM ingestion_document AS document
     WHERE
-        document.id = ANY(ARRAY(SELECT DISTINCT fetched.document_id FROM fetched))
+        document.id = ANY(
+            ARRAY(SELECT fetched.document_id FROM fetched UNION SELECT seldom.document_id FROM seldom)
+        )
         AND document.version > 0
         AND (document.valid_until IS NULL OR document.valid_until >= :'today'::date)
         AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
@@ -230,6 +250,18 @@ SELECT
     size.every,
     coalesce(lengths.mean, 0) AS mean_length,
     ARRAY(SELECT uncommon.number FROM uncommon) AS uncommon,
+    ARRAY(
+        SELECT words.number
+        FROM words
+        LEFT JOIN seldom ON seldom.number = words.number AND seldom.language = words.language
+        LEFT JOIN met ON met.id = seldom.document_id AND met.language = seldom.language
+        WHERE
+            words.number <= :'asked'
+            AND NOT EXISTS (SELECT FROM sampled WHERE words.number = ANY(sampled.numbers))
+        GROUP BY words.number
+        HAVING count(met.id) = 0 AND count(seldom.document_id) < :'max_seldom'
+        ORDER BY words.number
+    ) AS absent,
     held.numbers,
     held.passages,
     held.counted

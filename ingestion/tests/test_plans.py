@@ -223,6 +223,23 @@ class ChoiceTests(TestCase):
             surveyed = plans.survey(plans.with_words({**self.everything(), **words}))
         self.assertEqual(surveyed.held[frozenset({1})], counted)
 
+    def test_the_survey_tells_words_that_no_readable_passage_has(self):
+        words = {**NO_WORDS, "words": ["ferry", "hidden", "zeppelin"], "times": [1.0, 1.0, 1.0]}
+        for limit, absent in ((51, [2, 3]), (50, [3])):  # the hidden document has 50 passages
+            with forced("indexed, sampled"), mock.patch.object(plans, "MAX_SELDOM", limit):
+                surveyed = plans.survey(plans.with_words({**self.everything(), **words}))
+            self.assertEqual(surveyed.absent, absent)
+
+    def test_substitutes_of_such_words_take_no_second_run(self):
+        make_document("light.txt", ["The lighthouse."], audience=Audience(everyone=True))
+        with (
+            forced("indexed, sampled"),
+            mock.patch.object(plans, "rows", side_effect=plans.rows) as run,
+        ):
+            found = search(principal_of(self.reader), "light-house ferry", mode="text").passages
+        self.assertIn("The lighthouse.", [row.content for row in found])
+        self.assertEqual(run.call_count, 1)
+
     def everything(self):
         return {
             "user_id": self.reader.pk,

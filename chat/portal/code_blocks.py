@@ -81,7 +81,7 @@ def code_block(language: str, code: str, *, coloured: bool = True) -> str:
         f'<div class="block"><div class="block-head"><span>{html.escape(name)}</span>'
         '<button class="button quiet" type="button" data-copies="code" hidden>'
         f"{copy}</button></div>"
-        f'<pre tabindex="0" role="region" aria-label="{html.escape(label)}"><code>{inner}</code></pre>'
+        f'<pre tabindex="0" role="group" aria-label="{html.escape(label)}"><code>{inner}</code></pre>'
         "</div>\n"
     )
 

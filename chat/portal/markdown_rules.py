@@ -81,7 +81,7 @@ class Renderer(RendererHTML):
             + '</span><button class="button quiet" type="button" data-copies="table" hidden>'
             + gettext("Copy as CSV")
             + "</button></div>"
-            f'<div class="table" tabindex="0" role="region" aria-label="{label}"><table>\n'
+            f'<div class="table" tabindex="0" role="group" aria-label="{label}"><table>\n'
         )
 
     def table_close(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:

@@ -43,12 +43,12 @@ from .run import AcceptedRun, Speaker
 from .searching import Search, as_source, keep_context, search
 from .second_look import second_look
 from .small_talk import small_talk
-from .trial import is_answerable
+from .trial import answerable
 from .verified import VerifiedModel, verified_answer
 from .writing import written
 
 FOLLOWUPS = 3
-TRIED = 8  # follow-up questions, each at the cost of a search
+TRIED = 8  # follow-up questions, each at the cost of a search unless its outcome is known
 LOOK_SECONDS = 1.0
 WAIT_SECONDS = 300.0  # after that the documents read so far are searched
 STORING_SECONDS = 1.0  # that a stop waits for what is being stored
@@ -323,7 +323,7 @@ class _Answer:
         return await retry_until_available(self._answerable, model, suggested)
 
     def _answerable(self, model: ChatModel, suggested: Sequence[str]) -> list[str]:
-        prompt, principal, scope = self.prompt, self.run.principal, self.run.request.options.scope
+        prompt, run = self.prompt, self.run
         earlier = [
             *prompt.earlier,
             EarlierMessage("user", prompt.question),
@@ -334,14 +334,16 @@ class _Answer:
         language = language_of(prompt.question)
         others = [
             each
-            for each in document_questions(principal, cited)
+            for each in document_questions(run.principal, cited)
             if not language or language_of(each) in ("", language)
         ]
-        candidates = dict.fromkeys([*suggested, *others])
-        found: list[str] = []
-        for question in [each for each in candidates if each not in known][:TRIED]:
-            if is_answerable(principal, model, question, earlier, scope=scope):
-                found.append(question)
-                if len(found) == FOLLOWUPS:
-                    break
-        return found
+        candidates = [each for each in dict.fromkeys([*suggested, *others]) if each not in known]
+        return answerable(
+            run.principal,
+            model,
+            candidates[:TRIED],
+            earlier,
+            scope=run.request.options.scope,
+            readable=run.readable,
+            most=FOLLOWUPS,
+        )

@@ -1,7 +1,11 @@
 """Trial runs: whether a question can be answered, and how other instructions answer it."""
 
-from collections.abc import Sequence
+import hashlib
+import threading
+import time
+from collections.abc import Iterable, Sequence
 from contextlib import aclosing
+from itertools import islice
 
 from asgiref.sync import async_to_sync
 
@@ -11,9 +15,56 @@ from chat.llm.quoting import QuotingModel, is_answered_by, search_query
 from chat.requests import EarlierMessage, Options
 from chatsite.accounts.principal import Principal
 from ingestion.search import retrieval
+from ingestion.search.scopes import ALL
 
 from .searching import as_source, found_for
 from .writing import written
+
+KEPT_SECONDS = 600  # an outcome also depends on the glossary and the vectors, which rarely change
+MAX_KEPT = 20_000  # outcomes
+MAX_DOCUMENTS = 5_000  # that a caller may read; of more, telling whether they have changed takes too long
+
+_outcomes: dict[bytes, tuple[bool, float]] = {}  # of trials, with their times, the oldest first
+_storing = threading.Lock()
+
+
+def answerable(
+    principal: Principal,
+    model: ChatModel,
+    questions: Iterable[str],
+    earlier: Sequence[EarlierMessage],
+    *,
+    scope: str,
+    readable: int,
+    most: int,
+) -> list[str]:
+    """The first `most` of these questions that :func:`is_answerable` for `principal`, who may read `readable`
+    documents.
+
+    Without a language model, an outcome is kept for all who may read exactly the same documents: it depends
+    on nothing else but the question and what this takes from the conversation.
+    """
+    keeps = isinstance(model, QuotingModel) and readable <= MAX_DOCUMENTS
+    state = retrieval.readable_state(principal) if keeps else ""
+    reader = None if scope in ("", ALL) else principal.user_id  # some scopes are about what is one's own
+
+    def outcome(question: str) -> bool:
+        if not keeps:
+            return is_answerable(principal, model, question, earlier, scope=scope)
+        depends_on = (state, scope, reader, model.name, question, search_query(question, earlier))
+        key = hashlib.sha256(repr(depends_on).encode()).digest()
+        known, now = _outcomes.get(key), time.monotonic()
+        if known and now - known[1] < KEPT_SECONDS:
+            return known[0]
+        found = is_answerable(principal, model, question, earlier, scope=scope)
+        with _storing:
+            _outcomes.pop(key, None)
+            _outcomes[key] = (found, now)
+            if len(_outcomes) > MAX_KEPT:
+                del _outcomes[next(iter(_outcomes))]
+        return found
+
+    return list(islice(filter(outcome, questions), most))
 
 
 def is_answerable(

@@ -257,6 +257,12 @@ def count_readable(principal: Principal) -> int:
     return int(rows("count_readable", wanted)[0]["count"])
 
 
+def readable_state(principal: Principal) -> str:
+    """A text that changes with each readable document, and is equal for those who may read the same."""
+    wanted = {"user_id": principal.user_id, "today": timezone.localdate()}
+    return str(rows("readable_state", wanted)[0]["state"])
+
+
 def count_passages(principal: Principal) -> int:
     """How many passages the caller may read."""
     found = Document.objects.visible_to(principal).searchable().aggregate(passages=Sum("passage_count"))

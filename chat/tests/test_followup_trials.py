@@ -1,0 +1,96 @@
+"""Trials of follow-up questions are kept for those who may read the same, and no longer than that."""
+
+from unittest import mock
+
+from django.test import TestCase
+
+from chat.engine import trial
+from chat.llm.quoting import QuotingModel
+from chat.llm.scripted import ScriptedModel
+from chat.requests import EarlierMessage
+from ingestion.access.lists import Audience, set_audience
+from ingestion.models import Document
+from ingestion.tests.documents import make_document, principal_of
+from ingestion.tests.factories import make_user
+
+MEALS = "Which meals are paid on a business trip abroad?"
+TEXT = "Meals on a business trip abroad are paid up to forty euros a day, breakfast included."
+HOTELS = "Which hotels may be booked on a business trip abroad?"
+
+
+class FollowUpTrialTests(TestCase):
+    def setUp(self):
+        trial._outcomes.clear()
+        self.addCleanup(trial._outcomes.clear)
+        self.first, self.second = make_user("first"), make_user("second")
+        self.document = make_document("travel.txt", [TEXT])
+        tried = mock.patch.object(trial, "is_answerable", wraps=trial.is_answerable)
+        self.tried = tried.start()
+        self.addCleanup(tried.stop)
+
+    def answerable(self, user, *questions, earlier="How do I claim expenses?", scope="", model=None):
+        said = [EarlierMessage("user", earlier), EarlierMessage("assistant", "With the form.")]
+        return trial.answerable(
+            principal_of(user),
+            model or QuotingModel(),
+            questions or (MEALS, HOTELS),
+            said,
+            scope=scope,
+            readable=1,
+            most=3,
+        )
+
+    def test_a_question_is_tried_once_for_all_who_may_read_the_same(self):
+        self.assertEqual(self.answerable(self.first), [MEALS])
+        self.assertEqual(self.tried.call_count, 2)
+        self.assertEqual(self.answerable(self.second), [MEALS])
+        self.assertEqual(
+            self.answerable(self.first, earlier="Where is the canteen in Harbour Street?"), [MEALS]
+        )
+        self.assertEqual(self.tried.call_count, 2)
+
+    def test_it_is_tried_again_for_somebody_who_may_read_something_else(self):
+        set_audience(self.document, Audience(user_ids=frozenset({self.first.pk})))
+        self.assertEqual(self.answerable(self.first), [MEALS])
+        self.assertEqual(self.answerable(self.second), [])
+        self.assertEqual(self.tried.call_count, 4)
+
+    def test_it_is_tried_again_once_a_document_is_withdrawn_deleted_or_read_again(self):
+        self.assertEqual(self.answerable(self.first), [MEALS])
+        set_audience(self.document, Audience(user_ids=frozenset({self.second.pk})))
+        self.assertEqual(self.answerable(self.first), [])
+        set_audience(self.document, Audience(everyone=True))
+        self.assertEqual(self.answerable(self.first), [MEALS])
+        self.document.passages.all().delete()
+        Document.objects.filter(pk=self.document.pk).update(version=self.document.version + 1)
+        self.assertEqual(self.answerable(self.first), [])
+        other = make_document("again.txt", [TEXT])
+        self.assertEqual(self.answerable(self.first), [MEALS])
+        other.delete()
+        self.assertEqual(self.answerable(self.first), [])
+
+    def test_a_question_that_takes_its_subject_from_the_conversation_is_tried_in_each(self):
+        for earlier in ("Which meals are paid abroad?", "Which ferries leave Port Ellery on Sundays?"):
+            self.answerable(self.first, "And what about breakfast?", earlier=earlier)
+        self.assertEqual(self.tried.call_count, 2)
+
+    def test_a_scope_has_outcomes_of_its_own_and_one_s_own_documents_are_nobody_else_s(self):
+        Document.objects.filter(pk=self.document.pk).update(owner=self.first)
+        self.assertEqual(self.answerable(self.first, scope="own"), [MEALS])
+        self.assertEqual(self.answerable(self.second, scope="own"), [])
+        self.assertEqual(self.answerable(self.second), [MEALS])
+
+    def test_outcomes_are_forgotten_after_a_while_and_beyond_their_number(self):
+        self.answerable(self.first, MEALS)
+        with mock.patch.object(trial, "KEPT_SECONDS", 0):
+            self.answerable(self.first, MEALS)
+        self.assertEqual(self.tried.call_count, 2)
+        with mock.patch.object(trial, "MAX_KEPT", 2):
+            self.answerable(self.first, HOTELS, "Who pays for the ferry to the other office?")
+        self.assertEqual(len(trial._outcomes), 2)
+        self.answerable(self.first, MEALS)
+        self.assertEqual(self.tried.call_count, 5)
+
+    def test_no_statement_is_made_for_a_language_model(self):
+        with self.assertNumQueries(0):
+            self.assertEqual(self.answerable(self.first, model=ScriptedModel()), [MEALS, HOTELS])

@@ -1,0 +1,29 @@
+-- A text that changes with each document that the caller may read, and is equal for those who may read the same.
+\set user_id 1
+\set today '2027-01-31'
+
+SELECT
+    concat_ws(
+        '.',
+        count(*),
+        sum(
+            hashtextextended(
+                concat_ws(
+                    ' ',
+                    document.id,
+                    document.version,
+                    document.changed_at,
+                    document.title,
+                    document.folder,
+                    document.category
+                ),
+                0
+            )
+        )
+    ) AS state
+FROM ingestion_document AS document
+WHERE
+    document.version > 0
+    AND (document.valid_until IS NULL OR document.valid_until >= :'today'::date)
+    AND document.passage_count > 0
+    AND document.access_list_id IN (SELECT mine.access_list_id FROM ingestion_readable_entries(:'user_id') AS mine);

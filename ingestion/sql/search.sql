@@ -5,8 +5,8 @@
 --   scan     few passages may be read: all are looked at, by their words and by their vectors
 --   mixed    some thousand: the words by their index, and every readable vector
 --   indexed  many: words and vectors by their indexes; nothing grows with the number of documents
--- The documents that may be read and are asked for are found in five places, by one condition that all hold whole:
--- IS TRUE keeps the lists in a hash; as a join they would be read anew for each document.
+-- The documents that may be read and are asked for are found in six places, by one function that the planner replaces
+-- with its body. IS TRUE keeps the lists in a hash; as a join they would be read anew for each document.
 \set user_id 1
 \set today '2027-01-31'
 \set include_category ''
@@ -68,12 +68,10 @@ library AS MATERIALIZED (
         :'plan' <> 'indexed'
         -- Not the condition (that follows) but a way to its rows: an array leads through the index of access lists.
         AND document.access_list_id = ANY(ARRAY(SELECT lists.access_list_id FROM lists))
-        AND document.version > 0
-        AND (document.valid_until IS NULL OR document.valid_until >= :'today'::date)
-        AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
-        AND (:'include_category' = '' OR document.category = :'include_category')
-        AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
-        AND (NOT :'scoped' OR document.id = ANY(:'documents'::bigint[]))
+        AND ingestion_is_searched(
+            document, (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE, :'today',
+            :'include_category', :'exclude_category', :'scoped', :'documents'
+        )
 ),
 
 -- The languages of the documents, each found by the index from the one before it.
@@ -82,12 +80,10 @@ following AS (
         SELECT document.language
         FROM ingestion_document AS document
         WHERE
-            document.version > 0
-            AND (document.valid_until IS NULL OR document.valid_until >= :'today'::date)
-            AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
-            AND (:'include_category' = '' OR document.category = :'include_category')
-            AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
-            AND (NOT :'scoped' OR document.id = ANY(:'documents'::bigint[]))
+            ingestion_is_searched(
+                document, (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE, :'today',
+                :'include_category', :'exclude_category', :'scoped', :'documents'
+            )
         ORDER BY document.language
         LIMIT 1
     ) AS language
@@ -98,12 +94,10 @@ following AS (
         FROM ingestion_document AS document
         WHERE
             document.language > following.language
-            AND document.version > 0
-            AND (document.valid_until IS NULL OR document.valid_until >= :'today'::date)
-            AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
-            AND (:'include_category' = '' OR document.category = :'include_category')
-            AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
-            AND (NOT :'scoped' OR document.id = ANY(:'documents'::bigint[]))
+            AND ingestion_is_searched(
+                document, (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE, :'today',
+                :'include_category', :'exclude_category', :'scoped', :'documents'
+            )
         ORDER BY document.language
         LIMIT 1
     )
@@ -167,12 +161,10 @@ commoner AS MATERIALIZED (
                 FROM ingestion_document AS document
                 WHERE
                     document.id = passage.document_id
-                    AND document.version > 0
-                    AND (document.valid_until IS NULL OR document.valid_until >= :'today'::date)
-                    AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
-                    AND (:'include_category' = '' OR document.category = :'include_category')
-                    AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
-                    AND (NOT :'scoped' OR document.id = ANY(:'documents'::bigint[]))
+                    AND ingestion_is_searched(
+                        document, (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE, :'today',
+                        :'include_category', :'exclude_category', :'scoped', :'documents'
+                    )
             )
         LIMIT :'max_common'
     ) AS passage
@@ -220,12 +212,10 @@ nearest AS MATERIALIZED (
                     FROM ingestion_document AS document
                     WHERE
                         document.id = vector.document_id
-                        AND document.version > 0
-                        AND (document.valid_until IS NULL OR document.valid_until >= :'today'::date)
-                        AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
-                        AND (:'include_category' = '' OR document.category = :'include_category')
-                        AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
-                        AND (NOT :'scoped' OR document.id = ANY(:'documents'::bigint[]))
+                        AND ingestion_is_searched(
+                            document, (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE, :'today',
+                            :'include_category', :'exclude_category', :'scoped', :'documents'
+                        )
                 )
             ORDER BY vector.vector::halfvec(:dimensions) <=> :'vector'::halfvec(:dimensions)
             LIMIT :'pieces'
@@ -253,12 +243,10 @@ met AS MATERIALIZED (
                 WHERE kept.passage_id = ANY(:'kept'::bigint[])
             )
         )
-        AND document.version > 0
-        AND (document.valid_until IS NULL OR document.valid_until >= :'today'::date)
-        AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
-        AND (:'include_category' = '' OR document.category = :'include_category')
-        AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
-        AND (NOT :'scoped' OR document.id = ANY(:'documents'::bigint[]))
+        AND ingestion_is_searched(
+            document, (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE, :'today',
+            :'include_category', :'exclude_category', :'scoped', :'documents'
+        )
 ),
 
 readable AS NOT MATERIALIZED (

@@ -52,12 +52,10 @@ probed AS MATERIALIZED (
             FROM ingestion_document_id_seq AS given
             CROSS JOIN generate_series(0, :'probes' - 1) AS probe (number)
         ))
-        AND document.version > 0
-        AND (document.valid_until IS NULL OR document.valid_until >= :'today'::date)
-        AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
-        AND (:'include_category' = '' OR document.category = :'include_category')
-        AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
-        AND (NOT :'scoped' OR document.id = ANY(:'documents'::bigint[]))
+        AND ingestion_is_searched(
+            document, (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE, :'today',
+            :'include_category', :'exclude_category', :'scoped', :'documents'
+        )
 ),
 
 -- Inlined where it is used, which may be nowhere.
@@ -66,12 +64,10 @@ readable AS NOT MATERIALIZED (
     FROM ingestion_document AS document
     WHERE
         document.access_list_id = ANY(ARRAY(SELECT lists.access_list_id FROM lists))
-        AND document.version > 0
-        AND (document.valid_until IS NULL OR document.valid_until >= :'today'::date)
-        AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
-        AND (:'include_category' = '' OR document.category = :'include_category')
-        AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
-        AND (NOT :'scoped' OR document.id = ANY(:'documents'::bigint[]))
+        AND ingestion_is_searched(
+            document, (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE, :'today',
+            :'include_category', :'exclude_category', :'scoped', :'documents'
+        )
 ),
 
 size AS MATERIALIZED (
@@ -219,12 +215,10 @@ met AS MATERIALIZED (
         document.id = ANY(
             ARRAY(SELECT fetched.document_id FROM fetched UNION SELECT seldom.document_id FROM seldom)
         )
-        AND document.version > 0
-        AND (document.valid_until IS NULL OR document.valid_until >= :'today'::date)
-        AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
-        AND (:'include_category' = '' OR document.category = :'include_category')
-        AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
-        AND (NOT :'scoped' OR document.id = ANY(:'documents'::bigint[]))
+        AND ingestion_is_searched(
+            document, (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE, :'today',
+            :'include_category', :'exclude_category', :'scoped', :'documents'
+        )
 ),
 
 -- For each set of words the passages of the sample, or of every 17th, that have exactly these.

@@ -102,9 +102,27 @@ class OneRuleTests(TestCase):
                 self.assertEqual(len(search(principal_of(self.reader), "ferry").passages), 1)
                 name, parameters = run.call_args.args
                 self.assertEqual((name, parameters["plan"]), ("search", plan))
-                explained = self.explained(statement(name), parameters)
-                self.assertIn("ingestion_accessentry", explained)
-                self.assertNotIn("ingestion_readable_entries", explained)
+                self.assert_inlined(self.explained(statement(name), parameters))
+
+    def test_the_body_of_the_rule_is_part_of_the_survey(self):
+        with mock.patch.object(plans, "rows_of_each", side_effect=plans.rows_of_each) as run:
+            search(principal_of(self.reader), "ferry")
+        texts, parameters = run.call_args.args
+        self.assertEqual(texts[-1], statement("survey"))
+        self.assert_inlined(self.explained(texts[-1], parameters))
+
+    def test_one_function_says_which_documents_are_searched(self):
+        for name, places in (("search", 6), ("survey", 3)):
+            text = statement(name)
+            self.assertEqual(text.count("ingestion_is_searched("), places)
+            self.assertEqual(text.count("FROM ingestion_document AS document"), places)
+            self.assertNotIn("valid_until", text)
+
+    def assert_inlined(self, plan):
+        self.assertIn("ingestion_accessentry", plan)
+        self.assertIn("valid_until", plan)
+        self.assertNotIn("ingestion_readable_entries", plan)
+        self.assertNotIn("ingestion_is_searched", plan)
 
     def test_a_disabled_account_is_on_no_list_and_its_entries_can_still_be_told(self):
         User.objects.filter(pk=self.reader.pk).update(is_active=False)

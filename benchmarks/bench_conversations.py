@@ -20,7 +20,7 @@ from bench_quoting import SAMPLES
 from django.core.management import call_command
 from django.test import override_settings
 
-from chat.llm.quoting import QuotingModel
+from chat.quoting.quoting_model import QuotingModel
 from chat.requests import EarlierMessage
 from chatsite.accounts.principal import Principal
 from ingestion.search.retrieval import search

@@ -19,14 +19,12 @@ from collections_bench import ROOT, datasets_folder, empty_database, fill, read_
 # isort: split
 from django.core.management import call_command
 
+from chat.quoting.question import Question
+from chat.quoting.sentence_selection import Sentence, best_sentences
 from chatsite.accounts.principal import Principal
 from ingestion.search.retrieval import (
     FoundPassage,
     search,
-)
-from ingestion.search.sentences import (
-    Sentence,
-    best_sentences,
 )
 
 QUESTIONS = 300
@@ -111,7 +109,7 @@ def holds(wanted: set[str], text: str) -> bool:
 
 def quote(principal: Principal, question: str) -> tuple[Sequence[FoundPassage], list[Sentence]]:
     found = search(principal, question)
-    return found.passages, best_sentences(question, found.passages, synonyms=found.synonyms)
+    return found.passages, best_sentences(Question(question, synonyms=found.synonyms), found.passages)
 
 
 def plain(text: str) -> str:

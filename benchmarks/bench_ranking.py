@@ -13,9 +13,10 @@ from pathlib import Path
 
 from collections_bench import datasets_folder, empty_database, fill, ndcg, read_collection
 
+from chat.quoting.question import Question
+from chat.quoting.sentence_selection import best_sentences_per_passage
 from chatsite.accounts.principal import Principal
 from ingestion.search.retrieval import search
-from ingestion.search.sentences import best_sentences_per_passage
 
 COLLECTIONS = (("scifact", "english", 1), ("xquad/en", "english", 4), ("xquad/de", "german", 4))
 SHARES = (0.1, 0.25, 0.5, 1.0)
@@ -53,7 +54,7 @@ def measure(folder: Path, name: str, language: str, step: int) -> None:
 def candidates(principal: Principal, question: str) -> list[tuple[int, float, float]]:
     """Document, score of the search, and score of the best sentence."""
     passages = search(principal, question, top=CANDIDATES).passages
-    best = best_sentences_per_passage(question, passages, 1)
+    best = best_sentences_per_passage(Question(question), passages, 1)
     return [
         (passage.document_id, passage.score, sentences[0].score if sentences else 0.0)
         for passage, sentences in zip(passages, best, strict=True)

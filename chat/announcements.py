@@ -5,7 +5,7 @@ from uuid import UUID
 
 from chat import pleasantries
 from chat.llm.chat_model import NOTHING_FOUND
-from chat.llm.quoting import UNSURE
+from chat.quoting.quoted_answer import UNSURE
 from chatsite.accounts import webhooks
 from chatsite.accounts.models import User, WebhookDelivery
 from history import feedback  # noqa: F401  (registers what is sent of it, also in workers)

@@ -8,9 +8,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from chat.llm.chat_model import NOTHING_FOUND
-from chat.llm.quoting import NOTICES, QuotingModel
-from chat.llm.table_notices import ROWS_SHOWN
 from chat.pleasantries import ANSWERS
+from chat.quoting.quoted_answer import NOTICES
+from chat.quoting.quoting_model import QuotingModel
+from chat.quoting.table_notices import ROWS_SHOWN
 from chat.verification.answer_statements import cut
 from history.citation_text import CITATION
 from history.models import Message

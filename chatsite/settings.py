@@ -284,7 +284,7 @@ OCR_SECONDS = environment.number("CHATSITE_OCR_SECONDS", 1_800, least=1)
 OPENAI_API_KEY = environment.text("OPENAI_API_KEY")
 OPENAI_BASE_URL = environment.text("OPENAI_BASE_URL")
 CHAT_MODEL = environment.text("CHAT_MODEL")
-CHAT_BACKEND = "chat.llm.remote.RemoteModel" if CHAT_MODEL else "chat.llm.quoting.QuotingModel"
+CHAT_BACKEND = "chat.llm.remote.RemoteModel" if CHAT_MODEL else "chat.quoting.quoting_model.QuotingModel"
 QUESTION_WRITER = (
     "chat.llm.document_questions.write"
     if CHAT_MODEL and environment.flag("CHATSITE_DOCUMENT_QUESTIONS", True)

@@ -24,9 +24,9 @@ from django.db.models import Q
 from django.utils import timezone
 
 from chat.llm.chat_model import NOTHING_FITS
-from chat.llm.quoting import UNSURE
 from chat.overview.counting import count_ended_runs
 from chat.overview.models import CountedUntil
+from chat.quoting.quoted_answer import UNSURE
 from chatsite.accounts.models import User
 from chatsite.db.threads import reading_everything
 from ingestion.access.lists import Audience, access_list_for

@@ -22,7 +22,7 @@ from chat.events import (
 )
 from chat.llm import ChatModel, Contribution, Prompt, SearchQuery, configured_model
 from chat.llm.chat_model import NOTHING_FOUND
-from chat.llm.table_notices import ROWS_SHOWN
+from chat.quoting.table_notices import ROWS_SHOWN
 from chat.requests import EarlierMessage
 from chat.statements import marks_by_rank, to_rows
 from chat.verification import verify

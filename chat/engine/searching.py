@@ -14,6 +14,8 @@ from django.db import IntegrityError, ProgrammingError
 from chat.events import ContextReady, Thought, Verified, members
 from chat.llm import ChatModel, SearchQuery
 from chat.llm.chat_model import rerank
+from chat.quoting.question import Question
+from chat.quoting.sentence_selection import best_sentences_per_passage
 from chat.requests import Options
 from chat.sources import Caption, Given, PageImage, SourceView
 from chatsite.accounts.principal import Principal
@@ -25,10 +27,7 @@ from ingestion.search.retrieval import (
     FoundPassage,
     SearchResult,
 )
-from ingestion.search.sentences import (
-    best_sentences_per_passage,
-    matching_words,
-)
+from ingestion.search.rough_stems import matching_words
 
 from . import steps
 from .page_images import (
@@ -53,7 +52,7 @@ def captions(query: str, passages: Sequence[FoundPassage]) -> list[tuple[Caption
     """The captions of each passage; none for a passage without sentences, which is used whole."""
     return [
         tuple(Caption(sentence.text, tuple(matching_words(query, sentence.text))) for sentence in sentences)
-        for sentences in best_sentences_per_passage(query, passages, SENTENCES)
+        for sentences in best_sentences_per_passage(Question(query), passages, SENTENCES)
     ]
 
 

@@ -1,7 +1,7 @@
 """Answers messages that ask nothing in a line, without a search."""
 
-from chat.llm.quoting import QuotingModel
 from chat.pleasantries import answer_to
+from chat.quoting.quoting_model import QuotingModel
 
 from .run import AcceptedRun
 from .searching import Search

@@ -9,7 +9,7 @@ from typing import Any
 from chat.events import Thought
 from chat.llm import ChatModel
 from chat.llm.chat_model import answer_instructions
-from chat.llm.quoting import QuotingModel
+from chat.quoting.quoting_model import QuotingModel
 from chat.requests import Options
 from ingestion.search.fusion import Mode
 from ingestion.search.retrieval import SearchResult

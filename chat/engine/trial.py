@@ -11,7 +11,7 @@ from asgiref.sync import async_to_sync
 
 from chat.events import TextDelta
 from chat.llm import ChatModel, Prompt, configured_model
-from chat.llm.quoting import QuotingModel, is_answered_by, search_query
+from chat.quoting.quoting_model import QuotingModel, is_answered_by, search_query
 from chat.requests import EarlierMessage, Options
 from chatsite.accounts.principal import Principal
 from ingestion.search import retrieval

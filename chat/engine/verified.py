@@ -13,8 +13,8 @@ from django.utils import timezone
 
 from chat.events import Thought, Verified
 from chat.llm.followup_detection import leaned_on
-from chat.llm.quoting import QuotingModel
 from chat.models import VerifiedAnswer
+from chat.quoting.quoting_model import QuotingModel
 from chat.requests import RunRequest
 from chat.verification import verify
 from chat.verification.same_question import asks_the_same

@@ -1,7 +1,7 @@
 """The interface to language models, with three implementations.
 
 :class:`~chat.llm.remote.RemoteModel` calls any OpenAI-compatible server,
-:class:`~chat.llm.quoting.QuotingModel` answers without a model, and
+:class:`~chat.quoting.quoting_model.QuotingModel` answers without a model, and
 :class:`~chat.llm.scripted.ScriptedModel` is the test double.
 """
 

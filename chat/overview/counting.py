@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from chat import pleasantries
 from chat.llm.chat_model import NOTHING_FOUND
-from chat.llm.quoting import UNSURE
+from chat.quoting.quoted_answer import UNSURE
 from chatsite.accounts.models import User
 from chatsite.db.sql_files import rows
 from chatsite.db.threads import reading_everything

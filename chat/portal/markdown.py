@@ -15,16 +15,16 @@ from typing import Any
 import nh3
 from django.utils.translation import get_language, gettext
 
-from chat.llm import quoting
 from chat.llm.chat_model import NOTHING_FOUND
-from chat.llm.table_notices import translated
+from chat.quoting.quoted_answer import NOTICES as QUOTING_NOTICES
+from chat.quoting.table_notices import translated
 
 from .markdown_rules import BRACKETS, TASK, parser
 from .open_block import closed
 
 LONGEST_BLOCK = 30_000  # characters; a hostile one of this length takes half a second, in a thread
 # Stored untranslated, so that answers without a source can be counted; displayed in the reader's language.
-NOTICES = frozenset({*NOTHING_FOUND, *quoting.NOTICES})
+NOTICES = frozenset({*NOTHING_FOUND, *QUOTING_NOTICES})
 LATEST_BLOCKS = 256  # rendered blocks in the cache
 FENCE_END = re.compile(r"\n[ \t]{0,20}[`~]{1,20}$")
 DEEPEST = 18  # nesting level of blocks from which the parser omits content

@@ -11,8 +11,8 @@ from django.db import transaction
 from chat.engine.searching import as_source, found_for
 from chat.engine.verified import cited_passages, matching, with_labels
 from chat.llm.chat_model import Prompt
-from chat.llm.quoting import quote, search_query
 from chat.models import VerifiedAnswer
+from chat.quoting.quoting_model import quote, search_query
 from chat.sources import SourceView
 from chat.verification import verify
 from chatsite.accounts.models import User

@@ -10,7 +10,7 @@ from chat.llm.followup_detection import (
     leans_on_earlier,
     may_lean_on_earlier,
 )
-from chat.llm.quoting import QuotingModel
+from chat.quoting.quoting_model import QuotingModel
 from chat.requests import EarlierMessage
 from chatsite.accounts.models import User
 from ingestion.search.retrieval import search

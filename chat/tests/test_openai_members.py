@@ -10,12 +10,12 @@ from chat.llm.chat_model import (
     NOTHING_FITS,
     messages,
 )
-from chat.llm.quoting import QuotingModel
 from chat.llm.scripted import ScriptedModel
 from chat.protocols import (
     OpenAI,
     OpenAICompletions,
 )
+from chat.quoting.quoting_model import QuotingModel
 from chat.requests import EarlierMessage, Generation, InvalidRequest, JsonFormat
 from chat.tests.fake_openai import FakeOpenAI
 from chat.tests.golden_exchange import FILE, GoldenTestCase

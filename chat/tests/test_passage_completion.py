@@ -8,9 +8,9 @@ from django.core.management import call_command
 from django.test import AsyncClient, SimpleTestCase, TransactionTestCase, override_settings
 
 from chat.llm.chat_model import Prompt
-from chat.llm.quoting import quote
-from chat.llm.table_notices import ROWS_SHOWN, notice
 from chat.portal.markdown import Citations, render
+from chat.quoting.quoting_model import quote
+from chat.quoting.table_notices import ROWS_SHOWN, notice
 from chat.tests.sources import source
 from chatsite.accounts.models import ApiKey
 from chatsite.db.threads import in_database

@@ -7,7 +7,8 @@ from django.conf import settings
 from django.test import SimpleTestCase
 
 from chat.llm.chat_model import Prompt
-from chat.llm.quoting import PARTLY, UNSURE, quote
+from chat.quoting.quoted_answer import PARTLY, UNSURE
+from chat.quoting.quoting_model import quote
 from chat.tests.sources import source
 
 SEATS = (16, 7, 8, 20, 24, 14, 10, 30, 12)

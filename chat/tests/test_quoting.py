@@ -10,7 +10,8 @@ from chat.llm.chat_model import (
     Prompt,
     Text,
 )
-from chat.llm.quoting import PARTLY, SEVERAL, UNSURE, QuotingModel, quote
+from chat.quoting.quoted_answer import PARTLY, SEVERAL, UNSURE
+from chat.quoting.quoting_model import QuotingModel, quote
 from chat.requests import EarlierMessage
 from chat.tests.sources import source
 from chat.verification import verify

@@ -14,10 +14,10 @@ from chat.llm.chat_model import (
     NOTHING_FITS,
     messages,
 )
-from chat.llm.quoting import QuotingModel
 from chat.llm.scripted import ScriptedModel
 from chat.models import JournalEntry, Run
 from chat.protocols import Responses
+from chat.quoting.quoting_model import QuotingModel
 from chat.tests.golden_exchange import FILE, WORDS, GoldenTestCase
 from chatsite.accounts.models import ApiKey
 from history.models import Conversation

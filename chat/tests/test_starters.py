@@ -8,8 +8,8 @@ from django.core.management import call_command
 from django.test import AsyncClient, TransactionTestCase, override_settings
 
 from chat.llm.chat_model import NOTHING_FITS
-from chat.llm.quoting import UNSURE
 from chat.portal.starters import STARTS, starts
+from chat.quoting.quoted_answer import UNSURE
 from chatsite.accounts.models import ApiKey
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import in_database

@@ -13,8 +13,8 @@ from django.utils import timezone
 from django.utils.formats import date_format
 
 from chat.llm.chat_model import NOTHING_FITS, NOTHING_FOUND
-from chat.llm.quoting import UNSURE
 from chat.models import DismissedQuestion, VerifiedCitation
+from chat.quoting.quoted_answer import UNSURE
 from chat.tests.test_verified_answers import CANARY, make_verified
 from chat.unanswered.models import UnansweredQuestion
 from chat.unanswered.question_judging import judge_new

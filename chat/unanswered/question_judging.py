@@ -13,9 +13,9 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from chat.llm.chat_model import NOTHING_FOUND
-from chat.llm.quoting import UNSURE
 from chat.overview.models import CountedUntil
 from chat.pleasantries import answer_to
+from chat.quoting.quoted_answer import UNSURE
 from chat.unanswered.models import UnansweredQuestion
 from chatsite.db.sql_files import rows
 from chatsite.db.threads import reading_everything

@@ -21,8 +21,8 @@ from django.utils import timezone, translation
 from django.utils.translation import gettext
 
 from chat.llm.chat_model import NOTHING_FITS
-from chat.llm.quoting import UNSURE
 from chat.portal.markdown import Citations, render
+from chat.quoting.quoted_answer import UNSURE
 from chat.tests.conversations import answered
 from chatsite.accounts.models import ApiKey, User
 from chatsite.accounts.principal import Principal

@@ -34,6 +34,7 @@ from chat.portal.markdown import (
 )
 from chat.portal.passage_parts import marked
 from chat.quotations import best_span
+from chat.quoting import amounts, entities
 from chat.tests.sources import source
 from chat.verification import same_question, verify
 from chatsite.accounts.models import User
@@ -51,7 +52,6 @@ from ingestion.file_names import (
     folder_name,
     title_of,
 )
-from ingestion.search import amounts, exact_kinds
 from ingestion.search.labels import (
     Uniqueness,
     source_name,
@@ -251,7 +251,7 @@ class ScanTests(SimpleTestCase):
         for kind, pattern in same_question._ASKED:
             with self.subTest(kind):
                 self.assert_scans(asked=pattern.search)
-        for pattern in patterns_in(amounts, exact_kinds):
+        for pattern in patterns_in(amounts, entities):
             with self.subTest(pattern.pattern[:50]):
                 self.assert_scans(searched=pattern.search)
         for pattern in (*(path for path, _, _ in limits), *UPLOAD_PATHS):

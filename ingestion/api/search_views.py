@@ -26,7 +26,7 @@ from ingestion.models import Passage
 from ingestion.search import retrieval
 from ingestion.search.labels import content_address
 from ingestion.search.retrieval import FoundPassage
-from ingestion.search.sentences import matching_words
+from ingestion.search.rough_stems import matching_words
 
 MAX_QUERY_CHARACTERS = 2_000
 MAX_NEIGHBOURS = 3

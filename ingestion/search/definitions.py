@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from .rough_stems import held_stems, stems
-from .sentence_splitting import split_sentences
+from .sentence_splitting import spans_of
 
 MAX_DEFINED = 200  # characters of a question that asks for a definition
 SUBJECT_WORDS = 2  # that may precede the verb of a definition, besides those of the question
@@ -33,6 +33,11 @@ def defined_thing(question: str) -> frozenset[str]:
     return stems(match["thing"]) if match else frozenset()
 
 
+def asks_definition(question: str) -> bool:
+    """Whether it is “What is a …?” or “What is NAME?”."""
+    return _WHAT_IS.match(" ".join(question[:MAX_DEFINED].split())) is not None
+
+
 def gives_definition(question: str, texts: Sequence[str]) -> bool:
     """Whether `texts` answer “What is a …?” or “What is NAME?”; true for other questions.
 
@@ -48,7 +53,7 @@ def gives_definition(question: str, texts: Sequence[str]) -> bool:
         states(thing, span.text, headings)
         or (thing <= held_stems(" ".join(span.text.split()[:words])) and not _BEFORE_CLAUSE.match(span.text))
         for text in texts[:1]
-        for span in split_sentences(text)
+        for span in spans_of(text)
     )
 
 
@@ -58,7 +63,7 @@ def defines(question: str, heading: str, content: str) -> bool:
     if not thing:
         return False
     headings = held_stems(heading)
-    return any(states(thing, span.text, headings) for span in split_sentences(content) if not span.is_heading)
+    return any(states(thing, span.text, headings) for span in spans_of(content) if not span.is_heading)
 
 
 def states(thing: frozenset[str], text: str, headings: frozenset[str] = frozenset()) -> bool:

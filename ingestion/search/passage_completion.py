@@ -1,6 +1,5 @@
 """Completes sections and tables of found passages, which end after some 500 characters even within one."""
 
-import functools
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -9,9 +8,9 @@ from dataclasses import dataclass, replace
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import rows
 
-from .extracts import continues, table_around
 from .retrieval import FoundPassage
-from .sentence_splitting import Span, split_sentences
+from .sentence_splitting import Span, spans_of
+from .table_rows import continues, table_around
 
 REACH = 20  # passages before and after, among which the rest of a table is looked for
 MAX_ALONE = (
@@ -22,7 +21,6 @@ MAX_SECTION = 1_200  # characters of a passage with the whole of its section
 RUNNING_TITLE = 80  # characters of text that may be between the rows of a table that two pages have
 COMMON_COLUMNS = 2  # of the rows of a table on two pages
 UNKNOWN = -1  # rows of a table that ends beyond that reach
-MAX_CACHED = 1_000  # passages, some kilobytes each: a site's questions find the same ones again
 _COMPLETE = re.compile(r"[.!?:…]['\"”’»)\]]*\s*\Z")
 
 
@@ -33,12 +31,7 @@ class _Neighbour:
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        return _spans(self.content)
-
-
-@functools.lru_cache(maxsize=MAX_CACHED)
-def _spans(content: str) -> tuple[Span, ...]:
-    return tuple(split_sentences(content))
+        return spans_of(self.content)
 
 
 def complete_passages(principal: Principal, passages: Sequence[FoundPassage]) -> tuple[FoundPassage, ...]:
@@ -78,7 +71,7 @@ def _may_be_part(passage: FoundPassage) -> bool:
     """Whether it may be part of a short section or of a table."""
     if passage.heading and len(passage.content) < MAX_SECTION:
         return True
-    spans = _spans(passage.content)
+    spans = spans_of(passage.content)
     return any(span.is_row for span in (*spans[:2], *spans[-2:]))
 
 
@@ -93,7 +86,7 @@ def _whole(passage: FoundPassage, around: Mapping[int, _Neighbour]) -> FoundPass
     content = "\n".join([*reversed(before), passage.content, *after])
     if is_first and is_last and len(content) <= MAX_LENGTH:
         return replace(passage, content=content)
-    joined = split_sentences(content)
+    joined = spans_of(content)
     texts = {span.text for span in around[0].spans if span.is_row}
     tables = {
         table[0].start: len(table)

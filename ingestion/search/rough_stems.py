@@ -25,6 +25,7 @@ _WEAK_WORDS = """
     lang lange oft hoch viel viele findet statt
     s t m ll ve re d don whats into than too now still then any anyone anybody someone somebody being
     """
+_WORD = re.compile(r"\w+")
 _ENDINGS = re.compile(
     r"(?<=\w{5})(?:(?:ung|heit|keit|schaft)(?:en)?|ations?|ements?|ments?|it(?:y|ies)|ness|an[ct]es?|ent|ences?|ate|able"
     r"|ible|ically|ical|al|ly|ive|ing|ed|isch|lich|ig|er|en|em|es|e|n|s)\Z"
@@ -41,6 +42,12 @@ def held_stems(text: str) -> frozenset[str]:
     """The stems by which the words of a text are found."""
     words = (word for word in search_text(text, stored=False).split() if word not in STOP_WORDS)
     return frozenset(each for word in words for each in forms(word))
+
+
+def matching_words(question: str, text: str) -> list[tuple[int, int]]:
+    """Positions in `text` of the words of the question, in any form, as (start, end)."""
+    wanted = stems(question)
+    return [match.span() for match in _WORD.finditer(text) if held_stems(match[0]) & wanted]
 
 
 @cache

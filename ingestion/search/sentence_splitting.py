@@ -4,10 +4,12 @@ Lines of a PDF break anywhere, so a line break alone ends nothing; a blank line,
 does.
 """
 
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+MAX_CACHED = 1_000  # passages, some kilobytes each: a site's questions find the same ones again
 LONGEST = 500  # characters; longer ones are cut at semicolons or line breaks
 _SHORT_LINE = 70  # characters of a line that can be a heading
 _NUMBERED_LINE = 100  # of one that begins with a section number
@@ -58,6 +60,12 @@ class Span:
     is_item: bool = False
     is_row: bool = False
     block: int = 0
+
+
+@functools.lru_cache(maxsize=MAX_CACHED)
+def spans_of(content: str) -> tuple[Span, ...]:
+    """As `split_sentences`, for passages, which are found again and again."""
+    return tuple(split_sentences(content))
 
 
 def split_sentences(content: str) -> list[Span]:

@@ -156,6 +156,11 @@ def stems_of_question(question: str) -> frozenset[str]:
     return stems(" ".join(without_grammar(search_text(question, stored=False).split(), language)))
 
 
+def is_german(question: str) -> bool:
+    """Whether a question is German, or has nothing but German words of the list."""
+    return language_of(question) == "german" or all(map(english_of, plain_words(question).split()))
+
+
 def question_in_english(question: str, held: Collection[str] = ()) -> str:
     """A German question's question word and content words in English; empty for other questions.
 
@@ -163,9 +168,9 @@ def question_in_english(question: str, held: Collection[str] = ()) -> str:
     word without a translation stays if it is also English, or may be a name, which German writes with a
     capital letter.
     """
-    words = plain_words(question)
-    if language_of(question) != "german" and not all(map(english_of, words.split())):
+    if not is_german(question):
         return ""
+    words = plain_words(question)
     asked = next((english for german, english in _ASKED if german in f" {words} "), "")
     is_counted = asked in ("how many", "how much")
     capitals = plain_words(" ".join(_CAPITAL.findall(question))).split()

@@ -4,16 +4,17 @@ A row is about what its cells say as a whole. A name within a remark is not what
 Ellery; notes: Moved to Carrow Quay after 14 days” says nothing about the office in Carrow Quay.
 """
 
+import functools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from .extracts import cells_of
-from .rough_stems import stems, weak_stems
-from .sentence_splitting import split_sentences
+from ingestion.search.rough_stems import stems, weak_stems
+from ingestion.search.table_rows import cells_of, rows_of
 
 MAX_NAME = 60  # characters of a cell that can be a name
+MAX_CACHED = 5_000  # rows
 _CAPITAL = re.compile(r"(?<=\s)[^\W\d_a-zß-öø-ÿ]\w*")
 
 
@@ -31,20 +32,12 @@ def named_rows(question: str, earlier: str, contents: Iterable[str]) -> NamedRow
 
     After `earlier` (“… in Port Ellery?”) a new name of the same column (“and in Carrow Quay?”) replaces it.
     """
-    rows = {
-        span.text: cells_of(span.text)
-        for content in contents
-        for span in split_sentences(content)
-        if span.is_row
-    }
+    rows = {text: cells for content in contents for text, cells in rows_of(content).items()}
     asked, before = stems(question), stems(earlier)
     new = asked - before - weak_stems()
     if not rows or not new:
         return NamedRows(frozenset(), earlier)
-    words = {
-        text: {column: _name(cell) for column, cell in cells.items() if len(cell) <= MAX_NAME}
-        for text, cells in rows.items()
-    }
+    words = {text: _names(text) for text in rows}
     named: dict[str, set[frozenset[str]]] = defaultdict(set)
     for cells in words.values():
         for column, cell in cells.items():
@@ -74,6 +67,12 @@ def named_rows(question: str, earlier: str, contents: Iterable[str]) -> NamedRow
 def _mentions(cell: str, name: frozenset[str]) -> bool:
     """Whether a longer cell has the words as a name, with capital letters."""
     return name < stems(cell) and name <= stems(" ".join(_CAPITAL.findall(cell)))
+
+
+@functools.lru_cache(maxsize=MAX_CACHED)
+def _names(row: str) -> Mapping[str, frozenset[str]]:
+    """The stems of the cells that can be names, by column."""
+    return {column: _name(cell) for column, cell in cells_of(row).items() if len(cell) <= MAX_NAME}
 
 
 def _name(cell: str) -> frozenset[str]:

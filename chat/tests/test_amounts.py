@@ -2,9 +2,12 @@
 
 from django.test import SimpleTestCase
 
-from ingestion.search.amounts import has_amount, numbers_of
-from ingestion.search.audiences import is_for_outsiders
-from ingestion.search.exact_kinds import unasked_condition
+from chat.quoting.amounts import asked_amount, numbers_of
+
+
+def has_amount(question, text):
+    amount = asked_amount(question)
+    return amount is None or amount.is_in(text)
 
 
 class AmountTests(SimpleTestCase):
@@ -41,19 +44,3 @@ class AmountTests(SimpleTestCase):
 
     def test_the_numbers_of_a_text_are_compared_in_digits(self):
         self.assertEqual(numbers_of("Nine vessels; 9:30 on the 25th; sechs Boote"), {"9", "9:30", "25", "6"})
-
-
-class UnaskedTests(SimpleTestCase):
-    def test_a_month_that_nobody_asked_about_is_a_condition(self):
-        text = "In December everyone is paid on the 19th."
-        self.assertEqual(unasked_condition(text, {"paid": frozenset()}), 1.0)
-        self.assertEqual(unasked_condition(text, {"decemb": frozenset()}), 0.0)
-        text = "After a stillbirth the full leave applies."
-        self.assertEqual(unasked_condition(text, {"leav": frozenset()}), 1.0)
-        self.assertEqual(unasked_condition("After a stillbirth leave is paid.", {"leav": frozenset()}), 0.0)
-
-    def test_a_text_about_passengers_is_for_others_unless_the_question_names_them(self):
-        text = "If passengers have to wait, we pay for a hotel."
-        self.assertTrue(is_for_outsiders("What is the hotel limit?", text, "Delays"))
-        self.assertFalse(is_for_outsiders("What is the hotel limit of a passenger?", text, "Delays"))
-        self.assertFalse(is_for_outsiders("What is the hotel limit?", "We pay for a hotel.", "Delays"))

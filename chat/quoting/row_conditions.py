@@ -9,9 +9,8 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from .extracts import cells_of
-from .rough_stems import held_stems, stems, weak_stems
-from .sentence_splitting import split_sentences
+from ingestion.search.rough_stems import held_stems, stems, weak_stems
+from ingestion.search.table_rows import rows_of
 
 SUPERLATIVE = re.compile(
     r"(?<!\bat )\b(?:most|least|fewest|best|worst|highest|lowest|largest|biggest|smallest|longest|shortest"
@@ -98,19 +97,18 @@ class _Condition:
         return any(value is not None and self.relation(value, self.number) for value in values)
 
 
+def selects_rows(question: str) -> bool:
+    """Whether it may set a condition on rows, or ask about all of them."""
+    return any(map(str.isdigit, question)) or bool(_OF_ROWS.search(question))
+
+
 def select_rows(question: str, contents: Iterable[str], subject: str = "") -> RowSelection:
     """What `question` says of the rows in `contents`; `subject` has their titles and headings."""
-    if not any(map(str.isdigit, question)) and not _OF_ROWS.search(question):
+    if not selects_rows(question):
         return RowSelection()
-    tables = {
-        span.text: cells_of(span.text)
-        for content in contents
-        for span in split_sentences(content)
-        if span.is_row
-    }
-    columns = {
-        name: held_stems(_PER.split(name)[0]) - weak_stems() for row in tables.values() for name in row
-    }
+    tables = {text: cells for content in contents for text, cells in rows_of(content).items()}
+    names = dict.fromkeys(name for row in tables.values() for name in row)
+    columns = {name: held_stems(_PER.split(name)[0]) - weak_stems() for name in names}
     if not columns:
         return RowSelection()
     conditions, is_clear = _conditions(question, columns)

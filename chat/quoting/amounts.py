@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .rough_stems import held_stems, stems
+from ingestion.search.rough_stems import held_stems, stems
 
 COUNTED_WITHIN = 2  # words after the number, and one more for each word of the thing
 MAX_COLUMN = 120  # characters before a number in which the name of its column begins
@@ -134,36 +134,38 @@ _KINDS = (
 )
 
 
-def asks_amount(question: str) -> bool:
-    """Whether a question asks for a number, a duration or a time."""
-    return bool(_AMOUNT.search(question))
+@dataclass(frozen=True, slots=True)
+class AskedAmount:
+    """The amount that a question asks for last; any number if `kind` is None.
+
+    `is_explicit` is whether it asks “how many”, “when”, “which rate”, …
+    """
+
+    kind: _Kind | None
+    is_explicit: bool
+
+    @property
+    def asking(self) -> frozenset[str]:
+        """The stems of the words that only ask for it: “how much do they pay for …”."""
+        return self.kind.asking if self.kind else frozenset()
+
+    def is_in(self, text: str) -> bool:
+        return bool(self.kind.has.search(text)) if self.kind else has_number(text)
+
+
+def asked_amount(question: str) -> AskedAmount | None:
+    """The amount that a question asks for; None for other questions."""
+    asked = [(match.end(), kind) for kind in _KINDS for match in kind.asks.finditer(question)]
+    other = max((match.start() for match in _AMOUNT.finditer(question)), default=-1)
+    place, kind = max(asked, key=lambda each: each[0], default=(-1, None))
+    if kind is None and other < 0:
+        return None
+    return AskedAmount(None if place < other else kind, other >= 0)
 
 
 def has_number(text: str) -> bool:
     """Whether `text` has a number, but for those of list items."""
     return bool(_NUMBER.search(_ITEM.sub(" ", text)))
-
-
-def has_amount(question: str, text: str) -> bool:
-    """Whether `text` has the kind of amount that the question asks for last; true for other questions."""
-    kind, other = _asked(question)
-    if kind is None:
-        return other < 0 or has_number(text)
-    return bool(kind.has.search(text))
-
-
-def asking_words(question: str) -> frozenset[str]:
-    """The stems of the words that only ask for an amount: “how much do they pay for …”."""
-    kind, _ = _asked(question)
-    return kind.asking if kind else frozenset()
-
-
-def _asked(question: str) -> tuple[_Kind | None, int]:
-    """The kind of amount asked for last, and where any amount is asked for last; below 0 if nowhere."""
-    asked = [(match.end(), kind) for kind in _KINDS for match in kind.asks.finditer(question)]
-    other = max((match.start() for match in _AMOUNT.finditer(question)), default=-1)
-    place, kind = max(asked, key=lambda each: each[0], default=(-1, None))
-    return (None if place < other else kind), other
 
 
 def numbers_of(text: str) -> frozenset[str]:

@@ -8,7 +8,8 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from .sentence_splitting import Span, split_sentences
+from ingestion.search.sentence_splitting import Span, spans_of
+from ingestion.search.table_rows import cells_of, table_around
 
 MAX_CHARACTERS = 420  # of a paragraph that is quoted in full, or of the extract of a longer one
 MAX_LIST = 900  # of a list that is quoted in full
@@ -26,7 +27,6 @@ _POINTS_BACK = re.compile(
     re.IGNORECASE,
 )
 _RUNNING_TITLE = re.compile(r"\d{1,4} (?:chapter|section|part|kapitel)\b", re.IGNORECASE)
-_COLUMN = re.compile(r"([^:;\n]{1,100}): ")
 _COMPLETE = re.compile(r".*[.!?:;…。！？]['\"”’»)\]*_]{0,4}\Z", re.DOTALL)
 
 
@@ -60,7 +60,7 @@ def extract(
     quoted too. A short table is quoted in full, unless the content has only a part of it, or few of many rows
     are wanted.
     """
-    spans = split_sentences(content)
+    spans = spans_of(content)
     at = next((number for number, span in enumerate(spans) if span.start == start), None)
     if at is None or spans[at].is_heading:
         return None
@@ -270,23 +270,6 @@ def _table(spans: Sequence[Span], at: int, wanted: Sequence[int], is_part: bool)
     )
 
 
-def table_around(spans: Sequence[Span], at: int) -> Sequence[Span]:
-    """The rows of the table of which `spans[at]` is a row: adjacent rows that share a column."""
-    first = last = at
-    while first > 0 and spans[first - 1].is_row and continues(spans[first - 1].text, spans[first].text):
-        first -= 1
-    while (
-        last + 1 < len(spans) and spans[last + 1].is_row and continues(spans[last].text, spans[last + 1].text)
-    ):
-        last += 1
-    return spans[first : last + 1]
-
-
-def continues(row: str, following: str, least: int = 1) -> bool:
-    """Whether two adjacent rows belong to the same table: they have that number of columns in common."""
-    return len(cells_of(row).keys() & cells_of(following).keys()) >= least
-
-
 def _is_short(rows: Sequence[Span]) -> bool:
     return len(rows) <= MAX_ROWS and rows[-1].end - rows[0].start <= MAX_TABLE
 
@@ -295,17 +278,3 @@ def _columns_and_cells(spans: Sequence[Span]) -> tuple[tuple[str, ...], tuple[tu
     rows = [cells_of(span.text) for span in spans]
     columns = tuple(dict.fromkeys(name for row in rows for name in row))
     return columns, tuple(tuple(row.get(name, "") for name in columns) for row in rows)
-
-
-def cells_of(row: str) -> dict[str, str]:
-    """The cells of the row “Case: illness; Days: 5” by column."""
-    cells: dict[str, str] = {}
-    name = ""
-    for piece in row.split("; "):
-        pair = _COLUMN.match(piece)
-        if pair and pair[1] not in cells:
-            name = pair[1]
-            cells[name] = piece[pair.end() :]
-        else:
-            cells[name] = f"{cells[name]}; {piece}" if name in cells else piece
-    return cells

@@ -4,12 +4,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from chat.sources import SourceView
-from ingestion.search.extracts import cells_of
 from ingestion.search.rough_stems import held_stems, stems
-from ingestion.search.row_conditions import select_rows
-from ingestion.search.sentence_splitting import split_sentences
+from ingestion.search.table_rows import cells_of, rows_of
 
-from . import table_notices
+from .row_conditions import select_rows
+from .table_notices import notice
 
 MAX_SELECTED = 20  # rows
 LEAST_COLUMNS = 2  # of a row
@@ -70,8 +69,7 @@ def _columns(row: str) -> tuple[str, ...]:
 
 def _rows_with(columns: tuple[str, ...], passages: Iterable[SourceView]) -> Iterator[str]:
     for passage in passages:
-        texts = (span.text for span in split_sentences(passage.content) if span.is_row)
-        yield from (text for text in texts if _columns(text) == columns)
+        yield from (text for text, cells in rows_of(passage.content).items() if tuple(cells) == columns)
 
 
 def _table(
@@ -100,9 +98,9 @@ def _table(
     kept = dict(list(rows.items())[:MAX_SELECTED])
     table = table_markdown(columns, [(tuple(cells_of(text).values()), kept[text].label) for text in kept])
     total = max(known, 0) if cut else len(seen)
-    notice = table_notices.notice(len(kept), total) if len(kept) < total or cut else ""
+    below = notice(len(kept), total) if len(kept) < total or cut else ""
     places = frozenset((each.sourcefile, each.heading, text) for text, each in kept.items())
-    return SelectedRows(f"{table}\n\n{notice}".rstrip(), is_whole, rows=places)
+    return SelectedRows(f"{table}\n\n{below}".rstrip(), is_whole, rows=places)
 
 
 def table_markdown(columns: Sequence[str], rows: Iterable[tuple[Sequence[str], str]]) -> str:

@@ -6,8 +6,9 @@ A question for the whole (“What are the goals?”) is answered by all of them 
 import re
 from collections.abc import Sequence
 
-from .rough_stems import stems
-from .sentences import Quotable
+from ingestion.search.rough_stems import stems
+
+from .sentence_features import Quotable
 
 _NUMBERS = (
     ("one", "first", "eins"),
@@ -35,6 +36,11 @@ _ASKS_FOR_ALL = re.compile(
 _WORD = re.compile(r"[^\W\d_]+")
 
 
+def asks_for_all(question: str) -> bool:
+    """Whether it may ask for all parts of something."""
+    return bool(_ASKS_FOR_ALL.search(question))
+
+
 def numbered_parts(
     question: str, passages: Sequence[Quotable], documents: Sequence[str], start: int
 ) -> dict[int, int]:
@@ -43,7 +49,7 @@ def numbered_parts(
 
     The question has the plural of their name.
     """
-    if not _ASKS_FOR_ALL.search(question):
+    if not asks_for_all(question):
         return {}
     outer, kind, _ = _part(passages[start].heading)
     if not kind or kind in {word.lower() for word in _WORD.findall(question)}:

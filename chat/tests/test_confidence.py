@@ -2,7 +2,9 @@
 
 from django.test import SimpleTestCase
 
-from ingestion.search.confidence import SURE, confidence
+from chat.quoting.answer_types import QuotedText
+from chat.quoting.confidence import SURE, confidence
+from chat.quoting.question import Question
 
 ROW = "Vessel: Sennick Bay; Class: B; Built: 2011; Passengers: 320; Cars: 62"
 FOUND = {"score": 1.3, "fit": 4.0}
@@ -10,7 +12,8 @@ FOUND = {"score": 1.3, "fit": 4.0}
 
 class ConfidenceTests(SimpleTestCase):
     def sure(self, question, *quoted, synonyms=None, **found):
-        return confidence(question, quoted, **{**FOUND, **found}, synonyms=synonyms)
+        asked = Question(question, synonyms=synonyms or {})
+        return confidence(QuotedText(asked, quoted), **{**FOUND, **found})
 
     def test_a_quotation_with_all_that_is_asked_for_is_the_answer(self):
         self.assertGreaterEqual(self.sure("How many passengers does Sennick Bay carry?", ROW), SURE)

@@ -1,0 +1,190 @@
+"""The forms in which a question can be answered by quotations, in the order in which they are tried.
+
+Rows of a table that meet conditions, a quotation of each file, the numbered parts of something, and sentences
+with what belongs to them. A form that finds nothing leaves the question to the next; the last one always
+answers, and says whether it is sure.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from chat.sources import SourceView
+from ingestion.search.rough_stems import held_stems, weak_stems
+from ingestion.search.sentence_splitting import spans_of
+
+from .candidates import CLOSEST, SECOND, Quotation, quotations_of
+from .extracts import extract
+from .findings import Findings
+from .numbered_parts import asks_for_all, numbered_parts
+from .quoted_answer import Quoted
+from .rendering import markdown
+from .row_conditions import selects_rows
+
+QUOTATIONS = 2
+CLOSEST_SCORE = 0.8  # share of the best sentence's score, if none of them clearly answers
+SECOND_OF_ALL = 0.94  # for a second quotation if the first has everything that was asked for
+OF_OTHER_FILE = 0.5  # for one of the files that were chosen
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerForm:
+    """A form of answers: whether a question asks for it, and the answer in it, if the passages have one.
+
+    `Quoted.is_sure` says how sure it is.
+    """
+
+    name: str
+    is_asked: Callable[[Findings], bool]
+    answer: Callable[[Findings], Quoted | None]
+
+
+def quoted_in_best_form(findings: Findings) -> Quoted:
+    """The answer in the first form that the question asks for and the passages have."""
+    if not findings.quotations:
+        return Quoted((), is_sure=False)
+    answers = (form.answer(findings) for form in ANSWER_FORMS if form.is_asked(findings))
+    return next(answer for answer in answers if answer)
+
+
+# --- Rows that a question selects by conditions ---
+
+
+def _asks_selected_rows(findings: Findings) -> bool:
+    # After “and on floor 3?” other conditions may still be meant.
+    return not findings.question.subject and selects_rows(findings.question.own)
+
+
+def _selected_rows(findings: Findings) -> Quoted | None:
+    selected = findings.selected
+    if not selected.text or any(selected.text in each.text for each in findings.prompt.contributions):
+        return None
+    return Quoted((selected.text,), not selected.needs_all, is_part=not selected.is_whole)
+
+
+# --- A quotation of each file ---
+
+
+def _asks_each_file(findings: Findings) -> bool:
+    return len(findings.files.files) > 1
+
+
+def _each_file(findings: Findings) -> Quoted | None:
+    """None if only one of the files has something."""
+    is_named = findings.files.are_named
+    of_files: list[Sequence[Quotation]] = []
+    for file in findings.files.files:
+        of_file = [each for each in findings.sentences if findings.sources[each.passage].sourcefile == file]
+        quotations = quotations_of(findings.question, findings.prompt, of_file, findings.sources)
+        if is_named:
+            kept = _for_named_file(findings, quotations)
+        else:
+            kept = _for_chosen_file(findings, quotations, [first for (first, *_) in of_files])
+        if kept:
+            of_files.append(kept)
+    if len(of_files) < 2:
+        return None
+    of_files.sort(key=lambda kept: -kept[0].sentence.score)
+    first = of_files[0][0]
+    is_told = findings.is_answered or (is_named and not first.is_part_of_table and first.answers)
+    texts = findings.quoted([each for kept in of_files for each in kept])
+    return Quoted(texts, is_told, is_several=True)
+
+
+def _for_named_file(findings: Findings, quotations: Sequence[Quotation]) -> Sequence[Quotation]:
+    """The best quotation of a file that the question names, and those with more of what it asks for."""
+    known = held_stems(quotations[0].text) if quotations else frozenset[str]()
+    more = findings.question.stems - weak_stems() - known
+    kept = [
+        each
+        for each in quotations
+        if each.share >= CLOSEST_SCORE or not more.isdisjoint(held_stems(each.text))
+    ]
+    return kept[:QUOTATIONS]
+
+
+def _for_chosen_file(
+    findings: Findings, quotations: Sequence[Quotation], others: Sequence[Quotation]
+) -> Sequence[Quotation]:
+    """One place, which must answer the question, and in another way than the others."""
+    least = OF_OTHER_FILE * findings.sentences[0].score
+    return [
+        each
+        for each in quotations[:1]
+        if each.sentence.score >= least and each.answers and all(map(each.differs_from, others))
+    ]
+
+
+# --- The numbered parts of something ---
+
+
+def _asks_numbered_parts(findings: Findings) -> bool:
+    return asks_for_all(findings.question.own) and findings.is_answered
+
+
+def _numbered_parts(findings: Findings) -> Quoted | None:
+    passages = findings.passages
+    documents = [each.document_id for each in passages]
+    start = findings.first.sentence.passage
+    parts = numbered_parts(findings.question.own, passages, documents, start)
+    if not parts:
+        return None
+    # Where the search found other things too, it found all parts.
+    numbers = sorted(set(parts.values()))
+    has_all = numbers == list(range(1, len(numbers) + 1)) and len(parts) < len(passages)
+    alike = findings.rows_alike
+    findings.shown.update(alike.rows)
+    texts = (*_texts(alike.text), *_parts_quoted(parts, passages))
+    return Quoted(texts, is_sure=True, is_part=not (has_all and alike.is_whole))
+
+
+def _parts_quoted(parts: Iterable[int], passages: Sequence[SourceView]) -> list[str]:
+    """The passages of numbered parts, each from its beginning and below its heading."""
+    quoted = []
+    for place in parts:
+        content = passages[place].content
+        starts = (span.start for span in spans_of(content) if not span.is_heading)
+        found = next((each for start in starts if (each := extract(content, start))), None)
+        if found:
+            quoted.append(markdown(replace(found, needs_heading=True), passages[place], 0))
+    return quoted
+
+
+# --- Sentences with what belongs to them ---
+
+
+def _sentences(findings: Findings) -> Quoted:
+    first, is_answered = findings.first, findings.is_answered
+    has_all = is_answered and first.has_all
+    kept = _kept(findings.quotations, is_answered=is_answered, has_all=has_all)
+    # Beside everything that was asked for, a place with less is no other answer.
+    is_several = is_answered and any(
+        each.is_another_answer(first) and (not has_all or each.has_all) for each in kept
+    )
+    alike = findings.rows_alike
+    findings.shown.update(alike.rows)
+    texts = (*_texts(alike.text), *findings.quoted(kept))
+    return Quoted(texts, is_answered, is_several, is_part=not alike.is_whole)
+
+
+def _kept(quotations: Sequence[Quotation], *, is_answered: bool, has_all: bool) -> list[Quotation]:
+    """The first of the quotations, and others that are nearly as good."""
+    first = quotations[0]
+    least = (SECOND_OF_ALL if has_all else SECOND) if is_answered else CLOSEST_SCORE
+    kept = [first, *(each for each in quotations[1:] if each.is_of_best or each.share >= least)]
+    kept = kept[: QUOTATIONS if is_answered else CLOSEST]
+    if not is_answered and first.is_for_others:
+        own = next((each for each in kept if not each.is_for_others and each.answers), first)
+        kept.sort(key=lambda each: each is not own)
+    return kept
+
+
+def _texts(text: str) -> tuple[str, ...]:
+    return (text,) if text else ()
+
+
+ANSWER_FORMS = (
+    AnswerForm("selected rows", _asks_selected_rows, _selected_rows),
+    AnswerForm("each file", _asks_each_file, _each_file),
+    AnswerForm("numbered parts", _asks_numbered_parts, _numbered_parts),
+    AnswerForm("sentences", bool, _sentences),
+)

@@ -1,0 +1,212 @@
+"""The kinds of answers that questions ask for, and whether a quotation has them.
+
+An amount, a count, a person, a place, another thing, a definition, an extreme, a permission, a case that is
+not so, a direction. Each is tried if the question asks for it, in the order of `ANSWER_TYPES`; a quotation
+that lacks one of them is no answer.
+"""
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from ingestion.search.definitions import gives_definition
+from ingestion.search.rough_stems import forms, held_stems, stem, stems
+from ingestion.search.sentence_splitting import spans_of
+from ingestion.search.tokens import search_text
+
+from .amounts import counts, has_number
+from .applicability import directions_of, is_opposite
+from .entities import has_place, says_who
+from .question import NEGATION, Question
+from .row_conditions import SUPERLATIVE
+
+BETWEEN = 2  # words between those of a phrase
+
+_UNITS = frozenset(map(stem, ("minute", "hour", "day", "week", "month", "year", "time", "period")))
+# “A smoke-filled space” says nothing about smoking.
+_DESCRIBED_BY = re.compile(r"\b\w{1,30}-(?=\w{1,30}(?:ed|free|proof|resistant)\b)", re.IGNORECASE)
+_EXTREME = re.compile(r"\b(?:max|min)(?:imum)?\b|\bno other\b", re.IGNORECASE)
+_NUMBER_COLUMN = re.compile(r"(?<=; )([^:;]{1,60}): (?=\d)")
+_NEGATIVE = re.compile(
+    rf"{NEGATION}|\b(?:no|none|nobody|nothing|without|only|unless|un\w{{2,20}}|refus\w{{1,5}}|fail\w{{0,5}}"
+    r"|miss\w{0,5}|lapse\w?|expire\w?|los[te]\w?|lack\w{0,3}|ohne|nur|niemand|nichts)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class QuotedText:
+    """The text of a quotation, then its title and heading, compared with a question."""
+
+    question: Question
+    texts: tuple[str, ...]
+
+    @cached_property
+    def said(self) -> str:
+        return _DESCRIBED_BY.sub("", " ".join(self.texts))
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        return held_stems(self.said)
+
+    @cached_property
+    def headings(self) -> frozenset[str]:
+        return held_stems(" ".join(self.texts[1:]))
+
+    @cached_property
+    def phrases(self) -> Sequence[tuple[frozenset[str], Sequence[frozenset[str]]]]:
+        """The stems of the question's phrases with synonyms whose words are near each other here."""
+        return [
+            (phrase, [words for _, words in others if words and self._is_together(words)])
+            for phrase, others in self.question.phrases
+        ]
+
+    @cached_property
+    def _order(self) -> Sequence[frozenset[str]]:
+        return [frozenset(forms(word)) for word in search_text(self.said, stored=False).split()]
+
+    def _is_together(self, wanted: frozenset[str]) -> bool:
+        if len(wanted) < 2:
+            return True
+        if not wanted <= self.stems:
+            return False
+        starts = (at for at, each in enumerate(self._order) if not each.isdisjoint(wanted))
+        size = len(wanted) + BETWEEN
+        return any(wanted <= frozenset().union(*self._order[at : at + size]) for at in starts)
+
+    def known(self, words: Collection[str], held: frozenset[str] | None = None) -> int:
+        """How many of the words are here, or in `held`, or all words of another phrase for them."""
+        held = self.stems if held is None else held
+        return sum(
+            word in held
+            or any(
+                word in phrase and any(other <= held for other in others) for phrase, others in self.phrases
+            )
+            for word in words
+        )
+
+    def other_words(self, word: str) -> frozenset[str]:
+        """The stems of other words here for a stem of the question."""
+        found = (each for phrase, others in self.phrases if word in phrase for each in others)
+        return frozenset[str]().union(*found) - {word}
+
+    @cached_property
+    def known_as_asked(self) -> int:
+        """How many of the named words are here themselves, or in two parts (“payday”, “pay day”)."""
+        held, named = self.stems, self.question.named
+        parts = {
+            word
+            for word, cuts in self.question.compounds
+            if any(first in held and second in held for first, second in cuts)
+        }
+        return sum(word in held or word in parts for word in named)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerType:
+    """A kind of answer: whether a question asks for it, and whether a quotation has it."""
+
+    name: str
+    is_asked: Callable[[Question], object]
+    is_in: Callable[[QuotedText], bool]
+
+
+def types_asked_for(question: Question) -> Sequence[AnswerType]:
+    return [each for each in ANSWER_TYPES if each.is_asked(question)]
+
+
+def _says_something(quoted: QuotedText) -> bool:
+    """Whether it says more than the question; numbers may be those of sections."""
+    return any(not word.isdigit() and word not in quoted.question.stems for word in stems(quoted.texts[0]))
+
+
+def _has_amount(quoted: QuotedText) -> bool:
+    amount = quoted.question.amount
+    return amount is None or any(map(amount.is_in, quoted.texts))
+
+
+def _has_entity(quoted: QuotedText) -> bool:
+    entity = quoted.question.entity
+    return entity is None or any(map(entity.has.search, quoted.texts))
+
+
+def _keeps_direction(quoted: QuotedText) -> bool:
+    asked = quoted.question.directions
+    return not any(is_opposite(asked, directions_of(text)) for text in quoted.texts)
+
+
+def _has_count(quoted: QuotedText) -> bool:
+    """Whether it is about the counted thing, and a sentence with a number of it has, with the headings, half
+    of what is named besides; and whether it is the sentence that mentions the thing, if only some do."""
+    question = quoted.question
+    words = [word for word in question.counted if word in question.named]
+    if not words:
+        return True
+    if not quoted.known(words):
+        return False
+    others = question.named - frozenset(words)
+    thing = [frozenset({word}) | quoted.other_words(word) for word in words]
+    spans = [span.text for span in spans_of(quoted.texts[0])]
+    # “Leave is booked early. It is 27 days.”: with the sentence before.
+    named_so = {words[0], *(thing[0] - _UNITS)}  # “hours of rest” does not make hours a word for rest
+    mentions = {place for place, text in enumerate(spans) if not named_so.isdisjoint(held_stems(text))}
+    with_number = [place for place, text in enumerate(spans) if has_number(text)]
+    if mentions and with_number and mentions.isdisjoint({*with_number, *(at - 1 for at in with_number)}):
+        return False
+    numbered = [
+        " ".join(spans[max(0, place - 1) : place + 1])
+        for place, text in enumerate(spans)
+        if counts(thing, text)
+    ]
+    return not numbered or any(  # without one the number may be put in other words, or in a table
+        2 * quoted.known(others, held_stems(text) | quoted.headings) >= len(others) for text in numbered
+    )
+
+
+def _has_extreme(quoted: QuotedText) -> bool:
+    """Whether it says what is most or least, or has rows with a number of something named."""
+    text, named = quoted.texts[0], quoted.question.named
+    if SUPERLATIVE.search(text) or _EXTREME.search(text):
+        return True
+    return any(not stems(column[1]).isdisjoint(named) for column in _NUMBER_COLUMN.finditer(text))
+
+
+ANSWER_TYPES = (
+    AnswerType("statement", lambda question: not question.asks_amount, _says_something),
+    AnswerType("amount", lambda question: question.amount, _has_amount),
+    AnswerType(
+        "person",
+        lambda question: question.asks_who_does,
+        lambda quoted: says_who(quoted.question.text, quoted.texts[0]),
+    ),
+    AnswerType(
+        "place",
+        lambda question: question.asks_where and not question.asks_amount,
+        lambda quoted: any(map(has_place, quoted.texts)),
+    ),
+    AnswerType("entity", lambda question: question.entity, _has_entity),
+    AnswerType("direction", lambda question: question.directions, _keeps_direction),
+    AnswerType(
+        "definition",
+        lambda question: question.asks_definition,
+        lambda quoted: gives_definition(quoted.question.text, quoted.texts),
+    ),
+    AnswerType("count", lambda question: question.counted, _has_count),
+    AnswerType("extreme", lambda question: question.asks_extreme, _has_extreme),
+    AnswerType(
+        "case that is not so",
+        lambda question: question.is_negated,
+        lambda quoted: any(map(_NEGATIVE.search, quoted.texts)),
+    ),
+    AnswerType(
+        "permission",
+        lambda question: question.permission,
+        lambda quoted: quoted.question.permission <= quoted.stems,
+    ),
+    AnswerType(
+        "first noun",
+        lambda question: question.head,
+        lambda quoted: quoted.known(quoted.question.head) == len(quoted.question.head),
+    ),
+)

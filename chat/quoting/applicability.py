@@ -1,0 +1,64 @@
+"""Whether a text applies to the case of a question: for whom it is a rule, under which condition, and in
+which direction a way goes.
+
+A question of an employee that names nobody (“What is the hotel limit?”) is hardly about passengers.
+"""
+
+import re
+
+from ingestion.search.rough_stems import held_stems, stems, weak_stems
+
+_OUTSIDERS = re.compile(
+    r"\b(?:passengers?|customers?|guests?|visitors?|travellers?|suppliers?|contractors?|agency workers?"
+    r"|candidates?|applicants?|patients?|students?|pupils?|tenants?"
+    r"|passagiere?n?|fahrg[aä]ste?n?|kund(?:e|en|innen)|g[aä]ste?n?|besucher(?:n|innen)?|lieferanten?"
+    r"|bewerber(?:n|innen)?|patient(?:en|innen)|schüler(?:n|innen)?|mieter(?:n|innen)?)\b",
+    re.IGNORECASE,
+)
+_CONDITION = re.compile(
+    r"(?:if|when|where|unless|after|before|from|in case|wenn|falls|sofern|nach|bei|ab)\b([^,;:]{3,120}),",
+    re.IGNORECASE,
+)
+# The same without a comma: “After a stillbirth the full leave applies.”
+_AFTER = re.compile(
+    r"(?:after|before|in case of|following) an? ([^,;:]{3,80}?) (?:the|you|we)\b", re.IGNORECASE
+)
+_IN_MONTH = re.compile(
+    r"(?:in|during|im) (january|february|march|april|may|june|july|august|september|october|november|december"
+    r"|januar|februar|märz|mai|juni|juli|oktober|dezember)\b",
+    re.IGNORECASE,
+)
+_DIRECTION = re.compile(
+    r"\b(?:(?P<away>[Ff]rom|[Vv]on|[Aa]b|[Aa]us)|[Tt]o|[Nn]ach)\b:? "
+    r"(?P<place>[A-ZÄÖÜ][\w-]+(?: [A-ZÄÖÜ][\w-]+)*)"
+)
+_LEAVES_FOR = re.compile(
+    r"\b(?:leaves?|leaving|departs?|departing|sails?|sailing) (?:from )?"
+    r"(?P<start>[A-Z][\w-]+(?: [A-Z][\w-]+)*) for (?=[A-Z])"
+)
+
+
+def outsiders_in(text: str) -> frozenset[str]:
+    """The stems of the words for people outside the organisation whom a text names."""
+    return held_stems(" ".join({match[0].lower() for match in _OUTSIDERS.finditer(text)}))
+
+
+def names_outsiders(question: str) -> bool:
+    return bool(_OUTSIDERS.search(question))
+
+
+def condition_of(text: str) -> frozenset[str]:
+    """The stems of a condition at the beginning of a sentence: “If a guest is ill, …”; none without one."""
+    found = _CONDITION.match(text) or _AFTER.match(text) or _IN_MONTH.match(text)
+    return stems(found[1]) - weak_stems() if found else frozenset()
+
+
+def directions_of(text: str) -> frozenset[tuple[bool, str]]:
+    """The places after “from” (True) and “to” (False), in German “von” and “nach”, also as columns."""
+    text = _LEAVES_FOR.sub(r"from \g<start> to ", text)
+    return frozenset((bool(match["away"]), match["place"].lower()) for match in _DIRECTION.finditer(text))
+
+
+def is_opposite(asked: frozenset[tuple[bool, str]], there: frozenset[tuple[bool, str]]) -> bool:
+    """Whether a text has only the other direction of a place that the question names with one."""
+    return any((not away, place) in there and (away, place) not in there for away, place in asked)

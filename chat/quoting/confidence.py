@@ -1,0 +1,104 @@
+"""Whether a quotation answers a question, and how surely.
+
+Its words must have what the question names, and numbers and proper names literally; a similar word counts
+for less. The weights are those of a logistic regression: docs/measurements.md says on which questions, and
+how often the result is right.
+"""
+
+import math
+import re
+
+import numpy as np
+
+from ingestion.embedding.word_vectors import word_vectors
+from ingestion.search.rough_stems import STOP_WORDS, forms, stem, weak_stems
+from ingestion.search.stopwords import without_question_words
+from ingestion.search.tokens import has_unspaced_script, plain_words, search_text
+from ingestion.search.translations import without_grammar
+
+from .answer_types import QuotedText, types_asked_for
+
+SURE = 0.6  # from which a quotation is given as the answer
+SURE_TRANSLATED = 0.9  # the same for a translated question
+MIN_LIKE = 0.35  # cosine from which words count as similar
+WEAK = 0.3  # weight of verbs and other words that do not name the subject
+OF_DOCUMENTS = 0.8  # how much a word of documents counts for the everyday one
+MIN_AS_ASKED = 0.2  # of these words, in any form, but not other words for them
+MIN_NAMED = 0.6  # of what a question names, that an answer must have to be shown as one: both of two words
+
+# The weights of `evidence`, in its order, and the constant.
+WEIGHTS = (0.9, 0.5, 3.9, -0.8, -1.3, 0.8)
+CONSTANT = -6.0
+MAX_FIT = 8.0  # more says no more
+
+_NAME = re.compile(r"(?<=\w )[A-ZÀ-Þ][\w’'&.-]*(?: [A-ZÀ-Þ][\w’'&.-]*)*")
+_NOT_NAMES = frozenset({"i", "i m", "i ve", "i d", "i ll"})
+_NUMBER = re.compile(r"\b(?:[A-Za-z]+-)?\d[\w.,:-]*\b")
+
+
+def answers(quoted: QuotedText, share: float = MIN_NAMED) -> bool:
+    """Whether it has this share of what its question names, and every kind of thing that it asks for."""
+    if not quoted.texts:
+        return False
+    question = quoted.question
+    named = question.named
+    if question.asks_difference:
+        share = 1.0
+    return (
+        quoted.known(named) >= share * len(named)
+        and (len(named) < 2 or quoted.known_as_asked >= MIN_AS_ASKED * len(named))
+        and all(each.is_in(quoted) for each in types_asked_for(question))
+    )
+
+
+def confidence(quoted: QuotedText, score: float, fit: float) -> float:
+    """The probability (0..1) that a quotation answers; from `SURE` on it may be called the answer.
+
+    `score` is that of its best sentence, and `fit` that of the search (`SearchResult.fit`).
+    """
+    held = evidence(quoted, score, fit)
+    return 1 / (1 + math.exp(-CONSTANT - sum(map(float.__mul__, WEIGHTS, held))))
+
+
+def is_sure(quoted: QuotedText, score: float, fit: float) -> bool:
+    least = SURE_TRANSLATED if quoted.question.is_translated else SURE
+    return confidence(quoted, score, fit) >= least
+
+
+def evidence(quoted: QuotedText, score: float, fit: float) -> list[float]:
+    """What speaks for and against a quotation: the two scores, the share of the question's words that it has,
+    whether it lacks a name or a number of the question, and the logarithm of the number of words."""
+    question = quoted.question
+    asked = search_text(without_question_words(question.text), stored=False).split()
+    asked = [
+        word for word in dict.fromkeys(without_grammar(asked, question.language)) if word not in STOP_WORDS
+    ]
+    text = f" {plain_words(' '.join(quoted.texts))} "
+    held = list(dict.fromkeys(search_text(text, stored=False).split()))
+    stems = {each for word in held for each in forms(word)}
+    met = [float(stem(word) in stems) for word in asked]
+    weights = [WEAK if stem(word) in weak_stems() else 1.0 for word in asked]
+    total = sum(weights) or 1.0
+    for phrase, others in question.synonyms.items():
+        if any({stem(part) for part in plain_words(other).split()} <= stems for other in others):
+            for word in {*phrase.split()}.intersection(asked):
+                met[asked.index(word)] = max(met[asked.index(word)], OF_DOCUMENTS)
+    if asked and held and question.language != "german" and not has_unspaced_script(question.text):
+        likeness = (word_vectors(asked) @ word_vectors(held).T).max(axis=1)
+        like = np.clip((likeness - MIN_LIKE) / (1 - MIN_LIKE), 0, 1)
+        like[[any(map(str.isdigit, word)) for word in asked]] = 0
+        met = np.maximum(met, like).tolist()
+    entity = question.entity
+    if entity and entity.has.search(" ".join(quoted.texts)):
+        met = [1.0 if stem(word) in entity.asking else share for word, share in zip(asked, met, strict=True)]
+    # Each German noun looks like a name.
+    names = _NAME.findall(question.text) if question.language != "german" else []
+    numbers = map(plain_words, _NUMBER.findall(question.text))
+    return [
+        score,
+        max(-1.0, min(fit, MAX_FIT)),
+        sum(map(float.__mul__, met, weights)) / total,
+        float(any(f" {name} " not in text for name in map(plain_words, names) if name not in _NOT_NAMES)),
+        float(any(f" {number} " not in text for number in numbers)),
+        math.log(1 + len(asked)),
+    ]

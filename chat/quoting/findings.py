@@ -1,0 +1,120 @@
+"""What the passages of a search have for one question, computed once for all forms of answers."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from chat.llm.chat_model import Prompt
+from chat.sources import SourceView
+
+from .asked_files import AskedFiles
+from .candidates import Quotation, ShownRow, quotations_of
+from .confidence import is_sure
+from .question import Question
+from .sentence_selection import Sentence, best_sentences
+from .tables import SelectedRows, rows_alike, selected_rows
+
+LOOKED_AT = 12  # sentences, some of them in the same place
+AGREES = 0.95  # of the best passage's score: the search and the choice of sentences agree
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The best sentences for a question, and what follows from them.
+
+    `files` are those to be quoted each, `other_rows` the rows about other names than the one asked for,
+    `questions` is the number of questions that were asked at once, and `shown` has the rows of tables that
+    were quoted for those before.
+    """
+
+    question: Question
+    prompt: Prompt
+    passages: Sequence[SourceView]
+    files: AskedFiles
+    other_rows: Collection[str]
+    questions: int
+    shown: set[ShownRow]
+
+    @cached_property
+    def _judged(self) -> tuple[list[Sentence], Sequence[SourceView]]:
+        count = LOOKED_AT * (1 + len(self.prompt.contributions))
+        found = best_sentences(self.question, self.passages, count, self.other_rows)
+        return _about_the_name(found, self.passages, self.other_rows)
+
+    @property
+    def sentences(self) -> list[Sentence]:
+        return self._judged[0]
+
+    @property
+    def sources(self) -> Sequence[SourceView]:
+        """The passages; those that were found for a row about another name have no score."""
+        return self._judged[1]
+
+    @cached_property
+    def _in_order(self) -> Sequence[Quotation]:
+        return quotations_of(self.question, self.prompt, self.sentences, self.sources)
+
+    @cached_property
+    def quotations(self) -> Sequence[Quotation]:
+        """The best first; what has no amount is no answer to “how much”."""
+        return sorted(self._in_order, key=lambda each: not each.has_amount)
+
+    @property
+    def first(self) -> Quotation:
+        return self.quotations[0]
+
+    @cached_property
+    def selected(self) -> SelectedRows:
+        """The rows that the question selects by conditions."""
+        found = [each.text for each in self.sentences]
+        return selected_rows(self.question.own, self.passages, self.prompt.table_rows, found)
+
+    @cached_property
+    def rows_alike(self) -> SelectedRows:
+        """The rows with the same name as the one that answers; none if no single row does."""
+        if not (self.is_answered and self.first.is_part_of_table):
+            return SelectedRows()
+        row = self.first.sentence.text
+        return rows_alike(self.question.text, row, self.passages, self.prompt.table_rows)
+
+    @cached_property
+    def is_answered(self) -> bool:
+        """Whether the first quotation clearly answers the question."""
+        first = self.first
+        # What agents before have quoted is left out, and still says how well the search and the sentences
+        # agree.
+        best = self.sentences[0] if first is self._in_order[0] else first.sentence
+        return (
+            first.has_amount
+            and not (first.is_part_of_table and (self.selected.needs_all or self.selected.text))
+            and first.sentence.text not in self.other_rows
+            and self._agrees(best)
+            and first.answers
+            and is_sure(first.held, best.score, self.prompt.fit)
+        )
+
+    def _agrees(self, sentence: Sentence) -> bool:
+        """Whether the sentence is from one of the best search results; if not, either choice may be wrong.
+
+        The results of several questions are interleaved.
+        """
+        best = max(source.score for source in self.sources)
+        return sentence.passage < self.questions or self.sources[sentence.passage].score >= AGREES * best
+
+    def quoted(self, quotations: Sequence[Quotation]) -> tuple[str, ...]:
+        """The texts of the quotations, without rows that were shown before."""
+        return tuple(text for each in quotations if (text := each.without(self.shown)))
+
+
+def _about_the_name(
+    found: list[Sentence], passages: Sequence[SourceView], others: Collection[str]
+) -> tuple[list[Sentence], Sequence[SourceView]]:
+    """The sentences without the rows about other names, and the passages, of which those that were found for
+    such a row do not count as the best of the search; all of them if there is nothing else."""
+    kept = [sentence for sentence in found if sentence.text not in others]
+    if not kept or len(kept) == len(found):
+        return found, passages
+    other = {sentence.passage for sentence in found} - {sentence.passage for sentence in kept}
+    return kept, [
+        replace(passage, score=0.0) if place in other else passage for place, passage in enumerate(passages)
+    ]

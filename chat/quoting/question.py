@@ -1,0 +1,211 @@
+"""A question, read once: what it asks for, whom it is about, and under which conditions."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ingestion.search.definitions import asks_definition, defined_thing
+from ingestion.search.rough_stems import first_part, stem, stems, weak_stems
+from ingestion.search.tokens import plain_words
+from ingestion.search.translations import language_of, stems_of_question
+
+from .amounts import AskedAmount, asked_amount, counted
+from .applicability import directions_of, names_outsiders
+from .entities import Entity, asks_where, asks_who, asks_who_does, entity_asked_for
+from .row_conditions import SUPERLATIVE
+
+Synonyms = Mapping[str, Sequence[str]]  # other words for phrases of a question
+
+# “How late” asks for a time; in “my ferry is late” the word is what is asked about.
+_HOW_LATE = re.compile(r"\bhow (?:early|late|soon)\b", re.IGNORECASE)
+_TIMELY = frozenset(map(stem, ("early", "late", "soon")))
+_HEAD = re.compile(
+    r"\b(?:what|which|welche[rnms]?) (\w+)"
+    r"|(?:\A|\b(?:the|my|our|der|die|das|den|mein\w{0,2}) )(\w+) (?:of|for|on|von|für)\b",
+    re.IGNORECASE,
+)
+# “What if a guest does not come?” is not answered by what happens when one comes.
+NEGATION = r"\b(?:not|never|cannot|nicht|kein\w{0,2}|nie)\b|n['’]t\b"
+_NEGATION = re.compile(NEGATION, re.IGNORECASE)
+# What somebody asks to do: “Can I smoke on board?”
+_MAY_DO = re.compile(r"\s*(?:can|may|could) (?:i|we|you|one) (\w+)", re.IGNORECASE)
+_DIFFERENCE = re.compile(r"\b(?:difference|differ|unterschied)\w*\b", re.IGNORECASE)
+_SEVERAL = re.compile(r"\s*(?:what|which)\b|\bwelche\b", re.IGNORECASE)
+_QUOTES = ".,;:?!\"'“”‘’()"
+
+
+@dataclass(frozen=True)
+class Question:
+    """What somebody asks: `own` is the question, `earlier` are the questions that it refers to or whose
+    subject it may share, and `subject` is the one that it goes on with.
+
+    All are in the language of the sources; `is_translated` says whether that is another one than the
+    asker's. `synonyms` has other words for its phrases.
+    """
+
+    own: str
+    earlier: str = ""
+    subject: str = ""
+    synonyms: Synonyms = field(default_factory=dict)
+    is_translated: bool = False
+
+    @cached_property
+    def text(self) -> str:
+        return f"{self.earlier} {self.own}".strip()
+
+    @cached_property
+    def language(self) -> str:
+        return language_of(self.text)
+
+    # --- What it names ---
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """The stems of the words with which it is asked, without function words."""
+        return stems_of_question(self.text)
+
+    @cached_property
+    def own_stems(self) -> frozenset[str]:
+        return stems_of_question(self.own)
+
+    @cached_property
+    def subject_stems(self) -> frozenset[str]:
+        return stems_of_question(self.subject)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The stems of all words, also function words of German."""
+        return stems(self.text)
+
+    @cached_property
+    def asking(self) -> frozenset[str]:
+        """The stems of words that only say what kind of thing is asked for: “which form”."""
+        entity = self.entity.asking if self.entity else frozenset[str]()
+        return (self.amount.asking if self.amount else frozenset()) | entity
+
+    @cached_property
+    def named(self) -> frozenset[str]:
+        """The stems of what an answer must be about."""
+        weak = weak_stems() if _HOW_LATE.search(self.text) else weak_stems() - _TIMELY
+        return (self.stems - weak - self.asking) or self.stems
+
+    @cached_property
+    def phrases(self) -> Sequence[tuple[frozenset[str], Sequence[tuple[str, frozenset[str]]]]]:
+        """The stems of each phrase with synonyms, and these with their stems."""
+        return [
+            (stems(phrase), [(other, stems(other)) for other in others])
+            for phrase, others in self.synonyms.items()
+        ]
+
+    def other_words(self, word: str) -> frozenset[str]:
+        """Stems of other words for a stem of the question."""
+        found = (each for phrase, others in self.phrases if word in phrase for _, each in others)
+        return frozenset().union(*found) - {word}
+
+    @cached_property
+    def wanted(self) -> Mapping[str, frozenset[str]]:
+        """The stems of the question and of the earlier ones, each with those of other words for it."""
+        words = self.own_stems | stems_of_question(self.earlier)
+        return {word: self.other_words(word) | first_part(word) for word in words}
+
+    @cached_property
+    def literals(self) -> Sequence[str]:
+        """The words with symbols: paths, file names, 401(k)."""
+        words = (word.strip(_QUOTES) for word in self.text.split())
+        return [word for word in words if len(word) > 1 and not word.replace("-", "").isalnum()]
+
+    @cached_property
+    def compounds(self) -> Sequence[tuple[str, Sequence[tuple[str, str]]]]:
+        """Each word's stem with the stems of the two parts that it may be written in: “pay day”."""
+        return [
+            (stem(word), [(stem(word[:cut]), stem(word[cut:])) for cut in range(3, len(word) - 2)])
+            for word in plain_words(self.text).split()
+        ]
+
+    @cached_property
+    def head(self) -> frozenset[str]:
+        """The stems of its first noun: “deadline” of “the deadline for expenses”."""
+        found = _HEAD.search(self.text)
+        return stems(found[1] or found[2]) & self.named if found else frozenset()
+
+    # --- What it asks for ---
+
+    @cached_property
+    def amount(self) -> AskedAmount | None:
+        return asked_amount(self.text)
+
+    @cached_property
+    def asks_amount(self) -> bool:
+        """Whether it asks for a number, a duration or a time."""
+        return self.amount is not None and self.amount.is_explicit
+
+    @cached_property
+    def counted(self) -> Sequence[str]:
+        """The stems of the counted thing, in order: “how many days of annual leave”."""
+        return counted(self.text)
+
+    @cached_property
+    def entity(self) -> Entity | None:
+        return entity_asked_for(self.text)
+
+    @cached_property
+    def asks_where(self) -> bool:
+        return asks_where(self.text)
+
+    @cached_property
+    def asks_who(self) -> bool:
+        return asks_who(self.text)
+
+    @cached_property
+    def asks_who_does(self) -> bool:
+        return asks_who_does(self.text)
+
+    @cached_property
+    def asks_definition(self) -> bool:
+        return asks_definition(self.text)
+
+    @cached_property
+    def defined_thing(self) -> frozenset[str]:
+        return defined_thing(self.text)
+
+    @cached_property
+    def asks_extreme(self) -> bool:
+        return bool(SUPERLATIVE.search(self.text))
+
+    @cached_property
+    def asks_difference(self) -> bool:
+        return bool(_DIFFERENCE.search(self.text))
+
+    @cached_property
+    def asks_list(self) -> bool:
+        return bool(_SEVERAL.match(self.text))
+
+    @cached_property
+    def permission(self) -> frozenset[str]:
+        """The stems of what somebody asks whether he may do."""
+        found = _MAY_DO.match(self.text)
+        return stems(found[1]) & self.named if found else frozenset()
+
+    # --- Conditions ---
+
+    @cached_property
+    def is_negated(self) -> bool:
+        return bool(_NEGATION.search(self.text))
+
+    @cached_property
+    def directions(self) -> frozenset[tuple[bool, str]]:
+        return directions_of(self.text)
+
+    @cached_property
+    def names_outsiders(self) -> bool:
+        return names_outsiders(self.text)
+
+    def is_for_others(self, outsiders: frozenset[str], named: frozenset[str] = frozenset()) -> bool:
+        """Whether a text with these people outside the organisation is for others than the question is about.
+
+        `named` has the stems of other words for those of the question.
+        """
+        if not outsiders or self.names_outsiders:
+            return False
+        return outsiders.isdisjoint(self.words | named)

@@ -1,0 +1,29 @@
+"""An answer of quotations, and the sentences with which the site introduces it."""
+
+from dataclasses import dataclass
+
+from django.utils.translation import gettext_noop
+
+NOTHING_MORE = gettext_noop("There is nothing to add from the documents you may read.")
+UNSURE = gettext_noop("No exact answer found. The closest passages:")
+SEVERAL = gettext_noop("More than one place may answer this:")
+PARTLY = gettext_noop("These are the parts that were found; there may be more:")
+NOTICES = (UNSURE, SEVERAL, PARTLY, NOTHING_MORE)
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """Quotations as Markdown, whether the first clearly answers, whether they are from several places that
+    may answer the same question, and whether they may be only some of the parts that are asked for."""
+
+    texts: tuple[str, ...]
+    is_sure: bool
+    is_several: bool = False
+    is_part: bool = False
+
+    @property
+    def notice(self) -> str:
+        """The sentence above them; empty if they are the answer."""
+        if not self.is_sure:
+            return UNSURE
+        return SEVERAL if self.is_several else PARTLY if self.is_part else ""

@@ -1,0 +1,217 @@
+"""Answers without a language model: the best sentences of the documents, each with its citation."""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from django.conf import settings
+
+from chat.llm import side_texts
+from chat.llm.chat_model import Contribution, End, Part, Prompt, SearchQuery, Text
+from chat.llm.followup_detection import context_of, leaned_on
+from chat.requests import EarlierMessage
+from chat.sources import SourceView
+from chat.statements import marks_by_rank
+from chat.verification import verify
+from chatsite.db.retry import retry_until_available
+from ingestion.parsing.language import language_of
+from ingestion.search.rough_stems import held_stems
+from ingestion.search.translations import is_german, question_in_english
+from ingestion.search.translations import language_of as asked_language
+from ingestion.suggested_questions import questions_about, subject_of
+
+from .answer_forms import quoted_in_best_form
+from .asked_files import asked_files
+from .candidates import ShownRow, chapter_of
+from .findings import Findings
+from .named_rows import named_rows
+from .question import Question
+from .question_parts import parts_of
+from .quoted_answer import NOTHING_MORE, NOTICES, Quoted
+from .sentence_selection import shared_words
+
+OF_CITED, OF_OTHER = 0.3, 0.5  # of the question, in a heading of a cited or another document, to ask about it
+
+
+class QuotingModel:
+    """Implements the model's interface with quotations of the sources."""
+
+    name = "quotations"
+    writes_json = False
+    needs_sources = True
+    notices: tuple[str, ...] = NOTICES
+
+    def __init__(self, name: str = "") -> None:
+        """Accepts any model name."""
+
+    def text_for(self, sources: int) -> str | None:
+        """The answer without a closer look at many sources; None if it is to quote them."""
+        return None
+
+    async def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
+        text = self.text_for(len(prompt.sources))
+        if text is None:
+            quoted = await retry_until_available(quote, prompt)
+            texts = list(quoted.texts)
+            if not texts:
+                texts = [NOTHING_MORE if prompt.contributions else prompt.nothing_found]
+            elif quoted.notice and not prompt.contributions:
+                texts.insert(0, quoted.notice)
+            text = "\n\n".join(texts)
+        words = re.findall(r"\s*\S+|\s+\Z", text)
+        most = prompt.generation.max_tokens  # words count as tokens here
+        if settings.QUOTING_WORDS_PER_SECOND:
+            for word in words[:most]:
+                yield Text(word)
+                await asyncio.sleep(1 / settings.QUOTING_WORDS_PER_SECOND)
+        else:
+            yield Text("".join(words[:most]))
+        yield End("stop" if most is None or len(words) <= most else "length")
+
+    async def search_query(self, question: str, earlier: Sequence[EarlierMessage]) -> SearchQuery:
+        return search_query(question, earlier)
+
+    async def followups(self, prompt: Prompt, answer: str) -> list[str]:
+        """Other questions that the passages answer, apart from those that the answer cites."""
+        # Passages of a page share a label: an answer that cites the page need not cover all of it.
+        ranks = marks_by_rank(verify(answer, prompt.sources))
+        cited = {(each.sourcefile, chapter_of(each)) for each in prompt.sources if each.rank in ranks}
+        asked = " ".join([*leaned_on(prompt.question, prompt.earlier), prompt.question])
+        question_asked = Question(asked, synonyms=prompt.synonyms)
+        asked_in = asked_language(prompt.question)
+        answered = {subject_of(source.heading) for source in prompt.sources if source.rank in ranks}
+        known = {prompt.question, *(turn.content for turn in prompt.earlier)}
+        questions: dict[str, None] = {}
+        for source in prompt.sources:
+            if subject_of(source.heading, source.title) in {"", *answered}:
+                continue
+            language = language_of(source.content)
+            if asked_in and language in {"english", "german"} and language != asked_in:
+                continue
+            if (source.sourcefile, chapter_of(source)) not in cited:
+                least = OF_CITED if source.sourcefile in dict(cited) else OF_OTHER
+                if shared_words(question_asked, source.heading) < least:
+                    continue
+            for question in questions_about(source.title, language, [(source.heading, source.content)]):
+                if question not in known:
+                    questions.setdefault(question)
+        return list(questions)
+
+    async def document_questions(self, title: str, text: str) -> list[str]:
+        return []
+
+    async def title(self, question: str) -> str:
+        return side_texts.title_of(question)
+
+    async def further_query(self, question: str, contributions: Sequence[Contribution]) -> str:
+        return ""
+
+    async def next_speaker(
+        self, question: str, team: Sequence[tuple[str, str]], contributions: Sequence[Contribution]
+    ) -> str:
+        """In the order of the team."""
+        return team[len(contributions)][0] if len(contributions) < len(team) else ""
+
+    async def has_more(self, prompt: Prompt) -> bool:
+        """Only for clear answers: a passage that is merely related adds nothing to an answer."""
+        return (await retry_until_available(quote, prompt)).is_sure
+
+    async def graded(self, question: str, passages: Sequence[str]) -> dict[int, float] | None:
+        """None: no scoring of passages that was tried here ranks better than the search itself."""
+        return None
+
+    async def supported(
+        self, passages: Sequence[str], statements: Sequence[tuple[int, str]]
+    ) -> dict[int, bool]:
+        return {}
+
+
+def search_query(question: str, earlier: Sequence[EarlierMessage]) -> SearchQuery:
+    """The question with those that it refers to, and with others that may contain its subject as context."""
+    text = " ".join([*leaned_on(question, earlier), question])
+    asked = _questions(question, earlier)
+    parts = tuple(search_query(part, before) for part, before in asked) if len(asked) > 1 else ()
+    return SearchQuery(text, context_of(question, earlier), parts)
+
+
+def _questions(question: str, earlier: Sequence[EarlierMessage]) -> list[tuple[str, list[EarlierMessage]]]:
+    """The questions that this one consists of, each with the preceding ones."""
+    parts = parts_of(question)
+    return [
+        (part, [*earlier, *(EarlierMessage("user", before) for before in parts[:place])])
+        for place, part in enumerate(parts)
+    ]
+
+
+def quote(prompt: Prompt) -> Quoted:
+    """The best sentences of the sources with their context, for each question of the prompt."""
+    sources = _Sources([replace(source, content=source.model_text) for source in prompt.sources])
+    shown: set[ShownRow] = set()
+    asked = _questions(prompt.question, prompt.earlier)
+    quoted = [
+        quoted_in_best_form(_findings(question, before, prompt, sources, len(asked), shown))
+        for question, before in asked
+    ]
+    return Quoted(
+        tuple(dict.fromkeys(text for each in quoted for text in each.texts)),
+        all(each.is_sure for each in quoted),
+        any(each.is_several for each in quoted),
+        any(each.is_part for each in quoted),
+    )
+
+
+@dataclass(frozen=True)
+class _Sources:
+    """The passages to quote, and their language."""
+
+    passages: Sequence[SourceView]
+
+    @cached_property
+    def are_english(self) -> bool:
+        # Of all of them, because a table alone may show no language.
+        return language_of("\n".join(each.content for each in self.passages)) == "english"
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        return held_stems(" ".join(f"{each.title} {each.heading} {each.content}" for each in self.passages))
+
+    def in_their_words(self, text: str) -> str:
+        """A German question in the words of English passages; any other as it is."""
+        if not is_german(text) or not self.are_english:
+            return text
+        return question_in_english(text, self.stems) or text
+
+
+def _findings(
+    asked: str,
+    before: Sequence[EarlierMessage],
+    prompt: Prompt,
+    sources: _Sources,
+    questions: int,
+    shown: set[ShownRow],
+) -> Findings:
+    """What the sources have for one of so many questions; `shown` has the rows quoted for those before."""
+    passages = sources.passages
+    files = asked_files(asked, passages, chosen=prompt.narrowed)
+    leaning, context = " ".join(leaned_on(asked, before)), context_of(asked, before)
+    wording, subject, context = map(sources.in_their_words, (files.question, leaning, context))
+    earlier = f"{subject} {context}".strip()
+    # A translation may leave out a name.
+    rows = named_rows(f"{files.question} {wording}", earlier, [each.content for each in passages])
+    question = Question(
+        wording, rows.earlier, subject, prompt.synonyms, is_translated=wording != files.question
+    )
+    return Findings(question, prompt, passages, files, rows.others, questions, shown)
+
+
+def is_answered_by(
+    question: str,
+    earlier: Sequence[EarlierMessage],
+    sources: Sequence[SourceView],
+    fit: float,
+    synonyms: Mapping[str, Sequence[str]],
+) -> bool:
+    """Whether sentences of these sources clearly answer the question."""
+    return quote(Prompt(question, earlier, sources, 0.0, fit=fit, synonyms=synonyms)).is_sure

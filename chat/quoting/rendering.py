@@ -1,0 +1,55 @@
+"""Quotations as Markdown, each with its citation."""
+
+import re
+
+from chat.sources import SourceView
+from ingestion.search.rough_stems import held_stems
+
+from .extracts import Extract
+from .table_notices import notice
+from .tables import table_markdown
+
+MAX_HEADING = 160  # characters
+
+_CAPTION = re.compile(
+    r"^(?:(?:chapter|section|part|annex|appendix|kapitel|abschnitt)\s+)?[\d.\s§)(:-]+", re.IGNORECASE
+)
+_NUMBER = re.compile(r"\d{1,2}[.)]\s")
+
+
+def markdown(quoted: Extract, source: SourceView, all_rows: int) -> str:
+    """The extract as a block quotation or a table, with its citation; `all_rows` is the number of a longer
+    table's rows, if the source has only a part of it, below 0 if not known."""
+    cite = f"[{source.label}]"
+    headings = heading_above(source, " ".join((*quoted.columns, *quoted.lines)) if quoted.cells else "")
+    heading = f"**{headings}**" if quoted.needs_heading and headings else ""
+    if quoted.kind == "table":
+        table = table_markdown(quoted.columns, [(cells, source.label) for cells in quoted.cells])
+        is_lead_in = not quoted.lead or quoted.lead.endswith((":", "："))
+        lead = quoted.lead if is_lead_in else f"> {quoted.lead} {cite}"
+        shown, total = len(quoted.cells), max(all_rows, 0) if all_rows else quoted.rows
+        below = notice(shown, total) if shown < total or all_rows else ""
+        return "\n\n".join(part for part in (heading, lead, table, below) if part)
+    lines = [quoted.lead] if quoted.lead else []
+    lines += [line if _NUMBER.match(line) else f"- {line}" for line in quoted.lines]
+    quotation = "\n".join(f"> {line}" for line in lines)
+    if quoted.lead and quoted.lines:
+        quotation = quotation.replace("\n", "\n>\n", 1)
+    return "\n\n".join(part for part in (heading, f"{quotation} {cite}") if part)
+
+
+def heading_above(source: SourceView, table: str = "") -> str:
+    """The two innermost headings of a passage without numbers and without the document's title.
+
+    Above a table, the innermost is left out if only the other has to do with it: a table at the end of a
+    chapter is not about the last of its sections alone.
+    """
+    parts = [_CAPTION.sub("", part).strip() for part in source.heading.split("›")]
+    parts = [part for part in parts if part and part != source.title][-2:]
+    if table and len(parts) == 2:
+        words, outer = held_stems(table), held_stems(parts[0])
+        inner = held_stems(parts[1]) - outer
+        is_about_it = any(word.startswith(other) for word in inner for other in words if len(other) > 2)
+        if outer & words and not is_about_it:
+            parts = parts[:1]
+    return " › ".join(parts)[:MAX_HEADING]

@@ -1,0 +1,209 @@
+"""The sentences of a passage that can be quoted, and what is known of each whatever the question is.
+
+A process keeps these for the passages found last: one passage is looked at for many questions, for those that
+are suggested after an answer too.
+"""
+
+import functools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from ingestion.embedding import BUILT_IN_NAME, Vectors, embedder, runs_here
+from ingestion.search.rough_stems import held_stems, stems, weak_stems
+from ingestion.search.sentence_splitting import Span, spans_of
+
+from .amounts import has_number
+from .applicability import condition_of, directions_of, outsiders_in
+from .entities import has_name, has_place
+
+MAX_CACHED = 200  # passages, some ten kilobytes each
+MIN_CONTENTS = 4  # numbered titles of a table of contents
+MAX_TITLE = 60  # characters of each, on average
+BARE_WORDS = 5  # a list item with no more words means nothing by itself
+
+_POINTER = re.compile(
+    r"(?:please )?(?:see|refer to|read|consult|siehe|vgl)\b"
+    r"|(?:for )?(?:more|further|detailed) (?:details|information)\b",
+    re.IGNORECASE,
+)
+# “How long you are paid is set out on the next page.”
+_ELSEWHERE = re.compile(
+    r"\b(?:is|are) (?:(?:set out|described|explained|dealt with|listed|found|given) )?(?:on|in) "
+    r"(?:the|another|a) (?:\w+ ){0,2}(?:page|section|chapter|document|guide|manual|handbook)\b"
+    r"|\b(?:steht|stehen|finden Sie) (?:auf|in) de[rmn] (?:\w+ ){0,2}"
+    r"(?:Seite|Abschnitt|Kapitel|Dokument|Handbuch)\b"
+    r"|\bon the (?:next|previous|following) page[.:]?\Z"
+)
+_WORD = re.compile(r"\w+")
+_LEADER = ". . . ."
+_CONTENTS_LINE = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){1,4}\.? [^\Wa-zäöü\d_]")
+_QUESTION_MARKS = ("?", "？")
+
+
+class Quotable(Protocol):
+    """What the functions here need of a passage."""
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def heading(self) -> str: ...
+
+    @property
+    def content(self) -> str: ...
+
+    @property
+    def score(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class QuotableSentence:
+    """A sentence with the words in it, around it and in its passage."""
+
+    span: Span
+    words: frozenset[str]
+    around: frozenset[str]
+    everywhere: frozenset[str]
+    headings: frozenset[str]
+    topic: frozenset[str]  # of the innermost heading
+    heading: str  # all headings of the passage
+    following: "Span | None"  # the next sentence of the same paragraph
+    has_list: bool  # whether it introduces a list or table
+    is_cut: bool  # whether it is incomplete, or introduces something that the passage lacks
+    opens: bool  # whether it is the first one below its heading
+
+    @property
+    def text(self) -> str:
+        return self.span.text
+
+    @cached_property
+    def near(self) -> frozenset[str]:
+        return self.words | self.around
+
+    @cached_property
+    def is_pointer(self) -> bool:
+        """Whether it refers elsewhere for the rest."""
+        return bool(_POINTER.match(self.text))
+
+    @cached_property
+    def is_elsewhere(self) -> bool:
+        """Whether it says only where the answer is."""
+        return bool(_ELSEWHERE.search(self.text))
+
+    @cached_property
+    def condition(self) -> frozenset[str]:
+        return condition_of(self.text)
+
+    @cached_property
+    def outsiders(self) -> frozenset[str]:
+        return outsiders_in(f"{self.text} {self.heading}")
+
+    @cached_property
+    def directions(self) -> frozenset[tuple[bool, str]]:
+        return directions_of(self.text)
+
+    @cached_property
+    def has_number(self) -> bool:
+        return has_number(self.text)
+
+    @cached_property
+    def has_place(self) -> bool:
+        return has_place(self.text)
+
+    @cached_property
+    def has_name(self) -> bool:
+        return has_name(self.text)
+
+
+def sentences_of(passage: Quotable) -> tuple[QuotableSentence, ...]:
+    """The sentences of a passage in order; none of a table of contents."""
+    return _sentences(passage.title, passage.heading, passage.content)
+
+
+def vectors_of(passages: Sequence[Quotable], question: str) -> tuple[Vectors, Vectors]:
+    """The vector of the question, and those of the sentences of all passages in order."""
+    if runs_here():  # A local model would take a second for that many sentences.
+        asked = np.asarray(embedder(BUILT_IN_NAME).embed([question]))
+        known = [_vectors(each.title, each.heading, each.content) for each in passages if sentences_of(each)]
+        return asked[0], np.concatenate(known)
+    sentences = [sentence.text for passage in passages for sentence in sentences_of(passage)]
+    vectors = np.asarray(embedder("").embed([question, *sentences]))
+    return vectors[0], vectors[1:]
+
+
+@functools.lru_cache(maxsize=MAX_CACHED)
+def _vectors(title: str, heading: str, content: str) -> Vectors:
+    texts = [sentence.text for sentence in _sentences(title, heading, content)]
+    return np.asarray(embedder(BUILT_IN_NAME).embed(texts))
+
+
+@functools.lru_cache(maxsize=MAX_CACHED)
+def _sentences(title: str, heading: str, content: str) -> tuple[QuotableSentence, ...]:
+    if _is_contents(content):
+        return ()
+    named = held_stems(f"{title} {heading}")
+    topic = stems(heading.rpartition("›")[2]) - weak_stems()
+    everywhere = held_stems(content) | named
+    found = []
+    of_heading: frozenset[str] = frozenset()
+    above = topic
+    before: frozenset[str] = frozenset()
+    opens = True
+    spans = spans_of(content)
+    names = {_plain(title), _plain(heading.rpartition("›")[2])}
+    for place, span in enumerate(spans):
+        words = held_stems(span.text)
+        if span.is_heading or _plain(span.text) in names:
+            of_heading, above, before = words, stems(span.text) or topic, frozenset()
+            opens = True
+            continue
+        if not span.text.endswith(_QUESTION_MARKS) and not _is_bare_item(spans, place):
+            after = spans[place + 1] if place + 1 < len(spans) else None
+            introduces = span.text.endswith((":", "："))
+            starts_within = place == 0 and span.text[:1].islower() and not (span.is_item or span.is_row)
+            found.append(
+                QuotableSentence(
+                    span,
+                    words,
+                    named | of_heading | before,
+                    everywhere,
+                    named | of_heading,
+                    above,
+                    heading,
+                    following=after if after and after.block == span.block else None,
+                    has_list=introduces and after is not None and (after.is_item or after.is_row),
+                    is_cut=starts_within or (introduces and after is None),
+                    opens=opens,
+                )
+            )
+        before, opens = words, False
+    return tuple(found)
+
+
+def _is_contents(content: str) -> bool:
+    """Whether it is a table of contents: hardly anything but numbered titles."""
+    titles = len(_CONTENTS_LINE.findall(content))
+    return titles >= MIN_CONTENTS and titles * MAX_TITLE > len(content)
+
+
+def _plain(text: str) -> str:
+    return " ".join(_WORD.findall(text)).lower()
+
+
+def _is_bare_item(spans: Sequence[Span], place: int) -> bool:
+    """Whether it means nothing by itself: a line of a table of contents, or a short item without an
+    introduction, such as the number and title of a part."""
+    span = spans[place]
+    if _LEADER in span.text:
+        return True
+    if not span.is_item or len(span.text.split()) > BARE_WORDS:
+        return False
+    first = place
+    while first and spans[first - 1].is_item:
+        first -= 1
+    return first == 0 or spans[first - 1].is_heading or not spans[first - 1].text.endswith((":", "："))

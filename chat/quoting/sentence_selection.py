@@ -1,0 +1,250 @@
+"""Selects the sentences of found passages that best answer a question, quoted without a language model.
+
+A sentence is scored by the question's words in it and around it (the sentence before, its heading and title,
+its passage), by its similarity to the question, and by whether it has the kind of thing asked for.
+"""
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ingestion.embedding import runs_here
+from ingestion.search.definitions import states
+from ingestion.search.rough_stems import held_stems, weak_stems
+
+from .amounts import counts, has_number
+from .applicability import is_opposite
+from .entities import has_name, has_place
+from .question import Question
+from .sentence_features import Quotable, QuotableSentence, sentences_of, vectors_of
+
+MIN_SHARE = 0.25  # of the question's words that a sentence and its surroundings must have
+AROUND = 0.5  # weight of a word in the sentence before, the heading or the title
+IN_PASSAGE = 0.15  # weight of a word elsewhere in the passage
+PASSAGE = 0.6  # weights of the passage's own score, of similarity, and of the kind of thing asked for
+LIKENESS = 0.3
+KIND = 0.15
+HEADED = 0.12  # weight of the question's words in the headings
+TOPIC = 0.15  # bonus if the innermost heading is what the question names
+OPENS = 0.15  # bonus for the first sentence below such a heading, unless an amount is asked for
+ENTITY = 0.4  # bonus for a telephone number, a form or an address if one is asked for
+CONDITION = 0.2  # malus for a case that the question does not mention: “If a guest is ill, …”
+DEFINES = 0.2  # bonus for a definition of the thing asked for
+NO_ANSWER = 0.2  # malus for a sentence that refers elsewhere, was cut off, or introduces missing content
+ELSEWHERE = 0.5  # malus for a sentence that says only where the answer is
+OUTSIDERS = 0.1  # malus for a text about passengers, customers, … whom the question does not mention
+OPPOSITE = 0.5  # malus for the other direction, or a row about another name, than the one asked for
+EARLIER = 0.5  # weight of a word that only earlier questions have
+SYNONYM = 0.6  # weight of another word for one of the question's
+LISTS = 0.1  # bonus for a lead-in with its list if several things are asked for
+LITERAL = 0.1  # bonus for a path or a name with symbols, written as in the question
+WEAK = 0.25  # weight of a word that only says what is done with the subject
+COUNTED = 0.3  # bonus for a number of the counted thing if “how many” of it are asked for
+NEXT_KIND = 0.6  # of KIND, if the next sentence has the requested number
+NEARLY = 0.7  # of the score of a passage's best sentence
+
+_Choice = tuple[int, QuotableSentence]  # with the index of its passage
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A quotation: `text` is at start:end of the content of the passage with that index."""
+
+    passage: int
+    start: int
+    end: int
+    text: str
+    score: float
+
+
+def best_sentences(
+    question: Question, passages: Sequence[Quotable], count: int = 2, other_rows: Collection[str] = ()
+) -> list[Sentence]:
+    """At most `count` sentences, best first, without duplicates; none if nothing is relevant.
+
+    The words of earlier questions and synonyms count less. A passage must have something of the question's
+    subject. `other_rows` has the texts of rows about something else (`named_rows`).
+    """
+    best: dict[str, Sentence] = {}
+    for sentence in _judged(question, passages, other_rows):
+        best.setdefault(sentence.text, sentence)
+        if len(best) == count:
+            break
+    return list(best.values())
+
+
+def best_sentences_per_passage(
+    question: Question, passages: Sequence[Quotable], count: int = 2
+) -> list[list[Sentence]]:
+    """The best sentences of every passage, at most `count`, in the order of its text.
+
+    Further ones must be nearly as good as its best. None if a passage has no sentence.
+    """
+    found: list[list[Sentence]] = [[] for _ in passages]
+    for sentence in _judged(question, passages, everything=True):
+        chosen = found[sentence.passage]
+        if not chosen or (len(chosen) < count and sentence.score >= NEARLY * chosen[0].score):
+            chosen.append(sentence)
+    return [sorted(chosen, key=lambda sentence: sentence.start) for chosen in found]
+
+
+def shared_words(question: Question, text: str) -> float:
+    """The share of the question's content words that `text` has, or other words for them."""
+    wanted = question.stems - weak_stems()
+    held = held_stems(text)
+    shared = sum(word in held or bool(question.other_words(word) & held) for word in wanted)
+    return shared / (len(wanted) or 1)
+
+
+def _judged(
+    question: Question,
+    passages: Sequence[Quotable],
+    other_rows: Collection[str] = (),
+    *,
+    everything: bool = False,
+) -> list[Sentence]:
+    """The relevant sentences, best first; with `everything` also barely relevant ones."""
+    choices = [(index, each) for index, passage in enumerate(passages) for each in sentences_of(passage)]
+    if not choices or not (question.wanted or everything):
+        return []
+    # Too many sentences to embed them on a server.
+    if everything and not runs_here():
+        likeness = [0.0] * len(choices)
+    else:
+        asked, vectors = vectors_of(passages, question.text)
+        likeness = [float(value) for value in vectors @ asked]
+    scoring = _Scoring(question, choices, other_rows)
+    judged = [
+        Sentence(index, each.span.start, each.span.end, each.text, score)
+        for (index, each), alike in zip(choices, likeness, strict=True)
+        if everything or scoring.is_relevant(each)
+        for score in [scoring.score(each, passages[index].score, alike)]
+    ]
+    # A number of the counted thing decides between sentences, but makes none of them surer.
+    thing = [frozenset({word}) | question.wanted.get(word, frozenset()) for word in question.counted]
+    if not thing:
+        return sorted(judged, key=lambda each: -each.score)
+    return sorted(judged, key=lambda each: -each.score - COUNTED * counts(thing, each.text))
+
+
+class _Scoring:
+    """What a question asks of each sentence; the weight of its words depends on how many of them have it."""
+
+    def __init__(self, question: Question, choices: Iterable[_Choice], other_rows: Collection[str]) -> None:
+        self.question = question
+        self.other_rows = other_rows
+        wanted = question.wanted
+        weights = _weights(wanted, [each for _, each in choices])
+        for word in wanted.keys() - question.own_stems:
+            weights[word] *= EARLIER
+        for word in wanted.keys() & (weak_stems() | question.asking):
+            weights[word] *= WEAK
+        self.terms = [(word, wanted[word], weight) for word, weight in weights.items()]
+        self.total = sum(weights.values()) or 1.0
+        self.forms = {
+            word: frozenset({word}) | others for word, others in wanted.items() if word not in weak_stems()
+        }
+        self.known_forms = frozenset[str]().union(*self.forms.values())
+        self.others = frozenset[str]().union(*wanted.values())
+        self.asked = wanted.keys() | self.others
+        of_subject = (self.forms.get(word, frozenset()) for word in question.subject_stems)
+        self.stays_with = frozenset[str]().union(*of_subject)
+
+    def is_relevant(self, sentence: QuotableSentence) -> bool:
+        """Whether it and what is around it have enough of the question's words."""
+        near, wanted = sentence.near, self.question.wanted
+        known = sum(word in near or not others.isdisjoint(near) for word, others in wanted.items())
+        return known >= MIN_SHARE * len(wanted)
+
+    def score(self, sentence: QuotableSentence, of_passage: float, alike: float) -> float:
+        question, text = self.question, sentence.text
+        kind = self.kind(sentence)
+        is_topic = self.is_topic(sentence.topic)
+        opens = is_topic and sentence.opens and (not question.asks_amount or kind == 1.0)
+        own = sentence.words | sentence.topic if opens else sentence.words
+        entity = question.entity
+        return (
+            self.share(sentence, own)
+            + PASSAGE * of_passage
+            + LIKENESS * alike
+            + KIND * kind
+            + LISTS * (sentence.has_list and question.asks_list)
+            + HEADED * self.held(sentence.headings)
+            + TOPIC * is_topic
+            + OPENS * opens
+            + ENTITY * bool(entity and entity.rare.search(text))
+            - CONDITION * self.unasked_condition(sentence)
+            + DEFINES * states(question.defined_thing, text, sentence.headings)
+            + LITERAL * any(f" {literal}" in f" {text}" for literal in question.literals)
+            - NO_ANSWER * (sentence.is_cut or sentence.is_pointer)
+            - ELSEWHERE * sentence.is_elsewhere
+            - OPPOSITE * (text in self.other_rows or is_opposite(question.directions, sentence.directions))
+            - OPPOSITE * (bool(self.stays_with) and self.stays_with.isdisjoint(sentence.everywhere))
+            - OUTSIDERS * question.is_for_others(sentence.outsiders, self.others)
+        )
+
+    def share(self, sentence: QuotableSentence, own: frozenset[str]) -> float:
+        """The weighted share of the question in the sentence, with the words `own`, and around it."""
+        got = 0.0
+        around, everywhere = sentence.around, sentence.everywhere
+        for word, others, weight in self.terms:
+            if word in own:
+                got += weight
+            elif not others.isdisjoint(own):
+                got += weight * SYNONYM
+            elif word in around:
+                got += weight * AROUND
+            elif not others.isdisjoint(around):
+                got += weight * (SYNONYM * AROUND)
+            elif word in everywhere:
+                got += weight * IN_PASSAGE
+            elif not others.isdisjoint(everywhere):
+                got += weight * (SYNONYM * IN_PASSAGE)
+        return got / self.total
+
+    def held(self, words: frozenset[str]) -> float:
+        """The weighted share of the question in these words."""
+        got = 0.0
+        for word, others, weight in self.terms:
+            if word in words:
+                got += weight
+            elif not others.isdisjoint(words):
+                got += weight * SYNONYM
+        return got / self.total
+
+    def kind(self, sentence: QuotableSentence) -> float:
+        """Whether it has what the question asks for, a number, a place or a name; for less, the next one."""
+        question, after = self.question, sentence.following
+        amount = question.amount if question.asks_amount else None
+        if amount:
+            if sentence.has_number and amount.is_in(sentence.text):
+                return 1.0
+            return NEXT_KIND * bool(after and has_number(after.text) and amount.is_in(after.text))
+        if question.asks_where:
+            return 1.0 if sentence.has_place else NEXT_KIND * bool(after and has_place(after.text))
+        if question.asks_who:
+            return 1.0 if sentence.has_name else NEXT_KIND * bool(after and has_name(after.text))
+        return 0.0
+
+    def is_topic(self, topic: frozenset[str]) -> bool:
+        """Whether a heading names the question's subject and nothing else."""
+        return (
+            bool(topic)
+            and topic <= self.known_forms
+            and not any(forms.isdisjoint(topic) for forms in self.forms.values())
+        )
+
+    def unasked_condition(self, sentence: QuotableSentence) -> float:
+        """The share of the words of its condition that neither the question nor the headings have."""
+        words = sentence.condition
+        return len(words - self.asked - sentence.headings) / len(words) if words else 0.0
+
+
+def _weights(wanted: Mapping[str, frozenset[str]], sentences: Sequence[QuotableSentence]) -> dict[str, float]:
+    """Weights of the question's words: higher for words in fewer of the sentences."""
+    total = len(sentences)
+    weights = {}
+    for word, others in sorted(wanted.items()):
+        found = sum(word in each.words or not others.isdisjoint(each.words) for each in sentences)
+        weights[word] = math.log(1 + (total - found + 0.5) / (found + 0.5))
+    return weights

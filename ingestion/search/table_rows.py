@@ -1,0 +1,48 @@
+"""The rows of tables within a passage: “Case: illness; Days: 5”."""
+
+import functools
+import re
+from collections.abc import Mapping, Sequence
+
+from .sentence_splitting import Span, spans_of
+
+MAX_CACHED = 5_000  # rows, some hundred bytes each
+
+_COLUMN = re.compile(r"([^:;\n]{1,100}): ")
+
+
+def table_around(spans: Sequence[Span], at: int) -> Sequence[Span]:
+    """The rows of the table of which `spans[at]` is a row: adjacent rows that share a column."""
+    first = last = at
+    while first > 0 and spans[first - 1].is_row and continues(spans[first - 1].text, spans[first].text):
+        first -= 1
+    while (
+        last + 1 < len(spans) and spans[last + 1].is_row and continues(spans[last].text, spans[last + 1].text)
+    ):
+        last += 1
+    return spans[first : last + 1]
+
+
+def continues(row: str, following: str, least: int = 1) -> bool:
+    """Whether two adjacent rows belong to the same table: they have that number of columns in common."""
+    return len(cells_of(row).keys() & cells_of(following).keys()) >= least
+
+
+def rows_of(content: str) -> dict[str, Mapping[str, str]]:
+    """The cells of each row of a passage by the row's text."""
+    return {span.text: cells_of(span.text) for span in spans_of(content) if span.is_row}
+
+
+@functools.lru_cache(maxsize=MAX_CACHED)
+def cells_of(row: str) -> Mapping[str, str]:
+    """The cells of the row “Case: illness; Days: 5” by column."""
+    cells: dict[str, str] = {}
+    name = ""
+    for piece in row.split("; "):
+        pair = _COLUMN.match(piece)
+        if pair and pair[1] not in cells:
+            name = pair[1]
+            cells[name] = piece[pair.end() :]
+        else:
+            cells[name] = f"{cells[name]}; {piece}" if name in cells else piece
+    return cells

@@ -5,8 +5,8 @@ from unittest import mock
 from django.test import TestCase
 
 from chat.engine import trial
-from chat.llm.quoting import QuotingModel
 from chat.llm.scripted import ScriptedModel
+from chat.quoting.quoting_model import QuotingModel
 from chat.requests import EarlierMessage
 from ingestion.access.lists import Audience, set_audience
 from ingestion.models import Document

@@ -14,6 +14,7 @@ from typing import Any
 import jiter
 
 from chatsite.http.model_server import TRANSPORT_ERRORS
+from chatsite.http.overload import backlog
 
 from .chat_model import (
     End,
@@ -27,8 +28,8 @@ from .connections import code_of
 from .sse import EventParser
 
 GATHER_SECONDS = 0.2  # between two reads of a stream
-# While the process is so busy that its timers are late, each stream is read less often, which leaves time for
-# answers that wait for their first word.
+# While the process is so busy that its timers are late or questions wait to begin, each stream is read less
+# often, which leaves time for answers that wait for their first word.
 MAX_GATHER_SECONDS = 0.6
 LATE_SECONDS = 0.1
 GATHERED_BYTES = 8_192  # a server that sends more at a time is read at once
@@ -97,7 +98,7 @@ class GatheredBody:
         if not at_once and (seconds := self._gather_until - time()) > 0:
             due = time() + min(seconds, (by - time()) / 2)
             await asyncio.sleep(due - time())
-            if time() - due > LATE_SECONDS:
+            if time() - due > LATE_SECONDS or backlog().is_crowded:
                 self._seconds = max(self._least, min(2 * self._seconds, MAX_GATHER_SECONDS))
             else:
                 self._seconds = max(self._least, self._seconds / 2)

@@ -24,6 +24,7 @@ from chat.llm.completion_stream import (
     parts,
 )
 from chat.llm.sse import MAX_EVENT_BYTES, EventParser
+from chatsite.http.overload import Backlog
 
 PATIENT = Deadlines(first=60, idle=60, total=60)
 QUICK = Deadlines(first=0.2, idle=0.1, total=1.0)
@@ -344,5 +345,7 @@ class GatheringTests(SimpleTestCase):
         self.clock = 0.0
         self.assertEqual(await self.waits(late=0.01), [GATHER_SECONDS] * 8)
         self.assertEqual(await self.waits(late=0.3), [0.2, 0.4, *[MAX_GATHER_SECONDS] * 6])
+        with mock.patch.object(Backlog, "is_crowded", True):  # by questions that wait to begin
+            self.assertEqual(await self.waits(late=0.01), [0.2, 0.4, *[MAX_GATHER_SECONDS] * 6])
         # Text reaches the database within a second.
         self.assertLessEqual(MAX_GATHER_SECONDS + 2 * settings.JOURNAL_FLUSH_SECONDS, 1.0)

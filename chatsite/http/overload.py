@@ -90,6 +90,11 @@ class Backlog:
         # Fifty that arrive together are begun together: for a while none leaves, and then all do.
         return max(self.waiting * self.departures.each, self.departures.stall) > MAX_WAIT_SECONDS
 
+    @property
+    def is_crowded(self) -> bool:
+        """Whether many wait to begin, in a process without time to spare."""
+        return self.waiting >= MIN_WAITING and self.lag > BUSY_LAG
+
     def entered(self) -> None:
         if not self.waiting:
             self.departures.begin()

@@ -137,8 +137,10 @@ class TestWhatIsRefused:
             crowd(work, 500)
             work.departures.each = 1.0
             assert not work.is_full
+            assert not work.is_crowded
             work.lag = 2 * overload.BUSY_LAG
             assert work.is_full
+            assert work.is_crowded
 
         asyncio.run(scenario())
 

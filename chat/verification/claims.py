@@ -100,6 +100,8 @@ class Claim:
             is_last = place + 1 == len(self.tokens)
             following = len(self.text) if is_last else self.tokens[place + 1].start
             gap = self.text[token.end : following]
+            if not is_last and self.tokens[place + 1].kind is Kind.POLAR and not gap.strip(" -"):
+                gap = " of "  # “the hedge below two metres”: the noun phrase ends here, too
             if is_last or gap.strip(" -"):
                 nouns += _head(self.text, self.tokens, start, place, gap)
         return nouns

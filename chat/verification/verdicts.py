@@ -19,6 +19,7 @@ from .agreement import (
     says_opposite,
     takes_other_name,
 )
+from .alignment import alignments
 from .answer_statements import Citation, Cut, cut
 from .cited_passages import Citable, Mark, Passage, Unit
 from .claims import CONTRADICTION, LEAST_SHARE, MISPLACED, Claim, claim_of
@@ -217,6 +218,9 @@ def _judged(
     evidence["addition"] = additions(claim, near, passages)
     evidence["opposite"] = float(says_opposite(claim, chosen))
     evidence["turned"] = float(is_turned_round(claim, chosen))
+    aligned = alignments(claim, chosen, above)
+    evidence["borrowed"] = float(any(each.borrows(units) for each in aligned))
+    evidence["displaced"] = float(any(each.displaces() for each in aligned))
     signs = signs_of(claim, chosen, share=share, likeness=likeness, evidence=evidence)
     if credence(signs) < 0:
         return _Finding("not_found", chosen, (), share, unclear=True)

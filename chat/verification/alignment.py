@@ -1,0 +1,156 @@
+"""Whether a noun of a statement takes the place of another one in its source.
+
+Compared as sets of words, “the fee is paid by the tenant” and “the fee is paid by the landlord” are nearly
+the same if both people are in the passage. So the words of a statement are aligned with those of the
+sentence that has most of them, and a noun is judged by its neighbours: those in the statement should be
+beside it in the source, too, and no other noun should stand there instead.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from ingestion.search.translations import translations_of
+
+from .cited_passages import Unit
+from .claims import Claim
+from .lexicon import LIGHT_WORDS
+from .words import Kind, Token, stem
+
+NEIGHBOURS = 2  # words on each side of a noun
+SLOT = 2  # words of the source beside an aligned neighbour, of which one may be the exchanged noun
+NEAR = 6  # words between a noun and its neighbours in the source, from which it belongs to others
+LEAST_CLAUSE = 3  # tokens; a shorter one belongs to the one beside it
+TOPIC = 3  # sentences that have a noun which they all are about, so that “it” may stand for it
+MAX_PLACES = 6  # of a word in a sentence
+
+
+def alignments(claim: Claim, chosen: Sequence[Unit], above: Collection[str]) -> list["Alignment"]:
+    """Each clause of a statement with the chosen sentence that has most of its words, except rows of tables.
+
+    `above` are words of the headings.
+    """
+    clauses = [list(claim.tokens)]
+    if len(chosen) > 1:
+        clauses = []
+        for part in claim.parts:
+            if clauses and min(len(clauses[-1]), len(part)) < LEAST_CLAUSE:
+                clauses[-1] += part
+            else:
+                clauses.append(list(part))
+    found = []
+    for clause in clauses:
+        own = [token for token in clause if token.kind is not Kind.NEGATION]
+        values = {token.value for token in own}
+        unit = max(chosen, key=lambda each: len(values & each.values))
+        if unit.table < 0:
+            found.append(Alignment(claim, own, unit, above))
+    return found
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """The tokens of a clause beside those of a sentence."""
+
+    claim: Claim
+    own: list[Token]
+    unit: Unit
+    above: Collection[str]
+
+    @cached_property
+    def aligned(self) -> list[str]:
+        """For each of them the value that it has in the sentence; empty if the sentence lacks it."""
+        return [self._counterpart(token) for token in self.own]
+
+    @cached_property
+    def places(self) -> Mapping[str, list[int]]:
+        places: dict[str, list[int]] = {}
+        for place, token in enumerate(self.unit.tokens):
+            found = places.setdefault(token.value, [])
+            if len(found) < MAX_PLACES:
+                found.append(place)
+        return places
+
+    @cached_property
+    def nouns(self) -> list[int]:
+        """Places of the nouns among `own`."""
+        nouns = {phrase[0] for phrase in self.claim.nouns if len(phrase) == 1}
+        return [place for place, token in enumerate(self.own) if token.value in nouns]
+
+    def borrows(self, units: Sequence[Unit]) -> bool:
+        """Whether a noun comes from elsewhere: none of its neighbours is there, or another noun is in its
+        place here."""
+        for place in self.nouns:
+            value = self.own[place].value
+            if self.aligned[place] or value in self.above or self.own[place].whole in LIGHT_WORDS:
+                continue
+            holding = [unit for unit in units if value in unit.values]
+            if not 0 < len(holding) < TOPIC:
+                continue
+            beside = [self.own[at].value for at in self._beside(place)]
+            if not any(other in unit.values for unit in holding for other in beside):
+                return True
+            if self._is_slot(place, 1):
+                return True
+        return False
+
+    def displaces(self) -> bool:
+        """Whether a noun of the sentence has another noun beside its neighbours, and is itself elsewhere."""
+        for place in self.nouns:
+            here = self.places.get(self.aligned[place], [])
+            if not here:
+                continue
+            distances = [
+                min(abs(one - other) for one in here for other in self.places[self.aligned[at]])
+                for at in self._neighbours(place, NEIGHBOURS)
+            ]
+            if distances and min(distances) > NEAR and self._is_slot(place, NEIGHBOURS):
+                return True
+        return False
+
+    def _counterpart(self, token: Token) -> str:
+        if token.value in self.unit.values:
+            return token.value
+        if token.kind not in (Kind.WORD, Kind.NAME):
+            return ""
+        related = self.unit.relations.related(
+            token.value, token.whole, is_name=token.value in self.claim.names
+        )
+        if related or not token.whole:
+            return related
+        translated = map(stem, translations_of(token.whole))
+        return next((value for value in translated if value in self.unit.values), "")
+
+    def _beside(self, place: int) -> list[int]:
+        first, last = max(0, place - NEIGHBOURS), min(len(self.own), place + NEIGHBOURS + 1)
+        return [at for at in range(first, last) if at != place]
+
+    def _neighbours(self, place: int, reach: int) -> list[int]:
+        """The nearest word before a noun and the nearest after it that the sentence has, up to `reach`."""
+        before = range(place - 1, max(-1, place - 1 - reach), -1)
+        after = range(place + 1, min(len(self.own), place + 1 + reach))
+        found = []
+        for side in (before, after):
+            for at in side:
+                value = self.aligned[at]
+                if value in self.places and value != self.aligned[place]:
+                    found.append(at)
+                    break
+        return found
+
+    def _is_slot(self, place: int, reach: int) -> bool:
+        """Whether the sentence has a noun that the statement lacks where it should have this one."""
+        said = frozenset(self.aligned)
+        for at in self._neighbours(place, reach):
+            for there in self.places[self.aligned[at]]:
+                start = there + 1 if at < place else max(0, there - SLOT)
+                for token in self.unit.tokens[start : start + SLOT if at < place else there]:
+                    if (
+                        token.kind in (Kind.WORD, Kind.NAME)
+                        and token.value not in said
+                        and token.whole
+                        and not token.unit
+                        and token.whole not in LIGHT_WORDS
+                    ):
+                        return True
+        return False

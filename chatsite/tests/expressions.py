@@ -63,8 +63,16 @@ def methods_of(path, name):
 
 
 def unlike(methods):
-    """One of those that go through a text alike, and the others."""
-    return tuple(sorted({"sub" if each in ALIKE else each for each in methods}))
+    """Those whose work no other one contains.
+
+    Some go through a text alike; `sub` begins as `search` does, and `search` by looking where `match` does.
+    """
+    left = {"sub" if each in ALIKE else each for each in methods}
+    if "sub" in left:
+        left -= {"search"}
+    if left & {"sub", "search"}:
+        left -= {"match"}
+    return tuple(sorted(left))
 
 
 @cache

@@ -12,7 +12,7 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
 from chatsite.settings import *  # noqa: F403
 
-for name in ("opentelemetry", "sentry_sdk"):
+for name in ("opentelemetry", "sentry_sdk", "requests"):
     sys.modules[name] = None
 
 

@@ -19,7 +19,11 @@ from .citation_text import (
 from .failures import failure_of
 from .models import Conversation, Message, Source
 from .recording import timestamp
-from .response_serializers import ConversationRowSerializer, StoredMessageSerializer, readable_text
+from .serializers.response_serializers import (
+    ConversationRowSerializer,
+    StoredMessageSerializer,
+    readable_text,
+)
 from .signatures import signed
 from .tally import is_by_model, is_unclear, tally
 

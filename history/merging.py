@@ -24,8 +24,8 @@ from .branches import START
 from .citation_text import without, without_links
 from .conversation_lists import shortened
 from .models import Conversation, Message, Source
-from .request_serializers import Incoming
 from .search_words import search_vector
+from .serializers.request_serializers import Incoming
 
 MAX_MESSAGES = 5_000  # messages of one conversation
 MAX_BYTES = 10_000_000  # of all texts of one conversation, and of the data that programs store with them

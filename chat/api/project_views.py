@@ -16,14 +16,14 @@ from chatsite.accounts.principal import Principal
 from chatsite.http.problem_details import ProblemDetails
 from chatsite.http.strict_fields import StrictCharField, StrictSerializer
 from history import projects
+from history.api.pagination import ProjectPagination
 from history.models import Project
-from history.named_readers import (
+from history.serializers.named_readers import (
     MembersSerializer,
     NamedReadersSerializer,
     audience_of_names,
     names_in,
 )
-from history.pagination import ProjectPagination
 from ingestion.api.search_views import ScopeField
 from ingestion.search.scopes import ALL
 

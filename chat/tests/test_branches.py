@@ -25,7 +25,7 @@ from chatsite.db.threads import in_database
 from history import conversation_export, conversation_lists, merging, message_search, recording, sharing
 from history.branches import Branches, question_of
 from history.models import Conversation, Message
-from history.request_serializers import Incoming
+from history.serializers.request_serializers import Incoming
 from ingestion.access.lists import Audience
 from ingestion.tests.factories import command_principal, make_document, make_user
 

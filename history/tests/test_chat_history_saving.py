@@ -14,7 +14,7 @@ from chatsite.accounts.models import ApiKey
 from history import merging, recording
 from history.models import Conversation, Message, Source
 from history.recording import Closing
-from history.request_serializers import Incoming
+from history.serializers.request_serializers import Incoming
 from history.tests.chat_history_case import LABEL, ChatHistoryCase
 from ingestion.tests.factories import command_principal, make_user
 

@@ -10,12 +10,12 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from chatsite.dependency_internals import serializer_schema
+from history.citation_text import verified_as_sent, with_links, without
+from history.failures import failure_of
+from history.models import Conversation, Message, Source
+from history.recording import timestamp
 from ingestion.search.labels import content_address
 
-from .citation_text import verified_as_sent, with_links, without
-from .failures import failure_of
-from .models import Conversation, Message, Source
-from .recording import timestamp
 from .request_serializers import UNTITLED
 
 SNIPPET = 300  # characters of a source
@@ -279,7 +279,7 @@ def _saved_members(row: Message) -> dict[str, Any]:
 class ConversationRowDescription(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
     """Some members are optional."""
 
-    target_class = "history.response_serializers.ConversationRowSerializer"
+    target_class = "history.serializers.response_serializers.ConversationRowSerializer"
     match_subclasses = True
 
     def map_serializer(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
@@ -291,7 +291,7 @@ class ConversationRowDescription(OpenApiSerializerExtension):  # type: ignore[no
 class StoredMessageDescription(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
     """Some members are optional, and imported messages have their own form."""
 
-    target_class = "history.response_serializers.StoredMessageSerializer"
+    target_class = "history.serializers.response_serializers.StoredMessageSerializer"
 
     def map_serializer(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
         schema = serializer_schema(auto_schema, self.target, direction)

@@ -17,11 +17,10 @@ from rest_framework import serializers
 
 from chatsite.dependency_internals import serializer_schema
 from chatsite.http.strict_fields import StrictBooleanField
-
-from .citation_text import without_links
-from .failures import WORDS
-from .models import Conversation, Message
-from .recording import TITLE_LENGTH
+from history.citation_text import without_links
+from history.failures import WORDS
+from history.models import Conversation, Message
+from history.recording import TITLE_LENGTH
 
 MAX_MESSAGES = 1_000  # in one request
 ID_LENGTH = 200
@@ -331,7 +330,7 @@ def _parsed(text: str) -> datetime | None:
 class SavedMessageDescription(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
     """A message needs one of two ids; messages of the role `system` are skipped."""
 
-    target_class = "history.request_serializers.SavedMessageSerializer"
+    target_class = "history.serializers.request_serializers.SavedMessageSerializer"
 
     def map_serializer(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
         schema = serializer_schema(auto_schema, self.target, direction)
@@ -353,7 +352,7 @@ class SavedMessageDescription(OpenApiSerializerExtension):  # type: ignore[no-un
 class ConversationChangeDescription(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
     """At least one member; others are ignored."""
 
-    target_class = "history.request_serializers.ConversationChangeSerializer"
+    target_class = "history.serializers.request_serializers.ConversationChangeSerializer"
 
     def map_serializer(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
         schema = serializer_schema(auto_schema, self.target, direction)

@@ -10,8 +10,8 @@ from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from . import conversation_lists, message_search, projects
-from .models import Conversation
+from history import conversation_lists, message_search, projects
+from history.models import Conversation
 
 
 class ConversationPagination(BasePagination):

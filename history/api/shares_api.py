@@ -17,10 +17,9 @@ from chatsite.accounts.api.resource_views import ResourceView
 from chatsite.accounts.api_keys import Scope
 from chatsite.http.problem_details import ProblemDetails
 from chatsite.http.strict_fields import StrictBooleanField
-
-from . import sharing
-from .models import Conversation, Message, Share
-from .named_readers import NamedReadersSerializer, audience_of_names
+from history import sharing
+from history.models import Conversation, Message, Share
+from history.serializers.named_readers import NamedReadersSerializer, audience_of_names
 
 MAX_LISTED = 1_000  # newest
 SHARE_ID = OpenApiParameter("share_id", UUID, OpenApiParameter.PATH, description="The id of a share.")

@@ -19,10 +19,9 @@ from chatsite.http.strict_fields import (
     StrictChoiceField,
     StrictSerializer,
 )
-
-from . import feedback
-from .models import Feedback, Message
-from .withheld import withheld_labels
+from history import feedback
+from history.models import Feedback, Message
+from history.withheld import withheld_labels
 
 MAX_WRONG_SOURCES = 100
 MESSAGE_ID = OpenApiParameter(

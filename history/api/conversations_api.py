@@ -23,18 +23,9 @@ from chatsite.accounts.api.resource_views import JSONNegotiation
 from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.principal import Principal
 from chatsite.http.json_parser import StrictJSONParser
-
-from . import (
-    conversation_export,
-    conversation_lists,
-    merging,
-    message_search,
-    projects,
-    recording,
-)
-from .models import Conversation, Project
-from .pagination import ConversationPagination, SearchPagination
-from .request_serializers import (
+from history import conversation_export, conversation_lists, merging, message_search, projects, recording
+from history.models import Conversation, Project
+from history.serializers.request_serializers import (
     NO_PROJECT,
     ConversationChangeSerializer,
     ExportQuerySerializer,
@@ -43,12 +34,14 @@ from .request_serializers import (
     NewConversationSerializer,
     SavedMessagesSerializer,
 )
-from .response_serializers import (
+from history.serializers.response_serializers import (
     ConversationRowSerializer,
     FoundConversationSerializer,
     NewConversationRowSerializer,
     StoredMessageSerializer,
 )
+
+from .pagination import ConversationPagination, SearchPagination
 
 NOT_FOUND = gettext_lazy("There is no such conversation.")
 # Messages by status, the same as at /api/….

@@ -1,6 +1,6 @@
 """Links that share conversations and answers with others: create, open, revoke.
 
-What a reader sees is decided at each request by their own rights (see chat.withholding).
+What a reader sees is decided at each request by their own rights (see chat.redaction.withholding).
 """
 
 import hashlib

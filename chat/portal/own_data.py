@@ -11,8 +11,8 @@ from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from chat.person_export import ExportRunning, export_response
-from chat.persons import ErasureRefused, count_data, delete_own
+from chat.persons.erasure import ErasureRefused, count_data, delete_own
+from chat.persons.person_export import ExportRunning, export_response
 from chatsite.accounts import looks
 from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.models import User

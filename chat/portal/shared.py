@@ -12,7 +12,7 @@ from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.http import require_http_methods, require_safe
 
-from chat.withholding import LEFT_OUT, SharedMessage, shared_messages, shared_title
+from chat.redaction.withholding import LEFT_OUT, SharedMessage, shared_messages, shared_title
 from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal

@@ -18,7 +18,7 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_http_methods, require_safe
 
-from chat.share_preview import preview
+from chat.redaction.share_preview import preview
 from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.principal import Principal
 from history import sharing

@@ -16,11 +16,11 @@ from chat.llm.chat_model import NOTHING_IN_PART
 from chat.models import Run
 from chat.portal.conversation import turns_of
 from chat.portal.frames import asked_after
+from chat.redaction.withholding import shared_messages
 from chat.requests import Options, RunRequest
 from chat.runs.earlier_messages import earlier_messages
 from chat.unanswered.models import UnansweredQuestion
 from chat.unanswered.question_judging import judge_new
-from chat.withholding import shared_messages
 from chatsite.db.threads import in_database
 from history import conversation_export, conversation_lists, merging, message_search, recording, sharing
 from history.branches import Branches, question_of

@@ -19,7 +19,7 @@ from chat.overview import first_word
 from chat.overview.charts import stacked
 from chat.overview.counting import count_ended_runs
 from chat.overview.models import Asker, CountedUntil, DayFigures, DocumentUse
-from chat.persons import erase
+from chat.persons.erasure import erase
 from chat.tests.conversations import answered
 from chatsite.accounts.models import User
 from history.models import Conversation, Feedback, Message

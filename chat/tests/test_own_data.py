@@ -74,7 +74,7 @@ class OwnDataTests(TestCase):
     async def test_the_zip_file_is_sent_in_pieces(self):
         client = AsyncClient()
         await client.aforce_login(self.ann)
-        with patch("chat.person_export.CHUNK_BYTES", 1_000):
+        with patch("chat.persons.person_export.CHUNK_BYTES", 1_000):
             sent = await client.post(PAGE, {"export": "1"})
             self.assertTrue(sent.is_async)
             pieces = [piece async for piece in sent.streaming_content]
@@ -84,8 +84,8 @@ class OwnDataTests(TestCase):
 
     def test_a_storage_that_breaks_off_is_said_and_leaves_no_half_file(self):
         with (
-            patch("chat.person_export.files.open_file", side_effect=StorageFault("away")),
-            self.assertLogs("chat.person_export", "ERROR") as logged,
+            patch("chat.persons.person_export.files.open_file", side_effect=StorageFault("away")),
+            self.assertLogs("chat.persons.person_export", "ERROR") as logged,
         ):
             refused = self.client.post(PAGE, {"export": "1"})
         self.assertContains(refused, "storage does not answer", status_code=503)
@@ -160,7 +160,7 @@ class OwnDataTests(TestCase):
 
     def test_an_answer_that_is_being_written_is_stopped_first(self):
         run = runs.begin(Principal(self.ann.pk, "session"), RunRequest("Still running?"))
-        with patch("chat.persons.STOP_SECONDS", 0):
+        with patch("chat.persons.erasure.STOP_SECONDS", 0):
             refused = self.client.post(PAGE, {"delete": "1", "confirmed": "1"})
         self.assertContains(refused, "An answer is still being written.", status_code=422)
         self.assertTrue(Conversation.objects.filter(pk=run.conversation_id).exists())

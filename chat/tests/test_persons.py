@@ -26,7 +26,7 @@ from chat.models import (
     Run,
     Usage,
 )
-from chat.persons import ErasureRefused, count_data, erase, erase_returned
+from chat.persons.erasure import ErasureRefused, count_data, erase, erase_returned
 from chat.proof.models import ProofQuestion, ProofRun
 from chat.tests.conversations import answered
 from chat.tests.test_verified_answers import make_verified
@@ -364,7 +364,7 @@ class ErasingTests(TestCase):
         person, *_ = person_with_everything()
         Run.objects.update(finished_at=None)
         with (
-            patch("chat.persons.STOP_SECONDS", 0),
+            patch("chat.persons.erasure.STOP_SECONDS", 0),
             self.assertRaisesMessage(ErasureRefused, "still being written"),
         ):
             erase(person, actor=None, delete_documents=True)
@@ -414,7 +414,7 @@ class RestoredTests(TestCase):
     def test_a_line_that_was_cut_off_hides_no_other(self):
         self.path.write_text(self.path.read_text() + '{"number": 7, "jo')
         self.brought_back()
-        with self.assertLogs("chat.persons", "WARNING"):
+        with self.assertLogs("chat.persons.erasure", "WARNING"):
             self.assertEqual(len(erase_returned()), 1)
 
     def test_a_legal_hold_is_said(self):

@@ -13,8 +13,8 @@ from django.test import TestCase
 
 from chat import runs
 from chat.errors import Refused
-from chat.person_export import export
-from chat.persons import delete_own, erase
+from chat.persons.erasure import delete_own, erase
+from chat.persons.person_export import export
 from chat.requests import RunRequest
 from chatsite.accounts.models import ApiKey, AuditEntry
 from chatsite.accounts.principal import Principal

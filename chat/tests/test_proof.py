@@ -40,7 +40,7 @@ class ProofCase(TestCase):
         # Inside of a test's transaction nothing can be committed before the page is made.
         self.looks = []
         looked = patch(
-            "chat.proof_admin.record_before", lambda *values, **named: self.looks.append(values[0])
+            "chat.admin.proof_admin.record_before", lambda *values, **named: self.looks.append(values[0])
         )
         looked.start()
         self.addCleanup(looked.stop)

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from chat import withholding
+from chat.redaction import withholding
 from chat.tests.sharing_case import FOLLOWUP, OPEN, OPEN_STATEMENT, OPEN_WORDS, QUESTION, SharingCase
 from chatsite.accounts.principal import Principal
 from history import recording, sharing

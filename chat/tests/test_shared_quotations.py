@@ -6,9 +6,9 @@ from uuid import uuid4
 import pytest
 
 from chat.llm.chat_model import NOTHING_FITS, Prompt
-from chat.quoted_parts import is_quoted, quoted_parts
 from chat.quoting.quoted_answer import NOTICES, SEVERAL
 from chat.quoting.quoting_model import QuotingModel, quote
+from chat.redaction.quoted_parts import is_quoted, quoted_parts
 from chat.sources import SourceView
 from chat.tests.sharing_case import CLOSED, CLOSED_STATEMENT, OPEN, OPEN_STATEMENT, OPEN_WORDS, SharingCase
 from history.models import Message, Source

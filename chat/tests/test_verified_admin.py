@@ -232,7 +232,7 @@ class VerifiedAdminTests(TestCase):
             ask(text, make_user(f"asker{number}"))
         typed = {"questions": "By when must carried leave be used?\nWhen may carried leave be used?"}
         # Outside of a test's transaction the entry is committed before the page is made.
-        with patch("chat.verified_admin.record_before", side_effect=AuditEntry) as recorded:
+        with patch("chat.admin.verified_admin.record_before", side_effect=AuditEntry) as recorded:
             recorded.side_effect = None
             page = self.client.post(f"{LIST}{answer.pk}/try/", typed)
         self.assertEqual(recorded.call_count, 1)
@@ -244,17 +244,17 @@ class VerifiedAdminTests(TestCase):
         alone = "Who decides about the raise of Smith?"
         answer.questions.create(text=alone)
         ask(alone, make_user("alone"))
-        with patch("chat.verified_admin.record_before"):
+        with patch("chat.admin.verified_admin.record_before"):
             self.assertContains(self.client.get(f"{LIST}{answer.pk}/try/"), "<strong>5</strong>")
         for number in range(2):
             guest = make_user(f"guest{number}")
             User.objects.filter(pk=guest.pk).update(guest_until=timezone.now() + timedelta(days=1))
             ask(alone, guest)
-        with patch("chat.verified_admin.record_before"):
+        with patch("chat.admin.verified_admin.record_before"):
             self.assertContains(self.client.get(f"{LIST}{answer.pk}/try/"), "<strong>5</strong>")
         Message.objects.filter(content=QUESTION).delete()
         Message.objects.filter(content__startswith="By").first().delete()
-        with patch("chat.verified_admin.record_before"):
+        with patch("chat.admin.verified_admin.record_before"):
             self.assertContains(self.client.get(f"{LIST}{answer.pk}/try/"), "fewer than")
 
     def test_saving_leads_back_to_the_group_that_it_was_written_for(self):
@@ -276,7 +276,7 @@ class VerifiedAdminTests(TestCase):
         for most, cut_off in ((8, False), (5, True)):
             with (
                 self.subTest(most),
-                patch("chat.verified_admin.record_before"),
+                patch("chat.admin.verified_admin.record_before"),
                 patch("chat.verified_answers.MAX_TEXTS", most),
             ):
                 page = self.client.get(f"{LIST}{answer.pk}/try/")
@@ -313,7 +313,7 @@ class VerifiedAdminTests(TestCase):
             }
             Source.objects.create(message=said, rank=1, score=1, title="Closed", content="Yes.", **source)
         page = f"{LIST}{answer.pk}/change/"
-        with patch("chat.verified_admin.record_before") as recorded:
+        with patch("chat.admin.verified_admin.record_before") as recorded:
             shown = self.client.get(page)
         self.assertEqual([(each.text, each.people) for each in shown.context["near"]], [(near, 3)])
         self.assertNotContains(shown, "Halyard")
@@ -325,7 +325,7 @@ class VerifiedAdminTests(TestCase):
         )
         self.assertIn(near, answer.questions.values_list("text", flat=True))
         self.assertIn(near, AuditEntry.objects.get(action="verified_changed").subject)
-        with patch("chat.verified_admin.record_before") as recorded:
+        with patch("chat.admin.verified_admin.record_before") as recorded:
             self.assertNotIn("near", self.client.get(page).context)
         recorded.assert_not_called()
         self.assertEqual(self.client.get(f"{LIST}{answer.pk}/wordings/").status_code, 405)

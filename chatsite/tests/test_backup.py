@@ -21,7 +21,7 @@ from django.test import SimpleTestCase, TransactionTestCase, override_settings
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from chat.persons import erase, erase_returned
+from chat.persons.erasure import erase, erase_returned
 from chat.tests.test_persons import CANARY, dump, person_with_everything, tables_with
 from chatsite.accounts.models import User
 from chatsite.db.dropping import drop_database

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from chat.persons import ErasureRefused, count_data, erase
+from chat.persons.erasure import ErasureRefused, count_data, erase
 from chatsite.accounts.models import User
 from chatsite.db.migration_state import demand_migrations
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from chat.person_export import export
+from chat.persons.person_export import export
 from chatsite.accounts.models import User
 from chatsite.db.migration_state import demand_migrations
 

@@ -17,7 +17,7 @@ from django.db.utils import IntegrityError
 from django.test import TestCase, override_settings
 from django.utils import timezone
 
-from chat.persons import erase
+from chat.persons.erasure import erase
 from chatsite.accounts.audit import audit_export, chain, record
 from chatsite.accounts.models import AuditEntry, AuditSeal, User
 from ingestion.tests.factories import make_user

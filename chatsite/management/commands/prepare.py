@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from chat.persons import erase_returned
+from chat.persons.erasure import erase_returned
 from chatsite.server import database_setup
 from chatsite.server.refusal import StartRefused
 

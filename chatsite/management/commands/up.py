@@ -19,7 +19,7 @@ from django.core.management.base import BaseCommand
 from django.db import connections
 
 from chat import runs
-from chat.persons import erase_returned
+from chat.persons.erasure import erase_returned
 from chatsite import environment
 from chatsite.accounts.models import User
 from chatsite.accounts.oidc.claimed_accounts import drop_unmapped_memberships

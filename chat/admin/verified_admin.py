@@ -22,23 +22,10 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 from django.views.decorators.http import require_POST
 
 from chat.engine.verified import Unsupported, cites_source, unsupported_statements
-from chatsite.accounts.admin_base.pickers import AutocompleteAdmin
-from chatsite.accounts.admin_base.read_only_admin import OwnFilters, RowsOnly
-from chatsite.accounts.admin_base.returning_admin import ReturnsToUnanswered
-from chatsite.accounts.audit import record, record_before
-from chatsite.accounts.models import AuditEntry, User
-from chatsite.accounts.principal import Principal
-from ingestion.models import Document
-from ingestion.search import retrieval
-from ingestion.search.passage_completion import complete_passages
-
-from .models import VerifiedAnswer, VerifiedAnswerQuerySet, VerifiedCitation, VerifiedQuestion
-from .unanswered.unanswered_admin import MAX_WORDINGS, UnansweredPage, reader_of
-from .unanswered.unanswered_list import (
-    MAX_DOCUMENTS,
-    MIN_PEOPLE,
-)
-from .verified_answers import (
+from chat.models import VerifiedAnswer, VerifiedAnswerQuerySet, VerifiedCitation, VerifiedQuestion
+from chat.unanswered.unanswered_admin import MAX_WORDINGS, UnansweredPage, reader_of
+from chat.unanswered.unanswered_list import MAX_DOCUMENTS, MIN_PEOPLE
+from chat.verified_answers import (
     RECORDED_FOR,
     Reach,
     digest_of,
@@ -50,6 +37,15 @@ from .verified_answers import (
     reasons_for_silence,
     recorded_matches,
 )
+from chatsite.accounts.admin_base.pickers import AutocompleteAdmin
+from chatsite.accounts.admin_base.read_only_admin import OwnFilters, RowsOnly
+from chatsite.accounts.admin_base.returning_admin import ReturnsToUnanswered
+from chatsite.accounts.audit import record, record_before
+from chatsite.accounts.models import AuditEntry, User
+from chatsite.accounts.principal import Principal
+from ingestion.models import Document
+from ingestion.search import retrieval
+from ingestion.search.passage_completion import complete_passages
 
 VALID = timedelta(days=365)  # of a new answer by default
 CONFIRMED = "confirmed"  # the checkbox that saves statements without support in the sources

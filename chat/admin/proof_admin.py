@@ -21,6 +21,7 @@ from django.urls import URLPattern, path
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
+from chat.proof import proof_questions, run_comparison, running
 from chat.proof.models import ProofQuestion, ProofResult, ProofRun
 from chatsite.accounts.admin_base.audited_admin import AuditedChanges
 from chatsite.accounts.admin_base.pickers import AutocompleteAdmin
@@ -31,8 +32,6 @@ from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal
 from chatsite.http.csv_cells import MAX_FILE_BYTES, BadFile
 from ingestion.models import Document
-
-from .proof import proof_questions, run_comparison, running
 
 MAX_OPTIONS = 300  # of a choice; with more, the name is typed
 MAX_OTHERS = 20  # runs for comparison offered on a page

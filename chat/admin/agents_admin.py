@@ -5,14 +5,11 @@ from django.utils.formats import date_format
 from django.utils.timezone import localtime
 from django.utils.translation import gettext, gettext_lazy
 
+from chat.models import Agent, MessageAllowance, Retention, Run
 from chatsite.accounts.admin_base.audited_admin import AuditedChanges
 from chatsite.accounts.admin_base.pickers import AutocompleteAdmin
 from chatsite.accounts.admin_base.read_only_admin import OwnFilters, ReadOnly
 from chatsite.accounts.models import AuditEntry, User
-
-from . import documents_admin, persons_admin, proof_admin, verified_admin  # noqa: F401 (register their pages)
-from .models import Agent, MessageAllowance, Retention, Run
-from .site_texts import admin as _texts  # noqa: F401
 
 
 @admin.register(Agent)

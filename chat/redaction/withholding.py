@@ -18,8 +18,8 @@ from uuid import UUID
 from django.db.models import Q
 
 from chat.llm.side_texts import title_of
-from chat.quoted_parts import QuotedPart, is_phrase, is_quoted, quoted_parts, statements_of
 from chat.quoting.table_notices import ROWS_SHOWN
+from chat.redaction.quoted_parts import QuotedPart, is_phrase, is_quoted, quoted_parts, statements_of
 from chat.statements import Statement, to_rows
 from chat.verification import verify
 from chat.verification.lexicon import STOP_WORDS

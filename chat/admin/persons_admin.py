@@ -16,6 +16,8 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
+from chat.persons.erasure import ErasureRefused, count_data, erase, hold_in_words
+from chat.persons.person_export import ExportRunning, export_response
 from chatsite.accounts import looks
 from chatsite.accounts.admin import UserAdmin
 from chatsite.accounts.admin_base.pickers import Picker
@@ -23,9 +25,6 @@ from chatsite.accounts.admin_base.read_only_admin import shown_object
 from chatsite.accounts.models import Look, User
 from ingestion.models import Document
 from ingestion.storage.files import StorageFault
-
-from .person_export import ExportRunning, export_response
-from .persons import ErasureRefused, count_data, erase, hold_in_words
 
 
 class ErasingForm(forms.Form):

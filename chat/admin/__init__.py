@@ -1,0 +1,5 @@
+"""The pages of the admin of this app, which Django finds here."""
+
+from chat.site_texts import admin as _texts  # noqa: F401
+
+from . import agents_admin, documents_admin, persons_admin, proof_admin, verified_admin  # noqa: F401 (for their pages)

@@ -28,16 +28,7 @@ from ingestion.models import Document
 from ingestion.parsing.language import language_tag
 from ingestion.search.scopes import describe, named
 
-from .markdown import (
-    BlockSplitter,
-    Chip,
-    Citations,
-    render,
-    render_block,
-    render_open,
-    with_marks,
-)
-from .source_labels import (
+from .citing.source_labels import (
     SEARCHED_FOR,
     found_html,
     name_of,
@@ -48,7 +39,16 @@ from .source_labels import (
     searched_in,
     searching,
 )
-from .source_pages import Stretches, pages_of, stretches_of
+from .citing.source_pages import Stretches, pages_of, stretches_of
+from .rendering.markdown import (
+    BlockSplitter,
+    Chip,
+    Citations,
+    render,
+    render_block,
+    render_open,
+    with_marks,
+)
 from .step_texts import in_short
 
 REFERENCE_LENGTH = 12

@@ -44,6 +44,14 @@ from chatsite.db.threads import in_database
 from history.branches import Branches, question_of
 from history.models import Conversation, Message
 
+from .citing.source_labels import (
+    awaiting,
+    found_html,
+    name_of,
+    reading,
+    searched_for,
+    searching,
+)
 from .conversation import (
     Answer,
     Turn,
@@ -53,20 +61,12 @@ from .conversation import (
     scope_of,
     turns_of,
 )
-from .markdown import (
+from .rendering.markdown import (
     BlockRenderer,
     Chip,
     Citations,
 )
-from .open_block import closed
-from .source_labels import (
-    awaiting,
-    found_html,
-    name_of,
-    reading,
-    searched_for,
-    searching,
-)
+from .rendering.open_block import closed
 
 Json = dict[str, Any]
 

@@ -21,8 +21,8 @@ from history.conversation_export import message_as_markdown, messages_as_markdow
 from history.models import Message, Share
 from ingestion.glossary.lookup import Glossary
 
+from .citing.source_pages import stretches_of
 from .conversation import Answer, Turn
-from .source_pages import stretches_of
 from .source_panel import Panel, panel_of_answer, position_of
 from .views import SeeOther, markdown_file, source_asked_for
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from django.utils.translation import gettext, gettext_lazy
 
-from chat.quotations import best_span
+from chat.portal.citing.quotations import best_span
 from chat.statements import Proof
 from chatsite.accounts.principal import Principal
 from history.branches import question_of
@@ -24,16 +24,16 @@ from ingestion.parsing.sections import Unreadable
 from ingestion.search.passage_completion import MAX_ALONE, REACH
 from ingestion.storage import files
 
+from .citing.passage_parts import Part, flowing, parts_of
+from .citing.source_labels import (
+    grouped,
+    place_of,
+)
+from .citing.source_pages import Stretches, pages_of, spans_on, stretches_of
 from .conversation import (
     Answer,
     answers_of,
 )
-from .passage_parts import Part, flowing, parts_of
-from .source_labels import (
-    grouped,
-    place_of,
-)
-from .source_pages import Stretches, pages_of, spans_on, stretches_of
 from .step_texts import Step, step
 
 View = Literal["passage", "page", "thoughts", "support"]

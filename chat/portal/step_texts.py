@@ -13,7 +13,7 @@ from chat.engine.verified import VERIFIED_STEP
 from chatsite.stored_messages import StoredMessages, localized
 from history.signatures import signed
 
-from .source_labels import GONE
+from .citing.source_labels import GONE
 
 STEP_LENGTH = 200  # characters of a description beside its title
 

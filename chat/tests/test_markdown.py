@@ -8,9 +8,9 @@ from unittest.mock import patch
 import pytest
 from django.test import SimpleTestCase
 
-from chat.portal.code_blocks import LANGUAGES, _known, code_block
-from chat.portal.markdown import BlockRenderer, Chip, Citations, render, with_marks
-from chat.portal.markdown_rules import mathml
+from chat.portal.rendering.code_blocks import LANGUAGES, _known, code_block
+from chat.portal.rendering.markdown import BlockRenderer, Chip, Citations, render, with_marks
+from chat.portal.rendering.markdown_rules import mathml
 
 LABEL = "a.md#x"
 RICH = f"""# Leave
@@ -232,7 +232,7 @@ class HostileTests(SimpleTestCase):
 
     # Where colouring ends after a tenth of a second it also ends after less, and the test takes less.
     @pytest.mark.slow
-    @patch("chat.portal.code_blocks.LONGEST_SECONDS", 0.01)
+    @patch("chat.portal.rendering.code_blocks.LONGEST_SECONDS", 0.01)
     def test_hostile_code_and_formulas_take_a_bounded_time(self):
         for language in LANGUAGES:
             for unit in ("\n", "a\n", "//", "!", "[](", "= ", "'", "<!--"):

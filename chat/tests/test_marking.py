@@ -5,7 +5,7 @@ from unittest import TestCase
 
 from django.utils.translation import override
 
-from chat.portal.passage_parts import Piece, flowing, marked, parts_of
+from chat.portal.citing.passage_parts import Piece, flowing, marked, parts_of
 from chat.portal.source_panel import _proof_of
 from chat.portal.step_texts import step
 from chat.statements import Proof

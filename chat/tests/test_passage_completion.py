@@ -8,7 +8,7 @@ from django.core.management import call_command
 from django.test import AsyncClient, SimpleTestCase, TransactionTestCase, override_settings
 
 from chat.llm.chat_model import Prompt
-from chat.portal.markdown import Citations, render
+from chat.portal.rendering.markdown import Citations, render
 from chat.quoting.quoting_model import quote
 from chat.quoting.table_notices import ROWS_SHOWN, notice
 from chat.tests.sources import source

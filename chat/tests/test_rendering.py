@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 from django.test import SimpleTestCase
 
-from chat.portal.markdown import (
+from chat.portal.rendering.markdown import (
     BlockRenderer,
     BlockSplitter,
     Chip,

@@ -18,7 +18,7 @@ from chat.events import (
 )
 from chat.portal import frames
 from chat.portal.frames import AnswerRenderer
-from chat.portal.markdown import (
+from chat.portal.rendering.markdown import (
     Chip,
     Citations,
     render,

@@ -21,7 +21,7 @@ from django.utils import timezone, translation
 from django.utils.translation import gettext
 
 from chat.llm.chat_model import NOTHING_FITS
-from chat.portal.markdown import Citations, render
+from chat.portal.rendering.markdown import Citations, render
 from chat.quoting.quoted_answer import UNSURE
 from chat.tests.conversations import answered
 from chatsite.accounts.models import ApiKey, User

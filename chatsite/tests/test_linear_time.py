@@ -25,7 +25,9 @@ from django.test import SimpleTestCase, TestCase
 from chat.api.parsers import parts
 from chat.citations import CitationFilter, cited_labels
 from chat.llm import side_texts
-from chat.portal.markdown import (
+from chat.portal.citing.passage_parts import marked
+from chat.portal.citing.quotations import best_span
+from chat.portal.rendering.markdown import (
     Chip,
     Citations,
     _cleaner,
@@ -33,8 +35,6 @@ from chat.portal.markdown import (
     render_open,
     split,
 )
-from chat.portal.passage_parts import marked
-from chat.quotations import best_span
 from chat.quoting import amounts, entities
 from chat.tests.sources import source
 from chat.verification import same_question, verify

@@ -1,7 +1,9 @@
 """Compares each statement with the passages that it cites."""
 
+import functools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from chat.statements import Proof, Statement, Verdict
 
@@ -31,6 +33,7 @@ from .numbers import exceeds_bound, number_evidence
 from .words import Kind
 
 MAX_CHARACTERS = 2_000  # of a statement that are compared
+KEPT = 16  # answers
 MAX_UNITS = 3  # sentences of a passage that may support a statement together
 OFF_TOPIC = 0.42  # likeness below which a statement without common words is about something else
 MIN_LITERAL = 4  # words of a statement
@@ -79,8 +82,24 @@ class _Finding:
         )
 
 
+class _Given(NamedTuple):
+    """A source by its values."""
+
+    rank: int
+    label: str
+    title: str
+    heading: str
+    content: str
+
+
 def verify(answer: str, sources: Iterable[Citable]) -> tuple[Statement, ...]:
     """The statements of an answer in order, each compared with the sources that it cites."""
+    given = [_Given(each.rank, each.label, each.title, each.heading, each.content) for each in sources]
+    return _verified(answer, tuple(given))
+
+
+@functools.lru_cache(maxsize=KEPT)  # follow-up questions need them again right afterwards
+def _verified(answer: str, sources: Sequence[Citable]) -> tuple[Statement, ...]:
     by_label: dict[str, list[Passage]] = {}
     for source in sources:
         by_label.setdefault(source.label, []).append(Passage(source))

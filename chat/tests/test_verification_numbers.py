@@ -32,6 +32,21 @@ class NumberTests(VerdictCase):
                 (found,) = verify(statement, (office,))
                 self.assertEqual((found.verdict, found.unclear), ("not_found", unclear))
 
+    def test_in_other_words_only_a_number_beside_the_same_words_is_in_its_place(self):
+        hall = source(
+            9,
+            "h.md",
+            "Members book the hall with their card at the desk. Lockers for visitors cost £3. "
+            "The deposit for a key is £20.",
+        )
+        for statement, unclear in (
+            ("Members get into the hall with a card and pay £5 [h.md]", True),
+            ("Whoever borrows a key leaves a deposit of £25 [h.md]", False),
+        ):
+            with self.subTest(statement):
+                (found,) = verify(statement, (hall,))
+                self.assertEqual((found.verdict, found.unclear), ("not_found", unclear))
+
     def test_a_number_of_one_unit_is_not_one_of_another(self):
         office = source(
             9,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from .cited_passages import Unit
-from .claims import CONTRADICTION, LEAST_SHARE, MISPLACED, OTHER_SUBJECT, UNANSWERED, Claim
+from .claims import CONTRADICTION, LEAST_SHARE, LITERAL_SHARE, MISPLACED, OTHER_SUBJECT, UNANSWERED, Claim
 from .clock import CLOCK, same_time
 from .lexicon import DIMENSIONS, POLES
 from .words import Kind, Token, measure
@@ -78,7 +78,7 @@ def number_evidence(
             continue  # “first” orders statements
         if not holding:
             if not _is_put_otherwise(claim, place, own, chosen, around):
-                found = max(found, _missing(number, own, chosen, units, share))
+                found = max(found, _missing(claim, place, own, chosen, units, share))
             continue
         beside = beside_of(claim.tokens, place) - around
         rivals = [
@@ -295,12 +295,19 @@ def _is_put_otherwise(
 
 
 def _missing(
-    number: Token, own: Sequence[Token], chosen: Sequence[Unit], units: Sequence[Unit], share: float
+    claim: Claim,
+    place: int,
+    own: Sequence[Token],
+    chosen: Sequence[Unit],
+    units: Sequence[Unit],
+    share: float,
 ) -> float:
     """Evidence that a number which the chosen units lack is wrong.
 
-    If they say the rest, and have no other number in its place, it may be written otherwise.
+    If they say the rest, and have no other number in its place, it may be written otherwise. In other words
+    only a number beside the same words is in its place.
     """
+    number = claim.tokens[place]
     if number.value == "0" or any(  # “below zero” is “negative”
         same_number(number, token) for unit in units for token in unit.number_tokens
     ):
@@ -310,11 +317,16 @@ def _missing(
     if share < LEAST_SHARE or any(_lies_between(number, unit) for unit in chosen):
         return UNANSWERED
     places = {(unit.rank, unit.place + step) for unit in chosen for step in (-1, 0, 1)}
+    beside = beside_of(claim.tokens, place)
     is_rivalled = any(
-        same_kind(token, number) and (token.unit or not number.unit) and not _is_one_of(token, own)
+        same_kind(token, number)
+        and (token.unit or not number.unit)
+        and not _is_one_of(token, own)
+        and (share >= LITERAL_SHARE or not beside.isdisjoint(beside_of(unit.tokens, at)))
         for unit in units
         if (unit.rank, unit.place) in places
-        for token in unit.number_tokens
+        for at, token in enumerate(unit.tokens)
+        if token.kind is Kind.NUMBER
     )
     return CONTRADICTION if is_rivalled else UNANSWERED
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from chat.statements import Proof, Statement, Verdict
 
 from .agreement import (
-    NEARLY_LITERAL,
     additions,
     denial,
     has_other_agent,
@@ -24,7 +23,7 @@ from .agreement import (
 from .alignment import alignments
 from .answer_statements import Citation, Cut, cut
 from .cited_passages import Citable, Mark, Passage, Unit
-from .claims import CONTRADICTION, LEAST_SHARE, MISPLACED, Claim, claim_of
+from .claims import CONTRADICTION, LEAST_SHARE, LITERAL_SHARE, MISPLACED, Claim, claim_of
 from .contrasts import exchanges_cases, is_turned_round, mixes
 from .credence import credence, signs_of
 from .facts import tokens
@@ -285,14 +284,18 @@ def _is_nearly_literal(claim: Claim, unit: Unit, known: Collection[str]) -> bool
     Of a few words that says little, unless the statement has most words of the sentence, too.
     """
     held = [value for value in claim.content if value in unit.values or value in known]
-    if len(held) < NEARLY_LITERAL * len(claim.content):
+    if len(held) < LITERAL_SHARE * len(claim.content):
         return False
     return len(claim.content) >= MIN_LITERAL or len(held) >= MOST_OF_SENTENCE * len(unit.content)
 
 
 def _without_facts(claim: Claim, passages: Sequence[Passage]) -> _Finding:
     """For a claim that has no words in common with the passages."""
-    is_like = not _same_language(claim, passages) or _likeness(claim, passages) >= OFF_TOPIC
+    is_like = (
+        len(claim.content) < MIN_LITERAL
+        or not _same_language(claim, passages)
+        or _likeness(claim, passages) >= OFF_TOPIC
+    )
     return _Finding("not_found", unclear=is_like)
 
 

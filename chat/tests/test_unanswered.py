@@ -8,7 +8,7 @@ from unittest.mock import patch
 import pytest
 from django.contrib.auth.models import Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import SimpleTestCase, TestCase
+from django.test import TestCase
 from django.utils import timezone
 from django.utils.formats import date_format
 
@@ -18,7 +18,7 @@ from chat.quoting.quoted_answer import UNSURE
 from chat.tests.test_verified_answers import CANARY, make_verified
 from chat.unanswered.models import UnansweredQuestion
 from chat.unanswered.question_judging import judge_new
-from chat.unanswered.question_likeness import alike, is_small_talk, tells_a_situation
+from chat.unanswered.question_likeness import alike
 from chat.unanswered.unanswered_list import read_texts, unanswered
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal
@@ -28,22 +28,6 @@ from ingestion.tests.factories import make_document, make_user
 
 PAGE = "/admin/chat/verifiedanswer/unanswered/"
 FERRY = "Who pays if I miss the train after a late ferry?"
-
-
-class SituationTests(SimpleTestCase):
-    def test_a_situation_has_its_asker_and_some_length(self):
-        for text in (
-            "I lost my badge on the tram, who do I ring?",
-            "Wem sage ich Bescheid, wenn ich krank bin?",
-            "How do I see what my colleagues wrote last week?",
-        ):
-            self.assertTrue(tells_a_situation(text), text)
-        for text in (
-            "How do I print a page?",
-            "In which port, and when, is the dock of the Lady Marlowe?",
-            "",
-        ):
-            self.assertFalse(tells_a_situation(text), text)
 
 
 class UnansweredTests(TestCase):
@@ -511,11 +495,3 @@ class UnansweredTests(TestCase):
         judge_new(everything=True)
         with self.assertNumQueries(2):
             self.assertEqual(unanswered(Principal(self.manager.pk, "session")).others, 1_000)
-
-
-class LikenessTests(SimpleTestCase):
-    def test_greetings_and_thanks_ask_nothing(self):
-        for text in ("Hi", "Hello!", "Good morning", "Vielen Dank!", "test", "Hello, how are you?", "?"):
-            self.assertTrue(is_small_talk(text), text)
-        for text in ("Hi, how much leave do I get?", "Who can help me?", "Good shoes?", "Is it open today?"):
-            self.assertFalse(is_small_talk(text), text)

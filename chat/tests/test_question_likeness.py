@@ -1,0 +1,29 @@
+"""Questions that tell a situation, and texts that ask nothing."""
+
+from django.test import SimpleTestCase
+
+from chat.unanswered.question_likeness import is_small_talk, tells_a_situation
+
+
+class SituationTests(SimpleTestCase):
+    def test_a_situation_has_its_asker_and_some_length(self):
+        for text in (
+            "I lost my badge on the tram, who do I ring?",
+            "Wem sage ich Bescheid, wenn ich krank bin?",
+            "How do I see what my colleagues wrote last week?",
+        ):
+            self.assertTrue(tells_a_situation(text), text)
+        for text in (
+            "How do I print a page?",
+            "In which port, and when, is the dock of the Lady Marlowe?",
+            "",
+        ):
+            self.assertFalse(tells_a_situation(text), text)
+
+
+class LikenessTests(SimpleTestCase):
+    def test_greetings_and_thanks_ask_nothing(self):
+        for text in ("Hi", "Hello!", "Good morning", "Vielen Dank!", "test", "Hello, how are you?", "?"):
+            self.assertTrue(is_small_talk(text), text)
+        for text in ("Hi, how much leave do I get?", "Who can help me?", "Good shoes?", "Is it open today?"):
+            self.assertFalse(is_small_talk(text), text)

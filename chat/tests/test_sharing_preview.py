@@ -1,0 +1,123 @@
+"""What the form of a share says, before and after, about what its readers will see."""
+
+import pytest
+
+from chat.tests.sharing_case import (
+    CHANGING,
+    CLOSED,
+    CLOSED_STATEMENT,
+    CLOSED_WORDS,
+    CSRF,
+    OPEN_STATEMENT,
+    QUESTION,
+    SharingCase,
+)
+from history import recording
+from history.branches import START
+from history.models import Share
+from ingestion.access.lists import Audience, set_audience
+from ingestion.models import Document
+from ingestion.tests.factories import make_user
+
+
+@pytest.mark.slow
+class PreviewTests(SharingCase):
+    """What the sharer is told of readers who see less; no more than they may know of others' rights."""
+
+    def setUp(self):
+        super().setUp()
+        self.client.force_login(self.owner)
+
+    def created(self, people="reader", **posted):
+        values = {"who": "some", "people": people, "days": "30", "answer": "", **posted}
+        return self.client.post(f"/c/{self.conversation.pk}/share", values)
+
+    def test_statements_on_ones_own_closed_document_are_counted_and_the_document_is_named(self):
+        page = self.created()
+        self.assertContains(page, "1 of 2 statements will be left out for readers")
+        self.assertContains(page, f'href="/documents/{self.closed.public_id}/"')
+
+    def test_the_form_says_it_before_anything_is_shared(self):
+        set_audience(self.closed, Audience(user_ids=frozenset({self.reader.pk})))
+        form = self.client.get(f"/c/{self.conversation.pk}/share")
+        self.assertContains(form, "Up to 1 of 2 statements may be left out for some readers")
+        foreseen = self.created(foresee="")
+        self.assertContains(foreseen, "Everyone who can open the link sees all of it.")
+        self.assertContains(self.created("", foresee=""), "Up to 1 of 2 statements may be left out")
+        self.assertFalse(Share.objects.exists())
+
+    def test_what_the_form_says_does_not_depend_on_rights_to_documents_of_others(self):
+        Document.objects.filter(pk=self.closed.pk).update(owner=make_user("keeper"))
+        self.closed.refresh_from_db()
+        seen = set()
+        for others in ((), (self.reader.pk,)):
+            set_audience(self.closed, Audience(user_ids=frozenset({self.owner.pk, *others})))
+            seen.add(CHANGING.sub("", CSRF.sub("", self.created(foresee="").content.decode())))
+        self.assertEqual(len(seen), 1)
+
+    def test_the_form_is_folded_once_a_link_is_made(self):
+        self.assertContains(
+            self.client.get(f"/c/{self.conversation.pk}/share"), '<details class="again" open>'
+        )
+        self.assertContains(self.created(), '<details class="again">')
+
+    def test_if_no_answer_is_open_the_sharer_is_told_that_the_questions_are(self):
+        self.conversation.messages.all().delete()
+        closed = ((self.closed, CLOSED, CLOSED_WORDS),)
+        self.say(CLOSED_STATEMENT, given=closed)
+        page = self.created()
+        self.assertContains(page, "Readers will see your question word for word, but no answer to it")
+        self.assertContains(page, "They also see the title: “<bdi>The crew office</bdi>”.")
+        self.assertContains(page, '<div class="note warn"')
+        self.assertNotContains(page, '<div class="note ok"')
+        self.say(CLOSED_STATEMENT, "When is it?", given=closed)
+        page = self.created()
+        self.assertContains(page, "Readers will see your 2 questions word for word, but no answers to them")
+        only_last = self.created(answer="3")
+        self.assertContains(only_last, "Readers will see your question word for word, but no answer to it")
+        self.assertNotContains(only_last, "They also see the title")
+        Document.objects.filter(pk=self.closed.pk).update(owner=make_user("keeper"))
+        page = self.created()
+        self.assertContains(
+            page, "Some readers may see your 2 questions word for word, but no answers to them"
+        )
+        self.assertContains(page, '<div class="note ok"')
+
+    def test_if_nothing_is_open_that_is_said(self):
+        Document.objects.filter(pk=self.closed.pk).update(questions=[QUESTION])
+        self.conversation.messages.all().delete()
+        self.say(CLOSED_STATEMENT, given=((self.closed, CLOSED, CLOSED_WORDS),))
+        page = self.created()
+        self.assertContains(page, "Readers will see nothing of it")
+        self.assertNotContains(page, "The crew office</bdi>”.")
+
+    def test_what_other_branches_have_is_said_to_be_left_out(self):
+        words = "Other versions of a question or an answer, and what followed them, are not in it"
+        self.assertNotContains(self.created(foresee=""), words)
+        recording.go_back(self.conversation, START)
+        self.say(OPEN_STATEMENT, "When will we be told?")
+        self.assertContains(self.client.get(f"/c/{self.conversation.pk}/share"), words)
+        self.assertContains(self.created(foresee=""), words)
+        self.assertNotContains(self.created(foresee="", answer="3"), words)
+        self.assertContains(self.created(), words)
+
+    def test_a_document_that_names_the_readers_is_open_to_them_and_in_doubt_for_others(self):
+        set_audience(self.closed, Audience(user_ids=frozenset({self.reader.pk})))
+        self.assertContains(self.created(), "Everyone who can open the link sees all of it.")
+        make_user("another")
+        for page in (self.created("reader, another"), self.created("", who="everyone")):
+            self.assertContains(page, "Up to 1 of 2 statements may be left out for some readers")
+
+    def test_who_may_read_a_document_of_somebody_else_makes_no_difference(self):
+        # Otherwise a link would tell of each colleague whether they may read a document.
+        Document.objects.filter(pk=self.closed.pk).update(owner=make_user("keeper"))
+        self.closed.refresh_from_db()
+        for others in ((), (self.reader.pk,)):
+            set_audience(self.closed, Audience(user_ids=frozenset({self.owner.pk, *others})))
+            page = self.created()
+            self.assertContains(page, "Up to 1 of 2 statements may be left out for some readers")
+            self.assertNotContains(page, f'href="/documents/{self.closed.public_id}/"')
+
+    def test_what_is_open_to_everyone_is_seen_by_everyone(self):
+        set_audience(self.closed, Audience(everyone=True))
+        self.assertContains(self.created(), "Everyone who can open the link sees all of it.")

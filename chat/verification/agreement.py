@@ -8,7 +8,7 @@ from .cited_passages import Passage, Unit
 from .claims import CONTRADICTION, LEAST_SHARE, MISPLACED, OTHER_SUBJECT, UNANSWERED, Claim
 from .facts import REFUSALS
 from .lexicon import DENIABLE, POLES
-from .numbers import NEAR, belongs_elsewhere, beside_of, columns_of
+from .occurrences import NEAR, belongs_elsewhere, beside_of, columns_of
 from .relations import opposites_of
 from .words import MAX_STEM, Kind, Token, stem
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from .cited_passages import Unit
 from .claims import Claim
 from .lexicon import LIGHT_WORDS
-from .numbers import is_of_a_name, same_kind, same_number
+from .quantities import is_of_a_name, same_kind, same_number
 from .relations import opposites_of
 from .words import Kind, Token
 

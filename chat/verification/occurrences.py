@@ -1,0 +1,208 @@
+"""Whether a number of a source counts what a statement says, by the words, columns and cells around it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from .cited_passages import Unit
+from .claims import Claim
+from .lexicon import POLES
+from .quantities import is_of_a_name, is_one_of, orders, same_kind, same_number
+from .words import Kind, Token
+
+NEAR = 4  # tokens: the greatest distance between related ones
+CLEARLY_MORE = 2  # words by which a sentence with another number must match more of a statement
+LEAST_HEADER = 4  # words of a header with two columns of numbers
+FIRST_HALF, SECOND_HALF = 0.55, 0.67  # of a header: positions of the words of two columns
+MAX_TOKENS = 2_000  # more than a unit has between two of its words
+RANGE_TOKENS = 2  # from one number of a range to the other
+OPENING = POLES["opens"][0]
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """A number of a source that may be one of the claim's."""
+
+    claim: Claim
+    own: Sequence[Token]  # the numbers of the claim
+    units: Sequence[Unit]  # of the source
+    unit: Unit
+    at: int  # the place of the number in `unit`
+
+    def is_meant(self, beside: set[str], rivals: Sequence[Unit]) -> bool:
+        """Whether it counts what the claim says; `rivals` have another number of its kind."""
+        claim, unit, own = self.claim, self.unit, self.own
+        in_column = self._is_in_column()
+        if in_column is not None:
+            return in_column
+        if len(own) > 2 and all(each.value in unit.values for each in own):
+            return True
+        said = [each.value for each in own if not orders(claim.text, each)]
+        if len(said) > 1 and sorted(said) == sorted(each.value for each in unit.number_tokens):
+            return True
+        if unit.table < 0 and self._has_range():
+            return True
+        if self._other_row_holds_more():
+            return False
+        here = claim.said & unit.said
+        for rival in rivals:
+            there = claim.said & rival.said
+            if here < there and len(there) >= len(here) + CLEARLY_MORE:
+                return False
+        nearer = unit.table < 0 and self._other_is_nearer(beside)  # all cells belong to the first one
+        likely = [rival for rival in rivals if len(claim.said & rival.said) >= len(here)]
+        return not (nearer or belongs_elsewhere(beside, unit, likely))
+
+    def _is_in_column(self) -> bool | None:
+        """Whether it is in the column that the statement names: “ten on Class A, five on Class B”."""
+        unit, at = self.unit, self.at
+        if unit.cells:
+            return False if self._is_in_another_cell() else None
+        cells = [
+            place
+            for place, token in enumerate(unit.tokens)
+            if (token.kind is Kind.NUMBER and same_kind(token, unit.tokens[at]))
+            or (unit.table >= 0 and token.kind is Kind.NEGATION)
+        ]
+        own = [value for value in self.claim.values if value.startswith("letter ")]
+        for found in (unit.tokens, unit.columns):
+            letters = columns_of(found)
+            if len(letters) < 2 or all(each.isdisjoint(own) for each in letters):
+                continue
+            number = cells.index(at)
+            # A row of several lines begins with the first column, and lacks the last ones.
+            is_cut = found is unit.columns and unit.numbers < len(letters)
+            if len(letters) == len(cells) or is_cut:
+                return not letters[number].isdisjoint(own)
+        if all(any(same_number(each, unit.tokens[cell]) for each in self.own) for cell in cells):
+            return None  # the statement has both
+        if len(cells) == 2 and unit.table >= 0 and self._named_column() == 1 - cells.index(at):
+            return False
+        return None
+
+    def _has_range(self) -> bool:
+        """Whether it is one of two that follow each other, here and in the claim (“between 10 and 15:30”)."""
+        number, unit = self.unit.tokens[self.at], self.unit
+        for one, other in pairwise(self.own):
+            if self.claim.tokens.index(other) - self.claim.tokens.index(one) > RANGE_TOKENS:
+                continue
+            for first, second in pairwise(unit.number_tokens):
+                if number in (first, second) and (first.value, second.value) == (one.value, other.value):
+                    return True
+        return False
+
+    def _is_in_another_cell(self) -> bool:
+        """Whether the statement has the label of another cell of a row that contains its labels."""
+        claim, unit, at = self.claim, self.unit, self.at
+        own = next((cell for cell in unit.cells if cell.start <= at < cell.end), None)
+        if own is None:
+            return False
+        here = own.label & claim.values
+        return any(
+            here < cell.label & claim.values
+            for cell in unit.cells
+            if any(
+                token.kind is Kind.NUMBER
+                and same_kind(token, unit.tokens[at])
+                and not any(same_number(each, token) for each in self.own)
+                for token in unit.tokens[cell.start : cell.end]
+            )
+        )
+
+    def _named_column(self) -> int:
+        """Which of two columns the statement names by words of the header; -1 if unclear."""
+        claim, unit = self.claim, self.unit
+        words = [token.value for token in unit.columns]
+        if len(words) < LEAST_HEADER:
+            return -1
+        named = {
+            (
+                0
+                if place <= FIRST_HALF * (len(words) - 1)
+                else 1
+                if place >= SECOND_HALF * (len(words) - 1)
+                else -1
+            )
+            for place, value in enumerate(words)
+            if place and value in claim.values and words.count(value) == 1 and value not in unit.values
+        }
+        named.discard(-1)
+        return named.pop() if len(named) == 1 else -1
+
+    def _other_row_holds_more(self) -> bool:
+        """Whether another row of the table matches everything that this one matches, and more."""
+        claim, unit, number = self.claim, self.unit, self.unit.tokens[self.at]
+        if unit.table < 0:
+            return False
+        rows = [each for each in self.units if (each.rank, each.table) == (unit.rank, unit.table)]
+        common = frozenset.intersection(*(row.values for row in rows)) | unit.context | {number.value}
+        here = (claim.values & unit.values) - common
+        # A row that the statement also describes.
+        others = {each.value for each in self.own if each.unit and each.unit == number.unit} - unit.values
+        return any(
+            here < (claim.values & row.values) - common
+            and number.value not in row.values
+            and others.isdisjoint(row.values)
+            for row in rows
+        )
+
+    def _other_is_nearer(self, beside: set[str]) -> bool:
+        """Whether most of the adjacent words are nearer to another number of its kind in the unit."""
+        unit, at = self.unit, self.at
+        others = [
+            position
+            for position, token in enumerate(unit.tokens)
+            if token.kind is Kind.NUMBER
+            and position  # the first one of a unit may be that of a section or of an item
+            and same_kind(token, unit.tokens[at])
+            and not is_one_of(token, self.own)
+            and not is_of_a_name(unit.tokens, position)
+            and not (
+                abs(position - at) <= 2 and token.unit == unit.tokens[at].unit == "date"
+            )  # the same date
+        ]
+        if not others:
+            return False
+        nearest: dict[str, int] = {}
+        for position, token in enumerate(unit.tokens):
+            if token.value in beside:
+                # Words before a number at the start of a clause do not belong to it.
+                near = [
+                    abs(position - each) for each in others if each < position or not unit.tokens[each].opens
+                ]
+                votes = min(near, default=MAX_TOKENS) - abs(position - at)
+                nearest[token.value] = max(votes, nearest.get(token.value, votes))
+        return sum((vote < 0) - (vote > 0) for vote in nearest.values()) > 0
+
+
+def columns_of(found: Sequence[Token]) -> list[set[str]]:
+    """The letters that name columns; “Class A and B, Class C” are two columns."""
+    columns: list[set[str]] = []
+    last = -2
+    for place, token in enumerate(found):
+        if token.value.startswith("letter "):
+            if place == last + 1 and not token.opens:
+                columns[-1].add(token.value)
+            else:
+                columns.append({token.value})
+            last = place
+    return columns
+
+
+def belongs_elsewhere(beside: set[str], unit: Unit, others: Iterable[Unit]) -> bool:
+    """Whether a unit with another such fact has all the adjacent words that this one has, and more."""
+    here = beside & unit.words
+    return any(here < (beside & other.words) for other in others if other is not unit)
+
+
+def beside_of(found: Sequence[Token], at: int) -> set[str]:
+    """The words next to a token that describe it."""
+    before = [token.value for token in found[max(0, at - NEAR) : at] if _is_topic(token)]
+    after = [token.value for token in found[at + 1 : at + 1 + NEAR] if _is_topic(token)]
+    return {*before[-2:], *after[:2]}
+
+
+def _is_topic(token: Token) -> bool:
+    if token.kind is Kind.POLAR:
+        return POLES[token.value][0] == OPENING
+    return token.kind in (Kind.WORD, Kind.NAME) and not token.unit and not token.value.startswith("month")

@@ -1,0 +1,79 @@
+"""Whether two numbers are the same, and count the same kind of thing."""
+
+import re
+from collections.abc import Sequence
+
+from .clock import CLOCK, same_time
+from .lexicon import DIMENSIONS
+from .words import Kind, Token, measure
+
+DAY = 86_400.0  # seconds
+YEAR_DAYS = (365, 364)  # a year, and 52 weeks of it
+_ORDERS = re.compile(r"first|firstly|erst|zuerst|erstens", re.IGNORECASE)
+
+
+def orders(text: str, number: Token) -> bool:
+    """Whether a number of a text orders statements: “First, …”."""
+    return bool(_ORDERS.fullmatch(text, number.start, number.end))
+
+
+def same_number(one: Token, other: Token) -> bool:
+    """Whether they have the same value, also in other units: two weeks and 14 days."""
+    if CLOCK in (DIMENSIONS.get(one.unit), DIMENSIONS.get(other.unit)):
+        return same_time(one, other)
+    if one.value == other.value:
+        if not one.unit and _is_day_in_digits(other):
+            return False
+        return (
+            not (one.unit and other.unit)
+            or one.unit == other.unit
+            or {one.unit, other.unit} <= {"date", "day"}
+        )
+    if not (one.unit and other.unit):
+        return False
+    first, second = measure(one), measure(other)
+    if not first or not second:
+        return False
+    return first == second or _is_about_the_same(first, second) or _is_about_the_same(second, first)
+
+
+def _is_about_the_same(months: tuple[str, float], time: tuple[str, float]) -> bool:
+    """Whether a number of months is that of days: 30 for each, 365 for twelve."""
+    days = time[1] / DAY
+    return (months[0], time[0]) == ("month", "second") and (
+        days == 30 * months[1] or any(days * 12 == each * months[1] for each in YEAR_DAYS)
+    )
+
+
+def _is_day_in_digits(number: Token) -> bool:
+    """The day of a date such as 2024-04-24."""
+    return number.unit == "date" and len(number.value) <= 2 < number.end - number.start - 2
+
+
+def same_kind(one: Token, other: Token) -> bool:
+    """Whether they count the same kind of thing, such as a time or an amount of money."""
+    return DIMENSIONS.get(one.unit, one.unit) == DIMENSIONS.get(other.unit, other.unit)
+
+
+def is_one_of(token: Token, own: Sequence[Token]) -> bool:
+    """Whether it is among the numbers of the statement; an article does not count as a number."""
+    return bool(token.whole) or any(token.value == each.value or same_number(each, token) for each in own)
+
+
+def amount(number: Token) -> float | None:
+    """The value of a number; None for a time of day."""
+    try:
+        return float(number.value)
+    except ValueError:  # a time of day
+        return None
+
+
+def is_of_a_name(found: Sequence[Token], at: int) -> bool:
+    """Whether a number is part of a name: “Office 2007”, “Absatz 2”."""
+    before, number = found[at - 1], found[at]
+    return (
+        before.kind is Kind.NAME
+        and not before.value.startswith("month")
+        and not number.unit
+        and number.start - before.end == 1
+    )

@@ -28,7 +28,7 @@ django.setup()
 
 from chat.sources import SourceView  # noqa: E402 (needs the settings)
 from chat.statements import Statement  # noqa: E402
-from chat.verification import verify  # noqa: E402
+from chat.verification import verify, verify_anew  # noqa: E402
 from ingestion.parsing import child  # noqa: E402
 from ingestion.parsing.sections import Limits  # noqa: E402
 
@@ -182,7 +182,7 @@ def cost() -> None:
         if words >= 500:
             break
     text = " ".join(answer)
-    ours = timed(lambda: verify(text, sources))
+    ours = timed(lambda: verify_anew(text, sources))
     theirs = timed(lambda: [difflib.SequenceMatcher(None, one, other).ratio() for one, other in kept])
     print(f"{words} words, {len(kept)} statements, five sources of {sum(map(len, texts))} characters")
     print(f"verification {ours * 1000:.1f} ms, difflib {theirs * 1000:.1f} ms, ratio {ours / theirs:.2f}")

@@ -3,6 +3,6 @@
 All of it works on foreign text and takes CPU, so callers run it in a thread.
 """
 
-from .verdicts import verify
+from .verdicts import verify, verify_anew
 
-__all__ = ["verify"]
+__all__ = ["verify", "verify_anew"]

@@ -94,11 +94,16 @@ class _Given(NamedTuple):
 def verify(answer: str, sources: Iterable[Citable]) -> tuple[Statement, ...]:
     """The statements of an answer in order, each compared with the sources that it cites."""
     given = [_Given(each.rank, each.label, each.title, each.heading, each.content) for each in sources]
-    return _verified(answer, tuple(given))
+    return _kept(answer, tuple(given))
 
 
 @functools.lru_cache(maxsize=KEPT)  # follow-up questions need them again right afterwards
-def _verified(answer: str, sources: Sequence[Citable]) -> tuple[Statement, ...]:
+def _kept(answer: str, sources: Sequence[Citable]) -> tuple[Statement, ...]:
+    return verify_anew(answer, sources)
+
+
+def verify_anew(answer: str, sources: Iterable[Citable]) -> tuple[Statement, ...]:
+    """The same, without a look at what was verified before."""
     by_label: dict[str, list[Passage]] = {}
     for source in sources:
         by_label.setdefault(source.label, []).append(Passage(source))

@@ -37,7 +37,7 @@ from chat.portal.rendering.markdown import (
 )
 from chat.quoting import amounts, entities
 from chat.tests.sources import source
-from chat.verification import same_question, verify
+from chat.verification import same_question, verify_anew
 from chatsite.accounts.models import User
 from chatsite.http.body_limits import UPLOAD_PATHS, BodyLimit
 from chatsite.http.json_parser import StrictJSONParser
@@ -292,8 +292,8 @@ class ScanTests(SimpleTestCase):
         self.assert_scans(
             filtered=lambda text: cited_labels(text, labels),
             filtered_in_pieces=in_pieces,
-            verified=lambda text: verify(text, sources),
-            verified_with_citations=lambda text: verify(text.replace("x", "[b.md]") + "[b.md]", sources),
+            verified=lambda text: verify_anew(text, sources),
+            verified_with_citations=lambda text: verify_anew(text.replace("x", "[b.md]") + "[b.md]", sources),
             without=lambda text: without(text, labels),
             split=split,
             followups=lambda text: side_texts.followups(text, [text]),
@@ -304,9 +304,11 @@ class ScanTests(SimpleTestCase):
     def test_a_source_full_of_anything_is_compared_in_proportion_to_its_length(self):
         answer = 150 * "The ferry sails [b.md] at nine, at nine. "
         self.assert_scans(
-            verified=lambda text: verify(answer, [source(rank=1, label="b.md", content=text)]),
+            verified=lambda text: verify_anew(answer, [source(rank=1, label="b.md", content=text)]),
             nearest=lambda text: best_span("When does the ferry sail?", text),
-            whole=lambda text: verify(f"{text[:3_000]} [b.md]", [source(rank=1, label="b.md", content=text)]),
+            whole=lambda text: verify_anew(
+                f"{text[:3_000]} [b.md]", [source(rank=1, label="b.md", content=text)]
+            ),
         )
 
     def test_markdown_takes_no_longer_than_its_length(self):

@@ -106,7 +106,7 @@ def merge(principal: Principal, conversation_id: UUID, incoming: Sequence[Incomi
     for row in added:
         row.search = search_vector(conversation.owner_id, without(row.content, row.citations))
     Message.objects.bulk_create(added)
-    sources = list(Source.objects.filter(message__in=answers))
+    sources = list(Source.objects.filter(message__in=answers).order_by())
     for source in sources:
         source.pk, source.message = None, answers[source.message_id]
     Source.objects.bulk_create(sources)

@@ -1,12 +1,15 @@
 """Turns of a conversation for its page: questions, answers with their sources, notes and actions."""
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
+from django.urls import reverse
 from django.utils.translation import get_language, get_language_info, gettext, gettext_lazy, ngettext
 
 from chat import pleasantries
@@ -53,6 +56,7 @@ from .step_texts import in_short
 
 REFERENCE_LENGTH = 12
 LANGUAGE_SAMPLE = 1_000  # characters of an answer from which its language is detected
+TURNS_SHOWN = 50  # on one page of a conversation
 SAVED = gettext_lazy("Your question is saved.")
 
 
@@ -473,13 +477,85 @@ def answers_of(
     ]
 
 
-def turns_of(principal: Principal, conversation: Conversation) -> list[Turn]:
-    """The chosen branch of a conversation, in order."""
-    messages = list(conversation.messages.chosen().select_related("feedback").order_by("position"))
+@dataclass(frozen=True, slots=True)
+class TurnsPage:
+    """Successive turns of a conversation, and the positions by which other pages are asked for."""
+
+    first: int = 0  # position of the first question
+    end: int | None = None  # position of the question after the last turn; None: there is none
+    older: int | None = None  # of a question on the page before
+    newer: int | None = None  # of one on the page after, unless that is the newest page
+
+    @property
+    def is_newest(self) -> bool:
+        return self.end is None
+
+
+def page_at(asked: Sequence[int], at: int | None) -> TurnsPage:
+    """The page that ends with the turn of a position; the newest one if that has it, or if it is None.
+
+    `asked` are the positions of all questions, in order.
+    """
+    newest = max(0, len(asked) - TURNS_SHOWN)
+    end = len(asked) if at is None else bisect_right(asked, at)
+    if end > newest or not end:
+        first = asked[newest] if newest else 0
+        return TurnsPage(first, older=asked[newest - 1] if newest else None)
+    start = max(0, end - TURNS_SHOWN)
+    following = min(end + TURNS_SHOWN, newest)
+    return TurnsPage(
+        asked[start],
+        asked[end],
+        older=asked[start - 1] if start else None,
+        newer=asked[following - 1] if following > end else None,
+    )
+
+
+def asked_in(conversation: Conversation) -> list[int]:
+    """The positions of the questions of the chosen branch, in order."""
+    asked = conversation.messages.chosen().filter(role=Message.Role.USER).order_by("position")
+    return list(asked.values_list("position", flat=True))
+
+
+def address_of(conversation_id: UUID, position: int, last: int | None = None) -> str:
+    """The URL of the page with this position of the chosen branch, whose last position is `last`."""
+    url = reverse("chat:conversation", args=[conversation_id])
+    if last is None:
+        chosen = Message.objects.filter(conversation=conversation_id).chosen()
+        last = chosen.order_by("-position").values_list("position", flat=True).first() or 0
+    # Each turn has at least its question: what is nearer is on the newest page.
+    return f"{url}?at={position}" if last - position >= TURNS_SHOWN else url
+
+
+def turn_of(principal: Principal, conversation: Conversation, position: int) -> list[Turn]:
+    """The turn of the chosen branch with this position, if there is one."""
+    asked = asked_in(conversation)
+    place = bisect_right(asked, position)
+    end = asked[place] if place < len(asked) else None
+    return turns_of(principal, conversation, TurnsPage(asked[place - 1], end)) if place else []
+
+
+def turns_since(principal: Principal, conversation: Conversation, position: int) -> list[Turn]:
+    """The turns with a message at this position or later."""
+    asked = asked_in(conversation)
+    before = bisect_right(asked, position) - 2  # the first may repeat the documents of the one before it
+    turns = turns_of(principal, conversation, TurnsPage(asked[before] if before >= 0 else 0))
+    return [turn for turn in turns if turn.last >= position]
+
+
+EVERYTHING = TurnsPage()
+
+
+def turns_of(principal: Principal, conversation: Conversation, page: TurnsPage = EVERYTHING) -> list[Turn]:
+    """A page of the chosen branch of a conversation, in order."""
+    rows = conversation.messages.chosen().filter(position__gte=page.first)
+    if page.end is not None:
+        rows = rows.filter(position__lt=page.end)
+    messages = list(rows.select_related("feedback").defer("search").order_by("position"))
     branches = Branches(conversation.pk)
     said = [row for row in messages if row.role == Message.Role.ASSISTANT]
     answers = answers_of(principal, said, branches)
-    if answers:
+    if answers and page.is_newest:
         answers[-1].newest = True
     by_id = {answer.message.pk: answer for answer in answers}
     turns: list[Turn] = []

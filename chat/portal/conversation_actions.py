@@ -26,6 +26,7 @@ from history import feedback as feedbacks
 from history import projects, recording
 from history.models import Conversation, Message, Project
 
+from .conversation import address_of
 from .project_pages import move_several, open_project, project_page
 from .shares import signed_in
 from .starters import key_of
@@ -165,7 +166,7 @@ def choose(request: HttpRequest, principal: Principal, conversation_id: UUID, po
     except Refused as refused:
         return _refused(request, principal, row, "", refused)
     kind = "e" if message.role == Message.Role.USER else "m"
-    return SeeOther(reverse("chat:conversation", args=[row.pk]) + f"#{kind}-{position}")
+    return SeeOther(address_of(row.pk, position) + f"#{kind}-{position}")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -358,8 +359,10 @@ def _opinion(request: HttpRequest, answer: Message, rating: str) -> feedbacks.Op
 
 
 def _answer_url(conversation_id: UUID, position: int, *, form: bool = False) -> str:
-    page = reverse("chat:conversation", args=[conversation_id])
-    return f"{page}?rating={position}#feedback-{position}" if form else f"{page}#m-{position}"
+    if form:
+        page = reverse("chat:conversation", args=[conversation_id])
+        return f"{page}?rating={position}#feedback-{position}"
+    return f"{address_of(conversation_id, position)}#m-{position}"
 
 
 def ask_form(

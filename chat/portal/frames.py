@@ -59,7 +59,7 @@ from .conversation import (
     asked_about,
     repeats,
     scope_of,
-    turns_of,
+    turns_since,
 )
 from .rendering.markdown import (
     BlockRenderer,
@@ -279,7 +279,7 @@ def asked_after(
         return None
     if any(follows is not None for follows in forks):
         return None, None
-    newer = [each for each in turns_of(principal, conversation) if each.last >= first]
+    newer = turns_since(principal, conversation, first)
     context = {"conversation": conversation}
     html = "\n".join(render_to_string("chat/turn.html", context | {"turn": each}) for each in newer)
     running = [answer.run for each in newer for answer in each.answers if answer.running and answer.run]

@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from urllib.parse import quote
 from uuid import UUID
 
+from django.db.models import Max
 from django.urls import reverse
 from django.utils.translation import gettext
 
 from chatsite.accounts.principal import Principal
 from history import conversation_lists, message_search
 from history.models import Conversation, Message
+
+from .conversation import address_of
 
 PER_PAGE = 30
 # Two whole words beside a hit; a citation is shown as a number, and an excerpt begins within a word.
@@ -53,27 +56,30 @@ def conversations(
         listed = mine.exclude(archived_at=None) if archived else mine.current()
         rows, following = conversation_lists.page(listed, PER_PAGE, below)
     hits = message_search.hits(principal, [row.pk for row in rows], query)
+    chosen = Message.objects.filter(conversation__in=hits).chosen().order_by()
+    last = dict(chosen.values_list("conversation").annotate(Max("position"))) if hits else {}
     results = [
         Result(
             row,
             _cut(message_search.excerpt(row.title or gettext("New conversation"), query, whole=True)),
             _cut(hits[row.pk][0].excerpt) if row.pk in hits else None,
-            place_of(row.pk, hits[row.pk][0] if row.pk in hits else None),
+            place_of(row.pk, hits[row.pk][0] if row.pk in hits else None, last.get(row.pk)),
         )
         for row in rows
     ]
     return results, conversation_lists.cursor(following) if following else ""
 
 
-def place_of(conversation_id: UUID, hit: message_search.Hit | None) -> str:
-    """The URL of a matching message; of an answer with a text fragment that highlights the words.
+def place_of(conversation_id: UUID, hit: message_search.Hit | None, last: int | None = None) -> str:
+    """The URL of a matching message in a conversation with this last position.
 
-    A browser highlights the first place of the page with that text, and the sidebar comes before the answer:
-    the fragment has the words beside those that match. A question is also a title there, and has none.
+    That of an answer has a text fragment that highlights the words. A browser highlights the first place of
+    the page with that text, and the sidebar comes before the answer: the fragment has the words beside those
+    that match. A question is also a title there, and has none.
     """
-    url = reverse("chat:conversation", args=[conversation_id])
     if hit is None:
-        return url
+        return reverse("chat:conversation", args=[conversation_id])
+    url = address_of(conversation_id, hit.message.position, last)
     kind = "q" if hit.message.role == Message.Role.USER else "m"
     anchor = f"{url}#{kind}-{hit.message.position}"
     if kind == "q" or not hit.excerpt.marks:

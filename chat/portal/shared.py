@@ -22,9 +22,9 @@ from history.models import Message, Share
 from ingestion.glossary.lookup import Glossary
 
 from .citing.source_pages import stretches_of
-from .conversation import Answer, Turn
+from .conversation import Answer, Turn, TurnsPage, page_at
 from .source_panel import Panel, panel_of_answer, position_of
-from .views import SeeOther, markdown_file, source_asked_for
+from .views import SeeOther, markdown_file, page_asked_for, source_asked_for
 
 P = ParamSpec("P")
 NOTES = {
@@ -78,11 +78,17 @@ class SharedPage:
         return shared_title(self.share, self.messages) or anonymous
 
     @cached_property
-    def turns(self) -> list[Turn]:
+    def asked(self) -> list[int]:
+        """The positions of its questions, in order."""
+        return [each.message.position for each in self.messages if each.message.role == Message.Role.USER]
+
+    def turns(self, page: TurnsPage) -> list[Turn]:
         turns: list[Turn] = []
         glossary = Glossary(self.principal)
-        stretches = stretches_of(source for shown in self.messages for source in shown.sources)
-        for shown in self.messages:
+        end = self.share.up_to + 1 if page.end is None else page.end
+        on_page = [each for each in self.messages if page.first <= each.message.position < end]
+        stretches = stretches_of(source for shown in on_page for source in shown.sources)
+        for shown in on_page:
             if shown.message.role == Message.Role.USER:
                 turns.append(Turn(shown.message))
             elif turns:
@@ -98,15 +104,16 @@ class SharedPage:
     def panel(self, place: str, asked_for: tuple[str, str, str]) -> Panel:
         """A source that the reader may open. Raises Http404 for any other."""
         position = position_of(place)
-        answers = (answer for turn in self.turns for answer in turn.answers)
+        turns = self.turns(page_at(self.asked, position))
+        answers = (answer for turn in turns for answer in turn.answers)
         answer = next((each for each in answers if each.place == position), None)
         panel = answer and panel_of_answer(self.principal, answer, place, *asked_for)
         if not panel or panel.source is None:
             raise Http404
         return panel
 
-    @property
-    def context(self) -> dict[str, Any]:
+    def context(self, page: TurnsPage) -> dict[str, Any]:
+        """What a page of its turns shows."""
         reader = User.objects.get(pk=self.principal.user_id)
         return {
             "share": self.share,
@@ -116,9 +123,11 @@ class SharedPage:
             "is_owner": self.owner.pk == reader.pk,
             "shared_with": sharing.shared_with(self.share, sharing.groups_of(reader)),
             "title": self.title,
-            "turns": self.turns,
+            "page": page,
+            "newest": reverse("chat:shared", args=[self.token]),
+            "turns": self.turns(page),
             "can_go_on": bool(self.open_turns),
-            "leaves_out": len(self.open_turns) < len(self.turns),
+            "leaves_out": len(self.open_turns) < len(self.asked),
         }
 
 
@@ -144,11 +153,12 @@ def for_reader(view: View[P]) -> Callable[..., HttpResponse]:
 @require_safe
 @for_reader
 def shared(request: HttpRequest, page: SharedPage) -> HttpResponse:
-    """The conversation or the answer, read only."""
+    """The turns that are asked for, or the answer, read only."""
     place = request.GET.get("source")
     panel = page.panel(place, source_asked_for(request)) if place else None
     sharing.record_opening(page.principal, page.share)
-    return render(request, "chat/shared.html", page.context | {"panel": panel})
+    turns = page_asked_for(request, page.asked)
+    return render(request, "chat/shared.html", page.context(turns) | {"panel": panel})
 
 
 @require_safe

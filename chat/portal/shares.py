@@ -31,6 +31,7 @@ from .views import SeeOther, own_conversation
 LISTED = 200  # newest shares on the page
 DAYS = (1, 7, 30, 90, 0)  # 0: no expiry
 QUESTION_CHARACTERS = 60
+MAX_OFFERED = 200  # newest answers to share alone; an older one has its own button
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, Principal, P], HttpResponse]
@@ -93,7 +94,8 @@ def share(request: HttpRequest, principal: Principal, conversation_id: UUID) -> 
     A form with `foresee` shares nothing: the page says what its readers may miss.
     """
     row = own_conversation(principal, conversation_id)
-    answers = _answers(row)
+    also = request.POST.get("answer", "") or request.GET.get("answer", "")
+    answers = _answers(row, also)
     by_position = {str(answer.position): answer for answer, _ in answers}
     foresees = request.method == "POST" and "foresee" in request.POST
     form = ShareForm(
@@ -104,7 +106,7 @@ def share(request: HttpRequest, principal: Principal, conversation_id: UUID) -> 
     made, status, announced = "", 200, False
     is_valid = form.is_bound and form.is_valid()
     audience = form.audience() if is_valid else Audience(everyone=True)  # at most so much is left out
-    answer = by_position.get(request.POST.get("answer", "") or request.GET.get("answer", ""))
+    answer = by_position.get(also)
     if is_valid and not foresees:
         try:
             _, token = sharing.create(
@@ -126,7 +128,7 @@ def share(request: HttpRequest, principal: Principal, conversation_id: UUID) -> 
     context = {
         "conversation": row,
         "form": form,
-        "answer": request.POST.get("answer", "") or request.GET.get("answer", ""),
+        "answer": also,
         "days": request.POST.get("days", str(sharing.DEFAULT_DAYS)),
         "made": made,
         "preview": foreseen,
@@ -190,13 +192,20 @@ def _shown(rows: Sequence[Share]) -> list[tuple[Share, str]]:
     return [(row, sharing.readers_of(row)) for row in rows]
 
 
-def _answers(conversation: Conversation) -> list[tuple[Message, str]]:
-    """The finished answers, newest first, each with its label in the form."""
-    rows = conversation.messages.chosen().order_by("position").only("position", "role", "content", "state")
+def _answers(conversation: Conversation, also: str) -> list[tuple[Message, str]]:
+    """The newest finished answers and the one at the position `also`, each with its label in the form."""
+    columns = ("position", "role", "content", "state", "conversation")
+    rows = conversation.messages.chosen().order_by("position").only(*columns)
     question, found = "", []
     for row in rows:
         if row.role == Message.Role.USER:
-            question = Truncator(" ".join(row.content.split())).chars(QUESTION_CHARACTERS)
+            question = row.content
         elif row.state not in Message.UNFINISHED:
-            found.append((row, gettext("Only the answer to “%(question)s”") % {"question": question}))
-    return found[::-1]
+            found.append((row, question))
+    old = [each for each in found[:-MAX_OFFERED] if str(each[0].position) == also]
+    return [(answer, _label(asked)) for answer, asked in (old + found[-MAX_OFFERED:])[::-1]]
+
+
+def _label(question: str) -> str:
+    asked = Truncator(" ".join(question.split())).chars(QUESTION_CHARACTERS)
+    return gettext("Only the answer to “%(question)s”") % {"question": asked}

@@ -1,6 +1,6 @@
 """The portal's pages to ask questions, read answers and open sources. All work without JavaScript."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
@@ -33,15 +33,12 @@ from ingestion.portal.library import load_readers
 from ingestion.search.scopes import ALL, OWN, describe, named
 
 from . import search_page as searching
-from .conversation import (
-    turns_of,
-)
-from .source_panel import (
-    panel_of,
-)
+from .conversation import TurnsPage, asked_in, page_at, turn_of, turns_of
+from .source_panel import panel_of, position_of
 from .starters import starts
 
 P = ParamSpec("P")
+MAX_DIGITS = 6  # of a position
 
 
 class SeeOther(HttpResponseRedirect):
@@ -92,8 +89,12 @@ def new_page(request: HttpRequest, principal: Principal, **kept: Any) -> HttpRes
 def conversation_page(
     request: HttpRequest, principal: Principal, conversation: Conversation, **kept: Any
 ) -> HttpResponse:
-    """A conversation; `kept` has the text of a refused question and the reason."""
-    turns = turns_of(principal, conversation)
+    """A page of a conversation's turns; `kept` has the text of a refused question and the reason.
+
+    Only the page with its newest turns has the question box.
+    """
+    page = page_asked_for(request, asked_in(conversation))
+    turns = turns_of(principal, conversation, page)
     running = [answer for turn in turns for answer in turn.answers if answer.running]
     place = request.GET.get("source")
     panel = panel_of(principal, conversation, place, *source_asked_for(request)) if place else None
@@ -102,6 +103,7 @@ def conversation_page(
     context = {
         "conversation": conversation,
         "turns": turns,
+        "page": page,
         "running": running[-1] if running else None,
         "panel": panel,
         "rating_form": request.GET.get("rating", ""),
@@ -115,6 +117,18 @@ def conversation_page(
         composer(principal) | context | kept,
         status=kept.get("status", 200),
     )
+
+
+def page_asked_for(request: HttpRequest, asked: Sequence[int]) -> TurnsPage:
+    """The page with the answer of the open source or form, or with the position `at`; else the newest."""
+    at, form = request.GET.get("at", ""), request.GET.get("rating", "")
+    places = (position_of(request.GET.get("source", "")), _number(form), _number(at))
+    return page_at(asked, next((place for place in places if place is not None), None))
+
+
+def _number(text: str) -> int | None:
+    """The position that a URL names, if it does."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS else None
 
 
 def shares_of(principal: Principal, conversation: Conversation) -> list[tuple[Share, str]]:
@@ -159,7 +173,7 @@ def source(request: HttpRequest, principal: Principal, conversation_id: UUID, pl
 
 def end_of(principal: Principal, conversation: Conversation, position: int, *, rating_form: bool) -> str:
     """The part below a finished answer, for the script."""
-    answers = (answer for each in turns_of(principal, conversation) for answer in each.answers)
+    answers = (answer for each in turn_of(principal, conversation, position) for answer in each.answers)
     answer = next(each for each in answers if each.place == position)
     shown = {
         "answer": answer,
@@ -190,8 +204,8 @@ def export(request: HttpRequest, principal: Principal, conversation_id: UUID) ->
     if not position:
         text: str | None = as_markdown(principal, row)
     else:
-        one = int(position) if position.isascii() and position.isdecimal() and len(position) < 7 else -1
-        text = answer_as_markdown(principal, row, one)
+        one = _number(position)
+        text = None if one is None else answer_as_markdown(principal, row, one)
     if text is None:
         raise Http404
     return markdown_file(row.title, text)

@@ -273,7 +273,9 @@ def shared_messages(principal: Principal, share: Share, is_open: OpenTo | None =
     with reading_everything():
         # The remaining sources, used only for comparison and never shown.
         known = [source.pk for sources in open_sources.values() for source in sources]
-        others = Source.objects.filter(message__in=[row.pk for row in messages]).exclude(pk__in=known)
+        # Their default order joins the messages, for which PostgreSQL may compare each with each.
+        others = Source.objects.filter(message__in=[row.pk for row in messages]).order_by()
+        others = others.exclude(pk__in=known)
         closed_sources: dict[UUID, list[Source]] = {}
         for source in others:
             closed_sources.setdefault(source.message_id, []).append(source)

@@ -169,9 +169,9 @@ class PageTests(PortalCase):
 
     def test_the_conversation_page_needs_few_queries(self):
         self.client.get(self.url)  # the first page of a session also writes down that it is in use
-        # Session, user, conversation, messages, sources, branches, words, allowance, sidebar, projects,
-        # new shares, documents.
-        with self.assertNumQueries(12):
+        # Session, user, conversation, questions, messages, sources, branches, words, allowance, sidebar,
+        # projects, new shares, documents.
+        with self.assertNumQueries(13):
             self.client.get(self.url)
 
 

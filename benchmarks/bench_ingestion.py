@@ -154,7 +154,7 @@ class Bench:
 
 KINDS = {
     "worker": "chatsite.server.worker",
-    "web": "chatsite.server.web_process",
+    "web": "chatsite.server.serving.web_process",
     "reader": "ingestion.parsing.forkserver",  # and the children that it forks
     "postgres": "postgres",
 }

@@ -4,6 +4,7 @@ from django.utils.translation import gettext_lazy
 
 from chatsite.http.cookies import use_linear_unquote
 
+from .admin.model_names import translate_names
 from .checks import (
     Tags,
     check_address_settings,
@@ -19,7 +20,6 @@ from .checks import (
     check_storage_settings,
     check_telemetry,
 )
-from .model_names import translate_names
 
 
 class ChatsiteConfig(AppConfig):

@@ -22,7 +22,7 @@ CORS_ORIGINS = environment.words("CHATSITE_CORS_ORIGINS")
 CSRF_TRUSTED_ORIGINS = environment.words("CHATSITE_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
-    "chatsite.admin_config.SiteAdminConfig",
+    "chatsite.admin.admin_config.SiteAdminConfig",
     "chatsite.accounts",  # before Django's, whose command `changepassword` it extends
     "django.contrib.auth",
     "django.contrib.contenttypes",

@@ -58,7 +58,7 @@ class Meter:
     """Seconds of processor time that a site has used: (its web process, its PostgreSQL)."""
 
     def __init__(self, site: Site) -> None:
-        self.web = site.children("chatsite.server.web_process")
+        self.web = site.children("chatsite.server.serving.web_process")
         self.postgres = site.postgres()
         self.ended = 0.0
         self.backends: dict[int, float] = {}

@@ -72,7 +72,7 @@ class World:
     @property
     def web(self) -> int:
         """The pid of the web process."""
-        return int(self.site.children("chatsite.server.web_process")[0].pid)
+        return int(self.site.children("chatsite.server.serving.web_process")[0].pid)
 
     def rows(self, statement: str, *parameters: Any) -> list[Any]:
         return self._database.execute(statement, parameters).fetchall()

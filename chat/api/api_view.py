@@ -27,7 +27,7 @@ from chatsite.accounts.api_keys import Scope
 from chatsite.db.availability import is_disk_full
 from chatsite.db.threads import in_database_within_budget
 from chatsite.http.json_parser import StrictJSONParser
-from chatsite.http.retry_after import set_retry_after
+from chatsite.http.outgoing.retry_after import set_retry_after
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import jiter
 
-from chatsite.http.model_server import TRANSPORT_ERRORS
+from chatsite.http.outgoing.model_server import TRANSPORT_ERRORS
 from chatsite.http.overload import backlog
 
 from .chat_model import (

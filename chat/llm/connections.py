@@ -10,8 +10,8 @@ from django.conf import settings
 
 from chatsite import metrics
 from chatsite.event_loops import PerEventLoop
-from chatsite.http.circuit_breaker import CircuitBreaker
-from chatsite.http.model_server import ModelServer, model_server, retry_after_of
+from chatsite.http.outgoing.circuit_breaker import CircuitBreaker
+from chatsite.http.outgoing.model_server import ModelServer, model_server, retry_after_of
 
 from .chat_model import ModelError
 

@@ -13,8 +13,8 @@ import openai
 from django.conf import settings
 
 from chat.requests import EarlierMessage
-from chatsite.http.circuit_breaker import CircuitBreaker, CircuitOpen
-from chatsite.http.model_server import pieces
+from chatsite.http.outgoing.circuit_breaker import CircuitBreaker, CircuitOpen
+from chatsite.http.outgoing.model_server import pieces
 
 from . import (
     completion_stream,

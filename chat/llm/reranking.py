@@ -11,7 +11,7 @@ import httpx2
 import openai
 from django.conf import settings
 
-from chatsite.http.model_server import model_server
+from chatsite.http.outgoing.model_server import model_server
 
 logger = logging.getLogger(__name__)
 

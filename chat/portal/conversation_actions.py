@@ -21,7 +21,7 @@ from chat.models import Run
 from chat.requests import Options, RunRequest
 from chatsite.accounts.holds import OnHold
 from chatsite.accounts.principal import Principal
-from chatsite.http.retry_after import set_retry_after
+from chatsite.http.outgoing.retry_after import set_retry_after
 from history import feedback as feedbacks
 from history import projects, recording
 from history.models import Conversation, Message, Project

@@ -10,7 +10,7 @@ from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
 from django.http import HttpResponse
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
-from chatsite.http.retry_after import set_retry_after
+from chatsite.http.outgoing.retry_after import set_retry_after
 
 from .api_keys import DEFAULT_SCOPES, MAX_ADDRESSES, Scope, network_of, scopes_for
 from .audit import record_refused_sign_in

@@ -25,7 +25,7 @@ from .middleware import (
     PORTAL_POLICY,
     identifier_from,
 )
-from .retry_after import SECONDS
+from .outgoing.retry_after import SECONDS
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from django.utils.translation import gettext, gettext_noop
 from chatsite.db.availability import is_disk_full, operational_error
 
 from . import problem_details
-from .retry_after import SECONDS, set_retry_after
+from .outgoing.retry_after import SECONDS, set_retry_after
 
 
 class ErrorBody(Protocol):

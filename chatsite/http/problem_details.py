@@ -8,7 +8,7 @@ from django.utils.translation import gettext
 from rest_framework import exceptions
 from rest_framework.response import Response
 
-from .retry_after import SECONDS, set_retry_after
+from .outgoing.retry_after import SECONDS, set_retry_after
 
 MEDIA_TYPE = "application/problem+json"
 

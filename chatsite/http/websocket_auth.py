@@ -22,7 +22,7 @@ from .address_limit import WAITED_KEY
 from .body_limits import header, session_key
 from .languages import activate_browsers, activate_persons
 from .middleware import identifier_from
-from .retry_after import SECONDS
+from .outgoing.retry_after import SECONDS
 
 logger = logging.getLogger(__name__)
 

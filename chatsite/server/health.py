@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from chatsite.db.migration_state import unapplied_migrations
 from chatsite.db.threads import in_database_within_budget
-from chatsite.http.retry_after import set_retry_after
+from chatsite.http.outgoing.retry_after import set_retry_after
 
 logger = logging.getLogger(__name__)
 

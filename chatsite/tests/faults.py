@@ -226,7 +226,7 @@ class FaultSite(Site):
         return state, code, text
 
     def web_processes(self):
-        return self.children("chatsite.server.web_process")
+        return self.children("chatsite.server.serving.web_process")
 
 
 def upload(session, name, data, timeout=20, who="everyone"):

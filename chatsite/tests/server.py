@@ -152,7 +152,7 @@ class Site:
         return session
 
     def children(self, module=""):
-        """psutil processes of the site, for instance `children("chatsite.server.web_process")`."""
+        """psutil processes of the site, for instance `children("chatsite.server.serving.web_process")`."""
         found = psutil.Process(self.process.pid).children(recursive=True)
         return [child for child in found if module in " ".join(_command(child))]
 
@@ -176,7 +176,7 @@ class Site:
         return self.output.count(text)
 
     def kill_web(self):
-        for child in self.children("chatsite.server.web_process"):
+        for child in self.children("chatsite.server.serving.web_process"):
             child.kill()
 
     def postgres(self):

@@ -8,8 +8,8 @@ import pytest
 import uvicorn
 import uvloop
 
-from chatsite.server import uvicorn_server
-from chatsite.server.uvicorn_server import LimitedProtocol, Server
+from chatsite.server.serving import uvicorn_server
+from chatsite.server.serving.uvicorn_server import LimitedProtocol, Server
 
 CALLERS = 60
 ROUND_SECONDS = 0.01

@@ -384,7 +384,7 @@ def test_a_thousand_slow_readers_that_ask_for_three_pages_each_hold_nobody_up(si
 
 @pytest.mark.server
 def test_five_thousand_requests_sent_at_once_on_one_connection_are_answered_one_by_one(site):
-    [web] = site.children("chatsite.server.web_process")
+    [web] = site.children("chatsite.server.serving.web_process")
     before = web.memory_info().rss
     with site.session().socket() as sock:
         sock.settimeout(60)

@@ -10,7 +10,7 @@ from contextlib import ExitStack, suppress
 import psutil
 import pytest
 
-from chatsite.server import uvicorn_server as limits
+from chatsite.server.serving import uvicorn_server as limits
 from chatsite.tests.limits import HANG_SECONDS, LONG_SECONDS, MARGIN_SECONDS
 from chatsite.tests.server import Site, prepared, temporary_folder
 
@@ -197,7 +197,7 @@ def test_a_chunked_body_is_not_mostly_extensions_or_trailers(site, tail):
 
 
 def test_bodies_in_chunks_of_a_byte_hold_nobody_up_and_are_dropped_with_their_callers(site):
-    [web] = site.children("chatsite.server.web_process")
+    [web] = site.children("chatsite.server.serving.web_process")
     before = web.num_fds()
     head = b"POST /chat HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
     waited = []
@@ -229,7 +229,7 @@ def test_a_body_in_chunks_of_a_byte_is_understood(site):
 
 
 def test_web_processes_may_open_as_many_files_as_the_system_allows(site):
-    [web] = site.children("chatsite.server.web_process")
+    [web] = site.children("chatsite.server.serving.web_process")
     soft, hard = web.rlimit(psutil.RLIMIT_NOFILE)
     assert soft == hard
 
@@ -238,7 +238,7 @@ def test_with_few_files_those_who_never_asked_make_room_for_those_who_ask():
     folder, before = temporary_folder(), resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         with Site(prepared(folder, demo=False), demo=False, workers=0) as site, ExitStack() as stack:
-            [web] = site.children("chatsite.server.web_process")
+            [web] = site.children("chatsite.server.serving.web_process")
             web.rlimit(psutil.RLIMIT_NOFILE, (300, 300))
             silent = [stack.enter_context(site.session().socket()) for _ in range(400)]
             assert prompt(site) < PROMPT_SECONDS + MARGIN_SECONDS

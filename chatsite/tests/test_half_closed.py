@@ -82,7 +82,7 @@ def test_half_a_request_and_no_request_are_closed_at_once(session):
 
 
 def test_a_stream_of_which_both_directions_are_closed_ends(session, slow_site):
-    [web] = slow_site.children("chatsite.server.web_process")
+    [web] = slow_site.children("chatsite.server.serving.web_process")
     with session.socket() as sock:
         sock.sendall(question(session, "/chat/stream"))
         assert sock.recv(65_536)

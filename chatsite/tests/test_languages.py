@@ -26,10 +26,10 @@ from chat.quoting.quoted_answer import UNSURE
 from chat.tests.conversations import answered
 from chatsite.accounts.models import ApiKey, User
 from chatsite.accounts.principal import Principal
+from chatsite.admin.model_names import APPS as OWN_APPS
+from chatsite.admin.model_names import NAMES, fields
 from chatsite.context_processors import SCRIPT_WORDS
 from chatsite.db.threads import in_database
-from chatsite.model_names import APPS as OWN_APPS
-from chatsite.model_names import NAMES, fields
 from chatsite.tests.pseudo_language import PSEUDO, Words, offering_pseudo
 from chatsite.tests.server import BASE
 from history import projects, recording, sharing

@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from chatsite.server import uvicorn_server
+from chatsite.server.serving import uvicorn_server
 from chatsite.tests.faults import PASSWORD, FaultSite, Upstream, at_once, fresh, order
 from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
 from chatsite.tests.server import Site, prepared, temporary_folder

@@ -8,8 +8,8 @@ import uvicorn
 import uvloop
 
 from chatsite.http.address_limit import AddressLimit
-from chatsite.server.uvicorn_server import LimitedProtocol
-from chatsite.server.websocket_protocol import LimitedWebSocketProtocol
+from chatsite.server.serving.uvicorn_server import LimitedProtocol
+from chatsite.server.serving.websocket_protocol import LimitedWebSocketProtocol
 
 HANDSHAKE = (
     b"GET /c/1/socket HTTP/1.1\r\nHost: here\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"

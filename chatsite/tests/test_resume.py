@@ -171,7 +171,7 @@ def owner(site, sock):
     """The web process that has the other end of a connection."""
     port, deadline = sock.getsockname()[1], time.monotonic() + 5
     while time.monotonic() < deadline:
-        for process in site.children("chatsite.server.web_process"):
+        for process in site.children("chatsite.server.serving.web_process"):
             if any(each.raddr and each.raddr.port == port for each in process.net_connections("tcp")):
                 return process
         time.sleep(0.01)
@@ -238,7 +238,9 @@ def test_an_answer_of_one_worker_is_followed_and_stopped_on_the_other(two_worker
 def test_both_workers_are_ready_and_one_that_dies_is_replaced_while_the_other_answers(two_workers):
     session = two_workers.sign_in("employee")
     assert len(two_workers.children("chatsite.server.worker")) == 2
-    first, second = sorted(two_workers.children("chatsite.server.web_process"), key=lambda each: each.pid)
+    first, second = sorted(
+        two_workers.children("chatsite.server.serving.web_process"), key=lambda each: each.pid
+    )
     for other in (first, second):
         connection = elsewhere(two_workers, session, other)
         connection.request("GET", "/readyz", headers=session.headers())
@@ -251,7 +253,7 @@ def test_both_workers_are_ready_and_one_that_dies_is_replaced_while_the_other_an
         began = time.monotonic()
         assert session.get("/readyz").status == 200
         assert time.monotonic() - began < 5 + MARGIN_SECONDS
-        running = two_workers.children("chatsite.server.web_process")
+        running = two_workers.children("chatsite.server.serving.web_process")
         if len(running) == 2 and owner_of_new(two_workers, session, second):
             return
     raise AssertionError("The worker was not replaced.")
@@ -270,7 +272,7 @@ def connections_of(site, port):
     """How many of the site's connections lead to that port of this machine."""
     return sum(
         connection.raddr.port == port
-        for process in site.children("chatsite.server.web_process")
+        for process in site.children("chatsite.server.serving.web_process")
         for connection in process.net_connections("tcp")
         if connection.raddr
     )

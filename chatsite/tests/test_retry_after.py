@@ -6,7 +6,7 @@ import time
 from django.http import HttpResponse
 from django.test import SimpleTestCase
 
-from chatsite.http.retry_after import retry_after_seconds, set_retry_after
+from chatsite.http.outgoing.retry_after import retry_after_seconds, set_retry_after
 
 
 class RetryAfterTests(SimpleTestCase):

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from chatsite.server import web_process
+from chatsite.server.serving import web_process
 
 
 class Reached(Exception):

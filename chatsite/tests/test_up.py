@@ -105,7 +105,7 @@ class TestLife:
     def test_while_web_servers_crash_again_and_again_callers_are_refused_at_once(self, folder):
         with quiet(folder, workers=0) as site:
             for _ in range(4):  # after which it waits for four seconds
-                site.wait_for("chatsite.server.web_process")
+                site.wait_for("chatsite.server.serving.web_process")
                 site.kill_web()
                 time.sleep(0.1)
             found = []
@@ -131,10 +131,10 @@ class WithoutLog(Site):
 class TestFullLog:
     def test_a_site_whose_log_cannot_be_written_starts_its_processes_again(self, folder):
         with WithoutLog(folder, demo=False, workers=0) as site:
-            before = site.children("chatsite.server.web_process")
+            before = site.children("chatsite.server.serving.web_process")
             site.kill_web()
             deadline = time.monotonic() + HANG_SECONDS
-            while site.process.poll() is None and site.children("chatsite.server.web_process") in (
+            while site.process.poll() is None and site.children("chatsite.server.serving.web_process") in (
                 [],
                 before,
             ):

@@ -15,7 +15,7 @@ from uvicorn.server import ServerState
 from websockets.server import ServerProtocol
 
 from chatsite.http.address_limit import GONE_KEY
-from chatsite.server import uvicorn_server
+from chatsite.server.serving import uvicorn_server
 
 OVERRIDDEN = [
     "connection_made", "connection_lost", "data_received", "eof_received", "handle_websocket_upgrade",

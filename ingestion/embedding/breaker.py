@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 from django.conf import settings
 
 from chatsite import metrics
-from chatsite.http.circuit_breaker import CircuitBreaker, CircuitOpen
+from chatsite.http.outgoing.circuit_breaker import CircuitBreaker, CircuitOpen
 
 from .embedder import Embedder, EmbeddingError, Vectors
 

@@ -13,7 +13,7 @@ import numpy as np
 import openai
 
 from chatsite.event_loops import close_all
-from chatsite.http.model_server import model_server, retry_after_of
+from chatsite.http.outgoing.model_server import model_server, retry_after_of
 
 from .embedder import EmbeddingError, Vectors, unit
 

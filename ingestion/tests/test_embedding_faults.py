@@ -191,7 +191,7 @@ class QuestionTests(FaultCase, TestCase):
         state = breaker.new_breaker()
         with (
             mock.patch.dict(breaker._breakers, {model: state}),
-            mock.patch("chatsite.http.circuit_breaker.time.monotonic", side_effect=lambda: self.now),
+            mock.patch("chatsite.http.outgoing.circuit_breaker.time.monotonic", side_effect=lambda: self.now),
         ):
             self.now = 1_000.0
             with mock.patch.object(model, "embed", side_effect=fault) as embed:

@@ -32,7 +32,6 @@ from chatsite.server import (
     embedded_postgres,
     static_files,
 )
-from chatsite.server.fallback_server import FallbackServer
 from chatsite.server.processes import (
     Child,
     Children,
@@ -40,6 +39,7 @@ from chatsite.server.processes import (
     wait_until_ready,
 )
 from chatsite.server.refusal import StartRefused
+from chatsite.server.serving.fallback_server import FallbackServer
 from ingestion.embedding import pending_change
 
 logger = logging.getLogger(__name__)
@@ -75,7 +75,9 @@ class Command(BaseCommand):
             inherited = [listener.fileno(), gate]
             children.add(
                 [
-                    Child("web server", "chatsite.server.web_process", arguments, inherited, serves=True)
+                    Child(
+                        "web server", "chatsite.server.serving.web_process", arguments, inherited, serves=True
+                    )
                     for _ in range(options["web_workers"])
                 ]
             )

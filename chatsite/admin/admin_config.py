@@ -4,4 +4,4 @@ from django.contrib.admin.apps import AdminConfig
 
 
 class SiteAdminConfig(AdminConfig):
-    default_site = "chatsite.admin_site.SiteAdmin"
+    default_site = "chatsite.admin.admin_site.SiteAdmin"

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from django.template import loader
 
 from chatsite.http import error_pages
-
-from .address import BACKLOG
+from chatsite.server.address import BACKLOG
 
 WORDS = "The site is starting again. Try again in a few seconds."
 READ_SECONDS = 2.0  # for a request's head; a client that sends none gets the response, too

@@ -9,8 +9,9 @@ import sys
 import uvicorn
 from django.conf import settings
 
-from .address import BACKLOG
-from .lifeline import exit_with_parent
+from chatsite.server.address import BACKLOG
+from chatsite.server.lifeline import exit_with_parent
+
 from .uvicorn_server import (
     LimitedProtocol,
     Server,

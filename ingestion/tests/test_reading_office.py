@@ -120,6 +120,16 @@ class WordTests(SimpleTestCase):
         found = reading("a.txt", text).sections
         self.assertEqual([section.anchor for section in found[:2]], ["line=1", "line=12"])
 
+    def test_nothing_is_lost_however_long_the_file_is(self):
+        """The parser reads in pieces of 16 KB, which end anywhere."""
+        paragraphs = "".join(paragraph(f"Paragraph {number}. " + "word " * 20) for number in range(200))
+        rows = "".join(f"<w:tr>{cell(f'Item {number}')}{cell('x' * 40)}</w:tr>" for number in range(400))
+        text = " ".join(self.texts(f"{paragraphs}<w:tbl>{rows}</w:tbl>{paragraphs}"))
+        self.assertEqual(text.count("word"), 2 * 200 * 20)
+        for number in range(200):
+            self.assertEqual(text.count(f"Paragraph {number}."), 2)
+        self.assertEqual([text.count("x" * 40), text.count("Item")], [400, 400])
+
     def test_entities_that_multiply_end_the_reading(self):
         bomb = '<!DOCTYPE a [<!ENTITY a "ha">' + "".join(
             f'<!ENTITY {chr(98 + n)} "{f"&{chr(97 + n)};" * 20}">' for n in range(12)

@@ -203,15 +203,16 @@ def _body(archive: zipfile.ZipFile, name: str) -> Iterator[ElementTree.Element]:
             if event == "start":
                 body = element if element.tag == f"{W}body" and depth == BODY_DEPTH else body
             elif body is not None and depth == BODY_DEPTH:
-                yield from _inside(body)
-                body.clear()
+                # Only this block: the parser is ahead of its events, and may have begun those after it.
+                yield from _inside([element])
+                body.remove(element)
     if body is None:
         raise Unreadable(DAMAGED)
 
 
-def _inside(element: ElementTree.Element) -> Iterator[ElementTree.Element]:
+def _inside(elements: Iterable[ElementTree.Element]) -> Iterator[ElementTree.Element]:
     """The children of an element; those that only wrap others are replaced by their own children."""
-    for child in element:
+    for child in elements:
         if child.tag in AROUND:
             yield from _inside(child)
         elif child.tag not in LEFT_OUT:

@@ -167,12 +167,17 @@ def _sentences(findings: Findings) -> Quoted:
 
 
 def _kept(quotations: Sequence[Quotation], *, is_answered: bool, has_all: bool) -> list[Quotation]:
-    """The first of the quotations, and others that are nearly as good."""
+    """The first of the quotations, and others that are nearly as good; none if they neither answer nor have
+    enough of what the question names."""
     first = quotations[0]
     least = (SECOND_OF_ALL if has_all else SECOND) if is_answered else CLOSEST_SCORE
     kept = [first, *(each for each in quotations[1:] if each.is_of_best or each.share >= least)]
-    kept = kept[: QUOTATIONS if is_answered else CLOSEST]
-    if not is_answered and first.is_for_others:
+    if is_answered:
+        return kept[:QUOTATIONS]
+    kept = kept[:CLOSEST]
+    if not any(each.is_close for each in kept):
+        return []
+    if first.is_for_others:
         own = next((each for each in kept if not each.is_for_others and each.answers), first)
         kept.sort(key=lambda each: each is not own)
     return kept

@@ -10,7 +10,7 @@ from chat.sources import SourceView
 from .amounts import numbers_of
 from .answer_types import QuotedText
 from .applicability import outsiders_in
-from .confidence import answers
+from .confidence import answers, is_close
 from .extracts import Extract, extract, without_rows
 from .question import Question
 from .rendering import markdown
@@ -64,6 +64,10 @@ class Quotation:
     def has_all(self) -> bool:
         """Whether it answers with everything that the question names."""
         return answers(self.held, share=1.0)
+
+    @cached_property
+    def is_close(self) -> bool:
+        return is_close(self.held)
 
     @cached_property
     def has_amount(self) -> bool:

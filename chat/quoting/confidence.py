@@ -24,6 +24,7 @@ MIN_LIKE = 0.35  # cosine from which words count as similar
 WEAK = 0.3  # weight of verbs and other words that do not name the subject
 OF_DOCUMENTS = 0.8  # how much a word of documents counts for the everyday one
 MIN_AS_ASKED = 0.2  # of these words, in any form, but not other words for them
+MIN_CLOSE = 0.34  # of what a question names, that one of the closest passages must have: more than a third
 MIN_NAMED = 0.6  # of what a question names, that an answer must have to be shown as one: both of two words
 
 # The weights of `evidence`, in its order, and the constant.
@@ -49,6 +50,18 @@ def answers(quoted: QuotedText, share: float = MIN_NAMED) -> bool:
         and (len(named) < 2 or quoted.known_as_asked >= MIN_AS_ASKED * len(named))
         and all(each.is_in(quoted) for each in types_asked_for(question))
     )
+
+
+def is_close(quoted: QuotedText) -> bool:
+    """Whether it has enough of what its question names for passages to be shown that may not answer.
+
+    A translation may lack a word that the quotation has in another language.
+    """
+    question = quoted.question
+    if question.is_translated:
+        return True
+    named, thing = question.named, question.object
+    return quoted.known(named) >= MIN_CLOSE * len(named) and (not thing or quoted.known(thing) > 0)
 
 
 def confidence(quoted: QuotedText, score: float, fit: float) -> float:

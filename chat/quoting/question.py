@@ -30,6 +30,11 @@ NEGATION = r"\b(?:not|never|cannot|nicht|kein\w{0,2}|nie)\b|n['’]t\b"
 _NEGATION = re.compile(NEGATION, re.IGNORECASE)
 # What somebody asks to do: “Can I smoke on board?”
 _MAY_DO = re.compile(r"\s*(?:can|may|could) (?:i|we|you|one) (\w+)", re.IGNORECASE)
+# What somebody does: the rest of the question is what he does it with.
+_DOES = re.compile(
+    r"\b(?:do|does|can|could|may|must|should|would|will|darf|kann|muss) (?:i|we|you|one|ich|wir|man) (\w+)",
+    re.IGNORECASE,
+)
 _DIFFERENCE = re.compile(r"\b(?:difference|differ|unterschied)\w*\b", re.IGNORECASE)
 _SEVERAL = re.compile(r"\s*(?:what|which)\b|\bwelche\b", re.IGNORECASE)
 _QUOTES = ".,;:?!\"'“”‘’()"
@@ -89,6 +94,12 @@ class Question:
         """The stems of what an answer must be about."""
         weak = weak_stems() if _HOW_LATE.search(self.text) else weak_stems() - _TIMELY
         return (self.stems - weak - self.asking) or self.stems
+
+    @cached_property
+    def object(self) -> frozenset[str]:
+        """What something is done with: “stationery” in “How do I order stationery?”; none of other questions."""
+        found = _DOES.search(self.text)
+        return self.named - stems(found[1]) if found else frozenset()
 
     @cached_property
     def phrases(self) -> Sequence[tuple[frozenset[str], Sequence[tuple[str, frozenset[str]]]]]:

@@ -71,8 +71,8 @@ class Findings:
 
     @cached_property
     def rows_alike(self) -> SelectedRows:
-        """The rows with the same name as the one that answers; none if no single row does."""
-        if not (self.is_answered and self.first.is_part_of_table):
+        """The rows with the same name as the first one, if that is a row and the question names it."""
+        if not self.first.is_part_of_table:
             return SelectedRows()
         row = self.first.sentence.text
         return rows_alike(self.question.text, row, self.passages, self.prompt.table_rows)

@@ -157,6 +157,11 @@ class Question:
         return counted(self.text)
 
     @cached_property
+    def counted_forms(self) -> Sequence[frozenset[str]]:
+        """The same, each with the stems of other words for it."""
+        return [frozenset({word}) | self.wanted.get(word, frozenset()) for word in self.counted]
+
+    @cached_property
     def entity(self) -> Entity | None:
         return entity_asked_for(self.text)
 

@@ -121,7 +121,7 @@ def _judged(
         for score in [scoring.score(each, passages[index].score, alike)]
     ]
     # A number of the counted thing decides between sentences, but makes none of them surer.
-    thing = [frozenset({word}) | question.wanted.get(word, frozenset()) for word in question.counted]
+    thing = question.counted_forms
     if not thing:
         return sorted(judged, key=lambda each: -each.score)
     return sorted(judged, key=lambda each: -each.score - COUNTED * counts(thing, each.text))

@@ -7,7 +7,7 @@ from functools import cached_property
 from chat.llm.chat_model import Prompt
 from chat.sources import SourceView
 
-from .amounts import counts, numbers_of
+from .amounts import numbers_of
 from .answer_types import QuotedText
 from .applicability import outsiders_in
 from .confidence import answers, is_close
@@ -79,11 +79,6 @@ class Quotation:
         text = self.sentence.text if is_row else self.source.content[self.sentence.start : self.quoted.end]
         return amount.is_in(text)
 
-    @cached_property
-    def count(self) -> float:
-        """How well a number in the sentence counts what “how many” are asked of; 0 for other questions."""
-        return counts(self.question.counted_forms, self.sentence.text)
-
     @property
     def is_part_of_table(self) -> bool:
         quoted = self.quoted
@@ -109,9 +104,11 @@ class Quotation:
         return self.sentence.text != first.sentence.text and self.is_another_answer(first)
 
     def is_another_answer(self, first: "Quotation") -> bool:
-        """Whether it is from another document or chapter, with no number of the first if one is asked for, and
-        counts what is asked for as well."""
-        if self.chapter == first.chapter or self.count < first.count:
+        """Whether it is from another document or chapter, with no number of the first if one is asked for.
+
+        Where the first counts what “how many” are asked of, it must too.
+        """
+        if self.chapter == first.chapter or first.sentence.is_counted > self.sentence.is_counted:
             return False
         return not (
             self.question.asks_amount and numbers_of(self.sentence.text) & numbers_of(first.sentence.text)

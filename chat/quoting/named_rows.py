@@ -37,7 +37,7 @@ def named_rows(question: str, earlier: str, contents: Iterable[str]) -> NamedRow
     new = asked - before - weak_stems()
     if not rows or not new:
         return NamedRows(frozenset(), earlier)
-    words = {text: _names(text) for text in rows}
+    words = {text: names_in(text) for text in rows}
     named: dict[str, set[frozenset[str]]] = defaultdict(set)
     for cells in words.values():
         for column, cell in cells.items():
@@ -70,7 +70,7 @@ def _mentions(cell: str, name: frozenset[str]) -> bool:
 
 
 @functools.lru_cache(maxsize=MAX_CACHED)
-def _names(row: str) -> Mapping[str, frozenset[str]]:
+def names_in(row: str) -> Mapping[str, frozenset[str]]:
     """The stems of the cells that can be names, by column."""
     return {column: _name(cell) for column, cell in cells_of(row).items() if len(cell) <= MAX_NAME}
 

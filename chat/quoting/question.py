@@ -97,7 +97,7 @@ class Question:
 
     @cached_property
     def object(self) -> frozenset[str]:
-        """What something is done with: “stationery” in “How do I order stationery?”; none of other questions."""
+        """What something is done with: “stationery” in “How do I order stationery?”."""
         found = _DOES.search(self.text)
         return self.named - stems(found[1]) if found else frozenset()
 

@@ -16,10 +16,12 @@ import numpy as np
 from ingestion.embedding import BUILT_IN_NAME, Vectors, embedder, runs_here
 from ingestion.search.rough_stems import held_stems, stems, weak_stems
 from ingestion.search.sentence_splitting import Span, spans_of
+from ingestion.search.table_rows import cells_of
 
 from .amounts import has_number
 from .applicability import condition_of, directions_of, outsiders_in
 from .entities import has_name, has_place
+from .named_rows import names_in
 
 MAX_CACHED = 200  # passages, some ten kilobytes each
 MIN_CONTENTS = 4  # numbered titles of a table of contents
@@ -98,6 +100,16 @@ class QuotableSentence:
     @cached_property
     def condition(self) -> frozenset[str]:
         return condition_of(self.text)
+
+    @cached_property
+    def names(self) -> Sequence[frozenset[str]]:
+        """The stems of each name in a row."""
+        return [name - weak_stems() for name in names_in(self.text).values()] if self.span.is_row else []
+
+    @cached_property
+    def columns(self) -> Sequence[frozenset[str]]:
+        """The stems of the names of a row's columns."""
+        return [stems(name) - weak_stems() for name in cells_of(self.text)] if self.span.is_row else []
 
     @cached_property
     def outsiders(self) -> frozenset[str]:

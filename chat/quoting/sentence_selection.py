@@ -12,7 +12,7 @@ from ingestion.embedding import runs_here
 from ingestion.search.definitions import states
 from ingestion.search.rough_stems import held_stems, weak_stems
 
-from .amounts import counts, has_number
+from .amounts import counts, has_number, numbers_of
 from .applicability import is_opposite
 from .entities import has_name, has_place
 from .question import Question
@@ -29,6 +29,7 @@ TOPIC = 0.15  # bonus if the innermost heading is what the question names
 OPENS = 0.15  # bonus for the first sentence below such a heading, unless an amount is asked for
 ENTITY = 0.4  # bonus for a telephone number, a form or an address if one is asked for
 CONDITION = 0.2  # malus for a case that the question does not mention: “If a guest is ill, …”
+NAMED_ROW = 0.06  # bonus in the order, for a row about something that the question names
 DEFINES = 0.2  # bonus for a definition of the thing asked for
 NO_ANSWER = 0.2  # malus for a sentence that refers elsewhere, was cut off, or introduces missing content
 ELSEWHERE = 0.5  # malus for a sentence that says only where the answer is
@@ -48,13 +49,17 @@ _Choice = tuple[int, QuotableSentence]  # with the index of its passage
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A quotation: `text` is at start:end of the content of the passage with that index."""
+    """A quotation: `text` is at start:end of the content of the passage with that index.
+
+    `is_counted` says whether a number in it counts what “how many” are asked of.
+    """
 
     passage: int
     start: int
     end: int
     text: str
     score: float
+    is_counted: bool = False
 
 
 def best_sentences(
@@ -114,17 +119,18 @@ def _judged(
         asked, vectors = vectors_of(passages, question.text)
         likeness = [float(value) for value in vectors @ asked]
     scoring = _Scoring(question, choices, other_rows)
-    judged = [
-        Sentence(index, each.span.start, each.span.end, each.text, score)
-        for (index, each), alike in zip(choices, likeness, strict=True)
-        if everything or scoring.is_relevant(each)
-        for score in [scoring.score(each, passages[index].score, alike)]
-    ]
-    # A number of the counted thing decides between sentences, but makes none of them surer.
-    thing = question.counted_forms
-    if not thing:
-        return sorted(judged, key=lambda each: -each.score)
-    return sorted(judged, key=lambda each: -each.score - COUNTED * counts(thing, each.text))
+    judged: list[tuple[float, Sentence]] = []
+    for (index, each), alike in zip(choices, likeness, strict=True):
+        if everything or scoring.is_relevant(each):
+            score = scoring.score(each, passages[index].score, alike)
+            is_named, counted = scoring.is_named_row(each), counts(question.counted_forms, each.text)
+            is_other = bool(each.names) and not is_named
+            is_counted = bool(counted) and not (is_other and not scoring.names_column(each))
+            sentence = Sentence(index, each.span.start, each.span.end, each.text, score, is_counted)
+            # What decides between sentences, but makes none of them surer. The number of a row about another
+            # thing, such as another reason for leave, does not.
+            judged.append((score + COUNTED * counted * (not is_other) + NAMED_ROW * is_named, sentence))
+    return [sentence for _, sentence in sorted(judged, key=lambda each: -each[0])]
 
 
 class _Scoring:
@@ -147,6 +153,7 @@ class _Scoring:
         self.known_forms = frozenset[str]().union(*self.forms.values())
         self.others = frozenset[str]().union(*wanted.values())
         self.asked = wanted.keys() | self.others
+        self.names = self.asked | numbers_of(question.text)
         of_subject = (self.forms.get(word, frozenset()) for word in question.subject_stems)
         self.stays_with = frozenset[str]().union(*of_subject)
 
@@ -182,6 +189,14 @@ class _Scoring:
             - OPPOSITE * (bool(self.stays_with) and self.stays_with.isdisjoint(sentence.everywhere))
             - OUTSIDERS * question.is_for_others(sentence.outsiders, self.others)
         )
+
+    def is_named_row(self, sentence: QuotableSentence) -> bool:
+        """Whether it is a row, and the question has all words of one of its names."""
+        return any(name and name <= self.names for name in sentence.names)
+
+    def names_column(self, sentence: QuotableSentence) -> bool:
+        """Whether the question has all words of the name of a row's column."""
+        return any(column and column <= self.asked for column in sentence.columns)
 
     def share(self, sentence: QuotableSentence, own: frozenset[str]) -> float:
         """The weighted share of the question in the sentence, with the words `own`, and around it."""

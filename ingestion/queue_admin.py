@@ -48,6 +48,7 @@ WORK: dict[str, str | Promise] = {
     "ingestion.recover_stalled_jobs": gettext_lazy("Resume jobs of workers that ended"),
     "ingestion.remove_orphans": gettext_lazy("Remove files without a document"),
     "accounts.delete_old_deliveries": gettext_lazy("Delete old deliveries of webhooks"),
+    "accounts.give_up_deliveries": gettext_lazy("Give up deliveries of webhooks beyond the limit"),
     "procrastinate.builtin_tasks.remove_old_jobs": gettext_lazy("Delete old jobs"),
     "chat.apply_retention": gettext_lazy("Apply the retention rules"),
     "chat.count_ended_runs": gettext_lazy("Count answers"),

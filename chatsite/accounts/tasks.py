@@ -10,3 +10,9 @@ from chatsite.db import side_jobs
 @app.task(name="accounts.delete_old_deliveries", queue=side_jobs.QUEUE, queueing_lock="delete-old-deliveries")
 def delete_old_deliveries(timestamp: int) -> None:
     sending.delete_old()
+
+
+@app.periodic(cron="*/10 * * * *")
+@app.task(name="accounts.give_up_deliveries", queue=side_jobs.QUEUE, queueing_lock="give-up-deliveries")
+def give_up_deliveries(timestamp: int) -> None:
+    sending.give_up_oldest()

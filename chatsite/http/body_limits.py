@@ -47,7 +47,6 @@ WAIT_SECONDS = 0.8  # a refusal comes within a second
 UPLOADS = 6
 UPLOAD_PATHS = [re.compile(pattern) for pattern in settings.UPLOAD_PATHS]
 UPLOAD_METHODS = frozenset({"POST", "PUT"})  # a PATCH changes metadata and is small
-RETRY_AFTER = {429: 10, **SECONDS}
 CHARSET = re.compile(rb""";[ \t]*charset=("[^"]*"|[^;]*)""", re.IGNORECASE)
 TOO_MANY = (
     "Several large requests of yours are still on their way. Send this one again when they have arrived."
@@ -328,8 +327,8 @@ async def refuse(scope: Scope, receive: Receive, send: Send, status: int, words:
         (b"content-security-policy", PORTAL_POLICY.encode()),
         (b"connection", b"close"),
     ]
-    if status in RETRY_AFTER:
-        headers.append((b"retry-after", b"%d" % RETRY_AFTER[status]))
+    if status in SECONDS:
+        headers.append((b"retry-after", b"%d" % SECONDS[status]))
     start, body = error_pages.messages(scope["path"], status, words, headers)
     await send(start)
     await send({**body, "more_body": True})

@@ -371,6 +371,20 @@ class SendingTests(WebhookCase):
         sending.delete_old()
         self.assertFalse(WebhookDelivery.objects.exists())
 
+    def test_the_oldest_of_too_many_that_wait_are_given_up_in_words_and_may_be_replayed(self):
+        other = self.endpoint(self.bob, "document.ready")
+        kept = webhooks.write_down(other, webhooks.TEST, {})
+        waiting = [webhooks.write_down(self.hook, webhooks.TEST, {"webhook_id": str(n)}) for n in range(5)]
+        with patch.object(sending, "MAX_WAITING", 3):
+            sending.give_up_oldest()
+        for each in (kept, *waiting):
+            each.refresh_from_db()
+        self.assertEqual([each.state for each in waiting], ["failed"] * 2 + ["waiting"] * 3)
+        self.assertEqual(kept.state, "waiting")
+        self.assertIn("More than 3 messages were waiting", waiting[0].detail)
+        self.assertEqual(webhooks.replay(self.hook.deliveries.all()), 2)
+        self.assertEqual(len(self.deliver()), 6)
+
 
 @override_settings(WEBHOOK_NETWORKS=LOOPBACK)
 class DispatchingTests(TransactionTestCase):

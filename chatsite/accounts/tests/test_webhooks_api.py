@@ -1,6 +1,7 @@
 """The resource of webhooks: who may have one, which addresses are taken, deliveries and their replay."""
 
 import json
+from datetime import timedelta
 from ipaddress import ip_address, ip_network
 from unittest.mock import patch
 
@@ -148,6 +149,34 @@ class WebhookApiTests(WebhookCase):
         for _ in range(10):
             self.assertEqual(self.make().status_code, 201)
         self.assertEqual(self.make().status_code, 409)
+
+    def test_tests_and_replays_beyond_the_limit_are_refused_until_some_are_sent(self):
+        made, other = self.make().json(), self.make().json()
+        one = f"/{made['id']}"
+        endpoint = WebhookEndpoint.objects.get(pk=made["id"])
+        for _ in range(30):
+            webhooks.write_down(endpoint, "document.ready", {})  # waiting events do not count
+        endpoint.deliveries.update(state="failed", attempts=11, attempted_at=timezone.now(), next_at=None)
+        ended = list(endpoint.deliveries.all())
+        for _ in range(10):
+            webhooks.write_down(endpoint, "document.ready", {})
+        tested = [self.call("post", f"{one}/test").status_code for _ in range(12)]
+        replays = [f"{one}/deliveries/{each.pk}/replay" for each in ended]
+        replayed = [self.call("post", path).status_code for path in replays[:12]]
+        self.assertEqual((tested, replayed), ([202] * 12, [202] * 8 + [429] * 4))
+        refused = self.call("post", f"{one}/test")
+        self.assertEqual((refused.status_code, refused.headers["Retry-After"]), (429, "10"))
+        self.assertEqual(refused.headers["Content-Type"], "application/problem+json")
+        self.assertEqual(self.call("post", replays[0]).status_code, 202)  # waits already: nothing is added
+        self.assertEqual(endpoint.deliveries.filter(state="waiting").count(), 10 + 20)
+        self.assertEqual(self.call("post", f"/{other['id']}/test").status_code, 202)
+        endpoint.deliveries.filter(state="waiting").update(state="delivered", attempted_at=timezone.now())
+        self.assertEqual(self.call("post", replays[20]).status_code, 202)
+        tested = [self.call("post", f"{one}/test").status_code for _ in range(8)]
+        self.assertEqual(tested, [202] * 7 + [429])  # those of the last minute count
+        endpoint.deliveries.update(created_at=timezone.now() - timedelta(minutes=2))
+        endpoint.deliveries.filter(state="waiting").update(state="delivered", attempted_at=timezone.now())
+        self.assertEqual(self.call("post", f"{one}/test").status_code, 202)
 
     def test_others_and_keys_without_the_scope_find_nothing(self):
         made = self.make().json()

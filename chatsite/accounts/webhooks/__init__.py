@@ -6,10 +6,11 @@ none reports something that did not happen. It has ids; its data are looked up w
 """
 
 from collections.abc import Callable, Collection, Mapping
+from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from chatsite.accounts.models import WebhookDelivery, WebhookEndpoint
@@ -17,6 +18,7 @@ from chatsite.accounts.models import WebhookDelivery, WebhookEndpoint
 Event = WebhookEndpoint.Event
 Data = dict[str, Any]
 TEST = "webhook.test"
+MAX_BY_HAND = 20  # tests and replays of one endpoint that wait or were tests of the last minute
 
 # By the first part of the event: the current data for this person, or None if they may not see it.
 Lookup = Callable[[int, WebhookDelivery], Data | None]
@@ -66,9 +68,14 @@ def write_down(endpoint: WebhookEndpoint, event: str, data: Data) -> WebhookDeli
     return WebhookDelivery.objects.create(endpoint=endpoint, event=event, data=data)
 
 
+class TooManyByHand(Exception):
+    """As many tests and replays of an endpoint wait as may."""
+
+
 @transaction.atomic
 def write_test(endpoint: WebhookEndpoint) -> WebhookDelivery:
-    """Queue a test event, even for a paused endpoint."""
+    """Queue a test event, even for a paused endpoint. Raises TooManyByHand."""
+    _check_by_hand(endpoint)
     WebhookEndpoint.objects.filter(pk=endpoint.pk).update(paused_until=None)
     return write_down(endpoint, TEST, {"webhook_id": str(endpoint.pk)})
 
@@ -84,3 +91,21 @@ def replay(deliveries: QuerySet[WebhookDelivery]) -> int:
     for endpoint in endpoints.filter(pk__in=ended.values("endpoint")):
         WebhookEndpoint.objects.filter(pk=endpoint.pk).update(paused_until=None)
     return ended.update(state=WebhookDelivery.State.WAITING, attempts=0, next_at=timezone.now())
+
+
+@transaction.atomic
+def replay_one(delivery: WebhookDelivery) -> None:
+    """The same for one delivery that its owner asks for. Raises TooManyByHand."""
+    if delivery.state != WebhookDelivery.State.WAITING:
+        _check_by_hand(delivery.endpoint)
+        replay(WebhookDelivery.objects.filter(pk=delivery.pk))
+
+
+def _check_by_hand(endpoint: WebhookEndpoint) -> None:
+    """Lock the endpoint, so that requests at the same time are counted, too."""
+    WebhookEndpoint.objects.select_for_update(no_key=True).filter(pk=endpoint.pk).first()
+    replayed = Q(attempts=0, attempted_at__isnull=False)  # a replay counts its attempts anew
+    waiting = Q(state=WebhookDelivery.State.WAITING) & (Q(event=TEST) | replayed)
+    recent = Q(event=TEST, created_at__gt=timezone.now() - timedelta(minutes=1))
+    if endpoint.deliveries.filter(waiting | recent)[:MAX_BY_HAND].count() >= MAX_BY_HAND:
+        raise TooManyByHand

@@ -14,7 +14,7 @@ from uuid import UUID
 
 import httpx2
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Count, Q
 from django.utils import timezone
 
 from chatsite.accounts.models import ApiKey, WebhookDelivery, WebhookEndpoint
@@ -36,6 +36,7 @@ MIN_PAUSE, MAX_PAUSE = timedelta(seconds=30), timedelta(minutes=5)
 LEASE = timedelta(seconds=3 * SECONDS)
 OFF_AFTER = timedelta(days=3)  # without a success
 RETENTION = timedelta(days=30)
+MAX_WAITING = 50_000  # of one endpoint; the oldest beyond are given up
 State = WebhookDelivery.State
 
 
@@ -97,6 +98,22 @@ def delete_old() -> None:
     """Delete expired deliveries."""
     old = WebhookDelivery.objects.filter(created_at__lt=timezone.now() - RETENTION)
     old.exclude(state=State.WAITING).delete()
+
+
+def give_up_oldest() -> None:
+    """Give up the oldest deliveries of endpoints for which more wait than may."""
+    waiting = WebhookDelivery.objects.filter(state=State.WAITING)
+    counted = waiting.order_by().values("endpoint").annotate(number=Count("pk"))
+    for row in counted.filter(number__gt=MAX_WAITING):
+        newest_first = waiting.filter(endpoint=row["endpoint"]).order_by("-created_at", "-pk")
+        # In steps: an attempt whose result is stored meanwhile waits for one of them at most.
+        while beyond := list(newest_first.values_list("pk", flat=True)[MAX_WAITING : MAX_WAITING + 1_000]):
+            waiting.filter(pk__in=beyond).update(
+                state=State.FAILED,
+                next_at=None,
+                attempted_at=timezone.now(),
+                detail=f"More than {MAX_WAITING:,} messages were waiting: the oldest are given up.",
+            )
 
 
 def _prepare(delivery: WebhookDelivery) -> Attempt | None:

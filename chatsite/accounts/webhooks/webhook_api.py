@@ -25,7 +25,7 @@ from chatsite.http.strict_fields import (
     StrictSerializer,
 )
 
-from . import replay, secrets, write_test
+from . import MAX_BY_HAND, TooManyByHand, replay_one, secrets, write_test
 from .addresses import MAX_URL_CHARACTERS, Forbidden, check_url
 
 MAX_ENDPOINTS = 10  # of one person
@@ -34,6 +34,9 @@ FORMER_SECRET_VALID = timedelta(days=1)
 ENDPOINT_ID = OpenApiParameter("webhook_id", UUID, OpenApiParameter.PATH, description="The id of a webhook.")
 DELIVERY_ID = OpenApiParameter(
     "delivery_id", UUID, OpenApiParameter.PATH, description="The id of a delivery."
+)
+TOO_MANY_BY_HAND = OpenApiResponse(
+    description=f"{MAX_BY_HAND} tests and replays wait or were just sent. Try again after Retry-After."
 )
 MISSING = OpenApiResponse(description="The caller has no such webhook or delivery.")
 
@@ -140,6 +143,20 @@ class TooMany(exceptions.APIException):
     """The caller has reached the limit of webhooks."""
 
     status_code = status.HTTP_409_CONFLICT
+
+
+class TooManyWaiting(exceptions.APIException):
+    """As many tests and replays of a webhook wait as may."""
+
+    status_code = status.HTTP_429_TOO_MANY_REQUESTS
+
+    def __init__(self) -> None:
+        super().__init__(
+            gettext(
+                "%(most)d tests and repetitions for this webhook wait or were just sent: try again later."
+            )
+            % {"most": MAX_BY_HAND}
+        )
 
 
 class _View(ResourceView):
@@ -275,10 +292,13 @@ class WebhookTestView(_View):
         summary="Send an event of the type webhook.test, once",
         parameters=[ENDPOINT_ID],
         request=None,
-        responses={202: DeliverySerializer, 404: MISSING},
+        responses={202: DeliverySerializer, 404: MISSING, 429: TOO_MANY_BY_HAND},
     )
     def post(self, request: Request, webhook_id: str) -> Response:
-        delivery = write_test(self.endpoint(webhook_id))
+        try:
+            delivery = write_test(self.endpoint(webhook_id))
+        except TooManyByHand:
+            raise TooManyWaiting from None
         return Response(DeliverySerializer(delivery).data, status=status.HTTP_202_ACCEPTED)
 
 
@@ -302,7 +322,7 @@ class WebhookReplayView(_View):
         summary="Send a delivery again, under the same id",
         parameters=[ENDPOINT_ID, DELIVERY_ID],
         request=None,
-        responses={202: DeliverySerializer, 404: MISSING},
+        responses={202: DeliverySerializer, 404: MISSING, 429: TOO_MANY_BY_HAND},
     )
     def post(self, request: Request, webhook_id: str, delivery_id: str) -> Response:
         endpoint = self.endpoint(webhook_id)
@@ -310,6 +330,9 @@ class WebhookReplayView(_View):
             delivery = endpoint.deliveries.get(pk=UUID(delivery_id))
         except (ValueError, WebhookDelivery.DoesNotExist):
             raise Http404 from None
-        replay(endpoint.deliveries.filter(pk=delivery.pk))
+        try:
+            replay_one(delivery)
+        except TooManyByHand:
+            raise TooManyWaiting from None
         delivery.refresh_from_db()
         return Response(DeliverySerializer(delivery).data, status=status.HTTP_202_ACCEPTED)

@@ -7,8 +7,12 @@ from http import HTTPStatus
 
 from django.http import HttpResponseBase
 
-# Statuses after which a retry may succeed: the site is busy, or its disk is full.
-SECONDS: dict[int, int] = {HTTPStatus.SERVICE_UNAVAILABLE: 2, HTTPStatus.INSUFFICIENT_STORAGE: 10}
+# Statuses after which a retry may succeed: too much was asked for, the site is busy, or its disk is full.
+SECONDS: dict[int, int] = {
+    HTTPStatus.TOO_MANY_REQUESTS: 10,
+    HTTPStatus.SERVICE_UNAVAILABLE: 2,
+    HTTPStatus.INSUFFICIENT_STORAGE: 10,
+}
 
 
 def retry_after_seconds(value: str) -> float | None:

@@ -11,8 +11,8 @@ from .asked_files import AskedFiles
 from .candidates import Quotation, ShownRow, quotations_of
 from .confidence import is_sure
 from .question import Question
+from .quoted_tables import SelectedRows, rows_alike, selected_rows
 from .sentence_selection import Sentence, best_sentences
-from .tables import SelectedRows, rows_alike, selected_rows
 
 LOOKED_AT = 12  # sentences, some of them in the same place
 AGREES = 0.95  # of the best passage's score: the search and the choice of sentences agree

@@ -6,8 +6,8 @@ from chat.sources import SourceView
 from ingestion.search.rough_stems import held_stems
 
 from .extracts import Extract
+from .quoted_tables import table_markdown
 from .table_notices import notice
-from .tables import table_markdown
 
 MAX_HEADING = 160  # characters
 

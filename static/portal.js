@@ -813,8 +813,9 @@ function composer() {
   const drafts = `draft:${form.action}`; // the page of “Search in” has the same
   const keys = `key:${location.pathname}`;
   const hint = $('#hint');
+  const rest = touch.matches ? form.dataset.touch : form.dataset.hint;
   // Describes the box, and does not change: a screen reader would read each change out in the middle of an answer.
-  $('#keys').textContent = form.dataset.hint;
+  $('#keys').textContent = rest;
   const send = $('#send');
   const stop = $('#stop');
   const problem = $('#problem');
@@ -840,9 +841,9 @@ function composer() {
         : running
           ? words.answering
           : edits
-            ? `${words.hint}, ${words.edits}`
-            : words.hint;
-    hint.toggleAttribute('data-rest', hint.textContent.startsWith(words.hint));
+            ? `${rest}, ${words.edits}`
+            : rest;
+    hint.toggleAttribute('data-rest', hint.textContent.startsWith(rest));
     send.setAttribute('aria-disabled', String(!navigator.onLine));
   };
   const state = {

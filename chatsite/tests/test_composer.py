@@ -49,6 +49,17 @@ def test_on_a_phone_the_button_that_comes_takes_the_focus(chromium, slow_site):
         expect(page.locator("#send")).to_be_focused()
 
 
+def test_on_a_phone_the_box_says_what_its_keys_do_there(chromium, slow_site):
+    with signed_in(chromium, slow_site, **PHONE) as page:
+        box = page.locator("#question")
+        expect(box).to_have_accessible_description("Enter makes a new line, the button sends")
+        assert box.evaluate("box => box.enterKeyHint") == ""
+        box.fill("Two")
+        box.press("Enter")
+        expect(box).to_have_value("Two\n")
+        box.fill("")  # a draft outlives the page
+
+
 def test_on_a_phone_the_rest_of_the_allowance_is_shown_too(chromium, slow_site):
     with signed_in(chromium, slow_site, **PHONE) as page:
         page.goto("/")

@@ -1,6 +1,7 @@
 """Full-text search of a person's own conversations, by title and messages.
 
-A message matches if it has all the words; words of three or more characters match as prefixes.
+All the words must be in the title or in the messages together; words of three or more characters match as
+prefixes. In old conversations of a person with very many, one message must have them all.
 """
 
 import re
@@ -8,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from django.contrib.postgres.aggregates import BoolOr
 from django.contrib.postgres.expressions import ArraySubquery
 from django.contrib.postgres.search import SearchQueryField
 from django.db.models import BooleanField, ExpressionWrapper, F, Func, Q, TextField, Value, Window
@@ -65,9 +67,10 @@ def page(
 ) -> tuple[list[Conversation], Place | None]:
     """Up to `limit` of the caller's conversations that match, newest first, and where the next page begins.
 
-    A conversation matches if its title or one of its messages has all words of `query`. The newest ones are
-    scanned first, which is fast for frequent words. If that finds some, or if few are left, more are scanned;
-    otherwise the index finds rare words in the rest.
+    A conversation matches if its title has all words of `query`, or its messages have them together. The
+    newest ones are scanned first, which is fast for frequent words. If that finds some, or if few are left,
+    more are scanned; otherwise the index finds single messages in the rest that have all the words: to find
+    frequent words one by one would read most of a person's messages.
     """
     words = _words(query)
     if not words:
@@ -84,16 +87,19 @@ def page(
 
 
 def _read_through(
-    principal: Principal, words: Sequence[str], number: int, below: Place | None
+    principal: Principal, words: Sequence[str], most: int, below: Place | None
 ) -> tuple[list[Conversation], Place | None]:
-    """Matches among the next `number` conversations, and where the rest begins."""
+    """Matches among the next `most` conversations, and where the rest begins."""
     # Titles without indexed words are matched by a pattern.
     titled = Coalesce(_read(principal, words), ExpressionWrapper(_in_title(words), BooleanField()))
     mine = Conversation.objects.owned_by(principal).annotate(titled=titled)
-    read, older = conversation_lists.page(mine, number, below)
+    read, older = conversation_lists.page(mine, most, below)
     found = {row.pk for row in read if row.titled}  # type: ignore[attr-defined]
     said = Message.objects.chosen().filter(conversation__in=[row.pk for row in read if row.pk not in found])
-    having = said.filter(_read(principal, words)).order_by().distinct()
+    having = said.filter(_read_any(principal, words)).order_by().values("conversation")
+    for number, word in enumerate(words):
+        name = f"has_{number}"
+        having = having.annotate(**{name: BoolOr(_read(principal, [word]))}).filter(**{name: True})
     found |= set(having.values_list("conversation", flat=True))
     return [row for row in read if row.pk in found], older
 
@@ -138,18 +144,29 @@ def _in_title(words: Sequence[str]) -> Q:
 
 
 def hits(principal: Principal, conversations: Sequence[UUID], query: str) -> dict[UUID, list[Hit]]:
-    """The first matching messages of each of these conversations of the caller, in one query."""
+    """The first matching messages of each of these conversations of the caller, in one query.
+
+    Where no message has all the words, those that have some of them.
+    """
     words = _words(query)
     if not words or not conversations:
         return {}
-    number = Window(RowNumber(), partition_by=F("conversation"), order_by=F("position").asc())
+    has_all = _read(principal, words)
+    number = Window(
+        RowNumber(), partition_by=F("conversation"), order_by=[F("has_all").desc(), F("position").asc()]
+    )
     mine = Message.objects.owned_by(principal).chosen().filter(conversation__in=conversations)
-    rows = mine.filter(_read(principal, words)).annotate(number=number)
-    shown = rows.filter(number__lte=HITS).order_by("conversation_id", "position")
+    rows = mine.filter(_read_any(principal, words)).annotate(has_all=has_all, number=number)
+    shown = rows.filter(number__lte=HITS).order_by("conversation_id", "number")
     found: dict[UUID, list[Hit]] = {}
+    complete: set[UUID] = set()
     for row in shown.only(
         "conversation_id", "position", "role", "client_id", "content", "citations", "created_at"
     ):
+        if row.has_all:  # type: ignore[attr-defined]
+            complete.add(row.conversation_id)
+        elif row.conversation_id in complete:
+            continue
         text = MARKUP.sub("", without(row.content, row.citations))
         found.setdefault(row.conversation_id, []).append(Hit(row, excerpt(text, query)))
     return found
@@ -186,11 +203,15 @@ def _read(principal: Principal, words: Sequence[str]) -> Func:
     return _matches(principal, words, function="ts_match_vq")
 
 
-def _matches(principal: Principal, words: Sequence[str], **form: str) -> Func:
-    parts = [f"'{owner_word(principal.user_id)}'"]
-    parts += [f"'{word}':*" if _is_beginning(word) else f"'{word}'" for word in words]
+def _read_any(principal: Principal, words: Sequence[str]) -> Func:
+    """As :func:`_read`, for messages with at least one of the words."""
+    return _matches(principal, words, between=" | ", function="ts_match_vq")
+
+
+def _matches(principal: Principal, words: Sequence[str], *, between: str = " & ", **form: str) -> Func:
+    parts = [f"'{word}':*" if _is_beginning(word) else f"'{word}'" for word in words]
     wanted = Func(
-        Value(" & ".join(parts), output_field=TextField()),
+        Value(f"'{owner_word(principal.user_id)}' & ({between.join(parts)})", output_field=TextField()),
         template="CAST(%(expressions)s AS tsquery)",
         output_field=SearchQueryField(),
     )

@@ -43,7 +43,9 @@ class SearchTests(ChatHistoryCase):
             "five days": ["leave"],
             "days five": ["leave"],
             "march yes": ["leave"],
-            "march april": [],  # of two messages
+            "march april": ["leave"],  # of two messages
+            "april lunch": [],  # of two conversations
+            "carrying april": [],  # of the title and a message
             "canteen": ["canteen"],
             "fri": ["canteen"],
             "ri": [],
@@ -72,6 +74,18 @@ class SearchTests(ChatHistoryCase):
         [[start, end]] = question["highlights"]
         self.assertEqual(question["snippet"][start:end], "five days")
         self.assertEqual(question["messageId"], str(self.leave.messages.get(position=0).pk))
+
+    def test_words_of_two_messages_are_shown_in_both(self):
+        matches = self.get("/search?q=march april")[0]["matches"]
+        self.assertEqual([each["role"] for each in matches], ["user", "assistant"])
+        marked = [each["snippet"][start:end] for each in matches for start, end in each["highlights"]]
+        self.assertEqual(marked, ["April", "March"])
+
+    def test_a_message_with_all_words_is_shown_without_those_that_have_some(self):
+        recording.append(self.canteen, "user", "Is there lunch?")
+        recording.append(self.canteen, "user", "Is there lunch on Monday?")
+        [match] = self.get("/search?q=lunch monday")[0]["matches"]
+        self.assertEqual(match["snippet"], "Is there lunch on Monday?")
 
     def test_a_snippet_is_short_and_its_places_are_counted_in_it(self):
         [match] = self.get("/search?q=perhaps cr%C3%AApes")[0]["matches"]

@@ -57,6 +57,19 @@ class SearchIn(TestCase):
             f'<option value="document:{",".join(ticked)}" selected>Only 2 chosen documents</option>', page
         )
 
+    def test_deleted_and_closed_documents_of_a_choice_are_not_counted(self):
+        chosen = [make_document(f"{name}.md", owner=self.user) for name in ("one", "two", "three")]
+        scope = f"document:{','.join(str(each.public_id) for each in (*chosen, self.closed))}"
+        for left, words in (
+            (3, "Only 3 chosen documents"),
+            (2, "Only 2 chosen documents"),
+            (1, "Only “One”"),
+            (0, "Only documents that you cannot read"),
+        ):
+            Document.objects.filter(pk__in=[each.pk for each in chosen[left:]]).delete()
+            page = self.client.get("/", {"scope": scope}).content.decode()
+            self.assertInHTML(f'<option value="{scope}" selected>{words}</option>', page)
+
     def test_the_documents_of_the_scope_are_ticked_when_the_page_opens(self):
         scope = f"document:{self.leave.public_id}"
         self.assertEqual(self.client.get("/search-in", {"scope": scope}).context["ticked"], [self.leave])

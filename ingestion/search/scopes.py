@@ -74,9 +74,13 @@ def describe(principal: Principal, scope: str) -> str:
                 gettext("a category with nothing that you can read"),
             )
         return open_ % {"name": as_shown(value)} if found else closed
-    if "," in value:
-        return gettext("%(number)s chosen documents") % {"number": value.count(",") + 1}
-    document = _within(principal, scope).first()
+    readable = _within(principal, scope)
+    # Some of those that were chosen may be deleted, or closed to this reader.
+    if "," in value and (number := readable.count()) > 1:
+        return gettext("%(number)s chosen documents") % {"number": number}
+    document = readable.first()
+    if "," in value and document is None:
+        return gettext("documents that you cannot read")
     return (
         gettext("“%(name)s”") % {"name": document} if document else gettext("a document that you cannot read")
     )

@@ -201,7 +201,12 @@ class _Reader:
             if piece or pieces[-1:] != [LEFT_OUT]:
                 pieces.append(piece or LEFT_OUT)
         total = sum(part.statements for part in parts)
-        return self._partly(message, sources, "\n\n".join(pieces), kept, total)
+        shown = self._partly(message, sources, "\n\n".join(pieces), kept, total)
+        # Such parts rest on what they cite alone, not on what earlier answers had.
+        labels = {label for part in closed for label in part.labels}
+        cited = [each for each in self.closed_sources.get(message.pk, ()) if each.label in labels]
+        shown.closed_documents = frozenset(each.document_id for each in cited) or shown.closed_documents
+        return shown
 
     def _supported(self, text: str, message: Message, sources: Sequence[Source]) -> tuple[str, int]:
         """The statements of this text that are supported by these sources only, and their number."""

@@ -51,9 +51,9 @@ class SharedQuotationsTests(SharingCase):
         Source.objects.filter(message=answer, label=TABLE).update(heading="Freight › Check-in")
         return answer
 
-    def preview(self):
+    def preview(self, query=""):
         self.client.force_login(self.owner)
-        page = self.client.get(f"/c/{self.conversation.pk}/share").content.decode()
+        page = self.client.get(f"/c/{self.conversation.pk}/share{query}").content.decode()
         self.client.force_login(self.reader)
         return page
 
@@ -87,6 +87,23 @@ class SharedQuotationsTests(SharingCase):
         self.assert_clean(page)
         for path in ("export.md", "export.md?answer=1"):
             self.assert_clean(self.page(path))
+
+    def test_documents_of_earlier_answers_are_not_named_for_a_quoted_one(self):
+        mine = make_document(
+            "plan.md",
+            [("", None, "", "The plan is kept.")],
+            title="Plan",
+            owner=self.owner,
+            users=[self.owner],
+        )
+        words = "The plan is kept."
+        given = ((mine, "plan.md", words),)
+        self.say(f"> {words} [plan.md]", "Is it kept?", given, thoughts=BY_QUOTING, run_id=uuid4())
+        answer = self.quoted(CLOSED_QUOTATION)
+        both, one = self.preview(), self.preview(f"?answer={answer.position}")
+        for page, named in ((both, True), (one, False)):
+            self.assertIn(f"/documents/{self.closed.public_id}/", page)
+            self.assertEqual(f"/documents/{mine.public_id}/" in page, named)
 
     def test_a_notice_above_quotations_is_the_site_s_own_and_is_shown(self):
         for notice in NOTICES:

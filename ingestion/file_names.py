@@ -3,6 +3,7 @@
 import re
 from pathlib import PurePosixPath
 
+from chatsite.normal_form import normal_form
 from ingestion.parsing.formats import ending_of
 from ingestion.parsing.sections import clean
 
@@ -12,6 +13,18 @@ FOLDER_CHARACTERS = 500
 # Digits that look like ASCII ones and are sent to one published client: a file with such a name could be
 # mistaken for one with ASCII digits.
 ASCII_DIGITS = {0x1D7E2 + number: str(number) for number in range(10)}
+
+# Characters that nobody sees: two names that differ by them alone could not be told apart.
+UNSEEN = re.compile(
+    "[\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2060-\u2064\u206a-\u206f\u3164\uffa0"
+    "\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff]"
+)
+# Joiners and variation selectors, which scripts from Arabic on and emoji are written with.
+_JOINER = "[\u180b-\u180d\u180f\u200c\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef]"
+MISPLACED_JOINERS = re.compile(
+    f"(?<![\u0600-\U0010ffff]){_JOINER}+|(?<!{_JOINER})[\u200c\u200d]++(?![\u0600-\U0010ffff])"
+)
+OTHER_SPACES = re.compile(r"[^\S ]|\u2800")
 
 
 class UploadRefused(Exception):
@@ -29,8 +42,9 @@ def decode_sent_name(name: str) -> str:
 
 
 def file_name(name: str) -> str:
-    """A file name without path and control characters, of limited length. Raises UploadRefused."""
-    name = clean(name).replace("\n", " ").replace("\\", "/").rpartition("/")[2].strip()
+    """A file name without path, control and unseen characters, of limited length. Raises UploadRefused."""
+    name = MISPLACED_JOINERS.sub("", UNSEEN.sub("", clean(name)))
+    name = OTHER_SPACES.sub(" ", normal_form("NFC", name)).replace("\\", "/").rpartition("/")[2].strip()
     name = name.translate(ASCII_DIGITS)
     if not name.strip(". "):
         raise UploadRefused("no_name", "The file has no name.")

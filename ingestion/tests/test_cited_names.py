@@ -9,7 +9,7 @@ from history import recording
 from history.models import Conversation
 from ingestion import documents
 from ingestion.access.lists import Audience
-from ingestion.file_names import file_name
+from ingestion.file_names import UploadRefused, file_name
 from ingestion.models import CitedName, Document
 from ingestion.search.retrieval import (
     resolve_name,
@@ -92,6 +92,27 @@ class CitedNames(MediaMixin, TestCase):
         self.assertEqual(self.opened(name), PLAN + " In 2026.")
         self.client.force_login(make_user("third"))
         self.assertEqual(self.opened(name), "# Twin\n\nThe ferry never sails.")
+
+    def test_a_name_that_differs_by_nothing_seen_is_the_same_name(self):
+        for name in (
+            "plan\u200b.md", "pl\u200dan.md", "plan.md\u200b", "plan\u2060.md", "\u200fplan.md",
+            "plan\ufe0f.md", "pl\u202ean\u202c.md", "plan\u3164.md", "plan\U000e0041.md",
+            "\tplan\ufeff.md\u00a0",
+        ):  # fmt: skip
+            self.assertEqual(file_name(name), "plan.md", ascii(name))
+        self.assertEqual(file_name("my\tgreat\u00a0new\u202fplan\u3000b.md"), "my great new plan b.md")
+        self.assertEqual(file_name("cafe\u034f\u0301.md"), "caf\u00e9.md")
+        for name in (
+            "می\u200cخواهم.md",
+            "\u2764\ufe0f.md",
+            "\U0001f469\u200d\U0001f52c.md",
+            "葛\U000e0100.md",
+        ):
+            self.assertEqual(file_name(name), name)
+        with self.assertRaises(UploadRefused):
+            file_name("\u200b\u2060.\u200d")
+        again = self.add("plan\u200b.md", f"{PLAN} Daily.", owner=self.reader, audience=Audience())
+        self.assertEqual((again.pk, again.name), (self.plan.pk, "plan.md"))
 
     def test_names_in_different_letter_case_are_told_apart(self):
         twin = self.add("Plan.md", "# Plan\n\nThe ferry sails at noon.", owner=self.stranger)

@@ -101,6 +101,11 @@ class Findings:
         best = max(source.score for source in self.sources)
         return sentence.passage < self.questions or self.sources[sentence.passage].score >= AGREES * best
 
+    def known(self, named: frozenset[str] | None = None) -> float:
+        """The share of what the question names, or of these stems, in the first quotation."""
+        words = self.question.named if named is None else named
+        return self.first.held.known(words) / len(words) if words and self.quotations else 0.0
+
     def quoted(self, quotations: Sequence[Quotation]) -> tuple[str, ...]:
         """The texts of the quotations, without rows that were shown before."""
         return tuple(text for each in quotations if (text := each.without(self.shown)))

@@ -145,14 +145,29 @@ def _questions(question: str, earlier: Sequence[EarlierMessage]) -> list[tuple[s
     ]
 
 
+@dataclass(frozen=True)
+class _Sources:
+    """The passages to quote, and their language."""
+
+    passages: Sequence[SourceView]
+
+    @cached_property
+    def language(self) -> str:
+        # Of all of them, because a table alone may show no language.
+        return language_of("\n".join(each.content for each in self.passages))
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        return held_stems(" ".join(f"{each.title} {each.heading} {each.content}" for each in self.passages))
+
+
 def quote(prompt: Prompt) -> Quoted:
     """The best sentences of the sources with their context, for each question of the prompt."""
     sources = _Sources([replace(source, content=source.model_text) for source in prompt.sources])
     shown: set[ShownRow] = set()
     asked = _questions(prompt.question, prompt.earlier)
     quoted = [
-        quoted_in_best_form(_findings(question, before, prompt, sources, len(asked), shown))
-        for question, before in asked
+        _Asked(question, before, len(asked), prompt, sources).answer(shown) for question, before in asked
     ]
     return Quoted(
         tuple(dict.fromkeys(text for each in quoted for text in each.texts)),
@@ -163,47 +178,57 @@ def quote(prompt: Prompt) -> Quoted:
 
 
 @dataclass(frozen=True)
-class _Sources:
-    """The passages to quote, and their language."""
+class _Asked:
+    """One of so many questions that are asked at once, with the questions before."""
 
-    passages: Sequence[SourceView]
+    text: str
+    before: Sequence[EarlierMessage]
+    questions: int
+    prompt: Prompt
+    sources: _Sources
 
-    @cached_property
-    def are_english(self) -> bool:
-        # Of all of them, because a table alone may show no language.
-        return language_of("\n".join(each.content for each in self.passages)) == "english"
+    def answer(self, shown: set[ShownRow]) -> Quoted:
+        """The answer to the question in the reading of it that the sources answer best.
 
-    @cached_property
-    def stems(self) -> frozenset[str]:
-        return held_stems(" ".join(f"{each.title} {each.heading} {each.content}" for each in self.passages))
+        A German question is translated for English passages, though one of them may have its own words. A
+        short one may be about the subject of an earlier one, though it may as well stand for itself. `shown`
+        has the rows quoted for the questions before.
+        """
+        context = context_of(self.text, self.before)
+        translated = self.sources.language == "english"
+        best = self._findings(context, shown, translated=translated)
+        answer = quoted_in_best_form(best)
+        if not answer.is_sure and is_german(self.text) and self.sources.language != "german":
+            other = self._findings(context, shown, translated=not translated)
+            quoted = quoted_in_best_form(other)
+            if quoted.is_sure or (quoted.texts and other.known() > best.known()):
+                best, answer = other, quoted
+        if not answer.is_sure and context:
+            other = self._findings("", shown, translated=best.question.is_translated)
+            quoted = quoted_in_best_form(other)
+            has_own = answer.texts and best.known(other.question.named)
+            if quoted.texts and other.known() and not has_own:
+                best, answer = other, quoted
+        shown.update(best.shown)
+        return answer
 
-    def in_their_words(self, text: str) -> str:
-        """A German question in the words of English passages; any other as it is."""
-        if not is_german(text) or not self.are_english:
-            return text
-        return question_in_english(text, self.stems) or text
+    def _findings(self, context: str, shown: set[ShownRow], *, translated: bool) -> Findings:
+        """What the sources have for the question, with the words of its context."""
+        passages = self.sources.passages
+        files = asked_files(self.text, passages, chosen=self.prompt.narrowed)
+        texts = (files.question, " ".join(leaned_on(self.text, self.before)), context)
+        wording, subject, context = map(self._in_english, texts) if translated else texts
+        earlier = f"{subject} {context}".strip()
+        # A translation may leave out a name.
+        rows = named_rows(f"{files.question} {wording}", earlier, [each.content for each in passages])
+        question = Question(
+            wording, rows.earlier, subject, self.prompt.synonyms, is_translated=wording != files.question
+        )
+        return Findings(question, self.prompt, passages, files, rows.others, self.questions, set(shown))
 
-
-def _findings(
-    asked: str,
-    before: Sequence[EarlierMessage],
-    prompt: Prompt,
-    sources: _Sources,
-    questions: int,
-    shown: set[ShownRow],
-) -> Findings:
-    """What the sources have for one of so many questions; `shown` has the rows quoted for those before."""
-    passages = sources.passages
-    files = asked_files(asked, passages, chosen=prompt.narrowed)
-    leaning, context = " ".join(leaned_on(asked, before)), context_of(asked, before)
-    wording, subject, context = map(sources.in_their_words, (files.question, leaning, context))
-    earlier = f"{subject} {context}".strip()
-    # A translation may leave out a name.
-    rows = named_rows(f"{files.question} {wording}", earlier, [each.content for each in passages])
-    question = Question(
-        wording, rows.earlier, subject, prompt.synonyms, is_translated=wording != files.question
-    )
-    return Findings(question, prompt, passages, files, rows.others, questions, shown)
+    def _in_english(self, text: str) -> str:
+        """A German text in the words of the sources; any other as it is."""
+        return (question_in_english(text, self.sources.stems) or text) if is_german(text) else text
 
 
 def is_answered_by(

@@ -17,6 +17,7 @@ from chat.errors import words
 from chat.events import RunResult, thought_from_json
 from chat.models import Run
 from chat.permissions import may_see_thoughts
+from chat.quoting.quoted_answer import UNSURE
 from chat.runs import journal
 from chat.statements import Proof, Statement, from_rows
 from chatsite.accounts.principal import Principal
@@ -309,7 +310,12 @@ class Answer:
 
     @property
     def all_found(self) -> bool:
-        """Whether each cited statement is supported by a source that the reader may still open."""
+        """Whether each cited statement is supported by a source that the reader may still open.
+
+        Passages that are shown because none answers support nothing.
+        """
+        if self.text.startswith(UNSURE):
+            return False
         counted = self.tally
         is_checked = counted.found and not counted.missing and not counted.unclear
         return bool(is_checked) and all(line.source for line in self.cited)

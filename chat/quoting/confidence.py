@@ -55,13 +55,15 @@ def answers(quoted: QuotedText, share: float = MIN_NAMED) -> bool:
 def is_close(quoted: QuotedText) -> bool:
     """Whether it has enough of what its question names for passages to be shown that may not answer.
 
-    A translation may lack a word that the quotation has in another language.
+    Of a question that only asks for one thing of another (“the capital of France”), it must have that thing.
     """
     question = quoted.question
-    if question.is_translated:
-        return True
-    named, thing = question.named, question.object
-    return quoted.known(named) >= MIN_CLOSE * len(named) and (not thing or quoted.known(thing) > 0)
+    needed = [question.object, question.head if question.asks_head else frozenset()]
+    if any(words and not quoted.known(words) for words in needed):
+        return False
+    named = question.named
+    # A translation may lack a word that the quotation has in another language.
+    return question.is_translated or quoted.known(named) >= MIN_CLOSE * len(named)
 
 
 def confidence(quoted: QuotedText, score: float, fit: float) -> float:

@@ -20,11 +20,14 @@ Synonyms = Mapping[str, Sequence[str]]  # other words for phrases of a question
 # “How late” asks for a time; in “my ferry is late” the word is what is asked about.
 _HOW_LATE = re.compile(r"\bhow (?:early|late|soon)\b", re.IGNORECASE)
 _TIMELY = frozenset(map(stem, ("early", "late", "soon")))
+# What only says in which respect something is asked about: “the name of the manager”.
+_MEASURE = r"(?:name|value|price|cost|amount|number|rate|fee|size|length|date|time|deadline|kind|type)s?\b"
 _HEAD = re.compile(
-    r"\b(?:what|which|welche[rnms]?) (\w+)"
-    r"|(?:\A|\b(?:the|my|our|der|die|das|den|mein\w{0,2}) )(\w+) (?:of|for|on|von|für)\b",
+    r"\b(?:what|which|welche[rnms]?) (?!(?:is|are|was|were)\b)(\w+)"
+    rf"|(?:\A|\b(?:the|my|our|der|die|das|den|mein\w{{0,2}}) )(?!{_MEASURE})(\w+) (?:of|for|on|von|für)\b",
     re.IGNORECASE,
 )
+_WHAT_IS = re.compile(rf"\s*(?:what|who)(?: is|'s|’s) the (?!{_MEASURE})\w+ of\b", re.IGNORECASE)
 # “What if a guest does not come?” is not answered by what happens when one comes.
 NEGATION = r"\b(?:not|never|cannot|nicht|kein\w{0,2}|nie)\b|n['’]t\b"
 _NEGATION = re.compile(NEGATION, re.IGNORECASE)
@@ -34,6 +37,9 @@ _MAY_DO = re.compile(r"\s*(?:can|may|could) (?:i|we|you|one) (\w+)", re.IGNORECA
 _DOES = re.compile(
     r"\b(?:do|does|can|could|may|must|should|would|will|darf|kann|muss) (?:i|we|you|one|ich|wir|man) (\w+)",
     re.IGNORECASE,
+)
+_DOES_IN_GERMAN = re.compile(
+    r"\b\w{2,30}e (?:ich|wir|man) (?:(?:der|die|das|den|dem|eine?[nmr]?|mein\w{0,2}) )?([A-ZÄÖÜ]\w{1,60})"
 )
 _DIFFERENCE = re.compile(r"\b(?:difference|differ|unterschied)\w*\b", re.IGNORECASE)
 _SEVERAL = re.compile(r"\s*(?:what|which)\b|\bwelche\b", re.IGNORECASE)
@@ -46,7 +52,8 @@ class Question:
     subject it may share, and `subject` is the one that it goes on with.
 
     All are in the language of the sources; `is_translated` says whether that is another one than the
-    asker's. `synonyms` has other words for its phrases.
+    asker's, and `untranslated` has the stems of what something is done with if that has no translation.
+    `synonyms` has other words for its phrases.
     """
 
     own: str
@@ -54,6 +61,7 @@ class Question:
     subject: str = ""
     synonyms: Synonyms = field(default_factory=dict)
     is_translated: bool = False
+    untranslated: frozenset[str] = frozenset()
 
     @cached_property
     def text(self) -> str:
@@ -99,7 +107,7 @@ class Question:
     def object(self) -> frozenset[str]:
         """What something is done with: “stationery” in “How do I order stationery?”."""
         found = _DOES.search(self.text)
-        return self.named - stems(found[1]) if found else frozenset()
+        return self.named - stems(found[1]) if found else self.untranslated
 
     @cached_property
     def phrases(self) -> Sequence[tuple[frozenset[str], Sequence[tuple[str, frozenset[str]]]]]:
@@ -141,6 +149,11 @@ class Question:
         return stems(found[1] or found[2]) & self.named if found else frozenset()
 
     # --- What it asks for ---
+
+    @cached_property
+    def asks_head(self) -> bool:
+        """Whether it is “what is the … of …?”, and nothing else."""
+        return bool(_WHAT_IS.match(self.own))
 
     @cached_property
     def amount(self) -> AskedAmount | None:
@@ -225,3 +238,10 @@ class Question:
         if not outsiders or self.names_outsiders:
             return False
         return outsiders.isdisjoint(self.words | named)
+
+
+def untranslated_object(asked: str, wording: str) -> frozenset[str]:
+    """The stems of what is done something with in a German question, if its translation still has that word:
+    “Büromaterial” in “Wie bestelle ich Büromaterial?”."""
+    found = _DOES_IN_GERMAN.search(asked)
+    return stems(found[1]) & stems(wording) if found else frozenset()

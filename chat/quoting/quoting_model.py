@@ -27,7 +27,7 @@ from .asked_files import asked_files
 from .candidates import ShownRow, chapter_of
 from .findings import Findings
 from .named_rows import named_rows
-from .question import Question
+from .question import Question, untranslated_object
 from .question_parts import parts_of
 from .quoted_answer import NOTHING_MORE, NOTICES, Quoted
 from .sentence_selection import shared_words
@@ -221,9 +221,9 @@ class _Asked:
         earlier = f"{subject} {context}".strip()
         # A translation may leave out a name.
         rows = named_rows(f"{files.question} {wording}", earlier, [each.content for each in passages])
-        question = Question(
-            wording, rows.earlier, subject, self.prompt.synonyms, is_translated=wording != files.question
-        )
+        is_translated = wording != files.question
+        thing = untranslated_object(files.question, wording) if is_translated else frozenset[str]()
+        question = Question(wording, rows.earlier, subject, self.prompt.synonyms, is_translated, thing)
         return Findings(question, self.prompt, passages, files, rows.others, self.questions, set(shown))
 
     def _in_english(self, text: str) -> str:

@@ -11,6 +11,8 @@ from django.utils import timezone
 from chat.errors import Refused
 from chat.models import Run
 from chat.portal.source_panel import panel_of
+from chat.quoting.quoted_answer import UNSURE
+from chat.statements import Statement, to_rows
 from chat.tests.conversations import LABEL, WORDS, answered
 from history.models import Conversation, Message
 from ingestion.access.lists import (
@@ -102,6 +104,16 @@ class PageTests(PortalCase):
         self.assertIn('aria-label="1: Leave guide"', page)
         self.assertIn("Searched 1 document, read 1 passage from 1", text_of(self.with_thoughts()))
         self.assertNotIn('http-equiv="refresh"', page)
+
+    def test_closest_passages_are_not_ticked_as_confirmed(self):
+        text = f"{WORDS} [{LABEL}]."
+        stored = Message.objects.filter(pk=self.answer.pk)
+        for notice, ticked in (("", True), (f"{UNSURE}\n\n", False)):
+            content = f"{notice}{text}"
+            stated = Statement(len(notice), len(content), (LABEL,), "quoted")
+            stored.update(content=content, verification=to_rows([stated]))
+            page = text_of(self.client.get(self.url))
+            self.assertEqual("All citations found in the text" in page, ticked, notice)
 
     def with_thoughts(self):
         Message.objects.filter(pk=self.answer.pk).update(

@@ -83,6 +83,19 @@ class QuotingTests(SimpleTestCase):
         self.assertEqual(self.answer("How do I order stationery?", sources=[stations], fit=1.9), NOTHING_FITS)
         self.assertNotEqual(self.answer("How is the order to leave given?", sources=[stations]), NOTHING_FITS)
 
+    def test_one_thing_of_another_is_not_found_where_only_the_other_is_named(self):
+        hotels = source(content="Hotels in France are paid up to 155 euros. The captain is told of the cost.")
+        self.assertEqual(
+            self.answer("What is the capital of France?", sources=[hotels], fit=1.9), NOTHING_FITS
+        )
+        for question in ("What is the price of hotels in France?", "What is the cost of hotels in France?"):
+            self.assertNotEqual(self.answer(question, sources=[hotels], fit=1.9), NOTHING_FITS)
+
+    def test_a_german_question_for_a_thing_without_a_translation_is_not_answered_by_its_verb(self):
+        order = source(content="The order to leave the ship is given by voice. You find it in the plan.")
+        for question in ("Wie bestelle ich Büromaterial?", "Wo finde ich den Kopierer?"):
+            self.assertEqual(self.answer(question, sources=[order], fit=1.9), NOTHING_FITS)
+
     def test_a_row_about_another_case_does_not_count_what_is_asked_for(self):
         rows = (
             "Reason: School board; Leave granted: 4 days a year\n"

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from ingestion.search.rough_stems import held_stems, stems, weak_stems
 from ingestion.search.table_rows import rows_of
 
+from .row_properties import asks_rows_with_property, rows_with_property
+
 SUPERLATIVE = re.compile(
     r"(?<!\bat )\b(?:most|least|fewest|best|worst|highest|lowest|largest|biggest|smallest|longest|shortest"
     r"|fastest|slowest|oldest|newest|cheapest|heaviest|meisten|wenigsten|höchste\w?|größte\w?|kleinste\w?|längste\w?"
@@ -99,7 +101,11 @@ class _Condition:
 
 def selects_rows(question: str) -> bool:
     """Whether it may set a condition on rows, or ask about all of them."""
-    return any(map(str.isdigit, question)) or bool(_OF_ROWS.search(question))
+    return (
+        any(map(str.isdigit, question))
+        or bool(_OF_ROWS.search(question))
+        or asks_rows_with_property(question)
+    )
 
 
 def select_rows(question: str, contents: Iterable[str], subject: str = "") -> RowSelection:
@@ -107,6 +113,8 @@ def select_rows(question: str, contents: Iterable[str], subject: str = "") -> Ro
     if not selects_rows(question):
         return RowSelection()
     tables = {text: cells for content in contents for text, cells in rows_of(content).items()}
+    if not (any(map(str.isdigit, question)) or _OF_ROWS.search(question) or _NOT.search(question)):
+        return RowSelection(rows_with_property(question, tables, subject))
     names = dict.fromkeys(name for row in tables.values() for name in row)
     columns = {name: held_stems(_PER.split(name)[0]) - weak_stems() for name in names}
     if not columns:

@@ -58,6 +58,40 @@ class ConditionTests(SimpleTestCase):
         )
         self.assertEqual(shown(quoted), ["R2", "R3", "R6", "R7", "R10", "R11"])
 
+    def test_rows_with_a_property_are_those_whose_cell_is_not_no(self):
+        branches = "\n".join(
+            f"Branch: B{number}; Manager: Jo; Saturday: 9–12; Sunday: {'10–14' if number % 3 else 'closed'}"
+            for number in range(1, 13)
+        )
+        page = [source(1, "branches.csv", branches, title="Opening hours")]
+        for question, meets in (
+            ("Which branches are open on Sunday?", lambda number: number % 3),
+            ("Which branches are closed on Sunday?", lambda number: not number % 3),
+            ("Which branches are open on Saturday and Sunday?", lambda number: number % 3),
+        ):
+            with self.subTest(question):
+                quoted = asked(question, page, rows=0)
+                numbers = re.findall(r"^\| B(\d+) \|", "\n".join(quoted.texts), re.MULTILINE)
+                self.assertEqual(numbers, [str(n) for n in range(1, 13) if meets(n)])
+                self.assertEqual(quoted.notice, "")
+
+    def test_rows_with_a_property_are_those_with_its_word_in_a_cell(self):
+        for column, yes, no in (
+            ("Equipment", "projector, screen", "whiteboard"),
+            ("Projector", "yes", "no"),
+            ("Projector", "1", "–"),
+        ):
+            rows = [f"Room: R{n}; Floor: {n % 3}; {column}: {no if n % 4 else yes}" for n in range(1, 49)]
+            pages = [
+                source(1 + at // 12, f"rooms.pdf#page={at}", "\n".join(rows[at : at + 12]), title="Rooms")
+                for at in range(0, 48, 12)
+            ]
+            quoted = asked("Which rooms have a projector?", pages, rows=48)
+            self.assertEqual(shown(quoted), [f"R{n}" for n in range(4, 49, 4)])
+            self.assertEqual(quoted.notice, "")
+            self.assertEqual(asked("Which rooms have a projector?", pages[:2], rows=48).notice, PARTLY)
+            self.assertEqual(asked("Which rooms have a sauna?", pages, rows=48).is_sure, False)
+
     def test_what_is_asked_of_all_rows_is_not_answered_by_some(self):
         for question in (
             "Which room has the most seats?",

@@ -83,6 +83,7 @@ MESSAGES = (
     gettext_noop("it is nested too deeply"),
     gettext_noop("it is password-protected"),
     gettext_noop("it is larger than %(number)s MB"),
+    gettext_noop("only %(number)s attachments are read"),
     gettext_noop("it has no name"),
     gettext_noop("its name is longer than %(number)s characters"),
     gettext_noop("its name leads out of the file that it is in"),

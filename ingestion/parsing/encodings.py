@@ -32,6 +32,8 @@ SETS = {
     **dict.fromkeys(("lithuanian", "(latvian)"), ("cp1257",)),
     "turkish": ("cp1254",),
 }
+VALID_FOR_BROKEN = 10  # characters beyond ASCII for each broken one
+BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 HIGH = re.compile(rb"[\x80-\xff]+")
 CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 # A symbol or a capital within a word: typical of text decoded with a related encoding.
@@ -60,8 +62,15 @@ def encoding_of(data: bytes, whole: bool = True) -> str:
     try:
         codecs.getincrementaldecoder("utf-8")().decode(data, final=whole)
     except UnicodeDecodeError:
-        return _declared(data) or _guessed(data[:GUESSING_BYTES])
+        return "utf-8" if _almost_utf8(data) else _declared(data) or _guessed(data[:GUESSING_BYTES])
     return "utf-8"
+
+
+def _almost_utf8(data: bytes) -> bool:
+    """Whether only a few bytes are broken: other encodings hardly ever make characters of UTF-8."""
+    text = data.decode("utf-8", "replace")
+    broken = text.count("\ufffd")
+    return sum(len(run) for run in BEYOND_ASCII.findall(text)) > broken * (1 + VALID_FOR_BROKEN)
 
 
 def encoding_of_file(path: Path) -> str:

@@ -17,6 +17,9 @@ UNWANTED = re.compile(
 )
 
 
+LINE_END = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
+
+
 class Unreadable(Exception):
     """The file cannot be read; the text is one sentence for its owner."""
 
@@ -104,8 +107,7 @@ class Contents:
 def clean(text: str) -> str:
     """Text that PostgreSQL can store and people can read: composed, with plain newlines, without control
     characters."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n").replace("\u2028", "\n")
-    return normal_form("NFC", UNWANTED.sub("", text))
+    return normal_form("NFC", UNWANTED.sub("", LINE_END.sub("\n", text)))
 
 
 def one_line(text: str, limit: int) -> str:

@@ -164,8 +164,8 @@ class ReadingFormatsTests(SimpleTestCase):
         self.assertEqual(reading("a.txt", "日本語の文書です。").language, "simple")
 
     def test_text_comes_out_without_what_postgresql_or_a_reader_would_trip_over(self):
-        found = reading("a.txt", "one\x0btwo\r\nthree\u202efour\x1b[31m")
-        self.assertEqual(found.sections[0].text, "onetwo\nthreefour[31m")
+        found = reading("a.txt", "one\x0btwo\x07\r\nthree\u202efour\x1b[31m")
+        self.assertEqual(found.sections[0].text, "one\ntwo\nthreefour[31m")
 
     def test_titles_that_programs_fill_in_are_not_titles(self):
         filled_in = [

@@ -8,7 +8,6 @@ from ingestion.parsing.encodings import decode
 from ingestion.parsing.formats import PASSWORD
 from ingestion.parsing.packages import open_package, xml_part
 from ingestion.parsing.sections import Contents, Limits, Unreadable
-from ingestion.parsing.titles import first_title
 
 from .outline import Outline
 from .web import chapter
@@ -50,6 +49,4 @@ def read(path: Path, limits: Limits) -> Contents:
             name = posixpath.normpath(posixpath.join(folder, unquote(item.get("href", "")))).lstrip("/")
             if name in names:
                 chapter(decode(archive.read(name)), outline)
-        contents = outline.close()
-        contents.title = first_title(package.findtext(f".//{DC}title") or "", outline.first_heading)
-        return contents
+        return outline.titled(package.findtext(f".//{DC}title") or "")

@@ -15,6 +15,7 @@ from typing import Any
 
 import olefile
 
+from ingestion.parsing.containers import NOT_A_FORMAT
 from ingestion.parsing.encodings import decode
 from ingestion.parsing.formats import DAMAGED
 from ingestion.parsing.sections import Contents, Limits, Parts, Unreadable, one_line
@@ -22,8 +23,9 @@ from ingestion.parsing.sections import Contents, Limits, Parts, Unreadable, one_
 from .outline import Outline
 from .web import chapter
 
-HEADER_CHARACTERS = 1_000
+HEADER_CHARACTERS = 20_000
 MAX_ATTACHMENTS = 200
+TOO_MANY = f"only {MAX_ATTACHMENTS} attachments are read"
 NAME_CHARACTERS = 150
 LOGO_BYTES = 30_000  # of a picture in the text of a message; smaller ones are logos and icons
 MAX_PARTS = 2_000
@@ -32,6 +34,7 @@ FIELDS = ("From", "To", "Cc", "Date", "Subject")
 # Ids of Outlook's properties ([MS-OXPROPS]), without the type.
 SUBJECT, SENDER, SENDER_ADDRESS, TO, CC, BODY, HTML = "0037", "0C1A", "5D01", "0E04", "0E03", "1000", "1013"
 DATA, LONG_NAME, SHORT_NAME, CONTENT_ID = "3701", "3707", "3704", "3712"
+SHOWN_NAME = "3001"
 TEXT_TYPES = {"001F": "utf-16-le", "001E": "cp1252"}
 SENT = 0x0039_0040
 PROPERTY_BYTES = 16
@@ -41,12 +44,14 @@ EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
 
 @dataclass(slots=True)
 class Message:
-    """A message: its header, its text as HTML or plain text, and its attachments as (name, bytes)."""
+    """A message: its header, the parts of its text, each with whether it is HTML, and its attachments as
+    (name, bytes)."""
 
     header: dict[str, str]
-    text: str = ""
-    html: str = ""
+    texts: list[tuple[bool, str]] = field(default_factory=list)
+    html: str = ""  # all of it, also that which has the same text as plain text beside it
     attachments: list[tuple[str, bytes]] = field(default_factory=list)
+    embedded: list[str] = field(default_factory=list)  # names of attachments that are not files
 
 
 def read_mime(path: Path, limits: Limits, parts: Parts) -> Contents:
@@ -66,16 +71,21 @@ def read_outlook(path: Path, limits: Limits, parts: Parts) -> Contents:
 
 def _contents(message: Message, limits: Limits, parts: Parts) -> Contents:
     outline = Outline(limits)
-    if message.text.strip() or not message.html:
-        for paragraph in message.text.replace("\r\n", "\n").split("\n\n"):
-            outline.paragraph(paragraph)
-    else:
-        chapter(message.html, outline)
-    body = outline.close()
+    for is_html, text in message.texts:
+        if is_html:
+            chapter(text, outline)
+        else:
+            for paragraph in text.replace("\r\n", "\n").split("\n\n"):
+                outline.paragraph(paragraph)
+    body = outline.titled(message.header.get("Subject", ""))
     contents = Contents(limits, message.header.get("Subject", ""))
     attachments = message.attachments[:MAX_ATTACHMENTS]
     for name, data in attachments:
         parts.add(name.replace("\\", "/").rpartition("/")[2], [data])
+    for name, _ in message.attachments[MAX_ATTACHMENTS:]:
+        parts.leave_out(name, TOO_MANY)
+    for name in message.embedded:
+        parts.leave_out(name, NOT_A_FORMAT)
     names = ", ".join(one_line(name, NAME_CHARACTERS) for name, _ in attachments)
     header = {**message.header, "Attachments": names, "Not read": "; ".join(parts.left_out)}
     lines = [
@@ -98,7 +108,8 @@ def _mime(data: bytes) -> Message:
         raise Unreadable("The file is not a message: it has no header.")
     message = Message(header)
     pictures: dict[str, tuple[str, bytes]] = {}  # by the id under which the text shows them
-    for number, part in enumerate(_parts(parsed)):
+    texts: list[tuple[int, bool, str]] = []  # each with the alternatives that it belongs to
+    for number, (part, choice) in enumerate(_parts(parsed)):
         if number >= MAX_PARTS:
             break
         kind = part.get_content_type()
@@ -118,10 +129,15 @@ def _mime(data: bytes) -> Message:
                 pictures[identifier] = name, _bytes(part)
             else:
                 message.attachments.append((name, _bytes(part)))
-        elif kind == "text/plain":
-            message.text += _text(part) + "\n\n"
         elif kind == "text/html":
-            message.html += _text(part)
+            texts.append((choice, True, _text(part)))
+        elif kind == "text/plain" or kind.startswith(("multipart/", "message/")):
+            texts.append((choice, False, _text(part)))
+        elif not (choice and kind.startswith("text/")):  # such a text says the same in one more format
+            message.attachments.append((f"attachment{mimetypes.guess_extension(kind) or ''}", _bytes(part)))
+    plain = {choice for choice, is_html, text in texts if choice and not is_html and text.strip()}
+    message.texts = [(is_html, text) for choice, is_html, text in texts if not (is_html and choice in plain)]
+    message.html = "".join(text for _, is_html, text in texts if is_html)
     message.attachments += _without_logos(pictures, message.html)
     return message
 
@@ -136,15 +152,20 @@ def _without_logos(pictures: dict[str, tuple[str, bytes]], html: str) -> list[tu
     ]
 
 
-def _parts(message: Any) -> Iterator[Any]:
-    """The leaf parts of a message; messages within it are not split."""
-    waiting = [message]
+def _parts(message: Any) -> Iterator[tuple[Any, int]]:
+    """The leaf parts of a message, each with the number of the innermost alternatives that it is among, or 0;
+    messages within it are not split."""
+    waiting = [(message, 0)]
+    choices = 0
     while waiting:
-        part = waiting.pop(0)
+        part, choice = waiting.pop(0)
         if part.is_multipart() and part.get_content_type() != "message/rfc822":
-            waiting = [*part.get_payload(), *waiting]
+            if part.get_content_type() == "multipart/alternative":
+                choices += 1
+                choice = choices
+            waiting = [*((each, choice) for each in part.get_payload()), *waiting]
         else:
-            yield part
+            yield part, choice
 
 
 def _header(message: Any, name: str) -> str:
@@ -189,12 +210,14 @@ def _outlook(file: Any) -> Message:
         "Date": sent,
         "Subject": _property(file, [], SUBJECT),
     }
-    message = Message(header, text=_property(file, [], BODY))
+    message = Message(header)
+    text = _property(file, [], BODY)
     html = _stream(file, [f"__substg1.0_{HTML}0102"])
     message.html = decode(html) if html else _property(file, [], HTML)
+    message.texts = [(False, text)] if text.strip() else [(True, message.html)]
     folders = sorted({entry[0] for entry in file.listdir() if entry[0].startswith("__attach_version1.0_")})
     pictures: dict[str, tuple[str, bytes]] = {}
-    for folder in folders[:MAX_ATTACHMENTS]:
+    for folder in folders:
         name = _property(file, [folder], LONG_NAME) or _property(file, [folder], SHORT_NAME)
         data = _stream(file, [folder, f"__substg1.0_{DATA}0102"])
         identifier = _property(file, [folder], CONTENT_ID)
@@ -202,8 +225,10 @@ def _outlook(file: Any) -> Message:
             pictures[identifier] = name or "picture", data
         elif data:
             message.attachments.append((name or "attachment", data))
+        elif file.exists([folder, f"__substg1.0_{DATA}000D"]):  # another message, or an object of a program
+            message.embedded.append(name or _property(file, [folder], SHOWN_NAME) or "attachment")
     message.attachments += _without_logos(pictures, message.html)
-    if not any(header.values()) and not message.text and not message.html:
+    if not any(header.values()) and not text and not message.html:
         raise Unreadable("The file is not a message: it has no header.")
     return message
 

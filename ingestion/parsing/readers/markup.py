@@ -10,7 +10,6 @@ from markdown_it.token import Token
 
 from ingestion.parsing.encodings import decode
 from ingestion.parsing.sections import Contents, Limits, one_line
-from ingestion.parsing.titles import first_title
 
 from .outline import Outline
 from .tables import CELL_CHARACTERS
@@ -58,9 +57,7 @@ def read(path: Path, limits: Limits) -> Contents:
             outline.paragraph(token.content)
         elif token.type == "html_block":
             outline.paragraph(TAG.sub(" ", token.content))
-    contents = outline.close()
-    contents.title = first_title(title, outline.first_heading)
-    return contents
+    return outline.titled(title)
 
 
 def _table(tokens: Sequence[Token], start: int, environment: Environment) -> tuple[list[list[str]], int]:

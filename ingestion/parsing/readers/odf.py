@@ -26,7 +26,10 @@ LEFT_OUT = frozenset(
     {f"{TEXT}tracked-changes", f"{OFFICE}annotation", f"{TEXT}sequence-decls", f"{OFFICE}forms"}
     | {f"{TEXT}table-of-content", f"{TEXT}bibliography", f"{TEXT}alphabetical-index", f"{SHOW}notes"}
 )
-AROUND = frozenset({f"{TEXT}section", f"{OFFICE}text", f"{TEXT}numbered-paragraph"})
+AROUND = frozenset(
+    {f"{TEXT}section", f"{OFFICE}text", f"{TEXT}numbered-paragraph"}
+    | {f"{DRAW}{name}" for name in ("frame", "text-box", "g", "custom-shape")}  # that stand on a page
+)
 MAX_REPEATED = 1_000  # rows or cells that one element repeats
 MAX_DEPTH = 100
 BOLD_LEVEL = 9  # of a heading that is only a bold paragraph
@@ -41,9 +44,7 @@ def read_text(path: Path, limits: Limits) -> Contents:
         if body is None:
             raise Unreadable(DAMAGED)
         _Text(outline, root, optional_xml_part(archive, "styles.xml")).blocks(body)
-        contents = outline.close()
-        contents.title = first_title(_title(archive), outline.first_heading)
-        return contents
+        return outline.titled(_title(archive))
 
 
 def read_sheets(path: Path, limits: Limits) -> Contents:
@@ -80,7 +81,7 @@ def read_slides(path: Path, limits: Limits) -> Contents:
                     continue
                 lines = list(_lines(frame))
                 if frame.get(f"{SHOW}class") == "title" and not heading:
-                    heading = one_line(" ".join(lines), 300)
+                    heading = one_line(" ".join(lines), CELL_CHARACTERS)
                 elif (table := frame.find(f"{TABLE}table")) is not None:
                     blocks.append(table_text(_rows(table)))
                 elif lines and frame.get(f"{SHOW}class") not in ("date-time", "footer", "page-number"):
@@ -135,6 +136,7 @@ class _Text:
             if block.tag == f"{TEXT}h":
                 level = block.get(f"{TEXT}outline-level", "1")
                 self._outline.heading(int(level) if level.isdecimal() else 1, _words(block))
+                self._notes(block)
             elif block.tag == f"{TEXT}p":
                 self._paragraph(block, mark)
                 mark = ""
@@ -167,6 +169,9 @@ class _Text:
             self._outline.heading(BOLD_LEVEL, text)
         elif text.strip():
             self._outline.paragraph(mark + text.strip())
+        self._notes(block)
+
+    def _notes(self, block: ElementTree.Element) -> None:
         for note in block.iter(f"{TEXT}note-body"):
             self._outline.paragraph(_words(note))
 
@@ -180,6 +185,8 @@ def _words(element: ElementTree.Element, depth: int = 0) -> str:
         elif child.tag in (f"{TEXT}tab", f"{TEXT}line-break"):
             words.append("\n" if child.tag.endswith("break") else " ")
         elif child.tag not in LEFT_OUT and child.tag != f"{TEXT}note":
+            if child.tag == f"{DRAW}frame":
+                words.append("\n")
             words.append(_words(child, depth + 1))
             if child.tag in (f"{TEXT}p", f"{TEXT}h", f"{DRAW}frame"):
                 words.append("\n")
@@ -187,12 +194,16 @@ def _words(element: ElementTree.Element, depth: int = 0) -> str:
     return "".join(words)
 
 
-def _lines(element: ElementTree.Element) -> Iterator[str]:
-    for paragraph in element.iter():
-        if paragraph.tag in (f"{TEXT}p", f"{TEXT}h") and (
-            text := one_line(_words(paragraph), CELL_CHARACTERS)
-        ):
-            yield text
+def _lines(element: ElementTree.Element, depth: int = 0) -> Iterator[str]:
+    """The paragraphs in an element, each with the text boxes in it, and its footnotes after it."""
+    for child in element if depth < MAX_DEPTH else ():
+        if child.tag in (f"{TEXT}p", f"{TEXT}h"):
+            if text := one_line(_words(child), CELL_CHARACTERS):
+                yield text
+            for note in child.iter(f"{TEXT}note-body"):
+                yield from _lines(note, depth + 1)
+        elif child.tag not in LEFT_OUT:
+            yield from _lines(child, depth + 1)
 
 
 def _rows(table: ElementTree.Element) -> Iterator[list[str]]:
@@ -214,13 +225,14 @@ def _numbered_rows(table: ElementTree.Element) -> Iterator[tuple[int, list[str]]
         for cell in row:
             if cell.tag not in (f"{TABLE}table-cell", f"{TABLE}covered-table-cell"):
                 continue
-            text = " ".join(_lines(cell)) if len(cells) < MOST_COLUMNS else ""
+            text = " ".join(_lines(cell))
             if cell.tag == f"{TABLE}covered-table-cell" and len(cells) in above:
                 text = above[len(cells)][1]
             if (rows := _count(cell, "number-rows-spanned")) > 1 and text:
                 below[len(cells)] = rows - 1, text
-            times = min(_count(cell, "number-columns-repeated"), max(0, MOST_COLUMNS - len(cells)))
-            cells += [text] * (times if text else min(times, MOST_COLUMNS))
+            # What is repeated ends there; a cell with a text of its own is never left out.
+            most = max(1 if text else 0, MOST_COLUMNS - len(cells))
+            cells += [text] * min(_count(cell, "number-columns-repeated"), most)
         while cells and not cells[-1]:
             cells.pop()
         for place in range(min(repeated, MAX_REPEATED) if any(cells) else 0):

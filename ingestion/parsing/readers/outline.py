@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ingestion.parsing.sections import (
     ANCHOR_CHARACTERS,
@@ -12,6 +13,7 @@ from ingestion.parsing.sections import (
     clean,
     one_line,
 )
+from ingestion.parsing.titles import first_title
 
 from .tables import table_text
 
@@ -50,9 +52,10 @@ class Outline:
         self._open = False  # whether the last heading has no text yet
 
     def heading(self, level: int, text: str) -> None:
-        text = one_line(text, HEADING_CHARACTERS)
-        if not text:
+        whole = one_line(text, len(text))
+        if not whole:
             return
+        text = whole[:HEADING_CHARACTERS].strip()
         if not self._path or level <= self._path[-1][0]:
             self._flush_heading()
         self.close(ended=False)
@@ -65,6 +68,8 @@ class Outline:
         self._used[name] += 1
         self._anchor = f"{name}-{seen}" if seen else name
         self._open = True
+        if len(whole) > HEADING_CHARACTERS or len(self._joined_path()) > HEADING_CHARACTERS:
+            self.paragraph(whole)  # the section's heading does not have all of it
 
     def paragraph(self, text: str) -> None:
         if text := clean(text).strip():
@@ -86,12 +91,36 @@ class Outline:
             self._flush_heading()
         if self._blocks:
             # The first heading is the document's title: questions may be about it, so it must be quotable.
-            titled = [text for _, text in self._path] == [self.first_heading] != self._blocks
+            titled = [text for _, text in self._path] == [self.first_heading] and not self._blocks[
+                0
+            ].startswith(self.first_heading)
             self._add([self.first_heading, *self._blocks] if titled else self._blocks)
         self._blocks = []
         self._size = 0
         self._open = False
         return self.contents
+
+    def titled(self, given: str) -> Contents:
+        """End the text; its title is the one that was given with it, else the first heading.
+
+        Headings are shown without the first one, so it is kept as text if it is not the title.
+        """
+        contents = self.close()
+        contents.title = first_title(given, self.first_heading)
+        sections = contents.sections
+        if (
+            sections
+            and contents.title != self.first_heading
+            and not any(
+                self.first_heading in (section.heading if number else "")
+                or self.first_heading in section.text
+                for number, section in enumerate(sections)
+            )
+        ):
+            place = next((number for number, section in enumerate(sections) if section.heading), 0)
+            text = f"{self.first_heading}\n\n{sections[place].text}"
+            sections[place] = replace(sections[place], text=text)
+        return contents
 
     def _add(self, blocks: list[str]) -> None:
         """Add one section, or several if it is long; all but the first are cited by their first paragraph."""
@@ -108,8 +137,11 @@ class Outline:
         self.contents.add(place[:ANCHOR_CHARACTERS], None, self._heading(), "\n\n".join(part))
 
     def _heading(self) -> str:
+        return one_line(self._joined_path(), HEADING_CHARACTERS)
+
+    def _joined_path(self) -> str:
         # The first heading of the first level is the document's title, which every passage has anyway.
         path = [text for _, text in self._path]
         if len(path) > 1 and path[0] == self.first_heading:
             path = path[1:]
-        return one_line(" › ".join(path), HEADING_CHARACTERS)
+        return " › ".join(path)

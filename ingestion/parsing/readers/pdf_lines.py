@@ -208,6 +208,7 @@ def _rules(page: pypdfium2.PdfPage) -> list[Rule]:
     return found
 
 
+PAGE_NUMBER = re.compile(r"(?<!\d)\d{1,3}(?!\d)")  # a longer one is that of an invoice, or a year
 EDGE_SHARE = 0.6  # of the pages on which a line must appear to be boilerplate
 HEADING_SCALE = 1.12  # of the size of the surrounding text
 BOLD_HEADING_SCALE = 1.02  # the same for a bold line
@@ -224,11 +225,18 @@ Bookmarks = Mapping[int, Sequence[tuple[int, str]]]  # level and title, by page 
 
 
 def without_boilerplate(pages: list[list[Line]]) -> list[list[Line]]:
-    """The pages without lines that repeat at the edge of most of them, apart from their numbers."""
+    """The pages without lines that repeat at the edge of most of them, apart from their short numbers.
+
+    A line that is between the edges at least as often is a row of a list.
+    """
     if len(pages) < 3:
         return pages
     seen = Counter(key for lines in pages for key in {_shape(line) for line in _edges(lines)})
-    running = {key for key, count in seen.items() if count >= max(3, len(pages) * EDGE_SHARE)}
+    often = {key: count for key, count in seen.items() if count >= max(3, len(pages) * EDGE_SHARE)}
+    inside = (
+        Counter(_shape(line) for lines in pages for line in lines[EDGE_LINES:-EDGE_LINES]) if often else {}
+    )
+    running = {key for key, count in often.items() if inside.get(key, 0) < count}
     kept = []
     for lines in pages:
         dropped = {id(line) for line in _edges(lines) if _shape(line) in running}
@@ -241,7 +249,7 @@ def _edges(lines: list[Line]) -> list[Line]:
 
 
 def _shape(line: Line) -> str:
-    return re.sub(r"\d+", "#", line.text)
+    return PAGE_NUMBER.sub("#", line.text)
 
 
 def sections_of(pages: list[list[Line]], bookmarks: Bookmarks | None = None) -> Iterator[Section]:
@@ -262,16 +270,19 @@ def sections_of(pages: list[list[Line]], bookmarks: Bookmarks | None = None) -> 
         for is_heading, run in _runs(lines, _headings(lines, body, full, some_bold)):
             if is_heading:
                 path = [line for line in path if line.outranks(run[0])]
+                if pending and pending[0].size and pending[0] not in path:
+                    yield Section(f"page={number}", number, "", pending[0].text)
                 text = _without_hyphenation(
                     " ".join(line.text for line in run).replace(f"{BREAK} ", BREAK), compounds
                 )
                 path.append(replace(run[0], text=text))
                 pending = path[-1:]
                 continue
-            heading = one_line(" › ".join(line.text for line in path), HEADING_CHARACTERS)
-            yield Section(
-                f"page={number}", number, heading, _without_hyphenation(_paragraphs(run, full), compounds)
-            )
+            heading = " › ".join(line.text for line in path)
+            text = _without_hyphenation(_paragraphs(run, full), compounds)
+            if pending and len(heading) > HEADING_CHARACTERS:  # the section's heading does not have all of it
+                text = f"{pending[0].text}\n\n{text}"
+            yield Section(f"page={number}", number, one_line(heading, HEADING_CHARACTERS), text)
             pending = []
         if pending and pending[0].size:  # a heading without text is text of this page
             yield Section(f"page={number}", number, "", pending[0].text)

@@ -13,7 +13,7 @@ from .tables import CELL_CHARACTERS, add_rows
 
 SAMPLE_LINES = 50
 SAMPLE_CHARACTERS = 20_000
-LONGEST_CELL = 1_000_000
+LONGEST_QUOTED = 200_000  # a longer cell in quotation marks is one that was not closed
 DELIMITERS = ",;\t|"
 UNDERLINES = "=-*~^"
 MIN_UNDERLINE = 3
@@ -44,14 +44,17 @@ def read_text(path: Path, limits: Limits) -> Contents:
             part, first, size = [], number, 0
             is_bare = False
         if underline:
+            title = line.strip()
             level = next((at for at, (mark, _) in enumerate(headings) if mark == underline), len(headings))
             if is_bare and level < len(headings):
                 part = [headings[-1][1]]
                 add()
                 part = []
             is_bare = True
-            headings[level:] = [(underline, line.strip())]
+            headings[level:] = [(underline, title)]
             skipped = number + 1
+            if len(" › ".join(each for _, each in headings)) > HEADING_CHARACTERS:
+                part, size = [line], len(line)  # the section's heading does not have all of it
         elif number != skipped and (part or line.strip()):
             part.append(line)
             size += len(line)
@@ -85,7 +88,7 @@ def read_csv(path: Path, limits: Limits) -> Contents:
         delimiter, skipped = sample[0][len(HINT)], 1
     else:
         delimiter, skipped = max(DELIMITERS, key=lambda each: _fit(sample, each)), 0
-    for quoted, longest in ((True, CELL_CHARACTERS), (False, LONGEST_CELL)):
+    for quoted, longest in ((True, LONGEST_QUOTED), (False, CELL_CHARACTERS)):
         csv.field_size_limit(longest)
         contents = Contents(limits)
         with path.open(encoding=encoding, errors="replace", newline="") as file:
@@ -98,7 +101,7 @@ def read_csv(path: Path, limits: Limits) -> Contents:
             except csv.Error:
                 continue
         return contents
-    raise Unreadable(f"The table cannot be read: a cell is longer than {LONGEST_CELL:,} characters.")
+    raise Unreadable(f"The table cannot be read: a cell is longer than {CELL_CHARACTERS:,} characters.")
 
 
 def _fit(sample: list[str], delimiter: str) -> float:

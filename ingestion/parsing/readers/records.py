@@ -76,12 +76,15 @@ class _Collector:
         self._contents.add("", None, "", "\n".join(_lines(iter(rest))))
         for path, group in groups:
             if isinstance(group, dict):
-                self.records(((key, str(key), item) for key, item in group.items()), path)
+                self.records(((key, str(key), item) for key, item in group.items()), path, keyed=True)
             else:
                 self.records(_numbered(group), path)
 
-    def records(self, values: Iterator[tuple[str, str, Any]], path: str) -> None:
-        """Each record with its number or key, and its name if it has one."""
+    def records(self, values: Iterator[tuple[str, str, Any]], path: str, keyed: bool = False) -> None:
+        """Each record with its number or key, and its name if it has one.
+
+        A key is not in the record itself.
+        """
         label = ""
         for count, (label, name, value) in enumerate(values):
             text = "\n".join(_lines(_leaves(value, "", 0)))
@@ -89,7 +92,7 @@ class _Collector:
                 heading = " › ".join(part for part in (path, name) if part)
                 self._add(path, label, heading, text)
             else:
-                self._wait(path, label, text)
+                self._wait(path, label, f"{name}: {text}" if keyed else text)
         self._flush(path, label)
 
     def _wait(self, path: str, label: str, text: str) -> None:

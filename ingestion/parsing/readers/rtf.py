@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ingestion.parsing.sections import Contents, Limits, Unreadable
-from ingestion.parsing.titles import first_title
 
 from .outline import Outline, is_title
 
@@ -51,9 +50,7 @@ class _State:
 def read(path: Path, limits: Limits) -> Contents:
     """A rich text file by heading. Raises Unreadable."""
     reader = _Reader(path.read_bytes(), limits)
-    contents = reader.outline.close()
-    contents.title = first_title(reader.title, reader.outline.first_heading)
-    return contents
+    return reader.outline.titled(reader.title)
 
 
 class _Reader:
@@ -79,6 +76,10 @@ class _Reader:
         self._star = False
         self._fonts_at = self._title_at = 0
         self._go_through(data)
+        if self._row:  # a table that the file does not end
+            self._property(b"cell", None)
+            self._property(b"row", None)
+        self._in_table = False
         self._paragraph()
         self._end_table()
 
@@ -105,7 +106,7 @@ class _Reader:
 
     def _group(self, brace: bytes) -> None:
         self._flush()
-        self._star = False
+        self._star, self._skip = False, 0
         if brace == b"{":
             if len(self._stack) >= MAX_DEPTH:
                 raise Unreadable(TOO_DEEP)
@@ -121,6 +122,7 @@ class _Reader:
     def _control(self, word: bytes, number: int | None) -> None:
         state = self._state
         self._flush()
+        self._skip = 0
         if word == b"fonttbl":
             self._fonts_at = len(self._stack)
         elif word == b"title":
@@ -164,7 +166,7 @@ class _Reader:
             state.hidden = on if word in (b"v", b"deleted") else False if word == b"plain" else state.hidden
         elif word == b"pard":
             self._level, self._in_table = None, False
-        elif word == b"intbl":
+        elif word in (b"intbl", b"trowd"):
             self._in_table = True
         elif word == b"outlinelevel" and number is not None and number < 9:
             self._level = number + 1
@@ -175,6 +177,7 @@ class _Reader:
         elif word in (b"row", b"nestrow"):
             self._rows.append(self._row)
             self._row = []
+            self._in_table = self._in_table and word == b"nestrow"
 
     def _symbol(self, symbol: bytes) -> None:
         if symbol == b"*":

@@ -72,7 +72,7 @@ def _slide(elements: Iterator[ElementTree.Element]) -> tuple[str, list[str]]:
             kind = placeholder.get("type", "") if placeholder is not None else ""
             lines = list(_paragraphs(element))
             if kind in TITLES and not heading:
-                heading = one_line("\n".join(lines), 300)
+                heading = one_line("\n".join(lines), CELL_CHARACTERS)
             elif lines and kind not in BOILERPLATE:
                 blocks.append("\n".join(f"- {line}" for line in lines) if len(lines) > 1 else lines[0])
     return heading, [block for block in blocks if block]

@@ -15,7 +15,7 @@ class Grid:
 
     def __init__(self) -> None:
         self.rows: list[list[str]] = []
-        self._open = False
+        self.is_open = False  # a cell is, and waits for its text
         self._across = self._down = 1
         self._above: dict[int, tuple[int, str]] = {}  # by column: cells that extend into this row
         # and those that extend into the next, with the number of rows left
@@ -34,15 +34,17 @@ class Grid:
         self._across, self._down = (
             min(int(span), MOST_SPAN) if span.isdecimal() and int(span) else 1 for span in spans
         )
-        self._open = True
+        self.is_open = True
 
     def fill(self, text: str) -> None:
         """End the open cell, if any."""
-        if not self._open:
+        if not self.is_open:
             return
-        self._open = False
+        self.is_open = False
         row = self.rows[-1]
-        if len(row) < MOST_COLUMNS:
+        if len(row) >= MOST_COLUMNS:  # no more cells are made for columns that it spans
+            row.append(text)
+        else:
             if self._down > 1:
                 self._below[len(row)] = (self._down - 1, text)
             row.extend([text, *[""] * (self._across - 1)])
@@ -58,7 +60,7 @@ class Grid:
 
 
 ROW_CHARACTERS = 450  # a longer row becomes several lines, each naming the row again
-CELL_CHARACTERS = 200_000
+CELL_CHARACTERS = 1_000_000
 NAME_CHARACTERS = 100  # of a column's name
 MAX_HEADER_ROWS = 3
 HEADER_AHEAD = 8  # rows that are inspected to find the header
@@ -93,10 +95,16 @@ def numbered_lines(
         if names is None and sum(map(bool, cells)) > 1:
             ahead += itertools.islice(filled, HEADER_AHEAD - len(ahead))
             deeper = _header_rows([cells, *(row for _, row in ahead)])
-            if names := _column_names([cells, *(row for _, row in ahead[: deeper - 1])]):
+            if whole := _column_names([cells, *(row for _, row in ahead[: deeper - 1])]):
                 del ahead[: deeper - 1]
-                only_names = " ".join(filter(None, names))
+                names = [name[:NAME_CHARACTERS].rstrip(" :") for name in whole]
+                if any(len(name) > NAME_CHARACTERS for name in whole):
+                    for line in row_lines([], whole):
+                        yield at, line
+                else:
+                    only_names = " ".join(filter(None, names))
                 continue
+            names = []
         only_names = ""
         if sum(map(bool, cells)) == 1 and len(cells) > 1:
             yield at, next(filter(None, cells))
@@ -198,7 +206,7 @@ def _column_names(rows: Sequence[Sequence[str]]) -> Sequence[str]:
     pair = len(names) == 2 and names[0].endswith(":")
     if values or pair or all(PERIOD.fullmatch(name) for name in names if name):
         return []
-    return [name[:NAME_CHARACTERS].rstrip(" :") for name in names]
+    return [name.rstrip(" :") for name in names]
 
 
 def _padded(cells: Sequence[str], width: int) -> list[str]:

@@ -44,9 +44,7 @@ def read(path: Path, limits: Limits) -> Contents:
     page = Page(text, Outline(limits), boilerplate=False)
     if not page.outline.contents.sections:  # all of it is within navigation, or a tag was never closed
         page = Page(text, Outline(limits), boilerplate=True)
-    contents = page.outline.contents
-    contents.title = first_title(page.outline.first_heading, page.title)
-    return contents
+    return page.outline.titled(first_title(page.outline.first_heading, page.title))
 
 
 def chapter(text: str, outline: Outline) -> None:
@@ -87,6 +85,8 @@ class Page(HTMLParser):
         self._heading = 0
         self._lines_kept = False
         self._grid: Grid | None = None
+        self._tables = 0  # nesting depth
+        self._is_layout = False  # whether the open table has headings
         self.feed(text)
         self.close()
         self._flush()
@@ -113,10 +113,18 @@ class Page(HTMLParser):
         if tag in HEADINGS:
             self._flush()
             self._end_table()  # it was only used for layout
+            self._is_layout = self._tables > 0
             self._heading = HEADINGS[tag]
         elif tag == "table":
             self._flush()
             self._grid = self._grid or Grid()
+            self._tables += 1
+        elif tag == "tr" and self._grid is None and self._tables and not self._is_layout:
+            self._flush()  # a table in a cell of this one has ended
+            self._grid = Grid()
+            self._grid.row()
+        elif self._grid is None and tag in ("tr", "td", "th"):
+            self._flush()
         elif self._grid and tag in ("tr", "td", "th"):
             self._end_cell()
             self._grid.row() if tag == "tr" else self._grid.cell(attributes)
@@ -138,11 +146,15 @@ class Page(HTMLParser):
             around = self._skipped in SIBLINGS and tag in BLOCKS
             self._depth -= tag == self._skipped or around
             self._skipped = self._skipped if self._depth else ""
-        elif tag in ("td", "th", "caption") and self._grid:
+        elif tag in ("tr", "td", "th", "caption") and self._grid:
             self._end_cell(caption=tag == "caption")
         elif tag == "table":
             self._end_cell()
             self._end_table()
+            self._tables = max(0, self._tables - 1)
+            self._is_layout = self._is_layout and self._tables > 0
+        elif tag in ("tr", "td", "th"):
+            self._flush_outside_table()
         elif tag == "dt" and self._grid is None:
             self._end_term()
         elif tag in BLOCKS or tag in HEADINGS or tag == "li":
@@ -220,11 +232,14 @@ class Page(HTMLParser):
         self._heading = 0
 
     def _end_cell(self, caption: bool = False) -> None:
+        if self._grid is None:
+            self._flush()
+            return
         text = " ".join("".join(self._words).split())
         self._words.clear()
-        if caption:
+        if caption or not self._grid.is_open:  # text between cells
             self.outline.paragraph(text)
-        elif self._grid:
+        else:
             self._grid.fill(text)
 
     def _end_table(self) -> None:

@@ -10,7 +10,6 @@ from xml.etree import ElementTree
 from ingestion.parsing.formats import DAMAGED
 from ingestion.parsing.packages import open_package, optional_xml_part
 from ingestion.parsing.sections import Contents, Limits, Unreadable, one_line
-from ingestion.parsing.titles import first_title
 
 from .outline import Outline, is_title
 from .tables import CELL_CHARACTERS, MOST_SPAN
@@ -117,6 +116,8 @@ AROUND = frozenset(
     | {f"{MC}AlternateContent", f"{MC}Choice"}
 )
 LEFT_OUT = frozenset({f"{W}del", f"{W}moveFrom", f"{MC}Fallback", f"{W}pPr", f"{W}rPr"})
+NOTES = ("footnote", "endnote")
+NOTES_BY_REFERENCE = {f"{W}{kind}Reference": kind for kind in NOTES}
 BOLD_LEVEL = 9  # of a heading that is only a bold paragraph
 BODY_DEPTH = 2  # of w:body, in w:document
 SIGNS = {f"{W}tab": " ", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-"}
@@ -132,9 +133,7 @@ def read(path: Path, limits: Limits) -> Contents:
         )
         reader.blocks(_body(archive, next(mains, "word/document.xml")))
         title = optional_xml_part(archive, "docProps/core.xml").findtext(f"{DC}title") or ""
-    contents = reader.outline.close()
-    contents.title = first_title(title, reader.outline.first_heading)
-    return contents
+    return reader.outline.titled(title)
 
 
 class _Reader:
@@ -145,10 +144,11 @@ class _Reader:
         self._styles = Styles(optional_xml_part(archive, "word/styles.xml"))
         self._numbering = Numbering(optional_xml_part(archive, "word/numbering.xml"))
         self._notes = {
-            note.get(f"{W}id", ""): _text(note).strip()
-            for note in optional_xml_part(archive, "word/footnotes.xml")
+            (kind, note.get(f"{W}id", "")): _text(note).strip()
+            for kind in NOTES
+            for note in optional_xml_part(archive, f"word/{kind}s.xml")
         }
-        self._told: Counter[str] = Counter()
+        self._told: Counter[tuple[str, str]] = Counter()
 
     def blocks(self, blocks: Iterable[ElementTree.Element]) -> None:
         for block in blocks:
@@ -175,12 +175,13 @@ class _Reader:
         self._footnotes(paragraph)
 
     def _footnotes(self, block: ElementTree.Element) -> None:
-        """Each footnote once, after the text that refers to it."""
-        for reference in block.iter(f"{W}footnoteReference"):
-            identifier = reference.get(f"{W}id", "")
-            if not self._told[identifier]:
-                self._told[identifier] = 1
-                self.outline.paragraph(self._notes.get(identifier, ""))
+        """Each footnote and endnote once, after the text that refers to it."""
+        for element in block.iter():
+            kind = NOTES_BY_REFERENCE.get(element.tag)
+            note = (kind or "", element.get(f"{W}id", ""))
+            if kind and not self._told[note]:
+                self._told[note] = 1
+                self.outline.paragraph(self._notes.get(note, ""))
 
 
 def _bold(paragraph: ElementTree.Element, text: str) -> bool:

@@ -96,3 +96,27 @@ def test_a_file_that_could_not_be_attached_stands_out_with_its_reason(chromium, 
         assert violations(page) == []
         for row in page.locator("#attached button").all():
             assert min(row.bounding_box()[side] for side in ("width", "height")) >= 44
+
+
+def test_chosen_files_run_neither_into_their_number_nor_out_of_their_list(chromium, site):
+    names = ("Prices of the canteen", "Meeting rooms of all ports", "Opening hours of branches", "Office kit")
+    files = [
+        {"name": f"{name}.md", "mimeType": "text/markdown", "buffer": f"# {name}\n\nTea is free.".encode()}
+        for name in names
+    ]
+    with signed_in(chromium, site, **PHONE) as page:
+        page.set_input_files(".attach input", files)
+        expect(page.locator("#attached-count")).to_have_text("Documents: 4")
+        gap = """() => {
+            const range = document.createRange();
+            range.selectNodeContents(document.querySelector('#attached-count'));
+            const chips = document.querySelector('#attached ul').getBoundingClientRect();
+            return chips.left - range.getBoundingClientRect().right;
+        }"""
+        assert page.evaluate(gap) >= 8
+        expect(page.locator("#attached progress")).to_have_count(0)
+        ask(page, "What is free?")
+        wait_for_state(page, "complete")
+        chips = page.locator(".chips").first
+        expect(chips.locator("li")).to_have_count(4)
+        assert chips.evaluate("list => list.scrollHeight <= list.clientHeight")

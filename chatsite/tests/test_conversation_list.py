@@ -52,6 +52,26 @@ def test_the_menu_of_a_row_pins_its_conversation_and_leaves_one_where_one_was(ch
         expect(page.locator(".history section").first).to_have_attribute("aria-label", "Pinned")
 
 
+def test_what_is_done_with_ticked_conversations_waits_for_a_tick(chromium, slow_site):
+    with open_page(chromium, slow_site.url) as page:
+        sign_in(page, "hr", slow_site.passwords["hr"])
+        ask(page, "What is Project Halyard?")
+        page.goto("/search/")
+        buttons = [
+            page.locator("form[data-ticks]").get_by_role("button", name=name)
+            for name in ("Archive", "Move to project", "Delete")
+        ]
+        tick = page.locator("form[data-ticks]").get_by_role("checkbox").first
+        for button in buttons:
+            expect(button).to_be_disabled()
+        assert violations(page) == []
+        tick.check()
+        for button in buttons:
+            expect(button).to_be_enabled()
+        tick.uncheck()
+        expect(buttons[0]).to_be_disabled()
+
+
 def test_the_list_is_hidden_on_all_pages_until_it_is_wanted_again(chromium, slow_site):
     with open_page(chromium, slow_site.url, viewport={"width": 1280, "height": 800}) as page:
         sign_in(page, "employee", slow_site.passwords["employee"])

@@ -108,6 +108,11 @@ class WholeTests(SimpleTestCase):
         read = self.found("a.csv", f"{self.words(20)};{self.words(2)}\n{rows}")
         self.assertTrue(all(len(line) < 450 for line in read.sections[0].text.splitlines()))
 
+    def test_a_column_without_values(self):
+        """It stands in a form that is to be filled in by hand."""
+        rows = "".join(f"{self.words()};{self.words()};\n" for _ in range(4))
+        self.found("a.csv", f"{self.words()};{self.words()};{self.words()}\n{rows}")
+
     def test_a_cell_of_300_kb(self):
         text = table_text([["Name", "Text"], ["Log", self.words(30_000)]])
         self.assertEqual(NUMBERED.findall(text), self.words.made)

@@ -88,6 +88,7 @@ def numbered_lines(
     filled = ((number, cells) for number, cells in cleaned if any(cells))
     names: Sequence[str] | None = None if named else []
     only_names = ""
+    unused: dict[int, str] = {}  # by column: names that no value has been written with
     at = 0
     ahead: list[tuple[int, list[str]]] = []
     while ahead or (ahead := list(itertools.islice(filled, 1))):
@@ -103,16 +104,19 @@ def numbered_lines(
                         yield at, line
                 else:
                     only_names = " ".join(filter(None, names))
+                    unused = {column: name for column, name in enumerate(names) if name}
                 continue
             names = []
         only_names = ""
         if sum(map(bool, cells)) == 1 and len(cells) > 1:
             yield at, next(filter(None, cells))
         else:
+            for column in [column for column in unused if column < len(cells) and cells[column]]:
+                del unused[column]
             for line in row_lines(names or [], cells):
                 yield at, line
-    if only_names:
-        yield at, only_names
+    if only_names or unused:
+        yield at, only_names or "; ".join(unused.values())
 
 
 def header_of(rows: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:

@@ -18,7 +18,7 @@ from chatsite.accounts.principal import Principal
 from history.models import Conversation, Project
 from ingestion import attachment_folder
 from ingestion.document_identity import sha256_of
-from ingestion.file_names import decode_sent_name
+from ingestion.file_names import NAME_CHARACTERS, UploadRefused, decode_sent_name, file_name
 from ingestion.models import Document
 from ingestion.portal.forms import ONLY_ME, UploadForm
 from ingestion.portal.upload import add_files, reply, status_of
@@ -92,13 +92,19 @@ def _ask(
 
 def _name_apart(principal: Principal, folder: str, name: str, file: "UploadedFile[Any]") -> str:
     """The name, with a number if another file of the day has it: answers may cite that file."""
+    try:
+        name = file_name(name)  # as it is stored: under another spelling the other file would be replaced
+    except UploadRefused:
+        return name  # which is said when it is added
     known = dict(Document.objects.owned_by(principal).filter(folder=folder).values_list("name", "sha256"))
     if name not in known:
         return name
     digest = sha256_of(file)
     stem, dot, ending = name.rpartition(".")
     for number in count(1):
-        candidate = name if number == 1 else f"{stem or ending} ({number}){dot}{ending if stem else ''}"
+        mark, end = f" ({number})", f"{dot}{ending if stem else ''}"
+        begins = (stem or ending)[: NAME_CHARACTERS - len(mark) - len(end)]
+        candidate = name if number == 1 else f"{begins}{mark}{end}"
         if known.get(candidate, digest) == digest:
             return candidate
     raise AssertionError("count() has no end")

@@ -86,6 +86,19 @@ class AttachTests(AttachCase):
         bare = [self.attach(file("notes", content)).json() for content in (b"One.", b"Two.")]
         self.assertEqual([each["documents"][0]["name"] for each in bare], ["notes", "notes (2)"])
 
+    def test_a_name_in_another_spelling_takes_the_place_of_none_either(self):
+        long = f"{'x' * 230}.md"
+        for names in (("\u00fcber.md", "u\u0308ber.md", "\u00fcb\u200ber.md"), (long, long, long)):
+            ids = {
+                self.attach(file(name, f"Number {number}.".encode())).json()["documents"][0]["id"]
+                for number, name in enumerate(names)
+            }
+            self.assertEqual(len(ids), 3, ascii(names))
+        names = sorted(Document.objects.values_list("name", flat=True))
+        self.assertEqual(names[3:], ["\u00fcber (2).md", "\u00fcber (3).md", "\u00fcber.md"])
+        self.assertEqual({name[-7:] for name in names[:3]}, {"xxxx.md", " (2).md", " (3).md"})
+        self.assertEqual({len(name) for name in names[:3]}, {200})
+
     def test_a_refused_file_keeps_the_others_and_says_why(self):
         answer = self.attach(file(), file("...", b"No name."), json=False, question="How much?")
         self.assertContains(answer, "...: The file has no name.", status_code=422)

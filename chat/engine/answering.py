@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from chat.events import (
 )
 from chat.llm import ChatModel, Contribution, Prompt, SearchQuery, configured_model
 from chat.llm.chat_model import NOTHING_FOUND
+from chat.quoting.question import is_in_other_words
 from chat.quoting.table_notices import ROWS_SHOWN
 from chat.requests import EarlierMessage
 from chat.statements import marks_by_rank, to_rows
@@ -49,6 +51,7 @@ from .writing import written
 
 FOLLOWUPS = 3
 TRIED = 8  # follow-up questions, each at the cost of a search unless its outcome is known
+MOST_OFFERED = 2  # times in a conversation, of one question
 LOOK_SECONDS = 1.0
 WAIT_SECONDS = 300.0  # after that the documents read so far are searched
 STORING_SECONDS = 1.0  # that a stop waits for what is being stored
@@ -322,6 +325,12 @@ class _Answer:
         suggested = await model.followups(self.prompt, self.text)
         return await retry_until_available(self._answerable, model, suggested)
 
+    def _offered(self) -> Counter[str]:
+        """How often each question was suggested in the conversation."""
+        messages = Message.objects.owned_by(self.run.principal).filter(conversation=self.run.conversation_id)
+        suggested = messages.exclude(followups=[]).values_list("followups", flat=True)
+        return Counter(question for each in suggested for question in each)
+
     def _answerable(self, model: ChatModel, suggested: Sequence[str]) -> list[str]:
         prompt, run = self.prompt, self.run
         earlier = [
@@ -337,7 +346,16 @@ class _Answer:
             for each in document_questions(run.principal, cited)
             if not language or language_of(each) in ("", language)
         ]
-        candidates = [each for each in dict.fromkeys([*suggested, *others]) if each not in known]
+        asked = [turn.content for turn in earlier if turn.role == "user"]
+        offered = self._offered() if prompt.earlier else Counter[str]()
+        candidates = [
+            each
+            for each in dict.fromkeys([*suggested, *others])
+            if each not in known
+            and offered[each] < MOST_OFFERED
+            and not any(is_in_other_words(each, before) for before in asked)
+        ]
+        candidates.sort(key=lambda each: each in offered)
         return answerable(
             run.principal,
             model,

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 
 from ingestion.search.definitions import asks_definition, defined_thing
 from ingestion.search.rough_stems import first_part, stem, stems, weak_stems
@@ -238,6 +238,18 @@ class Question:
         if not outsiders or self.names_outsiders:
             return False
         return outsiders.isdisjoint(self.words | named)
+
+
+def is_in_other_words(question: str, other: str) -> bool:
+    """Whether both name the same, and at most ask for it in other words: “the rate for dinner”, “how much for
+    dinner”."""
+    named, same = (Question(each).named - _measures() for each in (question, other))
+    return bool(named) and named == same
+
+
+@cache
+def _measures() -> frozenset[str]:
+    return frozenset(map(stem, re.findall(r"[a-z]{3,}", _MEASURE)))
 
 
 def untranslated_object(asked: str, wording: str) -> frozenset[str]:

@@ -61,9 +61,13 @@ def checkout(version: str) -> None:
         found = re.search(pattern, (ROOT / name).read_text(), re.MULTILINE)
         if found is None or found[1] != version:
             raise Failed(f"{name} has the version {found[1] if found else 'of no release'}, not {version}.")
-    sections = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    _, *sections = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
+    if sections[0].strip() == "Unreleased":  # with nothing below it
+        del sections[0]
     if not sections[0].startswith(f"{version} ("):
-        raise Failed(f"The changelog begins with “{sections[0]}”, not with {version} and its day.")
+        raise Failed(
+            f"The changelog begins with “{sections[0].splitlines()[0]}”, not with {version} and its day."
+        )
 
 
 def licences(version: str) -> None:

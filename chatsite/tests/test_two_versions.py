@@ -33,6 +33,7 @@ pytestmark = [
 
 CALLERS = 6
 RELEASE = re.compile(r"^## \d+\.\d+\.\d+ ", re.MULTILINE)  # a heading of the changelog
+NOTHING_NEW = re.compile(r"^## Unreleased\s+## ", re.MULTILINE)  # the newest release is this version
 
 
 def git(*arguments):
@@ -43,8 +44,9 @@ def git(*arguments):
 
 
 def last_release():
-    """The commit that gave the changelog its newest release."""
-    heading = RELEASE.search((BASE / "CHANGELOG.md").read_text())[0]
+    """The commit that gave the changelog its newest release, or the one before if nothing came after that."""
+    changelog = (BASE / "CHANGELOG.md").read_text()
+    heading = RELEASE.findall(changelog)[1 if NOTHING_NEW.search(changelog) else 0]
     commits = git("log", "--format=%H", f"-S{heading}", "--", "CHANGELOG.md")
     return commits.decode().split()[-1]
 

@@ -228,7 +228,7 @@ class WhoReads(SimpleTestCase):
 
     @pytest.mark.slow
     def test_the_web_server_nobody_until_a_request_says_whom(self):
-        asked = "from chatsite.server import web_process; from chatsite.db.threads import *; "
+        asked = "from chatsite.server.serving import web_process; from chatsite.db.threads import *; "
         asked += "print([reader_name()])"
         done = subprocess.run(
             [sys.executable, "-c", asked], cwd=BASE, capture_output=True, text=True, check=True

@@ -56,8 +56,11 @@ class FallbackServer:
         )
         await over.wait()
         server.close()
-        if self._callers:  # finish those that have connected
-            await asyncio.wait(self._callers, timeout=2 * READ_SECONDS)
+        # Finish those that have connected, also a moment ago: the task that answers them may not exist yet.
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:
+            _, unfinished = await asyncio.wait(others, timeout=2 * READ_SECONDS)
+            if unfinished:
+                break
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()

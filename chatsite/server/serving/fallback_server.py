@@ -50,35 +50,50 @@ class FallbackServer:
             runner.run(self._serve(over))
 
     async def _serve(self, over: asyncio.Event) -> None:
-        listener = self._listener.dup()
-        server = await asyncio.start_server(
-            self._answer, sock=listener, limit=MAX_HEAD_BYTES, backlog=BACKLOG
-        )
-        await over.wait()
-        server.close()
-        # Finish those that have connected, also a moment ago: the task that answers them may not exist yet.
-        while others := asyncio.all_tasks() - {asyncio.current_task()}:
-            _, unfinished = await asyncio.wait(others, timeout=2 * READ_SECONDS)
-            if unfinished:
-                break
+        """Accept until `over`, then finish the callers that were accepted.
 
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task
-        self._callers.add(task)
+        `asyncio.start_server` leaves open, without a response, a connection accepted just before its close.
+        """
+        loop = asyncio.get_running_loop()
+        with self._listener.dup() as listener:
+            listener.setblocking(False)
+            listener.listen(BACKLOG)
+            loop.add_reader(listener, self._accept, listener)
+            await over.wait()
+            loop.remove_reader(listener)
+        if self._callers:
+            await asyncio.wait(self._callers, timeout=2 * READ_SECONDS)
+
+    def _accept(self, listener: socket.socket) -> None:
         try:
-            head = b""
-            if len(self._callers) <= MAX_CALLERS:
-                with contextlib.suppress(OSError, TimeoutError, EOFError, asyncio.LimitOverrunError):
-                    async with asyncio.timeout(READ_SECONDS):
-                        head = await reader.readuntil(b"\r\n\r\n")
-            writer.write(_response(head, self._page, self._retry_after()))
-            writer.close()
-            with contextlib.suppress(OSError, TimeoutError):
+            connection, _ = listener.accept()
+        except (BlockingIOError, ConnectionAbortedError):
+            return
+        except OSError:  # too many open files: without a pause, this would be called again at once
+            loop = asyncio.get_running_loop()
+            loop.remove_reader(listener)
+            loop.call_later(READ_SECONDS, self._accept_again, listener)
+            return
+        task = asyncio.create_task(self._answer(connection))
+        self._callers.add(task)
+        task.add_done_callback(self._callers.discard)
+
+    def _accept_again(self, listener: socket.socket) -> None:
+        if listener.fileno() >= 0:
+            asyncio.get_running_loop().add_reader(listener, self._accept, listener)
+
+    async def _answer(self, connection: socket.socket) -> None:
+        reader, writer = await asyncio.open_connection(sock=connection, limit=MAX_HEAD_BYTES)
+        head = b""
+        if len(self._callers) <= MAX_CALLERS:
+            with contextlib.suppress(OSError, TimeoutError, EOFError, asyncio.LimitOverrunError):
                 async with asyncio.timeout(READ_SECONDS):
-                    await writer.wait_closed()
-        finally:
-            self._callers.discard(task)
+                    head = await reader.readuntil(b"\r\n\r\n")
+        writer.write(_response(head, self._page, self._retry_after()))
+        writer.close()
+        with contextlib.suppress(OSError, TimeoutError):
+            async with asyncio.timeout(READ_SECONDS):
+                await writer.wait_closed()
 
 
 def _response(head: bytes, page: str, retry_after: int) -> bytes:

@@ -1,4 +1,4 @@
-"""The weights of chat/verification/credence.py, by logistic regression on the labelled statements.
+"""The weights of chat/verification/checks/credence.py, by logistic regression on the labelled statements.
 
     PYTHONPATH=. python benchmarks/fit_credence.py
 

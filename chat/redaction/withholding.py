@@ -22,7 +22,7 @@ from chat.quoting.table_notices import ROWS_SHOWN
 from chat.redaction.quoted_parts import QuotedPart, is_phrase, is_quoted, quoted_parts, statements_of
 from chat.statements import Statement, to_rows
 from chat.verification import verify
-from chat.verification.lexicon import STOP_WORDS
+from chat.verification.terms.lexicon import STOP_WORDS
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import reading_everything

@@ -7,7 +7,7 @@ from chat.tests.sources import source
 from chat.tests.verdict_case import BOATS, FAIRS, FRIST, LEAVE, SAFETY, URLAUB, VerdictCase
 from chat.verification import verify
 from chat.verification.answer_statements import MAX_STATEMENTS
-from chat.verification.facts import language_of
+from chat.verification.terms.facts import language_of
 from history.tally import tally
 
 

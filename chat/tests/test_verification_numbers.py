@@ -3,8 +3,8 @@
 from chat.tests.sources import source
 from chat.tests.verdict_case import FAIRS, FARES, SAFETY, VerdictCase
 from chat.verification import verify
-from chat.verification.facts import tokens
-from chat.verification.words import number_value
+from chat.verification.terms.facts import tokens
+from chat.verification.terms.words import number_value
 
 
 class NumberTests(VerdictCase):

@@ -10,11 +10,11 @@ from typing import Protocol
 
 from ingestion.search.sentence_splitting import split_sentences
 
-from .facts import UNSPACED, abbreviations, language_of, parts_of, tokens
-from .lexicon import STOP_WORDS
-from .likeness import Likeness
-from .relations import Relations
-from .words import Kind, Token, measure
+from .terms.facts import UNSPACED, abbreviations, language_of, parts_of, tokens
+from .terms.lexicon import STOP_WORDS
+from .terms.likeness import Likeness
+from .terms.relations import Relations
+from .terms.words import Kind, Token, measure
 
 Mark = tuple[int, int]
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from .cited_passages import Unit, articles_of, said
-from .facts import abbreviations, language_of, parts_of, tokens
-from .lexicon import AFTER_NOUNS, BEFORE_NOUNS, GENERAL_NOUNS, LIGHT_WORDS
-from .likeness import content_words
-from .relations import Relations
-from .words import Kind, Token, measure
+from .terms.facts import abbreviations, language_of, parts_of, tokens
+from .terms.lexicon import AFTER_NOUNS, BEFORE_NOUNS, GENERAL_NOUNS, LIGHT_WORDS
+from .terms.likeness import content_words
+from .terms.relations import Relations
+from .terms.words import Kind, Token, measure
 
 _JOINS = re.compile(r"[,;]\s|\b(?:and|or|und|oder|sowie|both|beide)\b", re.IGNORECASE)
 _CLAUSE = re.compile(

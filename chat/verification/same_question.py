@@ -13,9 +13,9 @@ from os.path import commonprefix
 
 from ingestion.search.tokens import plain_words
 
-from .facts import is_german, tokens
-from .lexicon import MONTHS, POLES, SYNONYMS
-from .words import Kind, Token
+from .terms.facts import is_german, tokens
+from .terms.lexicon import MONTHS, POLES, SYNONYMS
+from .terms.words import Kind, Token
 
 MAX_CHARACTERS = 400  # longest question that is compared
 MAX_PATTERNS = 20_000  # cached questions

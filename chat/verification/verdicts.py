@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from chat.statements import Proof, Statement, Verdict
 
-from .agreement import (
+from .answer_statements import Citation, Cut, cut
+from .checks.agreement import (
     additions,
     denial,
     has_other_agent,
@@ -20,16 +21,15 @@ from .agreement import (
     says_opposite,
     takes_other_name,
 )
-from .alignment import alignments
-from .answer_statements import Citation, Cut, cut
+from .checks.alignment import alignments
+from .checks.contrasts import exchanges_cases, is_turned_round, mixes
+from .checks.credence import credence, signs_of
+from .checks.numbers import exceeds_bound, number_evidence
 from .cited_passages import Citable, Mark, Passage, Unit
 from .claims import CONTRADICTION, LEAST_SHARE, LITERAL_SHARE, MISPLACED, Claim, claim_of
-from .contrasts import exchanges_cases, is_turned_round, mixes
-from .credence import credence, signs_of
-from .facts import tokens
-from .lexicon import STOP_WORDS
-from .numbers import exceeds_bound, number_evidence
-from .words import Kind
+from .terms.facts import tokens
+from .terms.lexicon import STOP_WORDS
+from .terms.words import Kind
 
 MAX_CHARACTERS = 2_000  # of a statement that are compared
 KEPT = 16  # answers

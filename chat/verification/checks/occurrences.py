@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from .cited_passages import Unit
-from .claims import Claim
-from .lexicon import POLES
-from .quantities import is_of_a_name, is_one_of, orders, same_kind, same_number
-from .words import Kind, Token
+from chat.verification.cited_passages import Unit
+from chat.verification.claims import Claim
+from chat.verification.terms.lexicon import POLES
+from chat.verification.terms.quantities import is_of_a_name, is_one_of, orders, same_kind, same_number
+from chat.verification.terms.words import Kind, Token
 
 NEAR = 4  # tokens: the greatest distance between related ones
 CLEARLY_MORE = 2  # words by which a sentence with another number must match more of a statement

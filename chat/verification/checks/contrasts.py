@@ -7,12 +7,12 @@ in another clause, in the next sentence, in another item of a list.
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from .cited_passages import Unit
-from .claims import Claim
-from .lexicon import LIGHT_WORDS
-from .quantities import is_of_a_name, same_kind, same_number
-from .relations import opposites_of
-from .words import Kind, Token
+from chat.verification.cited_passages import Unit
+from chat.verification.claims import Claim
+from chat.verification.terms.lexicon import LIGHT_WORDS
+from chat.verification.terms.quantities import is_of_a_name, same_kind, same_number
+from chat.verification.terms.relations import opposites_of
+from chat.verification.terms.words import Kind, Token
 
 _SUBJECT = ("", "der", "die", "das")  # German articles of who acts
 _OBJECT = ("dem", "den")

@@ -10,12 +10,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from chat.verification.cited_passages import Unit
+from chat.verification.claims import Claim
+from chat.verification.terms.lexicon import LIGHT_WORDS
+from chat.verification.terms.words import Kind, Token, stem
 from ingestion.search.translations import translations_of
-
-from .cited_passages import Unit
-from .claims import Claim
-from .lexicon import LIGHT_WORDS
-from .words import Kind, Token, stem
 
 NEIGHBOURS = 2  # words on each side of a noun
 SLOT = 2  # words of the source beside an aligned neighbour, of which one may be the exchanged noun

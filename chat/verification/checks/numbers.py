@@ -4,12 +4,21 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from .cited_passages import Unit
-from .claims import CONTRADICTION, LEAST_SHARE, LITERAL_SHARE, MISPLACED, OTHER_SUBJECT, UNANSWERED, Claim
-from .lexicon import DIMENSIONS
+from chat.verification.cited_passages import Unit
+from chat.verification.claims import (
+    CONTRADICTION,
+    LEAST_SHARE,
+    LITERAL_SHARE,
+    MISPLACED,
+    OTHER_SUBJECT,
+    UNANSWERED,
+    Claim,
+)
+from chat.verification.terms.lexicon import DIMENSIONS
+from chat.verification.terms.quantities import amount, is_one_of, orders, same_kind, same_number
+from chat.verification.terms.words import Kind, Token, measure
+
 from .occurrences import Occurrence, beside_of
-from .quantities import amount, is_one_of, orders, same_kind, same_number
-from .words import Kind, Token, measure
 
 HALF = ("half", "halb", "halbe", "halben", "hälf")
 PERIODS = {

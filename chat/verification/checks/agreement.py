@@ -4,13 +4,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from .cited_passages import Passage, Unit
-from .claims import CONTRADICTION, LEAST_SHARE, MISPLACED, OTHER_SUBJECT, UNANSWERED, Claim
-from .facts import REFUSALS
-from .lexicon import DENIABLE, POLES
+from chat.verification.cited_passages import Passage, Unit
+from chat.verification.claims import CONTRADICTION, LEAST_SHARE, MISPLACED, OTHER_SUBJECT, UNANSWERED, Claim
+from chat.verification.terms.facts import REFUSALS
+from chat.verification.terms.lexicon import DENIABLE, POLES
+from chat.verification.terms.relations import opposites_of
+from chat.verification.terms.words import MAX_STEM, Kind, Token, stem
+
 from .occurrences import NEAR, belongs_elsewhere, beside_of, columns_of
-from .relations import opposites_of
-from .words import MAX_STEM, Kind, Token, stem
 
 # Evidence against a statement, as in claims.py.
 NEW_NOUN = 0.6

@@ -7,11 +7,12 @@ those who write statements for a test.
 
 from collections.abc import Mapping, Sequence
 
+from chat.verification.cited_passages import Unit
+from chat.verification.claims import MISPLACED, UNANSWERED, Claim
+from chat.verification.terms.words import Kind
+
 from .agreement import NEARLY_LITERAL, NEW_CLAUSE
-from .cited_passages import Unit
-from .claims import MISPLACED, UNANSWERED, Claim
 from .contrasts import leaves_out_only
-from .words import Kind
 
 LEAST_LIKENESS = 0.5  # below it the words are too different to tell
 DENIABLE_SHARE = 0.6  # from which a denial on one side counts

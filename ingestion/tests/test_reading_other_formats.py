@@ -17,7 +17,8 @@ from django.test import SimpleTestCase
 from ingestion.parsing import process
 from ingestion.parsing.containers import LEADS_OUT
 from ingestion.parsing.formats import DAMAGED, FORMATS, PASSWORD
-from ingestion.parsing.readers import READERS, legacy
+from ingestion.parsing.readers import READERS
+from ingestion.parsing.readers.office import legacy
 from ingestion.parsing.sections import Unreadable
 from ingestion.tests import building
 from ingestion.tests.test_reading_formats import reading

@@ -6,7 +6,7 @@ from io import BytesIO
 import openpyxl
 from django.test import SimpleTestCase
 
-from ingestion.parsing.readers.sheets import shown
+from ingestion.parsing.readers.office.sheets import shown
 from ingestion.tests import building
 from ingestion.tests.test_reading_formats import reading
 

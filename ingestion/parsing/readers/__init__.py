@@ -11,15 +11,15 @@ from ingestion.parsing.sections import Contents, Limits, Parts, Progress
 READERS = {
     "pdf": ("pdf", "read"),
     "image": ("ocr", "read"),
-    "word": ("word", "read"),
-    "sheets": ("sheets", "read"),
-    "slides": ("slides", "read"),
-    "odt": ("odf", "read_text"),
-    "ods": ("odf", "read_sheets"),
-    "odp": ("odf", "read_slides"),
-    "rtf": ("rtf", "read"),
+    "word": ("office.word", "read"),
+    "sheets": ("office.sheets", "read"),
+    "slides": ("office.slides", "read"),
+    "odt": ("office.odf", "read_text"),
+    "ods": ("office.odf", "read_sheets"),
+    "odp": ("office.odf", "read_slides"),
+    "rtf": ("office.rtf", "read"),
     "epub": ("epub", "read"),
-    "old": ("legacy", "read"),
+    "old": ("office.legacy", "read"),
     "mail": ("mail", "read_mime"),
     "outlook": ("mail", "read_outlook"),
     "archive": ("archive", "read"),
@@ -47,5 +47,5 @@ def read_file(path: Path, ending: str, limits: Limits, progress: Progress, parts
 
 
 def load(name: str) -> Any:
-    """Import one of the modules in this package. Raises ImportError."""
+    """Import a module of this package by its name, as `office.word`. Raises ImportError."""
     return import_module(f"{__package__}.{name}")

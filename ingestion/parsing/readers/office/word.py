@@ -9,10 +9,9 @@ from xml.etree import ElementTree
 
 from ingestion.parsing.formats import DAMAGED
 from ingestion.parsing.packages import open_package, optional_xml_part
+from ingestion.parsing.readers.outline import Outline, is_title
+from ingestion.parsing.readers.tables import CELL_CHARACTERS, MOST_SPAN
 from ingestion.parsing.sections import Contents, Limits, Unreadable, one_line
-
-from .outline import Outline, is_title
-from .tables import CELL_CHARACTERS, MOST_SPAN
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 NumberedAs = tuple[str, int]  # the list's id, and the level in it

@@ -7,10 +7,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from ingestion.parsing.packages import open_package, optional_xml_part, xml_part
+from ingestion.parsing.readers.tables import CELL_CHARACTERS, table_text
 from ingestion.parsing.sections import Contents, Limits, Unreadable, clean, one_line
 from ingestion.parsing.titles import first_title
-
-from .tables import CELL_CHARACTERS, table_text
 
 A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"

@@ -8,11 +8,10 @@ from xml.etree import ElementTree
 
 from ingestion.parsing.formats import DAMAGED, PASSWORD
 from ingestion.parsing.packages import open_package, optional_xml_part
+from ingestion.parsing.readers.outline import Outline, is_title
+from ingestion.parsing.readers.tables import CELL_CHARACTERS, MOST_COLUMNS, add_rows, table_text
 from ingestion.parsing.sections import Contents, Limits, Unreadable, one_line
 from ingestion.parsing.titles import first_title
-
-from .outline import Outline, is_title
-from .tables import CELL_CHARACTERS, MOST_COLUMNS, add_rows, table_text
 
 URN = "{{urn:oasis:names:tc:opendocument:xmlns:{}:1.0}}".format
 TEXT, TABLE, OFFICE, DRAW, STYLE, SHOW, FO, MANIFEST = (

@@ -6,9 +6,8 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ingestion.parsing.readers.outline import Outline, is_title
 from ingestion.parsing.sections import Contents, Limits, Unreadable
-
-from .outline import Outline, is_title
 
 TOKEN = re.compile(
     rb"\\([A-Za-z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\([^A-Za-z])|([{}])|[\r\n]+|([^\\{}\r\n]+)"

@@ -9,9 +9,8 @@ from typing import Any
 import openpyxl
 
 from chatsite.dependency_internals import sheet_source
+from ingestion.parsing.readers.tables import add_rows
 from ingestion.parsing.sections import Contents, Limits
-
-from .tables import add_rows
 
 QUOTED = re.compile(r'"([^"]*)"|\\(.)')
 CURRENCY = re.compile(r"\[\$([^\[\]-]*)(?:-[^\[\]]*)?\]")

@@ -24,12 +24,9 @@ from chat.limits import (
     used_today,
     with_one_more,
 )
-from chat.protocols import (
-    ChatProtocol,
-    OpenAI,
-    openai_embeddings,
-)
-from chat.protocols.openai_embeddings import EmbeddingRequest
+from chat.protocols import ChatProtocol, OpenAI
+from chat.protocols.openai import openai_embeddings
+from chat.protocols.openai.openai_embeddings import EmbeddingRequest
 from chat.requests import InvalidRequest
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import rows

@@ -29,10 +29,7 @@ from chat.protocols.framing import (
     EVENT_STREAM,
     server_sent_event,
 )
-from chat.protocols.responses import (
-    STEP,
-    row_id,
-)
+from chat.protocols.openai.responses import STEP, row_id
 from chat.requests import (
     InvalidRequest,
     RunRequest,

@@ -20,15 +20,11 @@ from .chat_ui import (
     TeamChatUiMessages,
     TeamChatUiMinimal,
 )
-from .openai import (
-    OpenAI,
-    model,
-    models,
-)
-from .openai_completions import OpenAICompletions
+from .openai.openai_chat import OpenAI, model, models
+from .openai.openai_completions import OpenAICompletions
+from .openai.responses import Responses
 from .rag_chat import RagChat
 from .rag_chat_2026 import RagChat2026
-from .responses import Responses
 from .web_component import (
     WebComponent,
     is_web_component,

@@ -10,7 +10,7 @@ from django.test import override_settings
 
 from chat.api import embeddings
 from chat.models import MessageAllowance, Usage
-from chat.protocols import openai_embeddings
+from chat.protocols.openai import openai_embeddings
 from chat.tests.golden_exchange import GoldenTestCase
 from chatsite.db.threads import in_database
 from ingestion.embedding.built_in import WordLlamaEmbedder

@@ -17,22 +17,18 @@ from chat.events import (
     TextDelta,
     Usage,
 )
+from chat.protocols import validators
+from chat.protocols.answer_context import envelope, usage, verified
+from chat.protocols.request_body import an_exchange
+from chat.protocols.single_message import Single
 from chat.requests import InvalidRequest, RunRequest
 from chat.statements import to_api
 
 from . import openai_members as shared
-from . import validators
-from .answer_context import (
-    envelope,
-    usage,
-    verified,
-)
 from .openai_members import (
     Reader,
     RequestMessages,
 )
-from .request_body import an_exchange
-from .single_message import Single
 
 ERROR_TYPES = {
     401: "authentication_error",

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chat.protocols import validators
+from chat.protocols.request_body import an_exchange
 from chat.requests import InvalidRequest
 
 from . import openai_members as shared
-from . import validators
 from .openai_members import Reader
-from .request_body import an_exchange
 
 MAX_TEXTS = 2_048
 MAX_CHARACTERS = 32_000  # of one text

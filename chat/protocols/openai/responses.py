@@ -24,26 +24,20 @@ from chat.events import (
     TextDelta,
     Usage,
 )
+from chat.protocols import validators
+from chat.protocols.answer_context import verified
+from chat.protocols.request_body import an_exchange
+from chat.protocols.single_message import Single
 from chat.requests import InvalidRequest, RunRequest
 from chat.sources import SourceView
 from chat.statements import to_api
 
 from . import openai_members as shared
-from . import validators
-from .answer_context import verified
-from .openai import (
-    BRACKET,
-    FILTERED,
-    OpenAI,
-    is_refusal,
-    sources,
-)
+from .openai_chat import BRACKET, FILTERED, OpenAI, is_refusal, sources
 from .openai_members import (
     Reader,
     RequestMessages,
 )
-from .request_body import an_exchange
-from .single_message import Single
 
 STEP = 1_000  # numbers of events for each event of the run
 ITEM, PART = 2, 3  # numbers of the two events before the first text, whenever that comes

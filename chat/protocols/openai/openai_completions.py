@@ -10,17 +10,17 @@ from itertools import pairwise
 from typing import Any
 
 from chat.events import Json, Started
+from chat.protocols import validators
+from chat.protocols.answer_context import envelope
+from chat.protocols.request_body import an_exchange
 from chat.requests import InvalidRequest, RunRequest
 
 from . import openai_members as shared
-from . import validators
-from .answer_context import envelope
-from .openai import WRITING, OpenAI, counts_usage
+from .openai_chat import WRITING, OpenAI, counts_usage
 from .openai_members import (
     Reader,
     RequestMessages,
 )
-from .request_body import an_exchange
 
 
 def _false(value: Any, member: str) -> bool:

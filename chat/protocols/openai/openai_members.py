@@ -16,6 +16,7 @@ from chat.attachments import (
     MAX_IMAGES,
     image,
 )
+from chat.protocols import validators
 from chat.requests import (
     EarlierMessage,
     Generation,
@@ -25,8 +26,6 @@ from chat.requests import (
     Options,
     RunRequest,
 )
-
-from . import validators
 
 Reader = Callable[[Any, str], Any]
 

@@ -1,0 +1,1 @@
+"""OpenAI's API, as its clients use it: chat completions, legacy completions, Responses, embeddings."""

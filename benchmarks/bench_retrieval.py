@@ -32,7 +32,7 @@ from django.test import override_settings
 from chatsite.accounts.principal import Principal
 from ingestion.evaluation.judging import Settings, refusals_of
 from ingestion.evaluation.question_files import read_lines
-from ingestion.search.fusion import Mode
+from ingestion.search.ranking.fusion import Mode
 from ingestion.search.retrieval import search
 from ingestion.search.tokens import search_text
 

@@ -54,7 +54,7 @@ from ingestion.embedding import active_space, embedder  # noqa: E402
 from ingestion.indexing.passages import NewPassage, vector_text  # noqa: E402
 from ingestion.indexing.replacing import prepare, write_passages  # noqa: E402
 from ingestion.models import Document, EmbeddingSpace, Passage  # noqa: E402
-from ingestion.search import plans  # noqa: E402
+from ingestion.search.ranking import plans  # noqa: E402
 from ingestion.search.retrieval import (  # noqa: E402
     NO_WORDS,
     SearchResult,

@@ -33,8 +33,8 @@ from history import recording
 from history.models import Message, Source
 from history.recording import Closing
 from ingestion.search import retrieval
-from ingestion.search.fusion import FoundBy
 from ingestion.search.passage_completion import complete_passages, cut_tables
+from ingestion.search.ranking.fusion import FoundBy
 from ingestion.search.retrieval import SearchResult
 from ingestion.search.scopes import count_unread
 from ingestion.search.translations import language_of

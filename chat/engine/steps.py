@@ -11,7 +11,7 @@ from chat.llm import ChatModel
 from chat.llm.chat_model import answer_instructions
 from chat.quoting.quoting_model import QuotingModel
 from chat.requests import Options
-from ingestion.search.fusion import Mode
+from ingestion.search.ranking.fusion import Mode
 from ingestion.search.retrieval import SearchResult
 
 from .run import AcceptedRun

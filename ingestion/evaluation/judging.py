@@ -15,8 +15,8 @@ from ingestion.evaluation.bm25 import Bm25, Place
 from ingestion.evaluation.question_files import Question
 from ingestion.evaluation.ranking_metrics import Ranking, ndcg, recall, reciprocal_rank
 from ingestion.models import Document, DocumentQuerySet
-from ingestion.search.fusion import Mode
 from ingestion.search.labels import cleaned_label
+from ingestion.search.ranking.fusion import Mode
 from ingestion.search.retrieval import (
     MAX_PASSAGES,
     resolve,

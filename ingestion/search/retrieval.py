@@ -34,7 +34,13 @@ from ingestion.models import Document, EmbeddingSpace
 from ingestion.parsing.language import common_words
 
 from .definitions import defined_thing, defines
-from .fusion import (
+from .labels import (
+    Uniqueness,
+    cleaned_label,
+    identifier_range,
+    source_name,
+)
+from .ranking.fusion import (
     CLOSE,
     CLOSE_SENTENCES,
     PAIRS,
@@ -48,15 +54,9 @@ from .fusion import (
     rerank,
     settle,
 )
-from .labels import (
-    Uniqueness,
-    cleaned_label,
-    identifier_range,
-    source_name,
-)
-from .plans import find_candidates, survey, surveyed_after, with_words
-from .query_expansion import EXPANSION_WEIGHT, joined_words
-from .rerank import rerank_scores
+from .ranking.plans import find_candidates, survey, surveyed_after, with_words
+from .ranking.query_expansion import EXPANSION_WEIGHT, joined_words
+from .ranking.rerank import rerank_scores
 from .rough_stems import held_stems
 from .scopes import documents_in
 from .stems import LANGUAGES

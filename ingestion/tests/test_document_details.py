@@ -11,7 +11,8 @@ from django.utils import timezone
 from ingestion import documents
 from ingestion.access.lists import Audience
 from ingestion.models import Document
-from ingestion.search import plans, retrieval
+from ingestion.search import retrieval
+from ingestion.search.ranking import plans
 from ingestion.tests.factories import command_principal, make_document, make_user
 from ingestion.tests.media import MediaMixin
 from ingestion.tests.test_sql_files import PLANS

@@ -14,7 +14,7 @@ from ingestion.access.lists import (
     set_audience,
 )
 from ingestion.models import Document, Passage
-from ingestion.search import plans
+from ingestion.search.ranking import plans
 from ingestion.search.retrieval import NO_WORDS, search
 
 from . import test_search, test_search_narrowing, test_search_rights

@@ -6,11 +6,8 @@ from django.test import SimpleTestCase, TestCase
 
 from chatsite.accounts.models import User
 from ingestion.access.lists import Audience
-from ingestion.search import plans
-from ingestion.search.query_expansion import (
-    alternative_spellings,
-    joined_words,
-)
+from ingestion.search.ranking import plans
+from ingestion.search.ranking.query_expansion import alternative_spellings, joined_words
 from ingestion.search.retrieval import search
 from ingestion.search.stopwords import without_question_words
 

@@ -12,8 +12,16 @@ from ingestion.access.lists import Audience
 from ingestion.glossary.lookup import Lookup
 from ingestion.indexing.passages import NewPassage
 from ingestion.models import EmbeddingSpace
-from ingestion.search.fusion import CLOSE, CLOSE_SENTENCES, COMBINED, Candidate, VectorTrust, rank, settle
-from ingestion.search.rerank import RerankScores
+from ingestion.search.ranking.fusion import (
+    CLOSE,
+    CLOSE_SENTENCES,
+    COMBINED,
+    Candidate,
+    VectorTrust,
+    rank,
+    settle,
+)
+from ingestion.search.ranking.rerank import RerankScores
 from ingestion.search.retrieval import BUILT_IN_TRUST, FOLDER_TRUST, search, trust_of
 
 from .documents import make_document, principal_of

@@ -7,8 +7,8 @@ from django.test import SimpleTestCase, TestCase
 
 from chatsite.accounts.models import User
 from ingestion.embedding.word_vectors import generation, word_numbers, word_vectors
-from ingestion.search import rerank
-from ingestion.search.rerank import rerank_scores
+from ingestion.search.ranking import rerank
+from ingestion.search.ranking.rerank import rerank_scores
 from ingestion.search.retrieval import search
 from ingestion.search.tokens import units
 

@@ -12,7 +12,7 @@ from ingestion.access.lists import (
     Audience,
     set_audience,
 )
-from ingestion.search import plans
+from ingestion.search.ranking import plans
 from ingestion.search.retrieval import (
     count_readable,
     resolve,

@@ -16,7 +16,7 @@ from chatsite.db.sql_files import statement
 from chatsite.db.threads import libpq_parameters, reading_as
 from ingestion.access.models import AccessEntry
 from ingestion.models import Document
-from ingestion.search import plans
+from ingestion.search.ranking import plans
 from ingestion.search.retrieval import search
 
 from .documents import make_document, principal_of

@@ -2,7 +2,7 @@
 
 from django.test import SimpleTestCase
 
-from ingestion.search.term_selection import (
+from ingestion.search.ranking.term_selection import (
     MAX_SAMPLED_TERMS,
     merged_samples,
     select_groups,

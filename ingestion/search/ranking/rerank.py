@@ -17,11 +17,7 @@ from ingestion.embedding.word_vectors import (
     word_numbers,
     word_vectors,
 )
-
-from .tokens import (
-    has_unspaced_script,
-    units,
-)
+from ingestion.search.tokens import has_unspaced_script, units
 
 WINDOW = 8  # words within which a pair counts as close together
 MAX_TEXT_UNITS = 1_000  # of one text

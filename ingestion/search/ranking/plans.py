@@ -15,6 +15,8 @@ from django.utils import timezone
 from chatsite import metrics, traces
 from chatsite.db.sql_files import Rows, rows, rows_of_each, statement
 from ingestion.embedding.spaces import INDEXED_DIMENSIONS
+from ingestion.search.stems import stems_by_language
+from ingestion.search.translations import translations_of_form
 
 from .fusion import Candidate, new_candidate
 from .query_expansion import (
@@ -25,7 +27,6 @@ from .query_expansion import (
     alternative_spellings,
     any_of,
 )
-from .stems import stems_by_language
 from .term_selection import (
     Sample,
     TermGroups,
@@ -34,7 +35,6 @@ from .term_selection import (
     single_terms,
     with_rare_terms,
 )
-from .translations import translations_of_form
 
 Plan = Literal["scan", "mixed", "indexed"]
 

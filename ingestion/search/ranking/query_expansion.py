@@ -8,12 +8,7 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from .tokens import (
-    abbreviations,
-    has_unspaced_script,
-    plain_words,
-    search_text,
-)
+from ingestion.search.tokens import abbreviations, has_unspaced_script, plain_words, search_text
 
 PREFIX_SHARE = 0.6  # of a word: the prefix that other words share
 MIN_PREFIX = 5  # characters

@@ -36,7 +36,6 @@ from ingestion.portal.upload_admin import AddSeveral, record_upserted
 from ingestion.reasons import in_words
 
 from . import documents
-from . import queue_admin as _queue  # noqa: F401 (registers its pages)
 from .documents import upsert
 from .embedding import pending_change
 from .file_names import (
@@ -45,6 +44,7 @@ from .file_names import (
 )
 from .glossary import admin as _words  # noqa: F401 (registers its pages)
 from .models import Document, Passage
+from .queue import queue_admin as _queue  # noqa: F401 (registers its pages)
 from .search.labels import content_address
 
 PASSAGES_SHOWN = 100

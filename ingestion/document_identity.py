@@ -13,8 +13,8 @@ from chatsite.accounts.models import User
 from chatsite.db.threads import reading_everything
 from ingestion.access.lists import audience_of, change_rights, narrowed
 
-from .fair_queue import enqueue, last_queued_file, next_position, requeue
 from .models import Document, DocumentQuerySet, ExternalId
+from .queue.fair_queue import enqueue, last_queued_file, next_position, requeue
 from .storage import files
 
 

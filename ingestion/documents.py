@@ -46,15 +46,6 @@ from .deletion import delete_document, delete_documents
 from .details import Details, columns
 from .document_events import Event, announce, announce_access
 from .document_identity import Upload, Upserted, origin_of
-from .fair_queue import (
-    Shares,
-    first_positions,
-    job_arguments,
-    job_priority,
-    lock_name,
-    position_after_yielding,
-    requeue,
-)
 from .file_names import (
     UploadRefused,
     category_name,
@@ -63,6 +54,15 @@ from .file_names import (
 )
 from .indexing import reading
 from .models import Document, ExternalId
+from .queue.fair_queue import (
+    Shares,
+    first_positions,
+    job_arguments,
+    job_priority,
+    lock_name,
+    position_after_yielding,
+    requeue,
+)
 from .storage import files
 
 __all__ = [

@@ -22,10 +22,12 @@ from chatsite.db.threads import release_connection
 from ingestion.bulk import changes
 from ingestion.indexing.replacing import delete_stale_prepared
 
-from . import documents, fair_queue, versions
+from . import documents
 from .models import Document
 from .parsing.process import Interruption
+from .queue import fair_queue
 from .storage import files
+from .versions import former_versions
 
 logger = logging.getLogger(__name__)
 
@@ -173,7 +175,7 @@ def delete_old_changes(timestamp: int) -> None:
 @app.periodic(cron="52 3 * * *")
 @app.task(name="ingestion.purge_versions", queue=side_jobs.QUEUE, queueing_lock="purge-versions")
 def purge_versions(timestamp: int) -> None:
-    versions.purge()
+    former_versions.purge()
 
 
 @app.periodic(cron="* * * * *")

@@ -18,8 +18,8 @@ from chatsite.accounts.models import User
 from chatsite.db.sql_files import Rows, rows
 from history.models import Feedback
 from ingestion.access.models import AccessEntry
-from ingestion.fair_queue import TASK
 from ingestion.models import Document
+from ingestion.queue.fair_queue import TASK
 from ingestion.reasons import in_words
 
 from . import first_word

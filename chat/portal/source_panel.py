@@ -15,7 +15,6 @@ from chatsite.accounts.principal import Principal
 from history.branches import question_of
 from history.models import Conversation, Message, Source
 from history.withheld import withheld_labels
-from ingestion import versions
 from ingestion.access.explain import why_readable
 from ingestion.models import Document, FormerVersion, Passage
 from ingestion.parsing.boxes import Box, boxes_of
@@ -23,6 +22,7 @@ from ingestion.parsing.language import language_tag
 from ingestion.parsing.sections import Unreadable
 from ingestion.search.passage_completion import MAX_ALONE, REACH
 from ingestion.storage import files
+from ingestion.versions import former_versions
 
 from .citing.passage_parts import Part, flowing, parts_of
 from .citing.source_labels import (
@@ -172,8 +172,8 @@ class Panel:
         """The text of the document's version that was cited, if it is kept and the reader could read it."""
         if self.source is None or not self.replaced:
             return None
-        kept = versions.visible(self.principal, self.source.document)
-        return versions.with_number(kept.defer("content"), self.source.document_version)
+        kept = former_versions.visible(self.principal, self.source.document)
+        return former_versions.with_number(kept.defer("content"), self.source.document_version)
 
     @property
     def parts(self) -> list[Part]:

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_safe
 from chatsite.accounts.principal import Principal
 from history.branches import Branches, question_of
 from history.models import Conversation, Message
-from ingestion.text_comparison import matches
+from ingestion.versions.text_comparison import matches
 
 from .conversation import Answer, answers_of
 from .source_panel import panel_of

@@ -9,7 +9,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from chat.models import Lease, Run
 from chatsite.accounts.models import User
 from history.models import Conversation, Message
-from ingestion.queue_admin import WORK
+from ingestion.queue.queue_admin import WORK
 
 
 class RunAdminTests(TestCase):

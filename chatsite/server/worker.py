@@ -32,7 +32,7 @@ from chatsite import traces  # noqa: E402
 from chatsite.accounts.webhooks.dispatching import send_while_running  # noqa: E402
 from chatsite.db import side_jobs  # noqa: E402
 from chatsite.db.availability import why_absent  # noqa: E402
-from ingestion import fair_queue  # noqa: E402
+from ingestion.queue import fair_queue  # noqa: E402
 from ingestion.tasks import recover_stalled_jobs, requeue_active_jobs, yield_to_others  # noqa: E402
 
 from . import metrics_page  # noqa: E402

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.files import File
 from django.db.models import Count, Sum
 
-from ingestion import fair_queue, quota
+from ingestion import quota
 from ingestion.deletion import delete_rows
 from ingestion.file_names import FOLDER_CHARACTERS, UploadRefused, file_name
 from ingestion.models import Document, SourceFile
@@ -19,6 +19,7 @@ from ingestion.parsing import process
 from ingestion.parsing.containers import MAX_FILES
 from ingestion.parsing.formats import format_of
 from ingestion.parsing.sections import Unreadable
+from ingestion.queue import fair_queue
 from ingestion.storage import files
 
 MAX_DEPTH = 2  # of parts within parts

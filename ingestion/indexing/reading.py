@@ -10,13 +10,11 @@ from django.db import connection, transaction
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
-from ingestion import versions
 from ingestion.document_events import Event, announce, announce_access
 from ingestion.embedding import (
     EmbeddingError,
     lock_active,
 )
-from ingestion.fair_queue import last_queued_file
 from ingestion.file_names import title_of
 from ingestion.models import Document
 from ingestion.parsing import process
@@ -27,8 +25,10 @@ from ingestion.parsing.formats import (
 )
 from ingestion.parsing.sections import Unreadable
 from ingestion.parsing.workspace import workspace
+from ingestion.queue.fair_queue import last_queued_file
 from ingestion.storage import files
 from ingestion.suggested_questions import MAX_QUESTIONS, questions_about
+from ingestion.versions import former_versions
 
 from . import parts
 from .passages import NewPassage, allow_long_statements
@@ -149,7 +149,7 @@ def _swap(
             transaction.on_commit(new_parts.discard, robust=True)
             return True
         if stored and stored.sha256 != current.sha256:
-            versions.keep(current)
+            former_versions.keep(current)
         with interruption.ending(_Statement()):
             write_passages(document, passages, prepared)
         changes: dict[str, Any] = (

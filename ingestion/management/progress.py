@@ -5,9 +5,9 @@ from collections.abc import Collection
 from typing import TextIO
 
 from ingestion import documents
-from ingestion.fair_queue import last_queued_file
 from ingestion.models import Document
 from ingestion.parsing.sections import clean
+from ingestion.queue.fair_queue import last_queued_file
 
 ATTEMPTS = 3
 BAR_WIDTH = 30

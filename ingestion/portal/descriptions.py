@@ -13,14 +13,11 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
-from ingestion.fair_queue import (
-    MAX_COUNTED,
-    count_waiting_before,
-)
 from ingestion.models import (
     Document,
 )
 from ingestion.parsing.formats import ARCHIVE, CONTAINERS
+from ingestion.queue.fair_queue import MAX_COUNTED, count_waiting_before
 from ingestion.reasons import in_words
 
 NAMES_SHOWN = 3

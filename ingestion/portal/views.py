@@ -18,7 +18,7 @@ from django.views.decorators.http import require_safe
 from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.guests import guests_welcome
 from chatsite.accounts.models import User
-from ingestion import quota, versions
+from ingestion import quota
 from ingestion.access.explain import why_readable
 from ingestion.attachment_folder import as_shown
 from ingestion.models import Document
@@ -26,7 +26,8 @@ from ingestion.parsing.formats import CONTAINERS, PAGED
 from ingestion.parsing.language import TAGS
 from ingestion.reasons import in_words
 from ingestion.search.labels import content_address
-from ingestion.text_comparison import Paragraph, compare
+from ingestion.versions import former_versions
+from ingestion.versions.text_comparison import Paragraph, compare
 
 from . import finding, library
 from .descriptions import (
@@ -186,7 +187,7 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
         "open_url": content_address(found.public_id, found.name),
         "paged": found.media_type in PAGED,
         "language_of_text": TAGS.get(found.language, ""),
-        "former": versions.visible(principal, found).defer("content"),
+        "former": former_versions.visible(principal, found).defer("content"),
         **_passages(found, request.GET),
     }
     if may_change(request, found) and not found.part_of_id:
@@ -204,11 +205,11 @@ def changes(request: HttpRequest, public_id: UUID) -> HttpResponse:
     principal = session_principal(request)
     readable = Document.objects.visible_to(principal)
     found = get_object_or_404(readable.with_public_id(public_id))
-    former = versions.visible(principal, found)
+    former = former_versions.visible(principal, found)
     kept = list(former.defer("content"))
     last, first = _number(request.GET, "to"), _number(request.GET, "from")
-    later = versions.with_number(former, last) if last and last != found.version else None
-    earlier = versions.with_number(former, first) if first else former.first()
+    later = former_versions.with_number(former, last) if last and last != found.version else None
+    earlier = former_versions.with_number(former, first) if first else former.first()
     context: dict[str, Any] = {
         "document": found,
         "former": kept,
@@ -218,7 +219,7 @@ def changes(request: HttpRequest, public_id: UUID) -> HttpResponse:
         "unknown": bool(first or kept)
         and (earlier is None or (last not in (0, found.version) and not later)),
     }
-    after = later.content if later else versions.text_of(found)
+    after = later.content if later else former_versions.text_of(found)
     if earlier and not context["unknown"]:
         context["too_long"] = not after
         context["comparison"] = Comparison.of(earlier.content, after, _number(request.GET, "page"))

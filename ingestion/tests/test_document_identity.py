@@ -20,9 +20,9 @@ from chatsite.accounts.principal import Principal
 from history.models import Conversation, Message, Source
 from ingestion import documents
 from ingestion.access.lists import Audience, access_list_for, audience_of, change_rights, set_audience
-from ingestion.fair_queue import last_queued_file
 from ingestion.models import CitedName, Document, FormerId, Passage
 from ingestion.parsing.sections import Unreadable
+from ingestion.queue.fair_queue import last_queued_file
 from ingestion.tests.media import EVERYONE, MediaMixin
 from ingestion.tests.test_worker import forget_all_jobs
 

@@ -16,15 +16,13 @@ from chatsite.accounts.models import User
 from ingestion import (
     documents as pipeline,
 )
-from ingestion import (
-    fair_queue,
-)
 from ingestion.access.lists import (
     Audience,
     access_list_for,
 )
 from ingestion.models import Document
 from ingestion.parsing.process import Interrupted
+from ingestion.queue import fair_queue
 
 LONG_QUEUE = 1_000
 

@@ -13,11 +13,12 @@ from django.utils import timezone
 
 from chatsite.accounts.models import User
 from chatsite.db.threads import reading_as, reading_everything
-from ingestion import documents, quota, versions
+from ingestion import documents, quota
 from ingestion.access.lists import Audience, set_audience
 from ingestion.documents import upsert
 from ingestion.models import Document, FormerVersion
-from ingestion.text_comparison import compare, matches
+from ingestion.versions import former_versions
+from ingestion.versions.text_comparison import compare, matches
 
 from .factories import command_principal, make_user
 from .media import MediaMixin
@@ -95,7 +96,7 @@ class ComparingTests(SimpleTestCase):
     @pytest.mark.slow
     def test_the_largest_texts_that_are_kept_take_seconds_whatever_they_say(self):
         chance = random.Random(87)
-        size = versions.MAX_CHARACTERS // 6
+        size = former_versions.MAX_CHARACTERS // 6
         words = [f"{chance.randrange(3_000):05}" for _ in range(size)]
         others = list(words)
         chance.shuffle(others)
@@ -136,7 +137,9 @@ class FormerVersionTests(MediaMixin, TestCase):
     def seen_by(self, user):
         with reading_as(user.pk):
             return list(
-                versions.visible(command_principal(user), self.document).values_list("version", flat=True)
+                former_versions.visible(command_principal(user), self.document).values_list(
+                    "version", flat=True
+                )
             )
 
     def test_the_page_says_what_changed_in_words_and_not_by_colour_alone(self):
@@ -171,7 +174,7 @@ class FormerVersionTests(MediaMixin, TestCase):
         self.put(SECOND)
         kept = FormerVersion.objects.get()
         self.assertEqual((kept.since, kept.version), (1, 2))
-        self.assertEqual(versions.with_number(FormerVersion.objects.all(), 1), kept)
+        self.assertEqual(former_versions.with_number(FormerVersion.objects.all(), 1), kept)
 
     def test_who_came_with_the_new_file_does_not_see_the_former_one(self):
         self.put(FIRST)
@@ -225,14 +228,14 @@ class FormerVersionTests(MediaMixin, TestCase):
                 self.put(f"# Guide\n\nNumber {number} counts.")
             self.assertEqual(list(FormerVersion.objects.values_list("version", flat=True)), [4, 3])
         with override_settings(KEPT_VERSIONS=1):
-            self.assertEqual(versions.purge(), 1)
+            self.assertEqual(former_versions.purge(), 1)
         FormerVersion.objects.update(replaced_at=timezone.now() - timedelta(days=400))
         User.objects.filter(pk=self.owner.pk).update(legal_hold="case 1")
-        self.assertEqual(versions.purge(), 0)
+        self.assertEqual(former_versions.purge(), 0)
         User.objects.filter(pk=self.owner.pk).update(legal_hold="")
         with override_settings(KEPT_VERSION_DAYS=0):
-            self.assertEqual(versions.purge(), 0)
-        self.assertEqual((versions.purge(), FormerVersion.objects.count()), (1, 0))
+            self.assertEqual(former_versions.purge(), 0)
+        self.assertEqual((former_versions.purge(), FormerVersion.objects.count()), (1, 0))
         with override_settings(KEPT_VERSIONS=0):
             self.put(SECOND)
         self.assertFalse(FormerVersion.objects.exists())

@@ -10,10 +10,11 @@ from django.urls import reverse
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from chatsite.accounts.models import User
-from ingestion import documents, fair_queue
+from ingestion import documents
 from ingestion.access.lists import Audience
 from ingestion.file_names import UploadRefused
 from ingestion.models import Document
+from ingestion.queue import fair_queue
 from ingestion.quota import claim, usage_of
 from ingestion.tests.media import MediaMixin
 from ingestion.tests.test_worker import forget_all_jobs

@@ -25,11 +25,9 @@ from chatsite.tests.limits import LONG_SECONDS, MARGIN_SECONDS
 from ingestion import (
     documents as pipeline,
 )
-from ingestion import (
-    fair_queue,
-    tasks,
-)
+from ingestion import tasks
 from ingestion.models import Document, Passage, PreparedVector, Vector
+from ingestion.queue import fair_queue
 from ingestion.tests import building, hostile
 from ingestion.tests.media import EVERYONE, MediaMixin, stored_bytes
 from ingestion.tests.test_worker import forget_all_jobs

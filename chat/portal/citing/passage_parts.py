@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from ingestion.text_comparison import BROKEN
+from ingestion.versions.text_comparison import BROKEN
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,7 @@ from procrastinate.manager import JobManager
 from procrastinate.types import JSONValue
 
 from chatsite.db.threads import reading_everything
-
-from .models import Document
+from ingestion.models import Document
 
 logger = logging.getLogger(__name__)
 

@@ -8,10 +8,9 @@ from django.db.models.functions import Length
 from django.utils import timezone
 
 from chatsite.accounts.principal import Principal
+from ingestion import quota
 from ingestion.access.models import AccessEntry
-
-from . import quota
-from .models import Document, FormerVersion
+from ingestion.models import Document, FormerVersion
 
 MAX_CHARACTERS = 1_000_000  # of a version; a longer text is not kept and not compared
 PURGE_BATCH = 1_000

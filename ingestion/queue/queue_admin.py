@@ -16,9 +16,9 @@ from procrastinate.contrib.django.admin import ProcrastinateJobAdmin
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from chatsite.accounts.admin_base.read_only_admin import OwnFilters
+from ingestion.bulk import changes
 
 from . import fair_queue
-from .bulk import changes
 
 MAX_ARGUMENTS = 2_000  # characters shown
 JOB_STATES = {

@@ -1,0 +1,1 @@
+"""Former versions of documents: their texts, and how two texts differ."""

@@ -152,6 +152,47 @@ class WholeTests(SimpleTestCase):
         read = self.found("a.eml", mail.as_bytes())
         self.assertIn(("a201.txt", "only 200 attachments are read"), read.left_out)
 
+    def test_a_newsletter_whose_plain_text_only_refers_to_the_other(self):
+        mail = self.mail()
+        mail.set_content("Your programme shows this message as text. Please open it in a browser.")
+        mail.add_alternative(f"<h1>News</h1><p>{self.words(80)}</p>", subtype="html")
+        read = self.found("a.eml", mail.as_bytes())
+        self.assertNotIn("in a browser", read.sections[-1].text)
+
+    def test_a_text_in_two_forms_is_read_once(self):
+        mail = self.mail()
+        text = self.words(80)
+        mail.set_content(text)
+        mail.add_alternative(f"<p>{text}</p><p>Sent with a long footer</p>", subtype="html")
+        read = self.found("a.eml", mail.as_bytes())
+        self.assertEqual(sum(section.text.count(self.words.made[0]) for section in read.sections), 1)
+
+    def test_a_message_of_too_many_parts_says_so(self):
+        mail = self.mail()
+        mail.make_mixed()
+        for _ in range(2_001):
+            part = EmailMessage()
+            part.set_content("text")
+            mail.attach(part)
+        read = reading("a.eml", mail.as_bytes())
+        self.assertIn(("further parts", "only 2000 parts are read"), read.left_out)
+
+    def test_marked_text_of_a_page(self):
+        w = self.words
+        script = "<script>//<![CDATA[\nx < 1\n//]]></script>"
+        page = f"<p>{w(2)}<![CDATA[ {w(2)} <b> {w()} & {w()} ]]>{w()}</p>"
+        self.found(
+            "a.html",
+            f"<html><body>{page}{script}<p>{w()}</p></body></html>".encode(),
+        )
+
+    def test_a_name_that_an_object_has_twice(self):
+        w = self.words
+        self.found(
+            "a.json",
+            f'{{"step": "{w()}", "step": {{"a": "{w()}"}}, "b": [{{"c": "{w()}", "c": "{w()}"}}]}}'.encode(),
+        )
+
     def mail(self):
         mail = EmailMessage()
         mail["From"], mail["To"], mail["Subject"] = "a@example.org", "b@example.org", "Plan"

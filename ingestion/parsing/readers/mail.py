@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from email.errors import MessageError
 from email.message import EmailMessage
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import olefile
 
@@ -29,6 +29,9 @@ TOO_MANY = f"only {MAX_ATTACHMENTS} attachments are read"
 NAME_CHARACTERS = 150
 LOGO_BYTES = 30_000  # of a picture in the text of a message; smaller ones are logos and icons
 MAX_PARTS = 2_000
+TOO_MANY_PARTS = f"only {MAX_PARTS} parts are read"
+STUB_SHARE = 2  # plain text with less than half of the words of the HTML beside it only points to the HTML
+STUB_MARGIN = 40  # words in which the two may differ, for footers and addresses of links
 SHOWN_PICTURE = re.compile(r"""cid:([^"'\s>)]{1,300})""", re.IGNORECASE)
 FIELDS = ("From", "To", "Cc", "Date", "Subject")
 # Ids of Outlook's properties ([MS-OXPROPS]), without the type.
@@ -42,16 +45,23 @@ PROPERTIES_AFTER = 32  # size of the header before a message's properties
 EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
 
 
+class Text(NamedTuple):
+    """A part of a message's text; `group` is the number of the alternatives it is among, or 0."""
+
+    group: int
+    is_html: bool
+    text: str
+
+
 @dataclass(slots=True)
 class Message:
-    """A message: its header, the parts of its text, each with whether it is HTML, and its attachments as
-    (name, bytes)."""
+    """A message: its header, its texts, and its attachments as (name, bytes)."""
 
     header: dict[str, str]
-    texts: list[tuple[bool, str]] = field(default_factory=list)
+    texts: list[Text] = field(default_factory=list)
     html: str = ""  # all of it, also that which has the same text as plain text beside it
     attachments: list[tuple[str, bytes]] = field(default_factory=list)
-    embedded: list[str] = field(default_factory=list)  # names of attachments that are not files
+    left_out: list[tuple[str, str]] = field(default_factory=list)  # what is not read, each with the reason
 
 
 def read_mime(path: Path, limits: Limits, parts: Parts) -> Contents:
@@ -71,7 +81,7 @@ def read_outlook(path: Path, limits: Limits, parts: Parts) -> Contents:
 
 def _contents(message: Message, limits: Limits, parts: Parts) -> Contents:
     outline = Outline(limits)
-    for is_html, text in message.texts:
+    for is_html, text in _chosen(message.texts, limits):
         if is_html:
             chapter(text, outline)
         else:
@@ -84,8 +94,8 @@ def _contents(message: Message, limits: Limits, parts: Parts) -> Contents:
         parts.add(name.replace("\\", "/").rpartition("/")[2], [data])
     for name, _ in message.attachments[MAX_ATTACHMENTS:]:
         parts.leave_out(name, TOO_MANY)
-    for name in message.embedded:
-        parts.leave_out(name, NOT_A_FORMAT)
+    for name, reason in message.left_out:
+        parts.leave_out(name, reason)
     names = ", ".join(one_line(name, NAME_CHARACTERS) for name, _ in attachments)
     header = {**message.header, "Attachments": names, "Not read": "; ".join(parts.left_out)}
     lines = [
@@ -108,9 +118,9 @@ def _mime(data: bytes) -> Message:
         raise Unreadable("The file is not a message: it has no header.")
     message = Message(header)
     pictures: dict[str, tuple[str, bytes]] = {}  # by the id under which the text shows them
-    texts: list[tuple[int, bool, str]] = []  # each with the alternatives that it belongs to
     for number, (part, choice) in enumerate(_parts(parsed)):
         if number >= MAX_PARTS:
+            message.left_out.append(("further parts", TOO_MANY_PARTS))
             break
         kind = part.get_content_type()
         name = part.get_filename() or ""
@@ -130,16 +140,35 @@ def _mime(data: bytes) -> Message:
             else:
                 message.attachments.append((name, _bytes(part)))
         elif kind == "text/html":
-            texts.append((choice, True, _text(part)))
+            message.texts.append(Text(choice, True, _text(part)))
         elif kind == "text/plain" or kind.startswith(("multipart/", "message/")):
-            texts.append((choice, False, _text(part)))
+            message.texts.append(Text(choice, False, _text(part)))
         elif not (choice and kind.startswith("text/")):  # such a text says the same in one more format
             message.attachments.append((f"attachment{mimetypes.guess_extension(kind) or ''}", _bytes(part)))
-    plain = {choice for choice, is_html, text in texts if choice and not is_html and text.strip()}
-    message.texts = [(is_html, text) for choice, is_html, text in texts if not (is_html and choice in plain)]
-    message.html = "".join(text for _, is_html, text in texts if is_html)
+    message.html = "".join(text.text for text in message.texts if text.is_html)
     message.attachments += _without_logos(pictures, message.html)
     return message
+
+
+def _chosen(texts: list[Text], limits: Limits) -> Iterator[tuple[bool, str]]:
+    """Each text once, with whether it is HTML.
+
+    Of alternatives it is the plain text, unless that only refers to the HTML.
+    """
+    fuller = {}  # of each group of alternatives, whether its HTML has much more text
+    for group in {text.group for text in texts}:
+        plain = sum(len(each.text.split()) for each in texts if each.group == group and not each.is_html)
+        html = "".join(each.text for each in texts if each.group == group and each.is_html)
+        fuller[group] = not plain or _word_count(html, limits) > STUB_SHARE * plain + STUB_MARGIN
+    for each in texts:
+        if not each.group or each.is_html == fuller[each.group]:
+            yield each.is_html, each.text
+
+
+def _word_count(html: str, limits: Limits) -> int:
+    outline = Outline(limits)
+    chapter(html, outline)
+    return sum(len(section.text.split()) for section in outline.close().sections)
 
 
 def _without_logos(pictures: dict[str, tuple[str, bytes]], html: str) -> list[tuple[str, bytes]]:
@@ -214,7 +243,7 @@ def _outlook(file: Any) -> Message:
     text = _property(file, [], BODY)
     html = _stream(file, [f"__substg1.0_{HTML}0102"])
     message.html = decode(html) if html else _property(file, [], HTML)
-    message.texts = [(False, text)] if text.strip() else [(True, message.html)]
+    message.texts = [Text(1, False, text), Text(1, True, message.html)]
     folders = sorted({entry[0] for entry in file.listdir() if entry[0].startswith("__attach_version1.0_")})
     pictures: dict[str, tuple[str, bytes]] = {}
     for folder in folders:
@@ -226,7 +255,8 @@ def _outlook(file: Any) -> Message:
         elif data:
             message.attachments.append((name or "attachment", data))
         elif file.exists([folder, f"__substg1.0_{DATA}000D"]):  # another message, or an object of a program
-            message.embedded.append(name or _property(file, [folder], SHOWN_NAME) or "attachment")
+            name = name or _property(file, [folder], SHOWN_NAME) or "attachment"
+            message.left_out.append((name, NOT_A_FORMAT))
     message.attachments += _without_logos(pictures, message.html)
     if not any(header.values()) and not text and not message.html:
         raise Unreadable("The file is not a message: it has no header.")

@@ -46,7 +46,7 @@ def read(path: Path, limits: Limits) -> Contents:
 def _values(text: str, start: int, end: str) -> Iterator[Any]:
     """Values one at a time, up to the closing bracket `end`, after which nothing may follow, or to the end of
     the text."""
-    decoder = json.JSONDecoder()
+    decoder = json.JSONDecoder(object_pairs_hook=_object)
     while True:
         start = SPACE.match(text, start).end()  # type: ignore[union-attr]
         if end and text.startswith(end, start) and not text[start + 1 :].strip():
@@ -55,6 +55,17 @@ def _values(text: str, start: int, end: str) -> Iterator[Any]:
             return
         value, start = decoder.raw_decode(text, start)
         yield value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; a name that it has several times has all its values, as a list."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        several: dict[str, list[Any]] = {}
+        for name, value in pairs:
+            several.setdefault(name, []).append(value)
+        values = {name: each if len(each) > 1 else each[0] for name, each in several.items()}
+    return values
 
 
 class _Collector:

@@ -1,6 +1,7 @@
 """HTML: the visible text of a page by heading, without navigation, banners, footers or scripts."""
 
 import re
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -25,6 +26,7 @@ BANNER = re.compile(
     re.IGNORECASE,
 )
 MARKED = re.compile(r"<!\[[^<>]{0,200}>|<!\[|<\?[^<>]{0,200}>|<\?")  # <![if IE]>, <?php … ?>
+CDATA = "<![CDATA["
 HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 BLOCKS = _tags(
     "p div section article main header ul ol dl dt dd blockquote pre figure figcaption address aside details "
@@ -53,7 +55,11 @@ def chapter(text: str, outline: Outline) -> None:
 
 
 def _without_slow_markup(text: str) -> str:
-    """The page without comments and without unclosed markup, which the parser handles very slowly."""
+    """The page without comments and without unclosed markup, which the parser handles very slowly.
+
+    The text of CDATA sections, which XHTML has, is kept.
+    """
+    text = _with_escaped_cdata(text)
     parts, start = [], 0
     while (comment := text.find("<!--", start)) >= 0:
         parts.append(text[start:comment])
@@ -62,6 +68,15 @@ def _without_slow_markup(text: str) -> str:
     text = MARKED.sub(" ", "".join([*parts, text[start:]]))
     end = text.rfind(">") + 1
     return text[:end] + text[end:].replace("<", " ")
+
+
+def _with_escaped_cdata(text: str) -> str:
+    """The page with its CDATA sections as ordinary text; one that is not closed is left as it is."""
+    parts, start = [], 0
+    while (opened := text.find(CDATA, start)) >= 0 and (closed := text.find("]]>", opened)) >= 0:
+        parts += [text[start:opened], escape(text[opened + len(CDATA) : closed], quote=False)]
+        start = closed + 3
+    return "".join([*parts, text[start:]])
 
 
 class Page(HTMLParser):

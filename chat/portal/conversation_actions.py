@@ -26,7 +26,7 @@ from history import feedback as feedbacks
 from history import projects, recording
 from history.models import Conversation, Message, Project
 
-from .conversation import address_of
+from .conversation.turn_pages import address_of
 from .project_pages import move_several, open_project, project_page
 from .shares import signed_in
 from .starters import key_of

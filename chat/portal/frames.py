@@ -52,15 +52,8 @@ from .citing.source_labels import (
     searched_for,
     searching,
 )
-from .conversation import (
-    Answer,
-    Turn,
-    answers_of,
-    asked_about,
-    repeats,
-    scope_of,
-    turns_since,
-)
+from .conversation.shown_answers import Answer, answers_of, scope_of
+from .conversation.turns import Turn, asked_about, repeats, turns_since
 from .rendering.markdown import (
     BlockRenderer,
     Chip,

@@ -10,7 +10,7 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
-from chat.redaction.withholding import listed_titles
+from chat.redaction.shared_titles import listed_titles
 from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.models import User
 from history import sharing

@@ -13,7 +13,7 @@ from chatsite.accounts.principal import Principal
 from history import conversation_lists, message_search
 from history.models import Conversation, Message
 
-from .conversation import address_of
+from .conversation.turn_pages import address_of
 
 PER_PAGE = 30
 # Two whole words beside a hit; a citation is shown as a number, and an excerpt begins within a word.

@@ -12,7 +12,8 @@ from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.http import require_http_methods, require_safe
 
-from chat.redaction.withholding import LEFT_OUT, SharedMessage, shared_messages, shared_title
+from chat.redaction.shared_titles import shared_title
+from chat.redaction.withholding import LEFT_OUT, SharedMessage, shared_messages
 from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
@@ -22,7 +23,9 @@ from history.models import Message, Share
 from ingestion.glossary.lookup import Glossary
 
 from .citing.source_pages import stretches_of
-from .conversation import Answer, Turn, TurnsPage, page_at
+from .conversation.shown_answers import Answer
+from .conversation.turn_pages import TurnsPage, page_at
+from .conversation.turns import Turn
 from .source_panel import Panel, panel_of_answer, position_of
 from .views import SeeOther, markdown_file, page_asked_for, source_asked_for
 

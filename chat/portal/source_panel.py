@@ -30,10 +30,7 @@ from .citing.source_labels import (
     place_of,
 )
 from .citing.source_pages import Stretches, pages_of, spans_on, stretches_of
-from .conversation import (
-    Answer,
-    answers_of,
-)
+from .conversation.shown_answers import Answer, answers_of
 from .step_texts import Step, step
 
 View = Literal["passage", "page", "thoughts", "support"]

@@ -21,7 +21,7 @@ from history.branches import Branches, question_of
 from history.models import Conversation, Message
 from ingestion.versions.text_comparison import matches
 
-from .conversation import Answer, answers_of
+from .conversation.shown_answers import Answer, answers_of
 from .source_panel import panel_of
 from .views import for_caller, own_conversation, source_asked_for
 

@@ -33,7 +33,8 @@ from ingestion.portal.library import load_readers
 from ingestion.search.scopes import ALL, OWN, describe, named
 
 from . import search_page as searching
-from .conversation import TurnsPage, asked_in, page_at, turn_of, turns_of
+from .conversation.turn_pages import TurnsPage, asked_in, page_at
+from .conversation.turns import turn_of, turns_of
 from .source_panel import panel_of, position_of
 from .starters import starts
 

@@ -11,7 +11,8 @@ from history.models import Message, Share
 from ingestion.access.lists import Audience, audience_of, widens
 from ingestion.models import Document
 
-from .withholding import shared_messages, shared_title
+from .shared_titles import shared_title
+from .withholding import shared_messages
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,16 +8,11 @@ verified answer for certain groups is shown to their members alone.
 
 import ast
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from copy import copy
 from dataclasses import dataclass, field
-from itertools import chain, islice
 from uuid import UUID
 
-from django.db.models import Q
-
-from chat.llm.side_texts import title_of
 from chat.quoting.table_notices import ROWS_SHOWN
 from chat.redaction.quoted_parts import QuotedPart, is_phrase, is_quoted, quoted_parts, statements_of
 from chat.statements import Statement, to_rows
@@ -35,8 +30,6 @@ LEFT_OUT = "[…]"
 FOUND = ("quoted", "supported")
 CLOSED = "\x1f{}"  # label of an unnamed source, which no text can cite
 STEM = 6  # characters
-LOOKED_AT = 50  # messages of a shared conversation, among which a list looks for the question that names it
-LOOKED_BACK = 500  # messages that may have suggested a question before a list no longer names it
 GIVEN_AS_ANSWER = "{'role': 'assistant'"  # start of a message in the prompt's step
 _MARKER = re.compile(r"[ \t>]{0,40}(?:[-*+•]|\d{1,9}[.)])?[ \t]{0,20}(?:\[[ xX]\][ \t]{1,20})?")
 _WORD = re.compile(r"\w")
@@ -150,7 +143,7 @@ class _Reader:
         return self._partly(message, sources, shortened, kept, total)
 
     def _question(self, message: Message) -> SharedMessage:
-        text = _normal(message.content)
+        text = normal(message.content)
         closed = text in self.offered or text in self.closed_questions
         if not closed:
             self.shown_words |= _words(message.content)
@@ -160,7 +153,7 @@ class _Reader:
 
     def _offer(self, message: Message) -> None:
         """Record questions that may have been made of closed sources, of this answer or of earlier ones."""
-        self.offered |= {_normal(each) for each in message.followups if isinstance(each, str)}
+        self.offered |= {normal(each) for each in message.followups if isinstance(each, str)}
         self.offering |= self.closed_documents
         self.offering |= {source.document_id for source in self.closed_sources.get(message.pk, ())}
 
@@ -261,7 +254,6 @@ def _is_open_part(part: QuotedPart, message: Message, sources: Sequence[Source])
 
 
 OpenTo = Callable[[Document], bool]
-Place = tuple[UUID, int]  # a conversation and a position in it
 
 
 def shared_messages(principal: Principal, share: Share, is_open: OpenTo | None = None) -> list[SharedMessage]:
@@ -285,94 +277,14 @@ def shared_messages(principal: Principal, share: Share, is_open: OpenTo | None =
         for source in others:
             closed_sources.setdefault(source.message_id, []).append(source)
     groups = User.groups.through.objects.filter(user=principal.user_id).values_list("group", flat=True)
-    closed_questions = _closed_questions(principal, questions, is_open)
-    reader = _Reader(open_sources, closed_sources, closed_questions, frozenset(() if is_open else groups))
+    made_of_closed = closed_questions(principal, questions, is_open)
+    reader = _Reader(open_sources, closed_sources, made_of_closed, frozenset(() if is_open else groups))
     shown = [reader.show(message) for message in messages]
     if share.answer_id is None:
         return shown
     place = next(place for place, row in enumerate(messages) if row.pk == share.answer_id)
     asked = [each for each in shown[:place] if each.message.role == Message.Role.USER]
     return [*asked[-1:], shown[place]]
-
-
-def shared_title(share: Share, shown: Sequence[SharedMessage]) -> str:
-    """The conversation's title, or its first question if that was edited since the title was made of it.
-
-    Empty if that question is not shown.
-    """
-    if share.answer_id is not None or not shown or shown[0].closed:
-        return ""
-    first = shown[0].message
-    if first.position == 0 or share.conversation.title_by_owner:  # an edited one has another position
-        return share.conversation.title
-    return title_of(first.content)
-
-
-def listed_titles(principal: Principal, shares: Iterable[Share]) -> dict[UUID, str]:
-    """What a list may call each share, in the same number of queries for any number of shares.
-
-    A conversation has the title of its page, and an answer is called by its question. Missing if the reader
-    may not know these words, or if an answer may have suggested the question, which only the page decides;
-    also if it is further away than LOOKED_AT and LOOKED_BACK allow, so that a list costs the same for long
-    conversations.
-    """
-    shares = list(shares)
-    branches = Branches.of({share.conversation_id for share in shares})
-    looked_at: dict[UUID, list[Place]] = {}  # by share, where its question may be, nearest first
-    for share in shares:
-        spans = branches[share.conversation_id].spans_to(share.up_to)
-        path = chain.from_iterable(spans)
-        if share.answer_id is not None:
-            path = chain.from_iterable(map(reversed, reversed(spans)))
-        looked_at[share.pk] = [(share.conversation_id, each) for each in islice(path, LOOKED_AT)]
-    asked = Message.objects.filter(role=Message.Role.USER).order_by()
-    asked_at = set(
-        asked.filter(_at(chain.from_iterable(looked_at.values()))).values_list("conversation", "position")
-    )
-    named: dict[UUID, Place] = {}  # by share
-    for share_id, places in looked_at.items():
-        if place := next((each for each in places if each in asked_at), None):
-            named[share_id] = place
-    rows = asked.filter(_at(named.values())).values_list("conversation", "position", "content")
-    texts = {(conversation, position): content for conversation, position, content in rows}
-    closed = _closed_questions(principal, list(texts.values()), None)
-    has_title = {
-        share.pk
-        for share in shares
-        if share.pk in named
-        and share.answer_id is None
-        and (named[share.pk][1] == 0 or share.conversation.title_by_owner)
-    }
-    of_questions = {conversation for pk, (conversation, _) in named.items() if pk not in has_title}
-    earlier = Message.objects.filter(conversation__in=of_questions, position__lt=LOOKED_BACK)
-    answered = earlier.exclude(followups=[]).order_by()
-    offered = {
-        (conversation, _normal(each))
-        for conversation, followups in answered.values_list("conversation", "followups")
-        for each in followups
-        if isinstance(each, str)
-    }
-    titles: dict[UUID, str] = {}
-    for share in shares:
-        place = named.get(share.pk)
-        if place not in texts or _normal(texts[place]) in closed:  # not there: deleted just now
-            continue
-        if share.pk in has_title:
-            titles[share.pk] = share.conversation.title
-        elif place[1] <= LOOKED_BACK and (place[0], _normal(texts[place])) not in offered:
-            titles[share.pk] = texts[place] if share.answer_id else title_of(texts[place])
-    return titles
-
-
-def _at(places: Iterable[Place]) -> Q:
-    """The messages at these places, and no others."""
-    positions: dict[UUID, set[int]] = defaultdict(set)
-    for conversation, position in places:
-        positions[conversation].add(position)
-    found = Q(pk__in=[])
-    for conversation, in_it in positions.items():
-        found |= Q(conversation=conversation, position__in=in_it)
-    return found
 
 
 def _is_of_unknown_origin(message: Message, answers: int, answered_words: Set[str]) -> bool:
@@ -483,7 +395,7 @@ def _readable(
     return found
 
 
-def _closed_questions(
+def closed_questions(
     principal: Principal, questions: Sequence[str], is_open: OpenTo | None
 ) -> dict[str, frozenset[int]]:
     """Those of the questions that were generated from documents closed to the reader, with these."""
@@ -499,7 +411,7 @@ def _closed_questions(
     for question in questions:
         documents = frozenset(pk for pk, made_of_it in rows if question in made_of_it)
         if documents and question not in known:
-            closed[_normal(question)] = documents | closed.get(_normal(question), frozenset())
+            closed[normal(question)] = documents | closed.get(normal(question), frozenset())
     return closed
 
 
@@ -509,5 +421,5 @@ def _words(*texts: str) -> set[str]:
     return {word[:STEM] for word in words if word not in STOP_WORDS}
 
 
-def _normal(question: str) -> str:
+def normal(question: str) -> str:
     return " ".join(question.split()).casefold()

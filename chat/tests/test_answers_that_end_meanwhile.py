@@ -30,7 +30,7 @@ class MeanwhileTests(TestCase):
 
     def test_a_page_that_shows_it_as_running_follows_it_and_so_hears_of_its_end(self):
         # Asked between the messages and their runs.
-        with patch("chat.portal.conversation.may_see_thoughts", lambda _: self.end()):
+        with patch("chat.portal.conversation.shown_answers.may_see_thoughts", lambda _: self.end()):
             page = self.page()
         self.assertIn('aria-busy="true"', page)
         self.assertIn(f'data-run="{self.run.run_id}"', page)

@@ -14,7 +14,7 @@ from chat.api.responses_views import _continued
 from chat.errors import Refused
 from chat.llm.chat_model import NOTHING_IN_PART
 from chat.models import Run
-from chat.portal.conversation import turns_of
+from chat.portal.conversation.turns import turns_of
 from chat.portal.frames import asked_after
 from chat.redaction.withholding import shared_messages
 from chat.requests import Options, RunRequest

@@ -19,7 +19,7 @@ from chat.llm import use_model
 from chat.llm.scripted import ScriptedModel
 from chat.models import Agent, Run
 from chat.portal.consumers import MAX_MESSAGES, ConversationConsumer
-from chat.portal.conversation import turns_of
+from chat.portal.conversation.turns import turns_of
 from chat.requests import RunRequest
 from chat.routing import websocket_urlpatterns
 from chat.runs.manager import run_manager

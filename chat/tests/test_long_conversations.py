@@ -9,7 +9,7 @@ from django.db import connection
 from django.test import SimpleTestCase
 from django.test.utils import CaptureQueriesContext
 
-from chat.portal.conversation import TURNS_SHOWN, page_at
+from chat.portal.conversation.turn_pages import TURNS_SHOWN, page_at
 from chat.tests.sharing_case import (
     CLOSED,
     CLOSED_STATEMENT,

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from chat.redaction import withholding
+from chat.redaction import shared_titles
 from chat.tests.sharing_case import FOLLOWUP, OPEN, OPEN_STATEMENT, OPEN_WORDS, QUESTION, SharingCase
 from chatsite.accounts.principal import Principal
 from history import recording, sharing
@@ -267,7 +267,7 @@ class ReceivedSharesTests(SharingCase):
         last = self.conversation.messages.order_by("position").last()
         self.named(self.reader)
         self.share(answer_id=last.pk)
-        self.assertLess(rows(), few + 2 * withholding.LOOKED_AT + withholding.LOOKED_BACK)
+        self.assertLess(rows(), few + 2 * shared_titles.LOOKED_AT + shared_titles.LOOKED_BACK)
         page = self.listed(self.reader)
         self.assertEqual(page.count(TITLE), 2)
         self.assertNotIn("Said 998", page)  # too much came before it that may have suggested it
@@ -279,7 +279,7 @@ class ReceivedSharesTests(SharingCase):
         self.assert_clean(self.listed())
 
     def test_an_answer_far_from_its_question_is_called_a_shared_answer(self):
-        for _ in range(withholding.LOOKED_AT):
+        for _ in range(shared_titles.LOOKED_AT):
             recording.append(self.conversation, "assistant", OPEN_STATEMENT)
         last = self.conversation.messages.order_by("position").last()
         self.share(Audience(user_ids=frozenset({self.reader.pk})), answer_id=last.pk)

@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
 
-from chat.verification.same_question import asks_the_same, content_words, read
+from chat.verification.asked_question import read
+from chat.verification.same_question import asks_the_same, content_words
 from ingestion.search.tokens import plain_words
 
 LIKE = 0.6  # share of common words for questions of a group

@@ -5,324 +5,34 @@ German; in other languages the words must be equal.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from os.path import commonprefix
 
 from ingestion.search.tokens import plain_words
 
-from .terms.facts import is_german, tokens
-from .terms.lexicon import MONTHS, POLES, SYNONYMS
-from .terms.words import Kind, Token
+from .asked_question import (
+    ARTICLES,
+    BEING,
+    BETWEEN,
+    COUNTS,
+    MAX_PATTERNS,
+    MIN_BASE,
+    POSSESSIVE,
+    QUANTITIES,
+    WHO_ACT,
+    Question,
+    read,
+)
+from .terms.lexicon import SYNONYMS
 
 MAX_CHARACTERS = 400  # longest question that is compared
-MAX_PATTERNS = 20_000  # cached questions
-MIN_BASE = 3  # letters of a word without its ending
 MIN_BEGINNING = 2  # letters of a beginning by which texts are looked up
 
 _SYNONYMS: dict[str, set[int]] = {}
 for _number, _line in enumerate(SYNONYMS):
     for _form in _line.split():
         _SYNONYMS.setdefault(_form, set()).add(_number)
-
-# What comes before the question itself.
-_COURTESY = re.compile(
-    r"^(?:(?:hi|hello|hey|hallo|guten tag|please|bitte|sorry|excuse me|so|ok|okay)\s+)*"
-    r"(?:(?:can|could|would|will) (?:you|anyone|anybody|somebody|someone) (?:please )?"
-    r"(?:tell|explain|show|let)(?: me| us)?(?: know| please)?\s+(?:about )?"
-    r"|(?:please )?(?:tell|explain|show)(?: to)?(?: me| us)?(?: please)?\s+"
-    r"(?=how|what|when|where|who|why|which|if|whether)"
-    r"|do you know\s+|does (?:anyone|anybody|somebody|someone) know\s+"
-    r"|i (?:would like|want|need|d like) to know\s+|i(?: am|m| was)? wonder(?:ing)?\s+"
-    r"|(?:kann|können|könnten|könnte) (?:mir )?(?:sie|du|jemand)(?: mir)?(?: bitte)? sagen\s+"
-    r"|(?:ich (?:möchte|würde gern|will) wissen)\s+)?"
-)
-_ASKS = (  # of matches at the same position the first counts
-    ("how much", r"how much|wie ?viel"),
-    ("how many", r"how many|wie ?viele"),
-    ("how long", r"how long|wie lange?"),
-    ("how often", r"how often|how frequently|wie oft|wie häufig"),
-    (
-        "how far",
-        r"how (?:far|old|big|tall|high|deep|fast|soon|large|late|early)"
-        r"|wie (?:weit|alt|groß|hoch|tief|schnell)",
-    ),
-    ("why", r"why|how come|warum|wieso|weshalb|weswegen"),
-    (
-        "when",
-        r"(?:by |until )?when|(?:at |by )?(?:what|which) (?:time|date|day)|(?:bis )?wann|um wie ?viel uhr",
-    ),
-    ("where from", r"where from|from where|woher"),
-    ("where", r"where|wohin|wo"),
-    ("by whom", r"by whom|von wem"),
-    ("who", r"who|who s|wer"),
-    ("whom", r"whom|to whom|wem|wen"),
-    ("whose", r"whose|wessen"),
-    ("how", r"how|wie|what (?:do|can|should|must) (?:i|we|you) (?:have to )?do (?=to )"),
-    ("what", r"what|whats|which|was|welche[mnrs]?"),
-)  # fmt: skip
-_ASKED = [(kind, re.compile(rf"\b(?:{words})\b")) for kind, words in _ASKS]
-_COSTS = frozenset(("cost", "costs", "price", "prices", "fee", "fees", "kostet", "kosten", "preis", "gebühr"))
-_YES_OR_NO = re.compile(
-    r"^(?:is|are|was|were|am|do|does|did|has|have|had|can|could|may|might|must|shall|should|will|would|need"
-    r"|isn t|aren t|don t|doesn t|didn t|can t|won t|if|whether"
-    r"|ist|sind|war|waren|bin|hat|haben|habe|kann|können|darf|dürfen|muss|müssen|soll|sollen|wird|werden|gibt|ob)\b"
-)
-_HAS_TO = re.compile(
-    r"\b(?:must|mustn t|have to|has to|had to|need to|needs to|need|needed|required|require|requires"
-    r"|necessary|mandatory|obligatory|compulsory|obliged|muss|müssen|musst|nötig|erforderlich|pflicht|soll|sollen)\b"
-)
-_MAY = re.compile(
-    r"\b(?:can|could|may|allowed|permitted|able to|possible|permissible|kann|können|darf|dürfen"
-    r"|erlaubt|möglich|gestattet)\b"
-)
-_BEING = re.compile(r"\b(?:is|are|was|were|be|been|being|gets?|wird|werden|wurde|wurden)\b")
-_PAST = re.compile(r"\b(?:was|were|did|had)\b")
-_PAST_GERMAN = re.compile(r"\b(?:war|waren|hatte|hatten|wurde|wurden)\b")
-_FUTURE = re.compile(r"\b(?:will|shall|won t|going to)\b")
-# “Who do I call?” asks for somebody else than “Who calls?”.
-_WHOM = re.compile(
-    r"\bwho (?:(?:do|does|did|don t|doesn t|didn t)\b"
-    r"|(?:can|could|may|must|shall|should|will|would) (?:i|we|you|they|he|she)\b)"
-)
-# The asker as the one who acts, or with or for whom something is done.
-_ACTS = frozenset(("i", "we", "ich", "wir"))
-_WHO_ACT = _ACTS | {"you", "sie", "man", "one"}
-_IS_ACTED_ON = frozenset(("me", "us", "mich", "mir", "uns"))
-_OTHERS = frozenset(("they", "them", "he", "him", "she", "er", "ihm", "ihn"))
-_ACQUIRES = re.compile(r"\b(?:gets?|getting|got|obtains?|bekomm\w*|erhalt\w*|erhält)\b")
-_PLACES = frozenset(("where", "where from", "how", "who", "whom"))
-_QUANTITIES = frozenset(("how much", "how many", "how long", "how often", "how far", "when"))
-# Between the same words each says something else; prepositions that are not here may replace each other.
-_PREPOSITIONS = {
-    "with": "with",
-    "mit": "with",
-    "about": "about",
-    "regarding": "about",
-    "concerning": "about",
-    "to": "to",
-    "into": "to",
-    "onto": "to",
-    "for": "for",
-    "für": "for",
-    "in": "in",
-    "on": "in",
-    "at": "in",
-    "through": "through",
-    "durch": "through",
-}
-# What a German verb ends a question with: “Wie schalte ich die Heizung ein?”
-_PARTICLES = frozenset(("an", "auf", "aus", "bei", "durch", "ein", "mit", "um", "vor", "weg", "zu", "zurück"))
-_COUNTS = frozenset(("number", "amount", "count", "anzahl", "zahl"))
-# Words without a subject that still distinguish questions.
-_TELLING = frozenset(
-    """
-    by or make makes made give gives given come comes
-    after before until till since during under over above below against between within without up down out off
-    only all both each every more most much less least other another same again once still yet already even
-    ever too also first last next former instead per than from versus vs else own as
-    nach vor bis seit während unter über gegen zwischen innerhalb ohne nur alle beide jede jeder jedes mehr
-    weniger andere noch schon auch außer statt als ab
-    """.split()  # noqa: SIM905 (a list of words reads as one)
-)
-# Nouns that verification passes over, because answers use them of their sources.
-_OF_SOURCES = re.compile(
-    r"\b(page|document|source|section|seite|abschnitt|dokument|quelle)(?:e?s|e?n)?\b", re.IGNORECASE
-)
-_MODAL_WORDS = frozenset(
-    """
-    must may allowed permitted required mandatory obligatory compulsory necessary need needs needed possible
-    able require requires erlaubt gestattet möglich nötig erforderlich muss kann
-    """.split()  # noqa: SIM905
-)
-_EMPTY = frozenset(
-    """
-    get gets getting got obtain exactly actually really simply currently usually normally possible able please
-    bitte genau eigentlich bekomme bekommt bekommen habe
-    """.split()  # noqa: SIM905
-)
-_COURTEOUS = frozenset(("tell", "explain", "show", "know", "let", "wonder", "wondering", "sagen", "wissen"))
-_BETWEEN = frozenset(("of", "for", "in", "at", "on", "von", "für", "im", "am"))
-_ARTICLES = frozenset(
-    """
-    the a an my our your any der die das dem den des ein eine einen einem mein meine dein deine unser unsere
-    sein seine ihr ihre
-    """.split()  # noqa: SIM905
-)
-_FRONTED = re.compile(r"^(?:if|when|once|after|before|wenn|falls|sobald)\b[^,]*,")
-_POSSESSIVE = re.compile(r"\w[’']s\b|s[’'](?=\s)")
-_PARTS = re.compile(r"(?<=\w)[’'](?=\w)")
-
-
-@dataclass(frozen=True)
-class Question:
-    """A question prepared for comparison."""
-
-    text: str
-
-    @cached_property
-    def _plain(self) -> str:
-        return plain_words(_PARTS.sub(" ", self.text))
-
-    @cached_property
-    def words(self) -> str:
-        """Its words in lower case, without courtesies."""
-        return _COURTESY.sub("", self._plain, count=1).strip() or self._plain
-
-    @cached_property
-    def has_fronted_clause(self) -> bool:
-        return bool(_FRONTED.match(self.text.strip().lower()))
-
-    @cached_property
-    def _main(self) -> str:
-        """The words of the main clause, if a subordinate one comes first: “If I am ill, whom do I tell?”."""
-        if not self.has_fronted_clause:
-            return self.words
-        return plain_words(_PARTS.sub(" ", self.text.partition(",")[2]))
-
-    @cached_property
-    def _asked(self) -> tuple[str, str]:
-        """The kind of answer asked for, and the question words; empty for a few words without a question."""
-        if _YES_OR_NO.match(self._main):
-            return "yes or no", ""
-        found = [(match.start(), -len(match[0]), kind, match[0]) for kind, match in self._asking()]
-        return min(found)[2:] if found else ("", "")
-
-    def _asking(self) -> Iterator[tuple[str, re.Match[str]]]:
-        for kind, pattern in _ASKED:
-            if match := pattern.search(self._main):
-                yield kind, match
-
-    @cached_property
-    def asks_for(self) -> str:
-        kind = self._asked[0]
-        if kind == "who" and _WHOM.search(self._main):
-            return "whom"
-        return "how much" if kind == "what" and not _COSTS.isdisjoint(self.words.split()) else kind
-
-    @cached_property
-    def duty(self) -> str:
-        if _HAS_TO.search(self.words):
-            return "has to"
-        return "may" if _MAY.search(self.words) else ""
-
-    @cached_property
-    def is_passive(self) -> bool:
-        """Whether it may be passive; the words are those of the agent."""
-        return self.asks_for == "who" and bool(_BEING.search(self.words))
-
-    @cached_property
-    def tense(self) -> str:
-        if is_german(self.text):
-            return "past" if _PAST_GERMAN.search(self.words) else ""
-        return "past" if _PAST.search(self.words) else "future" if _FUTURE.search(self.words) else ""
-
-    @cached_property
-    def asker(self) -> str:
-        """Whether the asker acts or is acted on; empty if not mentioned."""
-        words = set(self.words.split())
-        return "acts" if words & _ACTS else "is acted on" if words & _IS_ACTED_ON else ""
-
-    @cached_property
-    def others(self) -> frozenset[str]:
-        return _OTHERS.intersection(self.words.split())
-
-    @cached_property
-    def acquires(self) -> bool:
-        """Whether it asks where or how something is obtained, and not where it is."""
-        return self.asks_for in _PLACES and bool(_ACQUIRES.search(self.words))
-
-    @cached_property
-    def particle(self) -> str:
-        """The end of a German verb that is separated from it."""
-        last = self._main.rpartition(" ")[2]
-        return last if last in _PARTICLES and is_german(self.text) else ""
-
-    @cached_property
-    def _tokens(self) -> list[Token]:
-        return tokens(self.text)
-
-    @cached_property
-    def _placed(self) -> list[tuple[str, int, int]]:
-        """The content words and names in order, in full, with positions; numbers are marked."""
-        asking = set(self._asked[1].split())
-        if len(self.words) < len(self._plain):
-            asking |= _COURTEOUS
-        found: list[tuple[str, int, int]] = []
-        for token in self._tokens:
-            if token.kind is Kind.NUMBER:
-                word = f"#{token.value}"
-            elif token.kind in (Kind.WORD, Kind.NAME):
-                word = (token.whole or token.value).casefold()
-                if word in MONTHS and len(word) > MIN_BASE:
-                    word = f"month{MONTHS[word]}"
-                if word in asking:
-                    asking.discard(word)
-                    continue
-                if token.kind is Kind.WORD and (word in _EMPTY or word in _MODAL_WORDS):
-                    continue
-            else:
-                continue
-            before = found[-1][0] if found else ""
-            if (before.startswith("#") and word.startswith("month")) or (
-                before.startswith("month") and word.startswith("#")
-            ):
-                _, start, _ = found.pop()
-                word = "#" + " ".join(sorted((before, word)))  # a date, whichever comes first
-                found.append((word, start, token.end))
-            else:
-                found.append((word, token.start, token.end))
-        return found
-
-    @cached_property
-    def content(self) -> tuple[str, ...]:
-        return tuple(word for word, _, _ in self._placed)
-
-    @cached_property
-    def prepositions(self) -> list[str]:
-        """The kind of the preposition before each content word, and after the last; empty for none."""
-        starts = [0, *(end for _, _, end in self._placed)]
-        ends = [*(start for _, start, _ in self._placed), len(self.text)]
-        between = [plain_words(self.text[start:end]).split() for start, end in zip(starts, ends, strict=True)]
-        return [
-            next((_PREPOSITIONS[word] for word in reversed(words) if word in _PREPOSITIONS), "")
-            for words in between
-        ]
-
-    def gap(self, place: int) -> list[str]:
-        """The words between a content word and the next."""
-        return plain_words(self.text[self._placed[place][2] : self._placed[place + 1][1]]).split()
-
-    @cached_property
-    def of_sources(self) -> list[tuple[str, int]]:
-        """Nouns like “page”, which are no content words, each with the number of content words before it."""
-        return [
-            (match[1].lower(), sum(start < match.start() for _, start, _ in self._placed))
-            for match in _OF_SOURCES.finditer(self.text)
-        ]
-
-    @cached_property
-    def negations(self) -> int:
-        return sum(token.kind is Kind.NEGATION for token in self._tokens)
-
-    @cached_property
-    def poles(self) -> Counter[tuple[int, int]]:
-        """Words with an opposite, each as its pair and side."""
-        values = (token.value for token in self._tokens if token.kind is Kind.POLAR)
-        return Counter(POLES.get(value, (-1, 0)) for value in values if value not in _MODAL_WORDS)
-
-    @cached_property
-    def telling(self) -> Counter[str]:
-        asking = self._asked[1].split() if self.asks_for != "yes or no" else []
-        words = Counter(word for word in self.words.split() if word in _TELLING and word not in POLES)
-        return words - Counter(asking)
-
-
-@lru_cache(MAX_PATTERNS)
-def read(text: str) -> Question:
-    return Question(text)
 
 
 def asks_the_same(asked: str, pattern: str) -> bool:
@@ -334,7 +44,7 @@ def asks_the_same(asked: str, pattern: str) -> bool:
         return bool(one.words) and _marks(one) == _marks(other)
     kinds = {one.asks_for, other.asks_for}
     if one.duty != other.duty and (
-        not kinds.isdisjoint(("yes or no", *_QUANTITIES)) or {one.duty, other.duty} == {"has to", "may"}
+        not kinds.isdisjoint(("yes or no", *QUANTITIES)) or {one.duty, other.duty} == {"has to", "may"}
     ):
         return False
     return (
@@ -413,7 +123,7 @@ def _is_put_in_passive(one: Question, other: Question, places: Sequence[int]) ->
 
 def _is_passive_of(passive: Question, active: Question, start: int, end: int) -> bool:
     """Whether the verb, first of these words in one and last in the other, is passive in one alone."""
-    if not _BEING.search(passive.words) or not passive.content[end - 1].endswith(("ed", "n", "t", "d")):
+    if not BEING.search(passive.words) or not passive.content[end - 1].endswith(("ed", "n", "t", "d")):
         return False
     if (active.asks_for, passive.asks_for) == ("who", "by whom"):
         return True
@@ -423,7 +133,7 @@ def _is_passive_of(passive: Question, active: Question, start: int, end: int) ->
         active.asks_for == passive.asks_for
         and passive.asker != "acts"
         and verb in words
-        and words[words.index(verb) - 1] in _WHO_ACT
+        and words[words.index(verb) - 1] in WHO_ACT
     )
 
 
@@ -442,7 +152,7 @@ def _act_alike(one: Question, other: Question, places: Sequence[int]) -> bool:
                 continue
             if word.endswith(("er", "est")) and word.startswith(base[:-1]) and not base.endswith("er"):
                 return False  # “cheaper”
-            is_active = second.asker == "acts" and first.asker != "acts" and bool(_BEING.search(first.words))
+            is_active = second.asker == "acts" and first.asker != "acts" and bool(BEING.search(first.words))
             if word.endswith("ed") and not base.endswith(("ed", "ing")) and not is_active:
                 return False
             if word.endswith("ing") and not base.endswith("ing") and first.duty == "has to":
@@ -471,10 +181,10 @@ def _is_turned(one: Question, other: Question, places: Sequence[int]) -> bool:
     )
     return any(
         not compound
-        and set(phrase) <= _BETWEEN | _ARTICLES
-        and not _BETWEEN.isdisjoint(phrase)
-        and (len(head) == 1 or _POSSESSIVE.search(question.text))
-        and _COUNTS.isdisjoint(head)
+        and set(phrase) <= BETWEEN | ARTICLES
+        and not BETWEEN.isdisjoint(phrase)
+        and (len(head) == 1 or POSSESSIVE.search(question.text))
+        and COUNTS.isdisjoint(head)
         for question, compound, phrase, head in parts
     )
 

@@ -9,7 +9,8 @@ import uvicorn
 import uvloop
 
 from chatsite.server.serving import uvicorn_server
-from chatsite.server.serving.uvicorn_server import LimitedProtocol, Server
+from chatsite.server.serving.http_protocol import LimitedProtocol
+from chatsite.server.serving.uvicorn_server import Server
 
 CALLERS = 60
 ROUND_SECONDS = 0.01

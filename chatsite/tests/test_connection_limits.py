@@ -10,7 +10,7 @@ from contextlib import ExitStack, suppress
 import psutil
 import pytest
 
-from chatsite.server.serving import uvicorn_server as limits
+from chatsite.server.serving import http_protocol as limits
 from chatsite.tests.limits import HANG_SECONDS, LONG_SECONDS, MARGIN_SECONDS
 from chatsite.tests.server import Site, prepared, temporary_folder
 

@@ -37,7 +37,7 @@ from chat.portal.rendering.markdown import (
 )
 from chat.quoting import amounts, entities
 from chat.tests.sources import source
-from chat.verification import same_question, verify_anew
+from chat.verification import asked_question, verify_anew
 from chatsite.accounts.models import User
 from chatsite.http.body_limits import UPLOAD_PATHS, BodyLimit
 from chatsite.http.json_parser import StrictJSONParser
@@ -210,7 +210,7 @@ def test_every_expression_is_looked_at():
     known, dynamic = expressions.expressions()
     assert len(known) > 80
     assert set(dynamic) == {
-        "chat/verification/same_question.py:module",
+        "chat/verification/asked_question.py:module",
         "chatsite/http/body_limits.py:__init__",
         "chatsite/http/body_limits.py:module",
         "chatsite/normal_form.py:_marks",
@@ -259,7 +259,7 @@ class ScanTests(SimpleTestCase):
         for query in ("ferry", "a b c d e f g h", "7 77 777", "中 中文", "U.N. a.b"):
             self.assert_scans(marks=lambda text, query=query: excerpt(text, query))
         self.assert_scans(marks=lambda text: normal_form("NFKC", text))
-        for kind, pattern in same_question._ASKED:
+        for kind, pattern in asked_question._ASKED:
             with self.subTest(kind):
                 self.assert_scans(asked=pattern.search)
         for pattern in patterns_in(amounts, entities):

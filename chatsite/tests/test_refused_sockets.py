@@ -8,7 +8,7 @@ import uvicorn
 import uvloop
 
 from chatsite.http.address_limit import AddressLimit
-from chatsite.server.serving.uvicorn_server import LimitedProtocol
+from chatsite.server.serving.http_protocol import LimitedProtocol
 from chatsite.server.serving.websocket_protocol import LimitedWebSocketProtocol
 
 HANDSHAKE = (

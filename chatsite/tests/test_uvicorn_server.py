@@ -15,7 +15,7 @@ from uvicorn.server import ServerState
 from websockets.server import ServerProtocol
 
 from chatsite.http.address_limit import GONE_KEY
-from chatsite.server.serving import uvicorn_server
+from chatsite.server.serving import http_protocol
 
 OVERRIDDEN = [
     "connection_made", "connection_lost", "data_received", "eof_received", "handle_websocket_upgrade",
@@ -119,17 +119,17 @@ def test_a_body_that_came_fast_at_first_must_not_drip_afterwards():
         _body_bytes=100_000_000,
         _body_seen=0,
         _body_looked=0.0,
-        _body_credit=uvicorn_server.BODY_BYTES_PER_SECOND * uvicorn_server.BODY_SECONDS,
+        _body_credit=http_protocol.BODY_BYTES_PER_SECOND * http_protocol.BODY_SECONDS,
         _body_is_due=None,
         _limit=lambda *values: None,
         _end=lambda: ended.append(now),
     )
     while not ended and now < 300:
-        now += uvicorn_server.PACE_SECONDS
-        uvicorn_server.LimitedProtocol._body_is_due(state)
+        now += http_protocol.PACE_SECONDS
+        http_protocol.LimitedProtocol._body_is_due(state)
         state._body_bytes += 10  # a byte a second
     assert ended
-    assert ended[0] <= uvicorn_server.BODY_SECONDS + 3 * uvicorn_server.PACE_SECONDS
+    assert ended[0] <= http_protocol.BODY_SECONDS + 3 * http_protocol.PACE_SECONDS
 
 
 class CountedBytes(bytes):
@@ -149,9 +149,9 @@ def test_what_waits_behind_a_request_is_not_copied_for_each_of_them():
     async def scenario():
         config = Config(application, http="httptools", ws="websockets-sansio")
         config.load()
-        connection = uvicorn_server.LimitedProtocol(config=config, server_state=ServerState(), app_state={})
+        connection = http_protocol.LimitedProtocol(config=config, server_state=ServerState(), app_state={})
         connection.transport = Mock(is_closing=lambda: False)
-        connection.flow = uvicorn_server.PausedFlowControl(connection.transport)
+        connection.flow = http_protocol.PausedFlowControl(connection.transport)
 
         def parsed(_, piece):
             """Each request waits for the one before."""
@@ -179,7 +179,7 @@ def test_a_request_knows_when_its_connection_is_lost():
     async def scenario():
         config = Config(waits, http="httptools", ws="websockets-sansio", proxy_headers=False)
         config.load()
-        connection = uvicorn_server.LimitedProtocol(config=config, server_state=ServerState(), app_state={})
+        connection = http_protocol.LimitedProtocol(config=config, server_state=ServerState(), app_state={})
         connection.connection_made(Mock(is_closing=lambda: False, get_extra_info=lambda *_: None))
         connection.data_received(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
         await asyncio.sleep(0)

@@ -12,11 +12,8 @@ from django.conf import settings
 from chatsite.server.address import BACKLOG
 from chatsite.server.lifeline import exit_with_parent
 
-from .uvicorn_server import (
-    LimitedProtocol,
-    Server,
-    raise_file_limit,
-)
+from .http_protocol import LimitedProtocol, raise_file_limit
+from .uvicorn_server import Server
 from .websocket_protocol import LimitedWebSocketProtocol
 
 WEBSOCKET_MESSAGE_BYTES = 1_000_000

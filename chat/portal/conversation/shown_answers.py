@@ -1,15 +1,11 @@
-"""Turns of a conversation for its page: questions, answers with their sources, notes and actions."""
+"""Answers on the page of a conversation: text, sources, proofs, notes, and what can be done with them."""
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
-from uuid import UUID
 
 from django.conf import settings
-from django.urls import reverse
 from django.utils.translation import get_language, get_language_info, gettext, gettext_lazy, ngettext
 
 from chat import pleasantries
@@ -17,22 +13,7 @@ from chat.errors import words
 from chat.events import RunResult, thought_from_json
 from chat.models import Run
 from chat.permissions import may_see_thoughts
-from chat.quoting.quoted_answer import UNSURE
-from chat.runs import journal
-from chat.statements import Proof, Statement, from_rows
-from chatsite.accounts.principal import Principal
-from history import feedback
-from history.branches import Branches
-from history.citation_text import without
-from history.models import Conversation, Feedback, Message, Source
-from history.signatures import signed
-from history.tally import Tally, tally
-from ingestion.glossary.lookup import Glossary, Meaning
-from ingestion.models import Document
-from ingestion.parsing.language import language_tag
-from ingestion.search.scopes import describe, named
-
-from .citing.source_labels import (
+from chat.portal.citing.source_labels import (
     SEARCHED_FOR,
     found_html,
     name_of,
@@ -43,8 +24,8 @@ from .citing.source_labels import (
     searched_in,
     searching,
 )
-from .citing.source_pages import Stretches, pages_of, stretches_of
-from .rendering.markdown import (
+from chat.portal.citing.source_pages import Stretches, pages_of, stretches_of
+from chat.portal.rendering.markdown import (
     BlockSplitter,
     Chip,
     Citations,
@@ -53,11 +34,23 @@ from .rendering.markdown import (
     render_open,
     with_marks,
 )
-from .step_texts import in_short
+from chat.portal.step_texts import in_short
+from chat.quoting.quoted_answer import UNSURE
+from chat.runs import journal
+from chat.statements import Proof, Statement, from_rows
+from chatsite.accounts.principal import Principal
+from history import feedback
+from history.branches import Branches
+from history.citation_text import without
+from history.models import Feedback, Message, Source
+from history.signatures import signed
+from history.tally import Tally, tally
+from ingestion.glossary.lookup import Glossary, Meaning
+from ingestion.parsing.language import language_tag
+from ingestion.search.scopes import describe
 
 REFERENCE_LENGTH = 12
 LANGUAGE_SAMPLE = 1_000  # characters of an answer from which its language is detected
-TURNS_SHOWN = 50  # on one page of a conversation
 SAVED = gettext_lazy("Your question is saved.")
 
 
@@ -401,37 +394,6 @@ class Answer:
         return self.feedback.wrong_sources if self.feedback else ()
 
 
-@dataclass
-class Turn:
-    """A question and its answers."""
-
-    question: Message
-    answers: list[Answer] = field(default_factory=list)
-    branches: Branches | None = None  # as in its answers
-    documents: list[Document] = field(default_factory=list)  # the documents of its scope, if it names any
-    repeats: bool = False  # whether the question before it is about the same several documents
-
-    @cached_property
-    def switch(self) -> Switch | None:
-        """The switch between edited versions of the question."""
-        return switch_of(self.branches, self.question.position)
-
-    @property
-    def comparable(self) -> tuple[int, int] | None:
-        """The positions of this version of the question and the one beside it, the older first."""
-        return self.switch.comparable(self.question.position) if self.switch else None
-
-    @property
-    def last(self) -> int:
-        """The position of its last message."""
-        return self.answers[-1].place if self.answers else self.question.position
-
-    @property
-    def long(self) -> bool:
-        """Whether the question is truncated, with “Show all”."""
-        return self.question.content.count("\n") >= 12 or len(self.question.content) > 1_200
-
-
 def scope_of(answer: Message, run: Run | None = None) -> str:
     """The scope of an answer, by its steps, and until they are there by its run; empty for everything."""
     for thought in answer.thoughts:
@@ -481,119 +443,3 @@ def answers_of(
         )
         for message in messages
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class TurnsPage:
-    """Successive turns of a conversation, and the positions by which other pages are asked for."""
-
-    first: int = 0  # position of the first question
-    end: int | None = None  # position of the question after the last turn; None: there is none
-    older: int | None = None  # of a question on the page before
-    newer: int | None = None  # of one on the page after, unless that is the newest page
-
-    @property
-    def is_newest(self) -> bool:
-        return self.end is None
-
-
-def page_at(asked: Sequence[int], at: int | None) -> TurnsPage:
-    """The page that ends with the turn of a position; the newest one if that has it, or if it is None.
-
-    `asked` are the positions of all questions, in order.
-    """
-    newest = max(0, len(asked) - TURNS_SHOWN)
-    end = len(asked) if at is None else bisect_right(asked, at)
-    if end > newest or not end:
-        first = asked[newest] if newest else 0
-        return TurnsPage(first, older=asked[newest - 1] if newest else None)
-    start = max(0, end - TURNS_SHOWN)
-    following = min(end + TURNS_SHOWN, newest)
-    return TurnsPage(
-        asked[start],
-        asked[end],
-        older=asked[start - 1] if start else None,
-        newer=asked[following - 1] if following > end else None,
-    )
-
-
-def asked_in(conversation: Conversation) -> list[int]:
-    """The positions of the questions of the chosen branch, in order."""
-    asked = conversation.messages.chosen().filter(role=Message.Role.USER).order_by("position")
-    return list(asked.values_list("position", flat=True))
-
-
-def address_of(conversation_id: UUID, position: int, last: int | None = None) -> str:
-    """The URL of the page with this position of the chosen branch, whose last position is `last`."""
-    url = reverse("chat:conversation", args=[conversation_id])
-    if last is None:
-        chosen = Message.objects.filter(conversation=conversation_id).chosen()
-        last = chosen.order_by("-position").values_list("position", flat=True).first() or 0
-    # Each turn has at least its question: what is nearer is on the newest page.
-    return f"{url}?at={position}" if last - position >= TURNS_SHOWN else url
-
-
-def turn_of(principal: Principal, conversation: Conversation, position: int) -> list[Turn]:
-    """The turn of the chosen branch with this position, if there is one."""
-    asked = asked_in(conversation)
-    place = bisect_right(asked, position)
-    end = asked[place] if place < len(asked) else None
-    return turns_of(principal, conversation, TurnsPage(asked[place - 1], end)) if place else []
-
-
-def turns_since(principal: Principal, conversation: Conversation, position: int) -> list[Turn]:
-    """The turns with a message at this position or later."""
-    asked = asked_in(conversation)
-    before = bisect_right(asked, position) - 2  # the first may repeat the documents of the one before it
-    turns = turns_of(principal, conversation, TurnsPage(asked[before] if before >= 0 else 0))
-    return [turn for turn in turns if turn.last >= position]
-
-
-EVERYTHING = TurnsPage()
-
-
-def turns_of(principal: Principal, conversation: Conversation, page: TurnsPage = EVERYTHING) -> list[Turn]:
-    """A page of the chosen branch of a conversation, in order."""
-    rows = conversation.messages.chosen().filter(position__gte=page.first)
-    if page.end is not None:
-        rows = rows.filter(position__lt=page.end)
-    messages = list(rows.select_related("feedback").defer("search").order_by("position"))
-    branches = Branches(conversation.pk)
-    said = [row for row in messages if row.role == Message.Role.ASSISTANT]
-    answers = answers_of(principal, said, branches)
-    if answers and page.is_newest:
-        answers[-1].newest = True
-    by_id = {answer.message.pk: answer for answer in answers}
-    turns: list[Turn] = []
-    for message in messages:
-        if message.role == Message.Role.USER:
-            turns.append(Turn(message, branches=branches))
-        elif turns:
-            for earlier in turns[-1].answers:
-                # Answers of other agents of the same run are shown beside it and replace nothing.
-                if earlier.message.run_id != message.run_id:
-                    earlier.superseded = True
-            answer = by_id[message.pk]
-            turns[-1].answers.append(answer)
-            turns[-1].documents = turns[-1].documents or asked_about(principal, answer.searched_in)
-    for before, turn in pairwise(turns):
-        turn.repeats = len(turn.documents) > 1 and turn.documents == before.documents
-    return turns
-
-
-def asked_about(principal: Principal, scope: str) -> list[Document]:
-    """The readable documents that a scope names, those that could not be read first."""
-    return sorted(named(principal, scope), key=lambda each: each.status != Document.Status.FAILED)
-
-
-def repeats(principal: Principal, question: Message, documents: Sequence[Document]) -> bool:
-    """Whether the question before this one is about the same several documents."""
-    if len(documents) < 2:
-        return False
-    branches = Branches(question.conversation_id)
-    path = branches.path_to(branches.before(question.position))
-    said = Message.objects.filter(conversation=question.conversation_id, role=Message.Role.ASSISTANT)
-    before = said.filter(position__in=path).order_by("-position").first()
-    if before is None:
-        return False
-    return asked_about(principal, answers_of(principal, [before])[0].searched_in) == documents

@@ -1,0 +1,100 @@
+"""The title of a shared conversation or answer, as far as its reader may know the words of it."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
+from uuid import UUID
+
+from django.db.models import Q
+
+from chat.llm.side_texts import title_of
+from chatsite.accounts.principal import Principal
+from history.branches import Branches
+from history.models import Message, Share
+
+from .withholding import SharedMessage, closed_questions, normal
+
+LOOKED_AT = 50  # messages of a shared conversation, among which a list looks for the question that names it
+LOOKED_BACK = 500  # messages that may have suggested a question before a list no longer names it
+
+Place = tuple[UUID, int]  # a conversation and a position in it
+
+
+def shared_title(share: Share, shown: Sequence[SharedMessage]) -> str:
+    """The conversation's title, or its first question if that was edited since the title was made of it.
+
+    Empty if that question is not shown.
+    """
+    if share.answer_id is not None or not shown or shown[0].closed:
+        return ""
+    first = shown[0].message
+    if first.position == 0 or share.conversation.title_by_owner:  # an edited one has another position
+        return share.conversation.title
+    return title_of(first.content)
+
+
+def listed_titles(principal: Principal, shares: Iterable[Share]) -> dict[UUID, str]:
+    """What a list may call each share, in the same number of queries for any number of shares.
+
+    A conversation has the title of its page, and an answer is called by its question. Missing if the reader
+    may not know these words, or if an answer may have suggested the question, which only the page decides;
+    also if it is further away than LOOKED_AT and LOOKED_BACK allow, so that a list costs the same for long
+    conversations.
+    """
+    shares = list(shares)
+    branches = Branches.of({share.conversation_id for share in shares})
+    looked_at: dict[UUID, list[Place]] = {}  # by share, where its question may be, nearest first
+    for share in shares:
+        spans = branches[share.conversation_id].spans_to(share.up_to)
+        path = chain.from_iterable(spans)
+        if share.answer_id is not None:
+            path = chain.from_iterable(map(reversed, reversed(spans)))
+        looked_at[share.pk] = [(share.conversation_id, each) for each in islice(path, LOOKED_AT)]
+    asked = Message.objects.filter(role=Message.Role.USER).order_by()
+    asked_at = set(
+        asked.filter(_at(chain.from_iterable(looked_at.values()))).values_list("conversation", "position")
+    )
+    named: dict[UUID, Place] = {}  # by share
+    for share_id, places in looked_at.items():
+        if place := next((each for each in places if each in asked_at), None):
+            named[share_id] = place
+    rows = asked.filter(_at(named.values())).values_list("conversation", "position", "content")
+    texts = {(conversation, position): content for conversation, position, content in rows}
+    closed = closed_questions(principal, list(texts.values()), None)
+    has_title = {
+        share.pk
+        for share in shares
+        if share.pk in named
+        and share.answer_id is None
+        and (named[share.pk][1] == 0 or share.conversation.title_by_owner)
+    }
+    of_questions = {conversation for pk, (conversation, _) in named.items() if pk not in has_title}
+    earlier = Message.objects.filter(conversation__in=of_questions, position__lt=LOOKED_BACK)
+    answered = earlier.exclude(followups=[]).order_by()
+    offered = {
+        (conversation, normal(each))
+        for conversation, followups in answered.values_list("conversation", "followups")
+        for each in followups
+        if isinstance(each, str)
+    }
+    titles: dict[UUID, str] = {}
+    for share in shares:
+        place = named.get(share.pk)
+        if place not in texts or normal(texts[place]) in closed:  # not there: deleted just now
+            continue
+        if share.pk in has_title:
+            titles[share.pk] = share.conversation.title
+        elif place[1] <= LOOKED_BACK and (place[0], normal(texts[place])) not in offered:
+            titles[share.pk] = texts[place] if share.answer_id else title_of(texts[place])
+    return titles
+
+
+def _at(places: Iterable[Place]) -> Q:
+    """The messages at these places, and no others."""
+    positions: dict[UUID, set[int]] = defaultdict(set)
+    for conversation, position in places:
+        positions[conversation].add(position)
+    found = Q(pk__in=[])
+    for conversation, in_it in positions.items():
+        found |= Q(conversation=conversation, position__in=in_it)
+    return found

@@ -289,8 +289,8 @@ class VerifiedAnswer(models.Model):
         blank=True,
         related_name="+",
         help_text=gettext_lazy(
-            "Empty: everyone who can read all of its sources. Otherwise only members of these groups, "
-            "as far as they can read all of its sources."
+            "Only members of these groups get the answer, if they can read all of its sources. Without a "
+            "group, everyone who can read all of them gets it."
         ),
     )
     # Remains true when the last group is deleted: the answer is then silent, not everyone's.

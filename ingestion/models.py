@@ -184,7 +184,9 @@ class Document(models.Model):
     valid_until = models.DateField(
         null=True,
         blank=True,
-        help_text=gettext_lazy("After this day it is neither found nor cited. Empty: always valid."),
+        help_text=gettext_lazy(
+            "After this day it is neither found nor cited. Without a day it remains valid."
+        ),
     )
     language = models.CharField(
         max_length=20, blank=True, help_text=gettext_lazy("Text-search configuration of PostgreSQL.")

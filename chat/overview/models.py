@@ -17,7 +17,11 @@ class DayFigures(models.Model):
 
     day = models.DateField(help_text="On which the questions were asked, in the site's time zone.")
     group = models.ForeignKey(
-        Group, null=True, on_delete=models.CASCADE, related_name="+", help_text="Empty: everyone."
+        Group,
+        null=True,
+        on_delete=models.CASCADE,
+        related_name="+",
+        help_text="If empty, the row counts everyone.",
     )
     people = models.PositiveIntegerField(default=0, help_text="Who asked.")
     questions = models.PositiveIntegerField(default=0)

@@ -54,7 +54,9 @@ class ProofQuestion(models.Model):
     place = models.CharField(
         max_length=MAX_PLACE,
         blank=True,
-        help_text=gettext_lazy("As in a citation: page=4. Empty: anywhere in the document."),
+        help_text=gettext_lazy(
+            "As in a citation: page=4. If you leave it empty, any place in the document will do."
+        ),
     )
     added_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, editable=False, on_delete=models.SET_NULL, related_name="+"
@@ -106,7 +108,9 @@ class ProofRun(models.Model):
     group = models.ForeignKey(
         Group, null=True, blank=True, on_delete=models.CASCADE, related_name="+",
         verbose_name=gettext_lazy("with the rights of"),
-        help_text=gettext_lazy("Empty: of the person who started it."),
+        help_text=gettext_lazy(
+            "Without a group, the questions are asked with the rights of the person who starts the run."
+        ),
     )  # fmt: skip
     note = models.CharField(max_length=200, blank=True, help_text=gettext_lazy("What was changed before it."))
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)

@@ -11,7 +11,7 @@ from django.utils.translation import get_language, gettext, gettext_lazy
 LOCK = 0x7465_7874  # of the advisory lock that all who add a version hold
 MAX_LINE = 300  # characters
 MAX_TEXT = 20_000
-GERMAN = gettext_lazy("In German. Empty: the same in every language.")
+GERMAN = gettext_lazy("The German version. If you leave it empty, everyone sees the other one.")
 
 
 class SiteTexts(models.Model):
@@ -25,7 +25,7 @@ class SiteTexts(models.Model):
         gettext_lazy("name of the site"),
         max_length=60,
         blank=True,
-        help_text=gettext_lazy("Empty: CHATSITE_NAME."),
+        help_text=gettext_lazy("If you leave it empty, the site has the name in the setting CHATSITE_NAME."),
     )
     mark = models.BinaryField(
         null=True, help_text=gettext_lazy("A PNG that the site made from an uploaded image.")
@@ -52,7 +52,10 @@ class SiteTexts(models.Model):
         gettext_lazy("instructions for the model"),
         max_length=MAX_TEXT,
         blank=True,
-        help_text=gettext_lazy("Of every answer. Empty: those of the program. Try them before you save."),
+        help_text=gettext_lazy(
+            "They apply to every answer. If you leave them empty, the built-in ones apply. "
+            "Try them before you save."
+        ),
     )
     banner = models.CharField(
         gettext_lazy("banner"),
@@ -67,33 +70,39 @@ class SiteTexts(models.Model):
         gettext_lazy("kind of banner"), max_length=10, choices=Kind, default=Kind.INFO
     )
     banner_from = models.DateTimeField(
-        gettext_lazy("banner from"), null=True, blank=True, help_text=gettext_lazy("Empty: at once.")
+        gettext_lazy("banner from"),
+        null=True,
+        blank=True,
+        help_text=gettext_lazy("If you leave it empty, the banner appears at once."),
     )
     banner_until = models.DateTimeField(
         gettext_lazy("banner until"),
         null=True,
         blank=True,
-        help_text=gettext_lazy("Empty: until it is taken away."),
+        help_text=gettext_lazy("If you leave it empty, the banner stays until you remove it."),
     )
     maintenance_from = models.DateTimeField(
         gettext_lazy("maintenance from"),
         null=True,
         blank=True,
         help_text=gettext_lazy(
-            "Announced above every page; from then on only staff can ask. Empty: no maintenance."
+            "Announced above every page; from then on only staff can ask. "
+            "Leave it empty if no maintenance is planned."
         ),
     )
     maintenance_until = models.DateTimeField(
         gettext_lazy("maintenance until"),
         null=True,
         blank=True,
-        help_text=gettext_lazy("Empty: until it is taken away."),
+        help_text=gettext_lazy("If you leave it empty, maintenance lasts until you end it here."),
     )
     maintenance_words = models.CharField(
         gettext_lazy("what is said meanwhile"),
         max_length=MAX_LINE,
         blank=True,
-        help_text=gettext_lazy("Empty: that no questions can be asked at the moment."),
+        help_text=gettext_lazy(
+            "If you leave it empty, people read that no questions can be asked at the moment."
+        ),
     )
     maintenance_words_de = models.CharField(
         gettext_lazy("what is said meanwhile in German"), max_length=MAX_LINE, blank=True, help_text=GERMAN
@@ -171,7 +180,9 @@ class StartingQuestion(models.Model):
         blank=True,
         on_delete=models.CASCADE,  # without its group it would be everyone's
         related_name="+",
-        help_text=gettext_lazy("Only its members see the question. Empty: everyone, also guests."),
+        help_text=gettext_lazy(
+            "Only members of this group see the question. Without a group everyone sees it, also guests."
+        ),
     )
     order = models.PositiveSmallIntegerField(default=0)
 

@@ -20,7 +20,7 @@ class UnansweredQuestion(models.Model):
     reasons = ArrayField(models.CharField(max_length=10), help_text="Of chat.unanswered.REASONS.")
     digest = models.CharField(max_length=64, help_text="Keyed, of its words.")
     group_number = models.PositiveIntegerField(
-        null=True, help_text="Empty: there are more questions than are grouped."
+        null=True, help_text="Empty if there are more questions than can be grouped."
     )
     answers = ArrayField(models.UUIDField(), help_text="The messages that answer it.")
     shown = ArrayField(models.BigIntegerField(), help_text="Documents that the answers cite.")

@@ -88,7 +88,9 @@ class Share(models.Model):
         max_length=64, unique=True, editable=False, help_text=gettext_lazy("SHA-256 of its token.")
     )
     created_at = models.DateTimeField(default=timezone.now)
-    expires_at = models.DateTimeField(null=True, help_text=gettext_lazy("Empty: it does not expire."))
+    expires_at = models.DateTimeField(
+        null=True, help_text=gettext_lazy("A link without a date does not expire.")
+    )
     revoked_at = models.DateTimeField(null=True, blank=True)
 
     objects = ShareQuerySet.as_manager()

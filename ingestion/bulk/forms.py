@@ -140,7 +140,7 @@ class CategoryForm(BulkForm):
         max_length=100,
         required=False,
         label=gettext_lazy("Category"),
-        help_text=gettext_lazy("Empty: none."),
+        help_text=gettext_lazy("Leave it empty to remove the category."),
     )
 
     def clean_category(self) -> str:
@@ -154,7 +154,9 @@ class FolderForm(BulkForm):
         max_length=500,
         required=False,
         label=gettext_lazy("Folder"),
-        help_text=gettext_lazy("Path of the folder. Empty: none."),
+        help_text=gettext_lazy(
+            "The path of the folder. Leave it empty to take the documents out of their folders."
+        ),
     )
 
     def clean_folder(self) -> str:
@@ -203,7 +205,7 @@ class LastDayForm(BulkForm):
         widget=AdminDateWidget,
         help_text=gettext_lazy(
             "After it they are neither found nor cited. To retire documents, give them a day in"
-            " the past. Empty: always valid."
+            " the past. If you leave it empty, they remain valid."
         ),
     )
 

@@ -81,7 +81,7 @@ class ApiKey(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     last_used_at = models.DateTimeField(null=True, editable=False)
     expires_at = models.DateTimeField(
-        null=True, editable=False, help_text=gettext_lazy("Empty: it does not expire.")
+        null=True, editable=False, help_text=gettext_lazy("A key without a date does not expire.")
     )
     revoked_at = models.DateTimeField(null=True, blank=True)
     scopes = ArrayField(
@@ -97,7 +97,8 @@ class ApiKey(models.Model):
         db_default=[],
         blank=True,
         help_text=gettext_lazy(
-            "Addresses and networks (192.0.2.0/24) that it may be used from. Empty: everywhere."
+            "Addresses and networks (192.0.2.0/24) from which the key may be used. "
+            "If you leave them empty, it works from everywhere."
         ),
     )
     acts_for_others = models.BooleanField(

@@ -38,7 +38,9 @@ class User(AbstractUser):
         blank=True,
         default="",
         db_default="",
-        help_text=gettext_lazy("Of the pages and messages for this person. Empty: that of the browser."),
+        help_text=gettext_lazy(
+            "The language of pages and messages for this person. Without a choice, the browser decides."
+        ),
     )
 
     legal_hold = models.CharField(
@@ -47,7 +49,8 @@ class User(AbstractUser):
         default="",
         db_default="",
         help_text=gettext_lazy(
-            "Why nothing of this person may be erased, for example a file number. Empty: no hold."
+            "Why nothing of this person may be erased, for example a file number. "
+            "Leave it empty if there is no hold."
         ),
     )
 

@@ -150,7 +150,7 @@ class WebhookApiTests(WebhookCase):
             self.assertEqual(self.make().status_code, 201)
         self.assertEqual(self.make().status_code, 409)
 
-    def test_tests_and_replays_beyond_the_limit_are_refused_until_some_are_sent(self):
+    def test_tests_and_replays_beyond_the_limit_are_refused_while_they_wait(self):
         made, other = self.make().json(), self.make().json()
         one = f"/{made['id']}"
         endpoint = WebhookEndpoint.objects.get(pk=made["id"])
@@ -170,13 +170,22 @@ class WebhookApiTests(WebhookCase):
         self.assertEqual(self.call("post", replays[0]).status_code, 202)  # waits already: nothing is added
         self.assertEqual(endpoint.deliveries.filter(state="waiting").count(), 10 + 20)
         self.assertEqual(self.call("post", f"/{other['id']}/test").status_code, 202)
+        endpoint.refresh_from_db()
+        later = [sent - timedelta(minutes=1) for sent in endpoint.sent_by_hand]
+        WebhookEndpoint.objects.filter(pk=endpoint.pk).update(sent_by_hand=later)
+        self.assertEqual(self.call("post", replays[20]).status_code, 429)  # those before it wait
         endpoint.deliveries.filter(state="waiting").update(state="delivered", attempted_at=timezone.now())
         self.assertEqual(self.call("post", replays[20]).status_code, 202)
-        tested = [self.call("post", f"{one}/test").status_code for _ in range(8)]
-        self.assertEqual(tested, [202] * 7 + [429])  # those of the last minute count
-        endpoint.deliveries.update(created_at=timezone.now() - timedelta(minutes=2))
-        endpoint.deliveries.filter(state="waiting").update(state="delivered", attempted_at=timezone.now())
-        self.assertEqual(self.call("post", f"{one}/test").status_code, 202)
+
+    def test_a_receiver_that_answers_at_once_gets_no_more_by_hand_than_the_limit(self):
+        made = self.make().json()
+        endpoint = WebhookEndpoint.objects.get(pk=made["id"])
+        delivery = webhooks.write_down(endpoint, "document.ready", {})
+        asked = []
+        for path in [f"/{made['id']}/deliveries/{delivery.pk}/replay"] * 18 + [f"/{made['id']}/test"] * 4:
+            endpoint.deliveries.update(state="delivered", attempts=1, attempted_at=timezone.now())
+            asked.append(self.call("post", path).status_code)
+        self.assertEqual(asked, [202] * 20 + [429] * 2)
 
     def test_others_and_keys_without_the_scope_find_nothing(self):
         made = self.make().json()

@@ -117,6 +117,7 @@ class LongConversationCase(SharingCase):
         return found
 
 
+@pytest.mark.slow
 class OwnPageTests(LongConversationCase):
     def setUp(self):
         super().setUp()
@@ -165,6 +166,7 @@ class OwnPageTests(LongConversationCase):
         self.assertIn("Bad answer", answer.json()["end"])
 
 
+@pytest.mark.slow
 class SharedPageTests(LongConversationCase):
     def test_a_shared_page_has_the_newest_turns_and_leads_to_all_others(self):
         self.share()
@@ -185,6 +187,7 @@ class SharedPageTests(LongConversationCase):
         self.assertEqual(self.client.get(f"{self.url}source/1.1/").status_code, 404)
 
 
+@pytest.mark.slow
 class ShareFormTests(LongConversationCase):
     def setUp(self):
         super().setUp()

@@ -172,11 +172,13 @@ class HostileFilesTests(SimpleTestCase):
         self.assertEqual(found.sections[0].text, "a: x; b: y\n1")
         self.assertLess(time.monotonic() - started, 8 + MARGIN_SECONDS)
 
+    @pytest.mark.slow
     @override_settings(READING_SECONDS=2)
     def test_a_sheet_of_thousands_of_endless_rows(self):
         reason = self.reason("a.xlsx", self.endless_sheet(20_000))
         self.assertEqual(reason, "Reading took longer than is allowed (2 s).")
 
+    @pytest.mark.slow
     @override_settings(READING_MEMORY_BYTES=300_000_000)
     def test_a_file_that_needs_too_much_memory(self):
         data = '{"a": [' + "[]," * 5_000_000 + "1]}"

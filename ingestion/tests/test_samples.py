@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from django.conf import settings
 from django.test import SimpleTestCase
 
@@ -19,6 +20,7 @@ def plain(text):
     return " ".join(text.split()).lower()
 
 
+@pytest.mark.slow
 class SamplesTests(SimpleTestCase):
     @classmethod
     def setUpClass(cls):

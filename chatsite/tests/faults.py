@@ -142,7 +142,7 @@ class Caller:
         """The run of an answer that nobody reads here."""
         connection, response = self.ask(question, **values)
         connection.close()
-        assert response.status == 200
+        assert response.status == 200, response.status
         return response.headers["Chat-Run"]
 
     def headers(self, **more):

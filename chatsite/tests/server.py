@@ -197,6 +197,8 @@ class Site:
             except OSError:
                 pass
             time.sleep(0.05)
+        while self._read(0.1):
+            pass
         raise AssertionError(f"The site is not ready after {seconds} s:\n{self.output[-3000:]}")
 
     def stop(self, number=signal.SIGINT, seconds=HANG_SECONDS):
@@ -271,6 +273,8 @@ def prepared(folder, demo=True):
         if not template.exists():
             made = template.with_suffix(".new")
             made.mkdir(mode=0o711)
+            if demo:  # the migrations, which are most of a first start, run once for both
+                prepared(made, demo=False)
             with Site(made, demo=demo) as site:
                 wait_for_documents(site)
             made.rename(template)

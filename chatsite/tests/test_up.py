@@ -23,7 +23,7 @@ from chatsite.server.embedded_postgres import (
     connection_parameters,
 )
 from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
-from chatsite.tests.server import BASE, METRICS_TOKEN, TOKEN, Site, alive, temporary_folder
+from chatsite.tests.server import BASE, METRICS_TOKEN, TOKEN, Site, alive, prepared, temporary_folder
 
 pytestmark = pytest.mark.server
 
@@ -34,15 +34,15 @@ STOP_SECONDS = 8
 
 @pytest.fixture(scope="module")
 def folder():
-    """A data directory that the tests of this module share: making PostgreSQL's files costs seconds."""
-    path = temporary_folder()
+    """A data directory that the tests of this module share: a first start costs seconds."""
+    path = prepared(temporary_folder(), demo=False)
     yield path
     shutil.rmtree(path, ignore_errors=True)
 
 
 @pytest.fixture
 def own_folder():
-    """A data directory of one test, which may leave demo accounts in it."""
+    """An empty data directory of one test, which may leave demo accounts in it."""
     path = temporary_folder()
     yield path
     shutil.rmtree(path, ignore_errors=True)

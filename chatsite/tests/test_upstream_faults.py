@@ -31,7 +31,7 @@ from chatsite.tests.fault_table import (
 )
 from chatsite.tests.fault_world import Asker, question
 from chatsite.tests.limits import LONG_SECONDS
-from chatsite.tests.server import Site, temporary_folder, wait_for_documents
+from chatsite.tests.server import Site, prepared, temporary_folder, wait_for_documents
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(LONG_SECONDS)]
 
@@ -109,6 +109,7 @@ def world():
     address = f"http://127.0.0.1:{port}/v1"
     model = {"CHAT_MODEL": "fake", "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": address}
     try:
+        prepared(folder, demo=False)
         with Site(folder, **model, **fault_embeddings.SETTINGS, **DEADLINES, **MANY) as site:
             fill(found, site, port)
         found.log = site.output

@@ -12,7 +12,6 @@ from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
-from django.core.files.uploadedfile import UploadedFile
 from django.db.models import Field, ForeignKey, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
@@ -24,13 +23,13 @@ from django.views.decorators.http import require_safe
 from chat.proof import proof_questions, run_comparison, running
 from chat.proof.models import ProofQuestion, ProofResult, ProofRun
 from chatsite.accounts.admin_base.audited_admin import AuditedChanges
+from chatsite.accounts.admin_base.csv_admin import CsvAdmin, user_of
 from chatsite.accounts.admin_base.pickers import AutocompleteAdmin
 from chatsite.accounts.admin_base.read_only_admin import OwnFilters, RowsOnly
 from chatsite.accounts.admin_base.returning_admin import ReturnsToUnanswered
 from chatsite.accounts.audit import record, record_before
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal
-from chatsite.http.csv_cells import MAX_FILE_BYTES, BadFile
 from ingestion.models import Document
 
 MAX_OPTIONS = 300  # of a choice; with more, the name is typed
@@ -60,19 +59,6 @@ class QuestionForm(forms.ModelForm):  # type: ignore[type-arg]
         if values.get("place") and values.get("wants_nothing"):
             self.add_error("place", gettext("A place needs a document."))
         return values
-
-
-class FileForm(forms.Form):
-    """Questions as CSV."""
-
-    upload = forms.FileField(
-        label=gettext_lazy("CSV file"),
-        help_text=gettext_lazy(
-            "Columns: question, document, place. A document is named as in citations. “nothing”"
-            " means that none should be found. The place is optional. If one line is wrong, nothing is"
-            " imported."
-        ),
-    )
 
 
 class StartForm(forms.Form):
@@ -114,7 +100,7 @@ class ProofQuestionAdmin(
     ReturnsToUnanswered,
     AutocompleteAdmin,
     AuditedChanges,
-    admin.ModelAdmin,  # type: ignore[type-arg]
+    CsvAdmin,
 ):
     has_tools = True  # adds links above the list
     audited_as = AuditEntry.Action.PROOF_CHANGED
@@ -124,6 +110,13 @@ class ProofQuestionAdmin(
     list_select_related = ["document"]
     search_fields = ["text"]
     autocomplete_fields = ["document"]
+    csv_name = "questions.csv"
+    csv_title = gettext_lazy("Questions of a CSV file")
+    csv_columns = gettext_lazy(
+        "Columns: question, document, place. A document is named as in citations. “nothing”"
+        " means that none should be found. The place is optional. If one line is wrong, nothing is"
+        " imported."
+    )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ProofQuestion]:
         return ProofQuestion.objects.managed_by(request.user.pk or 0)
@@ -151,7 +144,7 @@ class ProofQuestionAdmin(
 
     def save_model(self, request: HttpRequest, obj: ProofQuestion, form: Any, change: bool) -> None:
         if not change:
-            obj.added_by = _user(request)
+            obj.added_by = user_of(request)
             if request.GET.get("origin") == ProofQuestion.Origin.UNANSWERED:
                 obj.origin = ProofQuestion.Origin.UNANSWERED
         super().save_model(request, obj, form, change)
@@ -166,18 +159,14 @@ class ProofQuestionAdmin(
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view
-        return [
-            path("collect/", view(self.collect), name="chat_proofquestion_collect"),
-            path("file/", view(self.take_file), name="chat_proofquestion_file"),
-            path("questions.csv", view(require_safe(self.csv_file)), name="chat_proofquestion_csv"),
-            *super().get_urls(),
-        ]
+        collect = path("collect/", view(self.collect), name="chat_proofquestion_collect")
+        return [collect, *super().get_urls()]
 
     def collect(self, request: HttpRequest) -> HttpResponse:
         """Existing questions of the site to choose from."""
         if not super().has_add_permission(request):
             raise PermissionDenied
-        user = _user(request)
+        user = user_of(request)
         proposed = proof_questions.proposals(user)
         if request.method == "POST":
             keys = set(request.POST.getlist("chosen"))
@@ -185,42 +174,17 @@ class ProofQuestionAdmin(
             _record(user, f"Added {len(added)} questions that the site had")
             messages.success(request, gettext("Added: %(count)s.") % {"count": len(added)})
             return redirect("admin:chat_proofquestion_changelist")
-        return self._page(
+        return self.page(
             request, "collect.html", gettext("Questions that the site has already"), proposed=proposed
         )
 
-    def take_file(self, request: HttpRequest) -> HttpResponse:
-        if not super().has_add_permission(request):
-            raise PermissionDenied
-        user = _user(request)
-        form = FileForm(request.POST or None, request.FILES or None)
-        if request.method == "POST" and form.is_valid():
-            upload: UploadedFile[bytes] = form.cleaned_data["upload"]
-            try:
-                count = proof_questions.read_csv(user, upload.read(MAX_FILE_BYTES + 1))
-            except BadFile as refusal:
-                form.add_error("upload", gettext("%(refusal)s Nothing was imported.") % {"refusal": refusal})
-            else:
-                _record(user, f"Added {count} questions of a file")
-                messages.success(
-                    request,
-                    gettext("Added: %(count)s. Existing ones are unchanged.") % {"count": count},
-                )
-                return redirect("admin:chat_proofquestion_changelist")
-        return self._page(request, "file.html", gettext("Questions of a CSV file"), form=form)
+    def import_csv(self, user: User, content: bytes) -> str:
+        count = proof_questions.read_csv(user, content)
+        _record(user, f"Added {count} questions of a file")
+        return gettext("Added: %(count)s. Existing ones are unchanged.") % {"count": count}
 
-    def csv_file(self, request: HttpRequest) -> HttpResponse:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        response = HttpResponse(
-            proof_questions.write_csv(_user(request)), content_type="text/csv; charset=utf-8"
-        )
-        response["Content-Disposition"] = 'attachment; filename="questions.csv"'
-        return response
-
-    def _page(self, request: HttpRequest, name: str, title: str, **values: Any) -> HttpResponse:
-        context = {**self.admin_site.each_context(request), "title": title, "opts": self.opts, **values}
-        return TemplateResponse(request, f"admin/chat/proofquestion/{name}", context)
+    def export_csv(self, user: User) -> str:
+        return proof_questions.write_csv(user)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +228,7 @@ class ProofRunAdmin(OwnFilters, RowsOnly, AuditedChanges, admin.ModelAdmin):  # 
         js = [forms.Script("live_page.js", type="module")]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ProofRun]:
-        return running.runs_of(_user(request))
+        return running.runs_of(user_of(request))
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -283,7 +247,7 @@ class ProofRunAdmin(OwnFilters, RowsOnly, AuditedChanges, admin.ModelAdmin):  # 
         """Start a run."""
         if not self.has_add_permission(request):
             raise PermissionDenied
-        user = _user(request)
+        user = user_of(request)
         form = StartForm(user, request.POST or None)
         if request.method == "POST" and form.is_valid():
             group, note = form.cleaned_data["group"], form.cleaned_data["note"]
@@ -308,7 +272,7 @@ class ProofRunAdmin(OwnFilters, RowsOnly, AuditedChanges, admin.ModelAdmin):  # 
         """The results of a run; a POST cancels it."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        user = _user(request)
+        user = user_of(request)
         run = self.get_object(request, unquote(object_id))
         if run is None:
             raise Http404
@@ -341,7 +305,7 @@ class ProofRunAdmin(OwnFilters, RowsOnly, AuditedChanges, admin.ModelAdmin):  # 
         """Compare two runs by question: `before` and `after` in the URL."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        user = _user(request)
+        user = user_of(request)
         runs = self.get_queryset(request).select_related("group", "started_by")
         before = get_object_or_404(runs, pk=int(request.GET.get("before", "0")))
         after = get_object_or_404(runs, pk=int(request.GET.get("after", "0")))
@@ -421,12 +385,6 @@ def _lines(user: User, results: list[ProofResult], before: list[ProofResult] | N
 def _points(*shares: float) -> list[str]:
     """Percentage points with their sign."""
     return [f"{100 * share:+.1f}".replace("-", "−") for share in shares]
-
-
-def _user(request: HttpRequest) -> User:
-    if not isinstance(request.user, User):
-        raise PermissionDenied
-    return request.user
 
 
 def _record(user: User, subject: str) -> None:

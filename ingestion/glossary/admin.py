@@ -3,25 +3,22 @@
 from typing import Any
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.core.files.uploadedfile import UploadedFile
 from django.db.models import ManyToManyField, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
 from chatsite.accounts.admin_base.audited_admin import AuditedChanges
+from chatsite.accounts.admin_base.csv_admin import CsvAdmin, user_of
 from chatsite.accounts.admin_base.pickers import SeveralPicker
 from chatsite.accounts.admin_base.read_only_admin import OwnFilters, RowsOnly
 from chatsite.accounts.admin_base.returning_admin import ReturnsToUnanswered
 from chatsite.accounts.audit import record
 from chatsite.accounts.models import AuditEntry, User
-from chatsite.http.csv_cells import MAX_FILE_BYTES, BadFile
 from ingestion.search.office_words import lines
 from ingestion.search.tokens import plain_words
 
@@ -63,21 +60,8 @@ class WordForm(forms.ModelForm):  # type: ignore[type-arg]
         return values
 
 
-class FileForm(forms.Form):
-    """A CSV file."""
-
-    upload = forms.FileField(
-        label=gettext_lazy("CSV file"),
-        help_text=gettext_lazy(
-            "The first line names the columns: word, and any of other words, meaning, groups (with"
-            " | between them), kind (term or everyday). Words that are there are changed. If one line is"
-            " wrong, nothing is imported."
-        ),
-    )
-
-
 @admin.register(HouseWord)
-class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
+class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, CsvAdmin):
     """Managers see entries for everyone and for their own groups."""
 
     has_tools = True  # adds links above the list
@@ -87,9 +71,16 @@ class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, 
     list_filter = ["kind", "restricted"]
     list_per_page = 50
     search_fields = ["term", "synonyms", "meaning"]
+    csv_name = "words.csv"
+    csv_title = gettext_lazy("Words of a CSV file")
+    csv_columns = gettext_lazy(
+        "The first line names the columns: word, and any of other words, meaning, groups (with"
+        " | between them), kind (term or everyday). Words that are there are changed. If one line is"
+        " wrong, nothing is imported."
+    )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[HouseWord]:
-        user = _user(request)
+        user = user_of(request)
         managed = HouseWord.objects.managed_by(user.pk, is_superuser=user.is_superuser)
         return managed.prefetch_related("groups").order_by("term", "pk")
 
@@ -99,13 +90,13 @@ class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, 
             hint = format_html(str(ASKED), asked)
             kwargs["help_texts"] = {**kwargs.get("help_texts", {}), "term": hint}
         made = super().get_form(request, obj, change, **kwargs)
-        return type("WordForm", (made,), {"user": _user(request)})
+        return type("WordForm", (made,), {"user": user_of(request)})
 
     def formfield_for_manytomany(
         self, db_field: "ManyToManyField[Any, Any]", request: HttpRequest, **kwargs: Any
     ) -> Any:
         """One's own groups; superusers choose from all by typing."""
-        user = _user(request)
+        user = user_of(request)
         if user.is_superuser:
             kwargs["widget"] = SeveralPicker(db_field, self.admin_site)
         else:
@@ -142,43 +133,23 @@ class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, 
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view
-        return [
-            path("file/", view(self.take_file), name="ingestion_houseword_file"),
-            path("words.csv", view(require_safe(self.csv_file)), name="ingestion_houseword_csv"),
-            path("shipped/", view(require_safe(self.shipped)), name="ingestion_houseword_shipped"),
-            *super().get_urls(),
-        ]
+        shipped = path("shipped/", view(require_safe(self.shipped)), name="ingestion_houseword_shipped")
+        return [shipped, *super().get_urls()]
 
-    def take_file(self, request: HttpRequest) -> HttpResponse:
-        if not (super().has_add_permission(request) and self.has_change_permission(request)):
-            raise PermissionDenied
-        user = _user(request)
-        form = FileForm(request.POST or None, request.FILES or None)
-        if request.method == "POST" and form.is_valid():
-            upload: UploadedFile[bytes] = form.cleaned_data["upload"]
-            try:
-                taken = glossary_csv.read_csv(user, upload.read(MAX_FILE_BYTES + 1))
-            except BadFile as refusal:
-                form.add_error("upload", gettext("%(refusal)s Nothing was imported.") % {"refusal": refusal})
-            else:
-                said = f"{taken.new} new, {taken.changed} changed"
-                record(AuditEntry.Action.WORDS_CHANGED, actor=user, subject=f"Took words of a file: {said}")
-                messages.success(
-                    request,
-                    gettext("Imported: %(new)s new, %(changed)s changed.")
-                    % {"new": taken.new, "changed": taken.changed},
-                )
-                return redirect("admin:ingestion_houseword_changelist")
-        return self._page(request, "file.html", gettext("Words of a CSV file"), form=form)
+    def may_import(self, request: HttpRequest) -> bool:
+        return super().may_import(request) and self.has_change_permission(request)
 
-    def csv_file(self, request: HttpRequest) -> HttpResponse:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        response = HttpResponse(
-            glossary_csv.write_csv(_user(request)), content_type="text/csv; charset=utf-8"
-        )
-        response["Content-Disposition"] = 'attachment; filename="words.csv"'
-        return response
+    def import_csv(self, user: User, content: bytes) -> str:
+        taken = glossary_csv.read_csv(user, content)
+        counts = f"{taken.new} new, {taken.changed} changed"
+        record(AuditEntry.Action.WORDS_CHANGED, actor=user, subject=f"Took words of a file: {counts}")
+        return gettext("Imported: %(new)s new, %(changed)s changed.") % {
+            "new": taken.new,
+            "changed": taken.changed,
+        }
+
+    def export_csv(self, user: User) -> str:
+        return glossary_csv.write_csv(user)
 
     def shipped(self, request: HttpRequest) -> HttpResponse:
         """The built-in list; changing an entry creates one of the site's own."""
@@ -186,20 +157,10 @@ class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, 
             raise PermissionDenied
         wanted = plain_words(request.GET.get("q", "")[:200])
         found = [line for line in lines() if wanted in plain_words(" ".join(line))]
-        return self._page(
+        return self.page(
             request,
             "shipped.html",
             gettext("Everyday words that ship"),
             lines=found,
             wanted=request.GET.get("q", ""),
         )
-
-    def _page(self, request: HttpRequest, name: str, title: str, **values: Any) -> HttpResponse:
-        context = {**self.admin_site.each_context(request), "title": title, "opts": self.opts, **values}
-        return TemplateResponse(request, f"admin/ingestion/houseword/{name}", context)
-
-
-def _user(request: HttpRequest) -> User:
-    if not isinstance(request.user, User):
-        raise PermissionDenied
-    return request.user

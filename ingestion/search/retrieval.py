@@ -154,6 +154,27 @@ class NameResolution:
     choices: tuple[Document, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is searched for, and how what the caller may read is narrowed."""
+
+    principal: Principal
+    query: str
+    counted: Mapping[str, int]  # its words
+    context: str
+    mode: Mode
+    top: int
+    minimum_score: float
+    narrowed: Mapping[str, Any]  # parameters of sql/search.sql
+
+    def parameters(self, house: Expansion) -> dict[str, Any]:
+        """All parameters but those of the vectors."""
+        words = NO_WORDS
+        if self.mode != "vectors":
+            words = _word_parameters(self.query, self.counted, house, self.context)
+        return with_words({**self.narrowed, **words})
+
+
 def search(
     principal: Principal,
     query: str,
@@ -191,64 +212,68 @@ def search(
         "to_person": to_person,
         "to_groups": to_groups,
     }
+    wanted = _Wanted(principal, query, counted, context, mode, top, minimum_score, narrowed)
+    found, is_translated = _search_once(wanted)
+    # Words translated one by one find where something is mentioned, a whole question what answers it.
+    if is_translated and (not found.passages or found.passages[0].language == "english"):
+        again = _search_in_english(wanted, found)
+        found = replace(again, query=query) if again.passages else found
+    return found
 
-    def parameters(house: Expansion) -> dict[str, Any]:
-        words = NO_WORDS if mode == "vectors" else _word_parameters(query, counted, house, context)
-        return with_words({**narrowed, **words})
 
-    lookup = Lookup(principal, query)
-    texts = [ACTIVE] if mode == "vectors" else [ACTIVE, statement("known_words")]
-    house = Expansion() if mode == "vectors" else lookup.expansion(())
-    asked = parameters(house)
+def _search_once(wanted: _Wanted) -> tuple[SearchResult, bool]:
+    """What is found, and whether words of the question were translated one by one."""
+    query, mode = wanted.query, wanted.mode
+    by_words = mode != "vectors"
+    lookup = Lookup(wanted.principal, query)
+    house = lookup.expansion(()) if by_words else Expansion()
+    asked = wanted.parameters(house)
+    texts = [ACTIVE, statement("known_words")] if by_words else [ACTIVE]
     (spaces, *known), surveyed = surveyed_after(texts, {**lookup.parameters, **asked})
     if known and known[0]:
         house = lookup.expansion(known[0])
-        asked = parameters(house)
+        asked = wanted.parameters(house)
         if surveyed.is_sampled:  # the added words change the combinations in the sample
             surveyed = survey(asked)
     space = active_space(spaces)
-    # In other languages these vectors are ignored.
-    # The model knows only English.
+    # The model knows only English, and the vectors of questions in other languages are ignored.
     is_translated = (
         mode == "hybrid" and language_of(query) == "german" and is_english_only(space.name, space.dimensions)
     )
     english = in_english(units(without_question_words(query))) if is_translated else []
-    vectors = _vector_parameters(space, " ".join(english) or query, context, mode)
+    vectors = _vector_parameters(space, " ".join(english) or query, wanted.context, mode)
     if mode != "text" and not vectors["with_vectors"]:
         mode = "text"
-        asked = parameters(house)
+        asked = replace(wanted, mode=mode).parameters(house)
         surveyed = survey(asked)
     candidates, readable = find_candidates({**asked, **vectors}, space.dimensions, surveyed)
     trust = trust_of(space, query)
     ranking = rank(candidates, mode, trust, readable)
     loaded: Loaded = {}
     if mode == "hybrid" and ranking.passages:
-        ranking, loaded = _reranked(principal, query, english, house, ranking, trust, readable)
-    ranked = [item for item in ranking.passages if item.score >= minimum_score]
-    passages = _distinct(principal, ranked, loaded, top)
+        ranking, loaded = _reranked(wanted.principal, query, english, house, ranking, trust, readable)
+    ranked = [item for item in ranking.passages if item.score >= wanted.minimum_score]
+    passages = _distinct(wanted.principal, ranked, loaded, wanted.top)
     found = SearchResult(
         tuple(passages), query, len(candidates), mode, ranking.fit, str(house), house.reasons or {}
     )
-    # Words translated one by one find where something is mentioned, a whole question what answers it.
-    if is_translated and (not passages or passages[0].language == "english"):
-        held = held_stems(" ".join(f"{each.title} {each.heading} {each.content}" for each in passages))
-        wording, around = question_in_english(query, held), question_in_english(context, held)
-        if wording and language_of(wording) != "german":
-            again = search(
-                principal,
-                wording,
-                context=around or context,
-                mode=mode,
-                top=top,
-                include_category=include_category,
-                exclude_category=exclude_category,
-                scope=scope,
-                minimum_score=minimum_score,
-                to_person=to_person,
-                to_groups=to_groups,
-            )
-            found = replace(again, query=query) if again.passages else found
-    return found
+    return found, is_translated
+
+
+def _search_in_english(wanted: _Wanted, found: SearchResult) -> SearchResult:
+    """What the question finds in English, in the words of the passages found so far.
+
+    Nothing if it cannot be translated.
+    """
+    passages = found.passages
+    held = held_stems(" ".join(f"{each.title} {each.heading} {each.content}" for each in passages))
+    wording = question_in_english(wanted.query, held)
+    counted = _counted_words(wording)
+    if not counted or language_of(wording) == "german":
+        return SearchResult((), wording, 0, found.mode)
+    around = question_in_english(wanted.context, held) or wanted.context
+    again, _ = _search_once(replace(wanted, query=wording, counted=counted, context=around, mode=found.mode))
+    return again
 
 
 def count_readable(principal: Principal) -> int:

@@ -38,10 +38,10 @@ sys.path.insert(0, str(ROOT))
 
 from chat.tests.upstream_faults import Exchange, chunk, event, status  # noqa: E402
 from chatsite.tests.client import Session  # noqa: E402
+from chatsite.tests.db.test_frozen_database import frozen  # noqa: E402
 from chatsite.tests.faults import PASSWORD, Caller, FaultSite, fresh, upload  # noqa: E402
 from chatsite.tests.faults import Upstream as Model  # noqa: E402
 from chatsite.tests.server import METRICS_TOKEN  # noqa: E402
-from chatsite.tests.test_frozen_database import frozen  # noqa: E402
 
 SCRAPE_SECONDS = 2
 WINDOW = "10s"  # what Grafana puts in place of $__rate_interval

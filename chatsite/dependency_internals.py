@@ -1,7 +1,7 @@
 """Private attributes of dependencies that the product uses, each with the reason.
 
 A new version of a dependency may change them without notice. No other module names them, and
-`chatsite/tests/test_dependency_internals.py` names each that is gone or takes other parameters.
+`chatsite/tests/code/test_dependency_internals.py` names each that is gone or takes other parameters.
 """
 
 from collections.abc import Callable, Iterator

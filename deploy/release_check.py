@@ -152,7 +152,7 @@ STEPS: dict[str, Callable[[str], None]] = {
     "package, from nothing to an answer and a backup": package,
     "suite": command("make test"),
     "upgrade from the last release, and back, under load": command(
-        f"{PYTHON} -m pytest -q chatsite/tests/test_two_versions.py", CHATSITE_TEST_ROUNDS="20"
+        f"{PYTHON} -m pytest -q chatsite/tests/code/test_two_versions.py", CHATSITE_TEST_ROUNDS="20"
     ),
     "published clients": command(f"{PYTHON} -m benchmarks.clients.run"),
 }

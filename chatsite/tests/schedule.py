@@ -15,16 +15,30 @@ from xdist.scheduler import LoadFileScheduling
 
 TOGETHER = {
     "faulty": (
-        "test_process_faults", "test_client_faults", "test_full_disk", "test_socket_faults",
-        "test_store_faults", "test_frozen_database", "test_hostile_answers_in_time",
-        "test_withdrawn_sources",
+        "failures/test_process_faults",
+        "failures/test_client_faults",
+        "db/test_full_disk",
+        "failures/test_socket_faults",
+        "db/test_store_faults",
+        "db/test_frozen_database",
+        "failures/test_hostile_answers_in_time",
+        "failures/test_withdrawn_sources",
     ),
     "slow_site": (
-        "test_walkthrough", "test_life_of_an_answer", "test_reconnecting", "test_accessibility",
-        "test_composer", "test_two_devices", "test_proof_view", "test_half_closed", "test_conversation_list",
-        "test_attached_files", "test_accessible_admin", "test_admin_errors",
+        "browser/test_walkthrough",
+        "failures/test_life_of_an_answer",
+        "browser/test_reconnecting",
+        "browser/test_accessibility",
+        "browser/test_composer",
+        "browser/test_two_devices",
+        "browser/test_proof_view",
+        "http/test_half_closed",
+        "browser/test_conversation_list",
+        "browser/test_attached_files",
+        "admin/test_accessible_admin",
+        "admin/test_admin_errors",
     ),
-}  # fmt: skip
+}
 GROUPS = {f"chatsite/tests/{name}.py": group for group, names in TOGETHER.items() for name in names}
 
 

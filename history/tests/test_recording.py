@@ -7,8 +7,8 @@ from django.test import TestCase, TransactionTestCase
 from django.utils import timezone
 
 from chat.tests.conversations import answered
+from chatsite.tests.db.test_reader_of_a_session import nobody_by_default
 from chatsite.tests.limits import HANG_SECONDS
-from chatsite.tests.test_reader_of_a_session import nobody_by_default
 from history import recording
 from history.models import Conversation, Message, Source
 from history.recording import Closing

@@ -1,0 +1,457 @@
+"""Exporting and erasing a person: all of theirs, and nothing of others."""
+
+import json
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest.mock import patch
+from zipfile import ZipFile
+
+import pytest
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.auth.models import Group, Permission
+from django.contrib.contenttypes.models import ContentType
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+from django.core.management import CommandError, call_command
+from django.db import connection, transaction
+from django.db.utils import IntegrityError
+from django.test import Client, TestCase, override_settings
+from django.utils import timezone
+
+from chat.models import (
+    DismissedQuestion,
+    JournalEntry,
+    MessageAllowance,
+    Run,
+    Usage,
+)
+from chat.persons.erasure import ErasureRefused, count_data, erase, erase_returned
+from chat.proof.models import ProofQuestion, ProofRun
+from chat.tests.conversations import answered
+from chat.tests.engine.test_verified_answers import make_verified
+from chat.unanswered.models import UnansweredQuestion
+from chatsite.accounts.audit import chain, record
+from chatsite.accounts.models import (
+    ApiKey,
+    AuditEntry,
+    ExternalIdentity,
+    Look,
+    ManagedMembership,
+    User,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
+from history.models import Feedback, Message, Project, Share, Source
+from ingestion.access.lists import Audience, access_list_for, change_rights
+from ingestion.bulk.models import BulkChange, BulkItem
+from ingestion.documents import upsert
+from ingestion.models import (
+    CitedName,
+    Document,
+    ExternalId,
+    FormerVersion,
+)
+from ingestion.tests.factories import command_principal, make_document, make_user
+
+CANARY = "zzqkanarx"
+TEXT_COLUMNS = """
+SELECT table_name
+FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)
+WHERE table_schema = 'public' AND table_type = 'BASE TABLE'
+AND data_type IN ('text', 'character varying', 'json', 'jsonb', 'tsvector', 'ARRAY', 'USER-DEFINED')
+"""
+# Tables that hold no words of a person; a new table belongs here or into `person_with_everything`.
+WITHOUT_WORDS = {
+    "chat_sitetexts": "texts of the site, and the number of who wrote them while they have an account",
+    "chat_startingquestion": "texts of the site",
+    "accounts_auditdelivery": "numbers",
+    "accounts_device": "names of products; end with their sessions",
+    "accounts_auditseal": "digests; of an erased person's entries without their salt",
+    "accounts_formeridentity": "MD5 only",
+    "accounts_groupmapping": "of groups",
+    "accounts_guestrate": "hashes of addresses",
+    "accounts_signinattempt": "digests, for an hour",
+    "auth_group": "of groups",
+    "auth_permission": "of the program",
+    "chat_agent": "of the site",
+    "chat_dayfigures": "numbers",
+    "chat_proofresult": "digests and numbers",
+    "django_content_type": "of the program",
+    "django_migrations": "of the program",
+    "django_session": "signed and encoded; the person's are deleted (tested below)",
+    "ingestion_accesslist": "digest of numbers",
+    "ingestion_dumpguard": "of the program",
+    "ingestion_embeddingspace": "of the site",
+    "ingestion_houseword": "of the site",
+    "ingestion_preparedvector": "vectors; go with their document",
+    "ingestion_sourcefile": "mirrored folders, which have no owner",
+    "ingestion_vector": "vectors; go with their document",
+    "procrastinate_events": "states of jobs",
+    "procrastinate_jobs": "numbers, and generated names of files",
+    "procrastinate_periodic_defers": "of the program",
+}
+
+
+def dump():
+    """table → its rows as text."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+        tables = [name for (name,) in cursor.fetchall()]
+        rows = {}
+        for table in tables:
+            cursor.execute(f'SELECT content::text FROM "{table}" AS content')
+            rows[table] = sorted(row for (row,) in cursor.fetchall())
+    return rows
+
+
+def tables_with(text, dumped):
+    return {table for table, rows in dumped.items() if any(text in row.casefold() for row in rows)}
+
+
+def person_with_everything():
+    """An account with a row in every table that may hold a person's words, each with the canary."""
+    person = make_user(f"{CANARY}.user", first_name=CANARY.title(), last_name="Miller")
+    own = make_document(
+        f"{CANARY}-notes.md", (f"Employees may carry over five days of leave, says {CANARY}.",), owner=person
+    )
+    upsert(
+        ContentFile(f"{CANARY} writes".encode()),
+        f"{CANARY}.txt",
+        owner=person,
+        audience=Audience(everyone=False),
+    )
+    conversation, answer = answered(
+        person, own, question=f"Who is {CANARY}?", text=f"{CANARY} [guide.md#leave]", title=CANARY
+    )
+    rows_of_conversation(person, conversation, answer)
+    key = rows_of_account(person)
+    rows_of_documents(person, own)
+    rows_of_proof(person, own)
+    LogEntry.objects.create(
+        user=make_user("clerk"),
+        content_type=ContentType.objects.get_for_model(User),
+        object_id=str(person.pk),
+        object_repr=person.username,
+        action_flag=CHANGE,
+        change_message=CANARY,
+    )
+    record(AuditEntry.Action.SEARCH_AS, actor=person, person=person, subject=f"Where is {CANARY}?")
+    return person, key
+
+
+def rows_of_conversation(person, conversation, answer):
+    conversation.project = Project.objects.create(owner=person, name=CANARY, instructions=CANARY)
+    conversation.save()
+    Source.objects.filter(message=answer).update(content=CANARY)
+    Feedback.objects.create(message=answer, rating="bad", comment=CANARY)
+    Share.objects.create(
+        conversation=conversation,
+        up_to=1,
+        access_list=access_list_for(Audience(everyone=True), person.pk),
+        digest=CANARY,
+    )
+    run = Run.objects.create(
+        owner=person,
+        conversation=conversation,
+        question=conversation.messages.get(position=0),
+        answer=answer,
+        options={"prompt": CANARY},
+        body_digest="d",
+        finished_at=timezone.now(),
+    )
+    UnansweredQuestion.objects.create(
+        message=run.question, conversation=conversation, owner=person, asked_at=timezone.now(),
+        reasons=["bad"], digest=CANARY, answers=[], shown=[], cited=[],
+    )  # fmt: skip
+    JournalEntry.objects.create(run=run, first=1, last=1, events=[CANARY])
+    Look.objects.create(person=person, conversation=conversation.pk, reason=CANARY)
+    other = make_user()
+    Look.objects.create(reader=person, person=other, conversation=conversation.pk, reason=CANARY)
+
+
+def rows_of_account(person):
+    """What belongs to the account itself; returns its key."""
+    key, _ = ApiKey.objects.issue(person, f"key of {CANARY}")
+    group = Group.objects.create(name="Crew")
+    person.groups.add(group)
+    identity = ExternalIdentity.objects.create(user=person, issuer="https://id", subject=CANARY)
+    ManagedMembership.objects.create(identity=identity, group=group)
+    MessageAllowance.objects.create(user=person, messages=5)
+    Usage.objects.create(owner=person, day=timezone.localdate(), messages=2)
+    hook = WebhookEndpoint.objects.create(
+        owner=person, name=CANARY, url="https://a.test", events=["answer.feedback"]
+    )
+    WebhookDelivery.objects.create(endpoint=hook, event="document.ready", data={"external_id": CANARY})
+    return key
+
+
+def rows_of_documents(person, own):
+    ExternalId.objects.create(owner=person, external_id=CANARY, document=own)
+    FormerVersion.objects.create(
+        document=own, access_list=own.access_list, since=1, version=1, content=CANARY, size=9
+    )
+    CitedName.objects.create(reader=person, name=own.public_id, document=own.public_id)
+    change = BulkChange.objects.create(actor=person, kind="category", wanted={"category": CANARY})
+    BulkItem.objects.create(change=change, document=own, before=CANARY)
+    verified = make_verified(own, text=f"{CANARY} [1]", question=f"What says {CANARY}?", owner=person)
+    verified.citations.update(words=CANARY)
+
+
+def rows_of_proof(person, own):
+    """Proof questions and runs, and a question that was dismissed."""
+    group = person.groups.get()
+    proven = ProofQuestion.objects.create(text=f"Who says {CANARY}?", wants_nothing=True, added_by=person)
+    ProofRun.objects.create(started_by=person, group=group, note=CANARY, ended_at=timezone.now())
+    ProofQuestion.objects.create(text=f"Who {CANARY}?", document=own, asker=person)
+    LogEntry.objects.create(
+        user=make_user("secretary"), content_type=ContentType.objects.get_for_model(ProofQuestion),
+        object_id=str(proven.pk), object_repr=CANARY, action_flag=CHANGE,
+    )  # fmt: skip
+    DismissedQuestion.objects.create(
+        digest="d", reason=CANARY, dismissed_by=person, dismissed_at=timezone.now()
+    )
+
+
+@pytest.mark.slow
+class ErasingTests(TestCase):
+    def setUp(self):
+        self.root = User.objects.create_superuser("root")
+        self.other = make_user("olga")
+        self.shared = make_document("guide.md", everyone=True, owner=self.other)
+        answered(self.other, self.shared)
+
+    def test_a_dump_of_the_database_holds_nothing_of_an_erased_person_and_all_of_others(self):
+        person, *_ = person_with_everything()
+        browser = Client()
+        browser.force_login(person)
+        stored = Document.objects.get(name=f"{CANARY}.txt").file.name
+        Message.objects.filter(conversation__owner=self.other, position=1).update(
+            verified={"by": person.display_name(), "until": "2030-01-01", "person": person.pk},
+            thoughts=[
+                {
+                    "title": "Verified answer",
+                    "description": f"Verified by {person.display_name()} until 1 January 2030",
+                    "props": {"by": person.display_name(), "until": "2030-01-01"},
+                }
+            ],
+        )
+        change_rights(self.root, self.shared, Audience(user_ids=frozenset({person.pk})))
+        predecessor = make_user("predecessor")
+        make_document("rules.md", owner=predecessor, everyone=True)
+        erase(predecessor, actor=self.root, documents_to=person)
+        BulkChange.objects.create(actor=self.root, kind="category", reason=f"{person.username} stopped it.")
+        with connection.cursor() as cursor:
+            cursor.execute(TEXT_COLUMNS)
+            with_text = {name for (name,) in cursor.fetchall()}
+        before = dump()
+        self.assertEqual(
+            with_text - tables_with(CANARY, before) - WITHOUT_WORDS.keys(),
+            set(),
+            "Say in erase() what goes of these tables, and put a row with the canary into them here.",
+        )
+        with self.captureOnCommitCallbacks(execute=True):
+            erase(person, actor=self.root, delete_documents=True)
+        after = dump()
+        self.assertEqual(tables_with(CANARY, after), set())
+        self.assertFalse(default_storage.exists(stored))
+        self.assertEqual(browser.get("/documents/").status_code, 302)
+        self.assertTrue(User.objects.filter(pk=self.other.pk).exists())
+        for table in ("history_source", "history_conversation", "ingestion_passage", "accounts_user"):
+            kept = [row for row in before[table] if CANARY not in row.casefold()]
+            self.assertEqual([row for row in kept if row not in after[table]], [], table)
+
+    def test_the_audit_log_keeps_a_number_in_place_of_the_name(self):
+        person, *_ = person_with_everything()
+        number = person.pk
+        erase(person, actor=self.root, delete_documents=True)
+        searched = AuditEntry.objects.get(action="search_as")
+        self.assertEqual(
+            (searched.actor, searched.person, searched.subject), (f"person {number}",) * 2 + ("",)
+        )
+        erased = AuditEntry.objects.get(action="person_erased")
+        self.assertEqual(erased.actor, "root")
+        self.assertIn(f"person {number}: 1 conversation with 2 messages, 2 documents", erased.subject)
+
+    def test_erasing_somebody_changes_no_text_that_their_name_was_made_to_match(self):
+        name = f"{self.shared.name} ({self.shared.public_id}): olga"
+        person = make_user("everyone", first_name=name, last_name="→ Everyone who signs in")
+        change_rights(self.root, self.shared, Audience(everyone=True))
+        record(AuditEntry.Action.RIGHTS_CHANGED, actor=self.root, subject=person.get_full_name())
+        record(AuditEntry.Action.MEMBERS_CHANGED, actor=self.root, subject="project 1: everyone → nobody")
+        chain.seal_new()
+        before = list(AuditEntry.objects.order_by("pk").values())
+        erase(person, actor=self.root)
+        self.assertEqual(list(AuditEntry.objects.order_by("pk").values())[: len(before)], before)
+        self.assertEqual(chain.verify().anonymized, [])
+
+    def test_a_name_goes_from_its_place_and_nothing_else_from_the_entry(self):
+        anna, bert = make_user("anna"), make_user("bert")
+        Document.objects.filter(pk=self.shared.pk).update(name="anna.md")
+        self.shared.refresh_from_db()
+        change_rights(self.root, self.shared, Audience(user_ids=frozenset({anna.pk, bert.pk})))
+        change_rights(self.root, self.shared, Audience(user_ids=frozenset({anna.pk})))
+        chain.seal_new()
+        erase(anna, actor=self.root)
+        erase(bert, actor=self.root)
+        entries = AuditEntry.objects.filter(action="rights_changed").order_by("pk")
+        what = f"anna.md ({self.shared.public_id}): "
+        both = f"person {anna.pk}, person {bert.pk}, olga"
+        self.assertEqual(
+            [entry.subject for entry in entries],
+            [f"{what}Everyone who signs in → {both}", f"{what}{both} → person {anna.pk}, olga"],
+        )
+        self.assertEqual(chain.verify().anonymized, [entry.pk for entry in entries])
+
+    def test_erasing_somebody_takes_no_other_persons_name_from_verified_answers(self):
+        author = make_user("writer", first_name="Ann", last_name="Lee")
+        given = Message.objects.filter(conversation__owner=self.other, position=1)
+        given.update(verified={"by": "Ann Lee", "until": "2030-01-01", "person": author.pk})
+        erase(make_user("someone", first_name="Ann", last_name="Lee"), actor=self.root)
+        self.assertEqual(given.get().verified["by"], "Ann Lee")
+        erase(author, actor=self.root)
+        self.assertEqual(given.get().verified["by"], "a former colleague")
+
+    def test_the_audit_log_stays_final_for_everything_else(self):
+        record(AuditEntry.Action.SEARCH_AS, actor=self.root, subject="leave")
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT set_config('chatsite.erasing', 'on', true)")
+            for change in ("UPDATE accounts_auditentry SET actor_id = 1", "DELETE FROM accounts_auditentry"):
+                with self.assertRaises(IntegrityError), transaction.atomic():
+                    cursor.execute(change)
+
+    def test_documents_that_others_read_are_handed_over_or_deleted_by_decision(self):
+        person = make_user("anna")
+        private = make_document("diary.md", owner=person)
+        public = make_document("rules.md", owner=person, everyone=True)
+        with self.assertRaisesMessage(ErasureRefused, "Others use what is this person's: 1 documents"):
+            erase(person, actor=None)
+        person.refresh_from_db()
+        self.assertTrue(person.is_active)
+        erase(person, actor=None, documents_to=self.other)
+        self.assertFalse(Document.objects.filter(pk=private.pk).exists())
+        public.refresh_from_db()
+        self.assertEqual(public.owner, self.other)
+        self.assertTrue(Document.objects.visible_to(command_principal(self.other)).filter(pk=public.pk))
+
+    def test_who_erases_gives_nobody_documents_that_they_could_not_read(self):
+        staff = make_user("staff", is_staff=True)
+        staff.user_permissions.add(Permission.objects.get(codename="delete_user"))
+        anna = make_user("anna")
+        document = make_document("salaries.md", owner=anna, users=[self.other])
+        for successor in (staff, make_user("accomplice")):
+            with self.assertRaisesMessage(ErasureRefused, f"{successor.username} cannot read 1 document"):
+                erase(anna, actor=staff, documents_to=successor)
+        anna.refresh_from_db()
+        self.assertTrue(anna.is_active)
+        erase(anna, actor=staff, documents_to=self.other)
+        document.refresh_from_db()
+        self.assertEqual(document.owner, self.other)
+        bert = make_user("bert")
+        make_document("pay.md", owner=bert, users=[self.other])
+        staff.user_permissions.add(Permission.objects.get(codename="change_document"))
+        erase(bert, actor=User.objects.get(pk=staff.pk), documents_to=staff)
+        self.assertTrue(Document.objects.filter(name="pay.md", owner=staff).exists())
+
+    def test_a_legal_hold_refuses_in_words(self):
+        person = make_user("anna", legal_hold="case 17/2026")
+        with self.assertRaisesMessage(ErasureRefused, "under a legal hold and stays as it is: case 17/2026"):
+            erase(person, actor=None)
+        person.refresh_from_db()
+        self.assertTrue(person.is_active)
+
+    def test_a_running_answer_is_stopped_first(self):
+        person, *_ = person_with_everything()
+        Run.objects.update(finished_at=None)
+        with (
+            patch("chat.persons.erasure.STOP_SECONDS", 0),
+            self.assertRaisesMessage(ErasureRefused, "still being written"),
+        ):
+            erase(person, actor=None, delete_documents=True)
+        self.assertTrue(Run.objects.get().stop_requested)
+        person.refresh_from_db()
+        self.assertFalse(person.is_active)
+        self.assertEqual(count_data(person).messages, 2)
+
+
+@pytest.mark.slow
+class RestoredTests(TestCase):
+    """An older backup brings back who was erased after it was made."""
+
+    def setUp(self):
+        folder = TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = Path(folder.name, "lists", "erased.jsonl")
+        self.enterContext(override_settings(ERASED_LIST=self.path))
+        self.successor = make_user("olga")
+        self.person, _ = person_with_everything()
+        self.row = User.objects.filter(pk=self.person.pk).values().get()
+        with self.captureOnCommitCallbacks(execute=True):
+            erase(self.person, actor=None, documents_to=self.successor)
+
+    def brought_back(self, **changes):
+        return User.objects.create(**{**self.row, **changes})
+
+    def test_who_is_back_is_erased_again_and_the_successor_gets_the_documents(self):
+        back = self.brought_back()
+        public = make_document("rules.md", owner=back, everyone=True)
+        (line,) = erase_returned()
+        self.assertEqual(line, f"Person {back.pk}, whom a backup had brought back, is erased again.")
+        self.assertFalse(User.objects.filter(pk=back.pk).exists())
+        public.refresh_from_db()
+        self.assertEqual(public.owner, self.successor)
+        self.assertEqual(erase_returned(), [])
+
+    def test_the_list_has_numbers_and_no_names_and_only_its_owner_reads_it(self):
+        self.assertNotIn(CANARY, self.path.read_text().casefold())
+        self.assertEqual(self.path.stat().st_mode & 0o777, 0o600)
+
+    def test_another_account_that_got_the_same_number_is_left_alone(self):
+        other = self.brought_back(date_joined=timezone.now())
+        self.assertEqual(erase_returned(), [])
+        self.assertTrue(User.objects.filter(pk=other.pk).exists())
+
+    def test_a_line_that_was_cut_off_hides_no_other(self):
+        self.path.write_text(self.path.read_text() + '{"number": 7, "jo')
+        self.brought_back()
+        with self.assertLogs("chat.persons.erasure", "WARNING"):
+            self.assertEqual(len(erase_returned()), 1)
+
+    def test_a_legal_hold_is_said(self):
+        self.brought_back(legal_hold="case 17/2026")
+        self.assertIn("cannot be erased again: This account is under a legal hold", erase_returned()[0])
+
+
+class CommandTests(TestCase):
+    def test_without_yes_the_command_says_what_would_go_and_erases_nothing(self):
+        make_user("anna")
+        said = StringIO()
+        call_command("erase_person", "anna", stdout=said)
+        self.assertIn("Would erase: 0 conversations with 0 messages", said.getvalue())
+        call_command("erase_person", "anna", "--yes", stdout=said)
+        self.assertFalse(User.objects.filter(username="anna").exists())
+        self.assertEqual(AuditEntry.objects.get().action, "person_erased")
+
+    def test_names_of_nobody_are_refused(self):
+        for arguments in (["erase_person", "nobody"], ["export_person", "nobody", "x.zip"]):
+            with self.assertRaisesMessage(CommandError, "There is no account named “nobody”."):
+                call_command(*arguments)
+
+    def test_an_export_has_all_of_the_person_and_no_secret(self):
+        person, key = person_with_everything()
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "person.zip")
+            call_command("export_person", person.username, str(path), stdout=StringIO())
+            self.assertEqual(path.stat().st_mode & 0o777, 0o600)
+            with self.assertRaisesMessage(CommandError, "exist"):
+                call_command("export_person", person.username, str(path))
+            with ZipFile(path) as archive:
+                content = {name: archive.read(name).decode() for name in archive.namelist()}
+        self.assertEqual(json.loads(content["profile.json"])["groups"], ["Crew"])
+        self.assertEqual(json.loads(content["feedback.json"])[0]["comment"], CANARY)
+        self.assertIn(f"## Who is {CANARY}?", content["conversations/00001.md"])
+        self.assertEqual(len(json.loads(content["conversations/00001.json"])["messages"]), 2)
+        self.assertIn(f"{CANARY} writes", content.values())
+        self.assertIn(f"Where is {CANARY}?", content["audit.json"])
+        self.assertNotIn(key.digest, "".join(content.values()))
+        self.assertTrue(AuditEntry.objects.filter(action="person_exported", person_id=person.pk).exists())

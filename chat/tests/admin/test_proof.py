@@ -1,0 +1,427 @@
+"""The proof: questions in and out, runs under the rights of a group or one's own, and what two runs tell."""
+
+import csv
+import io
+from types import SimpleNamespace
+from unittest.mock import patch
+
+import pytest
+from django.contrib.auth.models import Group, Permission
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import OperationalError, connection
+from django.test import TestCase
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from chat.proof import proof_questions, run_comparison, running
+from chat.proof.models import ProofQuestion, ProofResult, ProofRun
+from chat.tests.conversations import WORDS, answered
+from chat.tests.engine.test_verified_answers import make_verified
+from chatsite.accounts.models import AuditEntry, User
+from history.models import Feedback
+from ingestion.access.lists import Audience, set_audience
+from ingestion.documents import delete_document
+from ingestion.tests.factories import make_document, make_user
+
+QUESTIONS = "/admin/chat/proofquestion/"
+RUNS = "/admin/chat/proofrun/"
+LEAVE = "Until when may employees carry over days of leave?"
+FERRIES = "Which ferry sails to the Azores on Sundays?"
+RIGHTS = [f"{act}_proofquestion" for act in ("add", "change", "delete", "view")]
+RIGHTS += [f"{act}_proofrun" for act in ("add", "delete", "view")]
+
+
+class ProofCase(TestCase):
+    def setUp(self):
+        self.manager = make_user("ines", is_staff=True, groups=["Crew"])
+        self.manager.user_permissions.set(Permission.objects.filter(codename__in=[*RIGHTS, "view_document"]))
+        self.crew = Group.objects.get(name="Crew")
+        self.client.force_login(self.manager)
+        self.guide = make_document("guide.md", everyone=True)
+        # Inside of a test's transaction nothing can be committed before the page is made.
+        self.looks = []
+        looked = patch(
+            "chat.admin.proof_admin.record_before", lambda *values, **named: self.looks.append(values[0])
+        )
+        looked.start()
+        self.addCleanup(looked.stop)
+
+    def question(self, text=LEAVE, document=None, **values):
+        values |= {"document": document} if document else {"wants_nothing": True}
+        return ProofQuestion.objects.create(text=text, added_by=self.manager, **values)
+
+    def run_all(self, group=None, user=None):
+        run = running.start(user or self.manager, group, "")
+        running.continue_run(run.pk)
+        run.refresh_from_db()
+        return run
+
+    def entries(self):
+        return list(AuditEntry.objects.filter(actor="ines").values_list("action", flat=True))
+
+
+class RunTests(ProofCase):
+    def test_a_run_finds_what_should_be_found_and_nothing_else(self):
+        self.question(LEAVE, self.guide)
+        self.question(FERRIES)
+        run = self.run_all()
+        self.assertEqual(run.state, "done")
+        found, nothing = run.results.all()
+        self.assertEqual((found.outcome, found.rank, found.found), ("answered", 1, [self.guide.pk]))
+        self.assertEqual((found.statements, found.supported), (1, 1))
+        self.assertIn(nothing.outcome, ("nothing", "unsure"))
+        self.assertTrue(found.is_right and nothing.is_right)
+
+    def test_a_run_that_a_fault_of_the_database_interrupted_goes_on(self):
+        self.question(LEAVE, self.guide)
+        run = running.start(self.manager, None, "")
+        with (
+            patch("chat.proof.running.ask", side_effect=OperationalError),
+            self.assertRaises(OperationalError),
+        ):
+            running.continue_run(run.pk)
+        self.assertEqual(running.queue_lost(), 0)
+        with connection.cursor() as cursor:
+            cursor.execute("DELETE FROM procrastinate_jobs")
+        self.assertEqual(running.queue_lost(), 1)
+        running.continue_run(run.pk)
+        run.refresh_from_db()
+        self.assertEqual(run.state, "done")
+
+    def test_a_run_as_a_group_has_the_rights_of_the_group_alone(self):
+        secret = make_document("secret.md", [f"{WORDS} Mine."], users=[self.manager])
+        self.question(LEAVE, secret)
+        set_audience(self.guide, Audience(group_ids=frozenset({self.crew.pk})))
+        self.question("How long may days of leave be carried over?", self.guide)
+        people = User.objects.count()
+        ranks = [result.rank for result in self.run_all(self.crew).results.all()]
+        self.assertEqual(ranks, [0, 1])
+        self.assertTrue(all(result.rank for result in self.run_all().results.all()))
+        self.assertEqual(User.objects.count(), people)
+
+    def test_a_verified_answer_speaks_in_a_run_too(self):
+        make_verified(self.guide, question=LEAVE)
+        self.question(LEAVE, self.guide)
+        [result] = self.run_all().results.all()
+        self.assertEqual((result.outcome, result.rank), ("verified", 1))
+
+    def test_a_place_counts_only_where_it_is(self):
+        book = make_document("book.md", [("page=1", 1, "", "Boats."), ("page=2", 2, "", "Leave is 30 days.")],
+                             everyone=True)  # fmt: skip
+        text = "How many days is leave?"
+        self.question(text, book, place="page=2")
+        self.question(text, book, place="page=1")
+        ranks = [result.rank > 0 for result in self.run_all().results.all()]
+        self.assertEqual(ranks, [True, False])
+
+    def test_one_run_goes_at_a_time_and_a_cancelled_one_asks_nothing_more(self):
+        self.question()
+        run = running.start(self.manager, None, "")
+        with self.assertRaisesMessage(running.ProofRefused, "under way"):
+            running.start(self.manager, None, "")
+        self.client.post(f"{RUNS}{run.pk}/change/")
+        running.continue_run(run.pk)
+        run.refresh_from_db()
+        self.assertEqual((run.state, run.results.get().outcome), ("cancelled", ""))
+        running.start(self.manager, None, "")
+
+    def test_a_run_goes_on_in_another_job_where_it_stopped(self):
+        for number in range(running.AT_ONCE + 1):
+            self.question(f"{FERRIES} {number}")
+        run = running.start(self.manager, None, "")
+        running.continue_run(run.pk, seconds=0)
+        self.assertEqual(run.results.exclude(outcome="").count(), running.AT_ONCE)
+        self.assertEqual(ProcrastinateJob.objects.filter(task_name=running.TASK).count(), 2)
+        running.continue_run(run.pk)
+        run.refresh_from_db()
+        self.assertEqual((run.state, run.results.filter(outcome="").count()), ("done", 0))
+
+    def test_a_failure_ends_the_run_and_frees_the_next(self):
+        self.question()
+        run = running.start(self.manager, None, "")
+        with (
+            patch("chat.proof.running.ask", side_effect=ArithmeticError),
+            self.assertLogs("chat.proof.running", "ERROR"),
+        ):
+            running.continue_run(run.pk)
+        run.refresh_from_db()
+        self.assertEqual(run.state, "failed")
+
+    def test_without_questions_there_is_no_run(self):
+        with self.assertRaisesMessage(running.ProofRefused, "no question"):
+            running.start(self.manager, None, "")
+
+
+@pytest.mark.slow
+class RightsTests(ProofCase):
+    """A manager learns of a document that they may not read neither from a question nor from a result."""
+
+    def setUp(self):
+        super().setUp()
+        self.other = make_user("otto", is_staff=True, groups=["Board"])
+        self.other.user_permissions.set(Permission.objects.filter(codename__in=RIGHTS))
+        self.board = Group.objects.get(name="Board")
+        self.closed = make_document(
+            "layoffs.md", ["The plant in Krefeld closes in May."], groups=[self.board]
+        )
+        self.theirs = ProofQuestion.objects.create(text="When does Krefeld close?", document=self.closed)
+        self.question(LEAVE, self.guide)
+
+    def test_questions_about_closed_documents_are_shown_to_nobody_else(self):
+        run = self.run_all(self.board, self.other)
+        for page in (QUESTIONS, f"{QUESTIONS}questions.csv", RUNS):
+            self.assertNotContains(self.client.get(page), "Krefeld")
+        self.assertEqual(self.client.get(f"{QUESTIONS}{self.theirs.pk}/change/").status_code, 302)
+        self.assertEqual(self.client.get(f"{RUNS}{run.pk}/change/").status_code, 404)
+        mine = self.run_all()
+        self.assertEqual([result.question.text for result in mine.results.all()], [LEAVE])
+        address = f"{RUNS}compare/?before={run.pk}&after={mine.pk}"
+        self.assertEqual(self.client.get(address).status_code, 404)
+
+    def test_a_run_of_a_common_group_counts_for_each_what_they_may_see(self):
+        self.manager.groups.add(self.board)
+        self.question("Does the plant in Krefeld close?", self.closed)
+        run = self.run_all(self.board)
+        self.assertContains(self.client.get(f"{RUNS}{run.pk}/change/"), "3 of 3 questions")
+        set_audience(self.closed, Audience(user_ids=frozenset({self.other.pk})))
+        page = self.client.get(f"{RUNS}{run.pk}/change/")
+        self.assertContains(page, "1 of 1 question")
+        self.assertNotContains(page, "Krefeld")
+        self.assertNotContains(page, "layoffs.md")
+
+    def test_only_who_may_search_as_others_takes_the_rights_of_any_group(self):
+        self.assertNotContains(self.client.get(f"{RUNS}add/"), "Board")
+        self.client.post(f"{RUNS}add/", {"group": "Board"})
+        self.assertFalse(ProofRun.objects.exists())
+        self.manager.user_permissions.add(Permission.objects.get(codename="view_as_others"))
+        response = self.client.post(f"{RUNS}add/", {"group": "Board", "note": "before the move"})
+        self.assertEqual(response.status_code, 302)
+        entry = AuditEntry.objects.get(action="proof_started")
+        self.assertIn("with the rights of Board: before the move", entry.subject)
+        run = ProofRun.objects.get()
+        running.continue_run(run.pk)
+        page = self.client.get(f"{RUNS}{run.pk}/change/")
+        self.assertEqual(self.looks, ["proof_read"])
+        self.assertNotContains(page, "Krefeld")
+
+    def test_the_pages_need_their_permissions(self):
+        self.manager.user_permissions.set([])
+        run = self.run_all()
+        paths = [QUESTIONS, f"{QUESTIONS}collect/", f"{QUESTIONS}file/", f"{QUESTIONS}questions.csv", RUNS]
+        for path in [*paths, f"{RUNS}add/", f"{RUNS}{run.pk}/change/", f"{RUNS}compare/?before=1&after=1"]:
+            self.assertEqual(self.client.get(path).status_code, 403, path)
+        self.assertEqual(self.client.post(f"{RUNS}{run.pk}/change/").status_code, 403)
+
+
+@pytest.mark.slow
+class ComparingTests(ProofCase):
+    def test_a_withdrawn_document_makes_the_proof_worse_and_the_page_says_so(self):
+        places = ["Krefeld", "Bremen", "Kassel", "Passau", "Erfurt", "Lindau", "Görlitz"]
+        offices = [
+            make_document(f"{place}.md", [f"The office in {place} opens at seven."], everyone=True)
+            for place in places
+        ]
+        for place, document in zip(places, offices, strict=True):
+            self.question(f"When does the office in {place} open?", document)
+        before = self.run_all()
+        for document in offices[:3]:
+            delete_document(document)
+        little = self.run_all()
+        page = self.client.get(f"{RUNS}compare/?before={before.pk}&after={little.pk}")
+        self.assertContains(page, "a document that was deleted")
+        for document in offices[3:]:
+            delete_document(document)
+        after = self.run_all()
+        page = self.client.get(f"{RUNS}compare/?before={before.pk}&after={after.pk}")
+        self.assertContains(page, "<strong>Worse.</strong>")
+        self.assertContains(page, "0 turned right and")
+        self.assertContains(page, "7 turned wrong")
+        self.assertContains(page, "7 answered, 0 by verified answers,")
+        self.assertContains(page, "−100.0 percentage points (−100.0 to −18.1)")
+
+    def test_what_stays_the_same_is_no_difference_and_a_changed_aim_is_not_compared(self):
+        question = self.question(LEAVE, self.guide)
+        self.question(FERRIES)
+        before, after = self.run_all(), self.run_all()
+        address = f"{RUNS}compare/?before={before.pk}&after={after.pk}"
+        self.assertContains(self.client.get(address), "<strong>No difference.</strong>")
+        question.place = "page=9"
+        question.save()
+        after = self.run_all()
+        page = self.client.get(f"{RUNS}compare/?before={before.pk}&after={after.pk}")
+        self.assertContains(page, "Of 1 question that both runs asked")
+        self.assertContains(page, "2 questions or aims of questions were in one of the runs only")
+
+    def test_addresses_that_name_no_run_are_refused(self):
+        self.assertEqual(self.client.get(f"{RUNS}compare/").status_code, 404)
+        self.assertEqual(self.client.get(f"{RUNS}compare/?before=9&after=9").status_code, 404)
+        self.assertEqual(self.client.get(f"{RUNS}abc/change/").status_code, 404)
+
+
+class QuestionTests(ProofCase):
+    def upload(self, text):
+        file = SimpleUploadedFile("questions.csv", text if isinstance(text, bytes) else text.encode())
+        return self.client.post(f"{QUESTIONS}file/", {"upload": file}, follow=True)
+
+    def test_a_question_is_written_by_hand_and_wants_one_thing(self):
+        page = self.client.post(f"{QUESTIONS}add/", {"text": LEAVE, "document": self.guide.pk})
+        self.assertEqual(page.status_code, 302)
+        self.assertEqual(self.entries(), ["proof_changed"])
+        both = {"text": FERRIES, "document": self.guide.pk, "wants_nothing": "on"}
+        for values in ({"text": FERRIES}, both):
+            self.assertContains(self.client.post(f"{QUESTIONS}add/", values), "Choose the document")
+        closed = make_document("closed.md")
+        page = self.client.post(f"{QUESTIONS}add/", {"text": FERRIES, "document": closed.pk})
+        self.assertContains(page, "not one of the available choices")
+
+    def test_no_sign_beside_the_document_deletes_or_changes_it(self):
+        self.client.force_login(User.objects.create_superuser("root"))
+        page = self.client.get(f"{QUESTIONS}add/")
+        self.assertContains(page, 'name="document"')
+        self.assertNotContains(page, "related-widget-wrapper-link")
+
+    def test_the_list_of_runs_begins_one_by_the_name_that_it_has_elsewhere(self):
+        page = self.client.get(RUNS)
+        self.assertContains(page, "Run the proof")
+        self.assertNotContains(page, "Add proof run")
+
+    def test_what_was_asked_in_vain_is_written_down_already(self):
+        address = f"{QUESTIONS}add/?origin=unanswered&text=Who+pays%3F"
+        self.assertContains(self.client.get(address), 'value="Who pays?"')
+        group = "0a" * 32
+        sent = {"text": "Who pays?", "wants_nothing": "on"}
+        saved = self.client.post(f"{address}&unanswered={group}", sent)
+        self.assertEqual(ProofQuestion.objects.get().origin, "unanswered")
+        self.assertTrue(saved.headers["Location"].endswith(f"/unanswered/?group={group}#group-{group}"))
+
+    def test_a_file_that_excel_saved_with_semicolons_or_as_unicode_text_is_taken(self):
+        for separator, encoding in ((";", "utf-8-sig"), ("\t", "utf-16")):
+            ProofQuestion.objects.all().delete()
+            rows = [["question", "document", "place"], ["Größe, and when; how?", "guide.md", ""]]
+            written = io.StringIO()
+            csv.writer(written, delimiter=separator).writerows(rows)
+            self.assertContains(self.upload(written.getvalue().encode(encoding)), "Added: 1")
+            self.assertEqual(ProofQuestion.objects.get().text, rows[1][0])
+
+    def test_a_file_goes_out_and_in_again(self):
+        self.question(LEAVE, self.guide, place="page=4")
+        self.question("=1+1, or not?")
+        self.question("'=1 is what?")
+        twin = make_document("twin.md", everyone=True)
+        make_document("twin.md", folder="b", everyone=True)
+        self.question("Which twin?", twin)
+        file = self.client.get(f"{QUESTIONS}questions.csv").content.decode("utf-8-sig")
+        lines = ["question,document,place", f"{LEAVE},guide.md,page=4", "\"'=1+1, or not?\",nothing,",
+                 "''=1 is what?,nothing,", f"Which twin?,{twin.public_id},"]  # fmt: skip
+        self.assertEqual(file.splitlines(), lines)
+        before = set(ProofQuestion.objects.values_list("text", "document", "place", "wants_nothing"))
+        self.assertContains(self.upload(file), "Added: 0.")
+        ProofQuestion.objects.all().delete()
+        self.assertContains(self.upload(file), "Added: 4.")
+        again = set(ProofQuestion.objects.values_list("text", "document", "place", "wants_nothing"))
+        self.assertEqual(again, before)
+
+    def test_one_bad_line_takes_nothing_and_is_named(self):
+        make_document("closed.md")
+        good = f"question,document\n{LEAVE},guide.md\n"
+        for line, words in (
+            ("Who?,missing.md", "Line 3: you can read no document"),
+            ("Who?,closed.md", "Line 3: you can read no document"),
+            ("Who?,", "Line 3: name the document"),
+            ("Who?", "Line 3: it has 1 columns"),
+            (",guide.md", "Line 3: a question has 1 to 500 characters"),
+            (f"{'x' * 501},nothing", "Line 3: a question has 1 to 500 characters"),
+            ("Who?,nothing,page=3", "Line 3: nothing has no place"),
+            ('"Who?,nothing', "Line 3: unexpected end of data"),
+            ("Who?\0,nothing", "Line 3: "),
+        ):
+            page = self.upload(good + line)
+            self.assertContains(page, words, msg_prefix=line)
+            self.assertContains(page, "Nothing was imported.")
+        self.assertContains(self.upload(good.encode() + b"\xff,nothing"), "Line 3: this is not UTF-8")
+        self.assertFalse(ProofQuestion.objects.exists())
+
+    def test_a_file_has_no_more_than_there_is_room_for(self):
+        self.question(LEAVE, self.guide)
+        with patch.object(proof_questions, "MAX_QUESTIONS", 1):
+            page = self.upload(f"{FERRIES},nothing\n")
+            self.assertContains(page, "1 questions are new, and there is room for 0.")
+            with patch.object(
+                proof_questions, "resolver_for", return_value=None
+            ):  # asked for no further line
+                page = self.upload(f"{FERRIES},nothing\nWho?,nothing\nWhat?,missing.md\n")
+            self.assertContains(page, "Line 2: a file holds at most 1 questions.")
+
+    def test_questions_are_taken_from_verified_answers_and_good_ones_whose_askers_agreed(self):
+        make_verified(self.guide, question="When must carried leave be used?", owner=self.manager)
+        closed = make_document("closed.md")
+        for text, document, shared in (
+            ("May I carry leave over?", self.guide, True),
+            ("Is this a secret?", self.guide, False),
+            ("What is closed?", closed, True),
+        ):
+            _, answer = answered(make_user(), document, text)
+            Feedback.objects.create(message=answer, rating="good", shared=shared)
+        page = self.client.get(f"{QUESTIONS}collect/")
+        for words in ("When must carried leave be used?", "May I carry leave over?"):
+            self.assertContains(page, words)
+        for words in ("secret", "What is closed"):
+            self.assertNotContains(page, words)
+        keys = [each.key for each in proof_questions.proposals(self.manager)]
+        self.client.post(f"{QUESTIONS}collect/", {"chosen": keys[1:]})
+        added = ProofQuestion.objects.get()
+        self.assertEqual((added.text, added.origin), ("May I carry leave over?", "feedback"))
+        self.assertEqual(len(proof_questions.proposals(self.manager)), 1)
+        self.assertEqual(self.entries(), ["proof_changed"])
+
+    def test_deleting_a_question_names_it_alone_and_takes_its_results_along(self):
+        question = self.question()
+        self.run_all()
+        page = self.client.get(f"{QUESTIONS}{question.pk}/delete/")
+        self.assertContains(page, FERRIES if question.text == FERRIES else LEAVE)
+        self.client.post(f"{QUESTIONS}{question.pk}/delete/", {"post": "yes"})
+        self.assertFalse(ProofResult.objects.exists())
+
+
+def results(pattern):
+    """(before, after) by letters: R right and W wrong."""
+    made = {
+        letter: SimpleNamespace(
+            wants_nothing=False, outcome="answered", is_right=letter == "R", statements=2,
+            supported=2 if letter == "R" else 1,
+        )
+        for letter in "RW"
+    }  # fmt: skip
+    return [(made[one], made[two]) for one, two in pattern]
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "same", "p", "low", "high", "verdict"),
+    # p of scipy.stats.binomtest(better, better + worse), interval of its proportion_ci(method="exact").
+    [
+        (0, 0, 10, 1.0, 0.0, 0.0, "same"),
+        (0, 5, 20, 0.0625, -0.2, 0.008728, "chance"),
+        (0, 6, 20, 0.03125, -0.230769, -0.018804, "worse"),
+        (9, 1, 40, 0.021484, 0.021995, 0.198988, "better"),
+        (12, 8, 80, 0.503445, -0.055785, 0.123524, "chance"),
+    ],
+)
+def test_a_change_is_told_from_chance_as_scipy_does(better, worse, same, p, low, high, verdict):
+    change = run_comparison.change(results(["WR"] * better + ["RW"] * worse + ["RR"] * same))
+    assert (change.better, change.worse, change.total) == (better, worse, better + worse + same)
+    assert change.p == pytest.approx(p, abs=1e-6)
+    assert (change.low, change.high) == pytest.approx((low, high), abs=1e-5)
+    assert change.verdict == verdict
+
+
+def test_shares_have_the_intervals_of_wilson():
+    share = run_comparison.wilson(8, 10)
+    assert (share.low, share.high) == pytest.approx((0.490162, 0.943318), abs=1e-6)
+    assert run_comparison.wilson(0, 0).percent == 0
+    assert run_comparison.wilson(0, 5).low == 0.0
+
+
+def test_the_share_of_supported_statements_is_compared_question_by_question():
+    interval = run_comparison.change_of_support(results(["WR"] * 10 + ["RR"] * 10))
+    assert interval.mean == pytest.approx(0.25)
+    assert 0.1 < interval.low < 0.25 < interval.high < 0.4
+    assert run_comparison.change_of_support([]) is None

@@ -1,0 +1,204 @@
+"""Every process of PostgreSQL stands still, as on a frozen machine: nobody waits as long as that lasts."""
+
+import signal
+import threading
+import time
+from contextlib import contextmanager, suppress
+from functools import partial
+
+import psutil
+import psycopg
+import pytest
+from websockets.exceptions import InvalidStatus
+
+from chatsite.tests.db.test_store_faults import Asking, all_taken, check, taken_again
+from chatsite.tests.faults import PASSWORD, at_once, fresh, order, told
+from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
+
+pytestmark = pytest.mark.server
+
+FROZEN_SECONDS = 5
+# What the tests wait for comes while PostgreSQL stands still or a table is locked, or it would never come.
+REFUSED_SECONDS = 3 + 2 * MARGIN_SECONDS
+BACK_SECONDS = 2 + 2 * MARGIN_SECONDS  # after which nothing fails any more
+
+
+@contextmanager
+def frozen(site):
+    """For the length of the block; also processes that the server begins meanwhile: it begins none."""
+    own = getattr(site, "cluster", None)  # else the one that the site has begun
+    first = psutil.Process(own._process_id()) if own else site.postgres()
+    first.send_signal(signal.SIGSTOP)  # before its children are counted, or else it may begin one meanwhile
+    stopped = [first]
+    try:
+        for process in first.children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGSTOP)
+                stopped.append(process)
+        yield
+    finally:
+        for process in stopped:
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGCONT)
+
+
+def timed(call):
+    begun = time.monotonic()
+    result = call()
+    return time.monotonic() - begun, result
+
+
+def test_while_postgresql_stands_still_requests_are_refused_in_time_and_afterwards_all_goes_on(faulty):
+    name = fresh("u")
+    caller, session = faulty.caller(name), faulty.sign_in(name, PASSWORD)
+    asking, streams = Asking(caller), [fresh() for _ in range(6)]
+    runs = [caller.begin(order(token, 350, 20)) for token in streams]  # 7 s
+    late = [fresh() for _ in range(24)]
+    time.sleep(0.5)
+    with frozen(faulty):
+        stopped = time.monotonic()
+        asked = [partial(timed, partial(caller.whole, order(token, 5, 0), key=token)) for token in late]
+        pages = [partial(timed, partial(session.get, path)) for path in ("/", "/documents/")]
+        answers = at_once(*asked, *pages)
+        ready = [timed(partial(session.get, "/readyz")) for _ in range(3)]
+        time.sleep(max(0, stopped + FROZEN_SECONDS - time.monotonic()))
+    assert max(seconds for seconds, _ in answers) < REFUSED_SECONDS
+    assert {status for _, (status, _) in answers[: len(late)]} == {503}
+    assert {response.status for _, response in answers[len(late) :]} == {503}
+    assert {response.headers["Retry-After"] for _, response in answers[len(late) :]} == {"2"}
+    assert {response.status for _, response in ready} == {503}
+    assert max(seconds for seconds, _ in ready) < 1 + 2 * MARGIN_SECONDS
+    back = all_taken(*[partial(caller.whole, order(token, 5, 0), key=token) for token in late])
+    tokens = asking.stop()
+    assert [refusal for moment, refusal in asking.refusals if moment > back] == []
+    assert {refusal for _, refusal in asking.refusals} <= {503}
+    check(faulty, [*streams, *late])
+    check(faulty, tokens, ("complete", "interrupted"))
+    # A commit may be under way in that moment: its question was refused and is stored, and nobody answers it.
+    assert [faulty.ended(token)[0] for token in tokens].count("interrupted") <= 1
+    for token, run in zip(streams, runs, strict=True):
+        text, end = caller.end(run)
+        assert (end["state"], text) == ("complete", told(order(token, 350)))
+
+
+@contextmanager
+def blocked(site, table):
+    """Somebody keeps a table to themselves for the length of the block."""
+    with psycopg.connect(**site.parameters) as session:
+        session.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+        yield
+
+
+BLOCKED = {  # what is asked anew and needs the table
+    "chat_usage": [("POST", "/chat"), ("POST", "/chat/stream")],
+    "history_conversation": [("GET", "/"), ("GET", "/chat-history"), ("POST", "/chat")],
+    "accounts_user": [("GET", "/"), ("GET", "/documents/"), ("POST", "/chat"), ("GET", "/chat-history")],
+    "django_session": [("GET", "/"), ("GET", "/documents/")],
+    "ingestion_document": [("GET", "/documents/"), ("POST", "/chat")],
+}
+
+
+@pytest.mark.parametrize("table", BLOCKED)
+def test_no_request_waits_longer_than_three_seconds_for_a_blocked_table(faulty, table):
+    name = fresh("u")
+    caller, session = faulty.caller(name), faulty.sign_in(name, PASSWORD)
+
+    def ask(method, path):
+        if method == "POST":
+            connection, response = caller.ask(order(fresh(), 5, 0), path=path)
+            status = response.status, response.headers["Retry-After"]
+            connection.close()
+            return status
+        asker = caller.request if path == "/chat-history" else session.request
+        answer = asker("GET", path)
+        return answer.status, answer.headers["Retry-After"]
+
+    calls = [partial(timed, partial(ask, *request)) for request in BLOCKED[table] for _ in range(6)]
+    with blocked(faulty, table):
+        answers = at_once(*calls)
+    assert {answer for _, answer in answers} == {(503, "2")}
+    assert max(seconds for seconds, _ in answers) < REFUSED_SECONDS
+    deadline = time.monotonic() + BACK_SECONDS
+    while {status for status, _ in at_once(*[partial(ask, *request) for request in BLOCKED[table]])} != {200}:
+        assert time.monotonic() < deadline
+
+
+def test_a_table_that_one_page_needs_does_not_stop_the_others(faulty):
+    name = fresh("u")
+    caller, session = faulty.caller(name), faulty.sign_in(name, PASSWORD)
+    running, asking = fresh(), [fresh() for _ in range(40)]
+    run = caller.begin(order(running, 100, 20))
+    others = []
+    at_once(*[partial(session.get, "/")] * 40)  # a site at work: pools make connections one by one
+    with blocked(faulty, "chat_usage"):
+        stuck = [partial(caller.whole, order(token, 5, 0)) for token in asking]
+        stuck += [partial(session.get, "/")] * 40
+        crowd = threading.Thread(target=at_once, args=stuck, daemon=True)
+        crowd.start()
+        time.sleep(0.3)
+        for _ in range(5):
+            pages = [partial(session.get, "/documents/"), partial(caller.request, "GET", "/chat-history")]
+            others += at_once(*[partial(timed, page) for page in pages * 2])
+        crowd.join(20)
+    assert {response.status for _, response in others} == {200}, [
+        r.body[:300] for _, r in others if r.status != 200
+    ]
+    assert max(seconds for seconds, _ in others) < REFUSED_SECONDS
+    text, end = caller.end(run)
+    assert (end["state"], text) == ("complete", told(order(running, 100)))
+
+
+def test_a_lock_that_is_not_to_be_had_is_said_in_one_line(faulty):
+    caller = faulty.caller()
+    before, said = faulty.lines("Traceback"), faulty.lines("lock timeout")
+    with blocked(faulty, "chat_usage"):
+        at_once(*[partial(caller.whole, order(fresh(), 5, 0))] * 10)
+    assert faulty.lines("Traceback") == before
+    assert faulty.lines("lock timeout") - said <= 2  # one of each process
+
+
+def test_a_question_that_holds_a_connection_already_is_given_up_in_time(faulty):
+    """It waits for a lock of ours when the server is frozen, so that it is in the middle of a statement."""
+    caller, token = faulty.caller(), fresh()
+    result = {}
+
+    def ask():
+        result["answer"] = timed(partial(caller.whole, order(token, 5, 0), key=token))
+
+    with psycopg.connect(**faulty.parameters) as session:
+        session.execute("LOCK TABLE chat_usage IN ACCESS EXCLUSIVE MODE")
+        thread = threading.Thread(target=ask, daemon=True)
+        thread.start()
+        time.sleep(0.5)
+        with frozen(faulty):
+            thread.join(HANG_SECONDS)
+    seconds, (status, _) = result["answer"]
+    assert status == 503
+    assert seconds < REFUSED_SECONDS
+    taken_again(partial(caller.whole, order(token, 5, 0), key=token))
+    check(faulty, [token])
+
+
+def test_while_postgresql_stands_still_pages_that_come_are_refused_in_time_and_let_in_afterwards(faulty):
+    name = fresh("u")
+    faulty.caller(name)
+    session = faulty.sign_in(name, PASSWORD)
+    path = f"/ws/c/{session.post_json('/chat-history', {}).json()['id']}/"
+
+    def come():
+        with pytest.raises(InvalidStatus) as refused:
+            session.websocket(path)
+        return refused.value.response.status_code, refused.value.response.headers["Retry-After"]
+
+    with frozen(faulty):
+        answers = at_once(*[partial(timed, come)] * 30)
+    assert {refusal for _, refusal in answers} == {(503, "2")}
+    assert max(seconds for seconds, _ in answers) < REFUSED_SECONDS
+    deadline = time.monotonic() + BACK_SECONDS
+    while True:
+        try:
+            with session.websocket(path):
+                break
+        except InvalidStatus:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)

@@ -1,0 +1,254 @@
+"""Behind the real PgBouncer: nobody sees what is another's, or the site does not start."""
+
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from chatsite.server.embedded_postgres import connection_parameters
+from chatsite.server.pooler import check_sessions
+from chatsite.server.refusal import StartRefused
+from chatsite.tests.faults import PASSWORD, FaultSite, Upstream, at_once, cluster, fresh, order, told, upload
+from chatsite.tests.limits import LONG_SECONDS
+from chatsite.tests.pgbouncer import PgBouncer
+from chatsite.tests.server import BASE, Site, temporary_folder
+
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.timeout(LONG_SECONDS),
+    pytest.mark.skipif(not Path("/usr/sbin/pgbouncer").exists(), reason="PgBouncer is not installed."),
+]
+
+START_SECONDS = 10  # in which a start is refused
+DROPPING = "ignore_startup_parameters = options"
+READING_SECONDS = 60
+READ = "SELECT count(*) FROM ingestion_document WHERE status = 'ready' AND name LIKE 'reader%'"
+PEOPLE, QUESTIONS = 8, 200
+# Not for poolers: it counts how often a session is told whom it is for.
+OF_SESSIONS_ALONE = "test_only_where_something_changed_and_in_no_log_of_queries"
+LOCK_TESTS = ("chatsite/tests/db/test_row_level_security.py", "chatsite/tests/db/test_reader_of_a_session.py")
+
+
+@pytest.fixture(scope="module")
+def database():
+    with cluster() as server:
+        yield connection_parameters(server.data)
+
+
+@pytest.fixture
+def folder():
+    folder = temporary_folder()
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def refusal(monkeypatch, **addresses):
+    """Why a start with these addresses is refused."""
+    for name, value in addresses.items():
+        monkeypatch.setenv(name, value)
+    begun = time.monotonic()
+    with pytest.raises(StartRefused) as refused:
+        check_sessions()
+    assert time.monotonic() - begun < START_SECONDS
+    return str(refused.value)
+
+
+def test_a_start_behind_a_pooler_in_transaction_mode_ends_with_one_line_that_names_the_remedy(
+    folder, database
+):
+    with PgBouncer(database) as pooler:
+        status, output = Site(folder, demo=False, DATABASE_URL=pooler.url).outcome()
+    assert (status, output.count("\n")) == (1, 1), output
+    assert "transaction mode" in output
+    assert "set DATABASE_DIRECT_URL" in output
+
+
+@pytest.mark.parametrize("more", ["", DROPPING])
+def test_sessions_that_change_with_each_transaction_are_refused(monkeypatch, database, more):
+    with PgBouncer(database, more=more) as pooler:
+        assert "transaction mode" in refusal(monkeypatch, DATABASE_URL=pooler.url)
+
+
+@pytest.mark.parametrize("more", ["", DROPPING])
+def test_sessions_without_their_time_limits_are_refused(monkeypatch, database, more):
+    with PgBouncer(database, mode="session", more=more) as pooler:
+        assert "drops the settings of a session" in refusal(monkeypatch, DATABASE_URL=pooler.url)
+
+
+def test_a_pooler_without_transactions_is_refused(monkeypatch, database):
+    with PgBouncer(database, mode="statement") as pooler:
+        direct = make_conninfo(**database)
+        output = refusal(monkeypatch, DATABASE_URL=pooler.url, DATABASE_DIRECT_URL=direct)
+    assert "without transactions" in output
+
+
+def test_a_way_past_the_pooler_that_leads_through_one_is_refused(monkeypatch, database):
+    with PgBouncer(database) as pooler:
+        output = refusal(monkeypatch, DATABASE_URL=pooler.url, DATABASE_DIRECT_URL=pooler.url)
+    assert output.startswith("DATABASE_DIRECT_URL leads to a connection pooler")
+
+
+def test_a_way_past_the_pooler_that_leads_to_another_database_is_refused(monkeypatch, database):
+    with PgBouncer(database) as pooler:
+        elsewhere = make_conninfo(**database | {"dbname": "postgres"})
+        output = refusal(monkeypatch, DATABASE_URL=pooler.url, DATABASE_DIRECT_URL=elsewhere)
+    assert "must lead to the same database" in output
+
+
+def test_a_pooler_that_gives_no_session_in_time_is_refused(monkeypatch, database):
+    with PgBouncer(database, mode="session", size=1) as pooler:
+        assert "cannot be reached" in refusal(monkeypatch, DATABASE_URL=pooler.url)
+
+
+def test_a_busy_pooler_is_found_out_too(monkeypatch, database):
+    """Others take the sessions in between, in an order of their own."""
+    with PgBouncer(database, more=DROPPING) as pooler, busy(pooler.url):
+        for _ in range(20):  # what gives it away first depends on the others
+            assert "set DATABASE_DIRECT_URL" in refusal(monkeypatch, DATABASE_URL=pooler.url)
+
+
+def test_a_command_on_sessions_without_their_settings_ends_with_the_remedy(folder, database):
+    with PgBouncer(database, more=DROPPING) as pooler:
+        values = addresses(folder, pooler, database) | {"DATABASE_DIRECT_URL": ""}
+        command = [sys.executable, "manage.py", "showmigrations"]
+        done = subprocess.run(command, cwd=BASE, env=values, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "set DATABASE_DIRECT_URL" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_addresses_past_no_pooler_are_taken(monkeypatch, database):
+    monkeypatch.setenv("DATABASE_URL", make_conninfo(**database))
+    check_sessions()
+    monkeypatch.setenv("DATABASE_DIRECT_URL", make_conninfo(**database))
+    check_sessions()
+
+
+@contextmanager
+def busy(url):
+    """Six other clients have transactions of random length."""
+    going = threading.Event()
+    going.set()
+
+    def work(seed):
+        chance = random.Random(seed)
+        with psycopg.connect(url, prepare_threshold=None, autocommit=True) as client:
+            while going.is_set():
+                client.execute("SELECT pg_sleep(%s)", [chance.random() / 100])
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        going.clear()
+        for thread in threads:
+            thread.join()
+
+
+def addresses(folder, pooler, database):
+    return os.environ | {
+        "DATABASE_URL": pooler.url,
+        "DATABASE_DIRECT_URL": make_conninfo(**database),
+        "CHATSITE_DATA_DIR": str(folder),
+    }
+
+
+def test_none_of_1600_looks_of_eight_threads_sees_what_another_reader_may_see(folder, database):
+    with PgBouncer(database, size=3) as pooler:
+        values = addresses(folder, pooler, database)
+        subprocess.run([sys.executable, "manage.py", "prepare"], cwd=BASE, env=values, check=True)
+        looks = [sys.executable, "-m", "chatsite.tests.pooled_looks"]
+        done = subprocess.run(looks, cwd=BASE, env=values, capture_output=True, text=True, check=True)
+    result = json.loads(done.stdout)
+    assert result["wrong"] == []
+    assert (result["looks"], result["sessions"]) == (1600, 3)
+
+
+def test_the_tests_of_row_level_security_hold_through_a_pooler(folder, database):
+    with PgBouncer(database) as pooler:
+        values = addresses(folder, pooler, database) | {
+            "DJANGO_SETTINGS_MODULE": "chatsite.tests.pooled_settings"
+        }
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--reuse-db"]
+        done = subprocess.run(
+            [*command, "-k", f"not {OF_SESSIONS_ALONE}", *LOCK_TESTS],
+            cwd=BASE,
+            env=values,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
+@pytest.fixture(scope="module")
+def pooled(database):
+    """A site of two web processes behind a pooler of three sessions."""
+    folder = temporary_folder()
+    direct = make_conninfo(**database)
+    try:
+        with Upstream() as upstream, PgBouncer(database, size=3) as pooler:
+            site = FaultSite(folder, upstream, database, web_workers=2, DATABASE_DIRECT_URL=direct)
+            site.environment["DATABASE_URL"] = pooler.url
+            with site:
+                yield site
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_200_questions_over_http_are_answered_from_the_askers_own_documents_alone(pooled):
+    people = [fresh("reader") for _ in range(PEOPLE)]
+    callers = [pooled.caller(name) for name in people]
+    for name in people:
+        text = f"# Harbour rules\n\nThe harbour master's word of the day is {name}zorn.\n"
+        status, _ = upload(pooled.sign_in(name, PASSWORD), f"{name}.md", text.encode(), who="me")
+        assert status in (200, 201), status
+    deadline = time.monotonic() + READING_SECONDS
+    while pooled.query(READ) != [(PEOPLE,)]:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    asked, wrong, lock = iter(range(QUESTIONS)), [], threading.Lock()
+
+    def ask():
+        while True:
+            with lock:
+                number = next(asked, None)
+            if number is None:
+                return
+            mine = number % PEOPLE
+            token = fresh()
+            question = f"{order(token, 5, 1)} What is the harbour master's word of the day?"
+            status, body = callers[mine].whole(question)
+            seen = set(re.findall(r"(reader\w+?)zorn", json.dumps(body)))
+            if status != 200 or seen != {people[mine]} or told(order(token, 5)) not in json.dumps(body):
+                wrong.append((number, status, seen - {people[mine]}))
+
+    at_once(*[ask] * 8, seconds=120)
+    assert wrong == []
+    tokens = pooled.query("SELECT count(*), count(DISTINCT id) FROM chat_run WHERE finished_at IS NOT NULL")
+    assert tokens == [(QUESTIONS, QUESTIONS)]
+
+
+def test_processes_hear_of_each_others_answers_past_the_pooler(pooled):
+    """Looked at only once a second where nothing is heard."""
+    caller, token = pooled.caller(), fresh()
+    listeners = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' OR query = 'SELECT 1'"
+    assert pooled.query(listeners)[0][0] >= 2
+    run = caller.begin(order(token, 200, 20))
+    answers = at_once(*[partial(caller.request, "POST", f"/chat/runs/{run}/stop") for _ in range(4)])
+    assert {answer.status for answer in answers} == {204}
+    assert pooled.ended(token, 2)[0] == "stopped"

@@ -1,0 +1,168 @@
+"""What refused and failed requests get: a page or JSON, never a traceback."""
+
+from unittest import mock
+
+import psycopg
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.db import OperationalError
+from django.test import AsyncClient, Client, TestCase, override_settings
+from django.urls import include, path
+from procrastinate.exceptions import ConnectorException
+
+from chatsite import urls
+from chatsite.http import error_pages
+from ingestion.tests.factories import make_user
+
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+
+def fail(request):
+    raise RuntimeError("a secret detail")
+
+
+def starve(request):
+    raise OperationalError("the address of a secret server")
+
+
+def starve_queue(request):
+    raise ConnectorException from psycopg.OperationalError("the address of a secret server")
+
+
+def forbid(request):
+    raise PermissionDenied("a secret detail")
+
+
+def suspect(request):
+    raise SuspiciousOperation("a secret detail")
+
+
+urlpatterns = [
+    path("fail", fail),
+    path("starve", starve),
+    path("starve-queue", starve_queue),
+    path("chat/starve", starve),
+    path("api/starve", starve),
+    path("v1/starve", starve),
+    path("forbid", forbid),
+    path("suspect", suspect),
+    path("api/fail", fail),
+    path("api/chat/fail", fail),
+    path("", include(urls)),
+]
+handler400, handler403 = error_pages.bad_request, error_pages.permission_denied
+handler404, handler500 = error_pages.not_found, error_pages.server_error
+
+
+@override_settings(ROOT_URLCONF="chatsite.tests.http.test_errors")
+class Errors(TestCase):
+    client_class = Client
+
+    def setUp(self):
+        self.client = Client(raise_request_exception=False, enforce_csrf_checks=True)
+
+    def get(self, address, accept):
+        with self.assertLogs("django"):
+            return self.client.get(address, headers={"Accept": accept})
+
+    def test_a_browser_gets_a_page(self):
+        for address, status in (("/fail", 500), ("/forbid", 403), ("/suspect", 400), ("/nothing-here", 404)):
+            answer = self.get(address, BROWSER)
+            self.assertEqual(answer.status_code, status)
+            self.assertTemplateUsed(answer, f"{status}.html")
+            self.assertNotIn("secret", answer.text)
+            self.assertNotIn("Traceback", answer.text)
+            self.assertIn("X-Request-ID", answer)
+
+    def test_somebody_who_is_signed_in_gets_it_within_the_portal(self):
+        self.client.force_login(make_user("asker"))
+        for address, status in (("/forbid", 403), ("/nothing-here", 404)):
+            answer = self.get(address, BROWSER)
+            self.assertEqual(answer.status_code, status)
+            self.assertContains(answer, 'id="side"', status_code=status)
+            self.assertContains(answer, error_pages.ADVICE[status], status_code=status)
+            self.assertIn("no-store", answer["Cache-Control"])
+            self.assertNotIn("secret", answer.text)
+        self.assertNotIn('id="side"', self.get("/fail", BROWSER).text)
+        with self.assertLogs("django"):
+            image = self.client.get("/nothing-here", headers={"Accept": BROWSER, "Sec-Fetch-Dest": "image"})
+        self.assertNotIn('id="side"', image.text)
+
+    def test_what_cannot_be_shown_within_the_portal_is_shown_without_it(self):
+        self.client.force_login(make_user("asker"))
+        broken = mock.patch("chatsite.context_processors.Sidebar", side_effect=OperationalError("a secret"))
+        with broken, self.assertLogs("chatsite.http.error_pages", "ERROR"):
+            answer = self.get("/nothing-here", BROWSER)
+        self.assertEqual(answer.status_code, 404)
+        self.assertTemplateUsed(answer, "404.html")
+        self.assertNotIn("secret", answer.text)
+
+    def test_a_program_gets_json(self):
+        for address, status in (("/fail", 500), ("/forbid", 403), ("/suspect", 400), ("/nothing-here", 404)):
+            answer = self.get(address, "application/json")
+            self.assertEqual(answer.status_code, status)
+            self.assertEqual(list(answer.json()), ["error"])
+            self.assertNotIn("secret", answer.text)
+
+    def test_addresses_for_programs_answer_in_json_unless_html_is_asked_for(self):
+        self.assertEqual(self.get("/chat/nothing", "*/*").json(), {"error": error_pages.WORDS[404]})
+        self.assertIn("<h1>", self.get("/api/nothing", BROWSER).text)
+
+    def test_without_the_database_one_is_asked_to_come_again(self):
+        for address, accept in (
+            ("/starve", BROWSER),
+            ("/starve-queue", BROWSER),
+            ("/chat/starve", "*/*"),
+            ("/api/starve", "*/*"),
+            ("/v1/starve", "*/*"),
+        ):
+            answer = self.get(address, accept)
+            self.assertEqual((answer.status_code, answer["Retry-After"]), (503, "2"))
+            self.assertIn(error_pages.WORDS[503], answer.text)
+            self.assertNotIn("secret", answer.text)
+
+    def test_a_page_of_it_can_be_tried_again(self):
+        self.assertIn('<a href="">Try again</a>', self.get("/starve", BROWSER).text)
+        self.assertNotIn("Try again</a>", self.get("/fail", BROWSER).text)
+
+    def test_the_name_of_another_site_is_refused_without_a_word_in_the_log(self):
+        with self.assertNoLogs("django.security", "ERROR"):
+            answer = self.client.get("/", headers={"Host": "elsewhere.example"})
+        self.assertEqual(answer.status_code, 400)
+
+    async def test_also_on_the_event_loop(self):
+        client = AsyncClient(raise_request_exception=False)
+        with self.assertLogs("django"):
+            answer = await client.get("/chat/starve")
+        self.assertEqual(answer.status_code, 503)
+
+    def test_each_protocol_has_its_own_form(self):
+        self.assertEqual(
+            self.get("/api/chat/fail", "*/*").json(),
+            {"error": {"message": error_pages.WORDS[500], "code": "internal"}},
+        )
+        for address, status, title in (
+            ("/api/fail", 500, "Internal Server Error"),
+            ("/api/nothing", 404, "Not Found"),
+        ):
+            answer = self.get(address, "*/*")
+            told = {"type": "about:blank", "title": title, "status": status}
+            self.assertEqual(answer.json(), told | {"detail": error_pages.WORDS[status]})
+            self.assertEqual(answer["Content-Type"], "application/problem+json")
+        told = self.get("/v1/nothing", "*/*").json()["error"]
+        self.assertEqual((told["message"], told["type"]), (error_pages.WORDS[404], "not_found_error"))
+        self.assertEqual(set(told), {"message", "type", "param", "code"})
+
+    def test_a_form_without_its_token_is_explained(self):
+        with self.assertLogs("django"):
+            answer = self.client.post("/accounts/sign-in/", {"username": "x"}, headers={"Accept": BROWSER})
+        self.assertContains(answer, "Go back, reload the page", status_code=403)
+        with self.assertLogs("django"):
+            answer = self.client.post("/accounts/sign-in/", headers={"Accept": "application/json"})
+        self.assertEqual((answer.status_code, list(answer.json())), (403, ["error"]))
+
+    def test_a_fault_in_a_context_processor_does_not_hide_the_page(self):
+        with mock.patch(
+            "chatsite.context_processors.Preferences.of", side_effect=RuntimeError("a secret detail")
+        ):
+            answer = self.get("/nothing-here", BROWSER)
+        self.assertEqual(answer.status_code, 404)

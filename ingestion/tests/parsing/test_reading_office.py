@@ -1,0 +1,174 @@
+"""What is read from Word and Excel files beyond plain headings, paragraphs and rows."""
+
+import zipfile
+from datetime import datetime, time
+from io import BytesIO
+from xml.etree import ElementTree
+
+import openpyxl
+import pytest
+from django.test import SimpleTestCase
+
+from ingestion.parsing.formats import DAMAGED
+from ingestion.parsing.sections import Unreadable
+from ingestion.tests import building
+from ingestion.tests.building import WORD
+from ingestion.tests.parsing.test_reading_formats import reading
+
+
+def docx(body, **parts):
+    """A Word file of this XML; parts by the names of their files."""
+    files = building.docx_parts()
+    files["word/document.xml"] = f'<w:document xmlns:w="{WORD}"><w:body>{body}</w:body></w:document>'
+    for name, content in parts.items():
+        files[f"word/{name}.xml"] = f'<w:{name} xmlns:w="{WORD}">{content}</w:{name}>'
+    return building.package(files)
+
+
+def paragraph(text, properties=""):
+    return f"<w:p><w:pPr>{properties}</w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>"
+
+
+def cell(text, properties=""):
+    return f"<w:tc><w:tcPr>{properties}</w:tcPr>{paragraph(text)}</w:tc>"
+
+
+class WordTests(SimpleTestCase):
+    def texts(self, *arguments, **parts):
+        return [section.text for section in reading("a.docx", docx(*arguments, **parts)).sections]
+
+    def test_headings_are_known_by_the_english_names_of_their_styles_and_what_these_rest_on(self):
+        styles = (
+            '<w:style w:styleId="berschrift1"><w:name w:val="heading 1"/></w:style>'
+            '<w:style w:styleId="Kapitel"><w:name w:val="Kapitel"/><w:basedOn w:val="berschrift1"/></w:style>'
+        )
+        body = paragraph("Anfang", '<w:pStyle w:val="berschrift1"/>') + paragraph("Eins.")
+        body += paragraph("Ende", '<w:pStyle w:val="Kapitel"/>') + paragraph("Zwei.")
+        found = reading("a.docx", docx(body, styles=styles))
+        self.assertEqual([section.anchor for section in found.sections], ["anfang", "ende"])
+
+    def test_styles_that_rest_on_each_other_in_a_circle_are_read(self):
+        styles = "".join(
+            f'<w:style w:styleId="{a}"><w:name w:val="{a}"/><w:basedOn w:val="{b}"/></w:style>'
+            for a, b in ("xy", "yx")
+        )
+        self.assertEqual(self.texts(paragraph("Text.", '<w:pStyle w:val="x"/>'), styles=styles), ["Text."])
+
+    def test_lists_keep_their_bullets_and_numbers(self):
+        numbering = (
+            '<w:abstractNum w:abstractNumId="7"><w:lvl w:ilvl="0"><w:numFmt w:val="decimal"/></w:lvl>'
+            '<w:lvl w:ilvl="1"><w:numFmt w:val="bullet"/></w:lvl></w:abstractNum>'
+            '<w:num w:numId="1"><w:abstractNumId w:val="7"/></w:num>'
+        )
+        item = '<w:numPr><w:ilvl w:val="{}"/><w:numId w:val="1"/></w:numPr>'
+        body = paragraph("Ask", item.format(0)) + paragraph("by form", item.format(1))
+        body += paragraph("Travel", item.format(0))
+        self.assertEqual(self.texts(body, numbering=numbering), ["1. Ask\n\n- by form\n\n2. Travel"])
+
+    def test_what_was_deleted_is_not_read_and_what_was_inserted_is(self):
+        body = (
+            "<w:p><w:r><w:t>The rate is </w:t></w:r><w:del><w:r><w:delText>40p</w:delText></w:r></w:del>"
+            "<w:ins><w:r><w:t>45p</w:t></w:r></w:ins>"
+            "<w:moveFrom><w:r><w:t> gone</w:t></w:r></w:moveFrom></w:p>"
+        )
+        self.assertEqual(self.texts(body), ["The rate is 45p"])
+
+    def test_text_in_content_controls_and_links_is_read(self):
+        body = f"<w:sdt><w:sdtContent>{paragraph('In a control.')}</w:sdtContent></w:sdt>"
+        body += "<w:p><w:hyperlink><w:r><w:t>A link.</w:t></w:r></w:hyperlink></w:p>"
+        self.assertEqual(self.texts(body), ["In a control.\n\nA link."])
+
+    def test_equations_are_read(self):
+        math = "http://schemas.openxmlformats.org/officeDocument/2006/math"
+        equation = f'<m:oMath xmlns:m="{math}"><m:r><m:t>E=mc</m:t></m:r></m:oMath>'
+        body = f"<w:p><w:r><w:t>So </w:t></w:r>{equation}</w:p>"
+        self.assertEqual(self.texts(body), ["So E=mc"])
+
+    def test_footnotes_stand_after_the_paragraph_that_refers_to_them(self):
+        body = '<w:p><w:r><w:t>Ask.</w:t><w:footnoteReference w:id="2"/></w:r></w:p>' + paragraph("Go.")
+        notes = f'<w:footnote w:id="2">{paragraph("Except on Sundays.")}</w:footnote>'
+        self.assertEqual(self.texts(body, footnotes=notes), ["Ask.\n\nExcept on Sundays.\n\nGo."])
+
+    def test_merged_cells_keep_the_columns_and_repeat_down_the_rows(self):
+        rows = [
+            cell("Route") + cell("Season") + cell("Fare"),
+            cell("R1", '<w:vMerge w:val="restart"/>') + cell("Winter") + cell("22"),
+            cell("", "<w:vMerge/>") + cell("Summer") + cell("28"),
+            cell("R2", '<w:gridSpan w:val="2"/>') + cell("30"),
+        ]
+        table = f"<w:tbl>{''.join(f'<w:tr>{row}</w:tr>' for row in rows)}</w:tbl>"
+        self.assertEqual(
+            self.texts(table),
+            ["Route: R1; Season: Winter; Fare: 22\nRoute: R1; Season: Summer; Fare: 28\nRoute: R2; Fare: 30"],
+        )
+
+    def test_a_short_paragraph_in_bold_is_a_heading_and_a_bold_sentence_is_none(self):
+        bold = "<w:p><w:r><w:rPr><w:b/></w:rPr><w:t>{}</w:t></w:r></w:p>".format
+        body = bold("On Sundays") + paragraph("No boats.") + bold("Wear a vest.") + paragraph("Always.")
+        found = reading("a.docx", docx(body)).sections
+        self.assertEqual(
+            [(section.heading, section.text) for section in found],
+            [("On Sundays", "On Sundays\n\nNo boats.\n\nWear a vest.\n\nAlways.")],
+        )
+
+    def test_a_long_text_without_headings_is_cited_by_its_paragraphs(self):
+        body = "".join(paragraph(f"Paragraph {number}. " + "Words. " * 100) for number in range(1, 21))
+        found = reading("a.docx", docx(body)).sections
+        self.assertEqual([section.anchor for section in found[:3]], ["", "paragraph=6", "paragraph=11"])
+        self.assertTrue(found[1].text.startswith("Paragraph 6."))
+        text = "\n\n".join(f"Paragraph {number}. " + "Words. " * 100 for number in range(1, 21))
+        found = reading("a.txt", text).sections
+        self.assertEqual([section.anchor for section in found[:2]], ["line=1", "line=12"])
+
+    def test_nothing_is_lost_however_long_the_file_is(self):
+        """The parser reads in pieces of 16 KB, which end anywhere."""
+        paragraphs = "".join(paragraph(f"Paragraph {number}. " + "word " * 20) for number in range(200))
+        cells = [("Name", "Note"), *((f"Item {number}", "x" * 40) for number in range(400))]
+        rows = "".join(f"<w:tr>{cell(name)}{cell(note)}</w:tr>" for name, note in cells)
+        text = " ".join(self.texts(f"{paragraphs}<w:tbl>{rows}</w:tbl>{paragraphs}"))
+        self.assertEqual(text.count("word"), 2 * 200 * 20)
+        for number in range(200):
+            self.assertEqual(text.count(f"Paragraph {number}."), 2)
+        self.assertEqual((text.count("Name: Item"), text.count(f"Note: {'x' * 40}")), (400, 400))
+
+    def test_entities_that_multiply_end_the_reading(self):
+        bomb = '<!DOCTYPE a [<!ENTITY a "ha">' + "".join(
+            f'<!ENTITY {chr(98 + n)} "{f"&{chr(97 + n)};" * 20}">' for n in range(12)
+        )
+        parts = building.docx_parts(("", "x"))
+        parts["word/document.xml"] = bomb + "]>" + parts["word/document.xml"].replace("<w:t>x", "<w:t>&m;")
+        with self.assertRaises(Unreadable) as caught:
+            reading("a.docx", building.package(parts))
+        self.assertEqual(str(caught.exception), DAMAGED)
+
+
+@pytest.mark.slow
+class SheetTests(SimpleTestCase):
+    def test_values_are_read_as_people_write_them(self):
+        book = openpyxl.Workbook()
+        sheet = book.active
+        sheet.append(["What", "Value"])
+        values = [datetime(2026, 3, 1), datetime(2026, 3, 1, 9, 30), time(6, 10), 28900.0, 0.1 + 0.2, True]
+        for number, value in enumerate(values):
+            sheet.append([chr(97 + number), value])
+        sheet.append(["share", 0.075])
+        sheet.cell(sheet.max_row, 2).number_format = "0.0%"
+        data = BytesIO()
+        book.save(data)
+        lines = reading("a.xlsx", data.getvalue()).sections[0].text.split("\n")
+        self.assertEqual(
+            [line.rpartition("Value: ")[2] for line in lines],
+            ["2026-03-01", "2026-03-01 09:30", "06:10", "28900", "0.3", "TRUE", "7.5%"],
+        )
+
+    def test_entities_that_multiply_end_the_reading(self):
+        data = building.xlsx({"S": [["a", "b"], ["x", 1]]})
+        with zipfile.ZipFile(BytesIO(data)) as archive:
+            parts = {name: archive.read(name) for name in archive.namelist()}
+        bomb = '<!DOCTYPE a [<!ENTITY a "ha">' + "".join(
+            f'<!ENTITY {chr(98 + n)} "{f"&{chr(97 + n)};" * 20}">' for n in range(12)
+        )
+        sheet = parts["xl/worksheets/sheet1.xml"].decode().replace("<t>x", "<t>&m;")
+        parts["xl/worksheets/sheet1.xml"] = bomb + "]>" + sheet
+        with self.assertRaises(ElementTree.ParseError):  # which the child process turns into a sentence
+            reading("a.xlsx", building.package(parts))

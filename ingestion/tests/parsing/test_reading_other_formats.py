@@ -1,0 +1,387 @@
+"""OpenDocument, rich text, mail, e-books, archives and the Office formats from before 2007."""
+
+import email
+import email.policy
+import io
+import shutil
+import subprocess
+import tempfile
+import unittest
+import zipfile
+from email.message import EmailMessage
+from pathlib import Path
+from unittest import mock
+
+from django.test import SimpleTestCase
+
+from ingestion.parsing import process
+from ingestion.parsing.containers import LEADS_OUT
+from ingestion.parsing.formats import DAMAGED, FORMATS, PASSWORD
+from ingestion.parsing.readers import READERS
+from ingestion.parsing.readers.office import legacy
+from ingestion.parsing.sections import Unreadable
+from ingestion.tests import building
+from ingestion.tests.parsing.test_reading_formats import reading
+
+SOFFICE = unittest.skipUnless(shutil.which("soffice"), "LibreOffice is not installed")
+NAMES = " ".join(
+    f'xmlns:{short}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+    for short, name in (
+        ("office", "office"), ("text", "text"), ("table", "table"), ("draw", "drawing"),
+        ("presentation", "presentation"), ("style", "style"), ("fo", "xsl-fo-compatible"),
+    )
+)  # fmt: skip
+STYLES = (
+    '<office:automatic-styles><style:style style:name="B"><style:text-properties fo:font-weight="bold"/>'
+    '</style:style><style:style style:name="Gone"><style:table-properties table:display="false"/>'
+    "</style:style>"
+    "</office:automatic-styles>"
+)
+LAUGHS = '<!DOCTYPE a [<!ENTITY a "ha">' + "".join(
+    f'<!ENTITY {chr(98 + n)} "{f"&{chr(97 + n)};" * 20}">' for n in range(12)
+)
+
+
+def odf(kind, body, before="", **parts):
+    content = (
+        f"{before}<office:document-content {NAMES}>{STYLES}<office:body><office:{kind}>{body}</office:{kind}>"
+        "</office:body></office:document-content>"
+    )
+    return building.package(
+        {"mimetype": f"application/vnd.oasis.opendocument.{kind}", "content.xml": content} | parts
+    )
+
+
+def odf_row(*cells):
+    return f"<table:table-row>{''.join(cells)}</table:table-row>"
+
+
+def odf_cell(text, more=""):
+    return f"<table:table-cell {more}><text:p>{text}</text:p></table:table-cell>"
+
+
+def epub(*chapters, **parts):
+    items = "".join(
+        f'<item id="c{number}" href="c%20{number}.xhtml" media-type="application/xhtml+xml"/>'
+        for number in range(len(chapters))
+    )
+    spine = "".join(f'<itemref idref="c{number}"/>' for number in reversed(range(len(chapters))))
+    container = (
+        '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
+        '<rootfile full-path="O/p.opf"/></rootfiles></container>'
+    )
+    package = (
+        '<package xmlns="http://www.idpf.org/2007/opf"><metadata xmlns:dc="http://purl.org/dc/elements/1.1/">'
+        f"<dc:title>The book</dc:title></metadata><manifest>{items}</manifest><spine>{spine}</spine>"
+        f"</package>"
+    )
+    files = {"mimetype": "application/epub+zip", "META-INF/container.xml": container, "O/p.opf": package}
+    files |= {
+        f"O/c {number}.xhtml": f"<html><body>{text}</body></html>" for number, text in enumerate(chapters)
+    }
+    return building.package(files | parts)
+
+
+def message(*attachments, text="Dear all,\n\nthe ferry leaves at nine.", html=""):
+    mail = EmailMessage()
+    mail["From"], mail["To"] = "Ada Berg <ada@example.org>", "crew@example.org"
+    mail["Subject"], mail["Date"] = "Fährplan für März", "Mon, 02 Mar 2026 09:30:00 +0000"
+    mail.set_content(text)
+    if html:
+        mail.clear_content()
+        mail.set_content(html, subtype="html")
+    for name, data in attachments:
+        mail.add_attachment(data, "application", "octet-stream", filename=name)
+    return mail.as_bytes()
+
+
+class OtherFormatsTests(SimpleTestCase):
+    def parts(self, name, data):
+        return [(section.anchor, section.text) for section in reading(name, data).sections]
+
+    def reason(self, name, data):
+        """Through the child: whatever a hostile file does ends in a sentence."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "file"
+            path.write_bytes(data)
+            with self.assertRaises(Unreadable) as caught:
+                process.read(path, Path(name).suffix, lambda done, total: None, folder=Path(folder))
+        return str(caught.exception)
+
+    def test_an_opendocument_text_is_read_by_its_headings_with_lists_tables_and_notes(self):
+        table = odf_row(odf_cell("Port"), odf_cell("Fare")) + odf_row(odf_cell("Ellery"), odf_cell("45"))
+        body = (
+            '<text:h text:outline-level="1">Leave</text:h><text:p>Ask<text:s/>first.<text:note>'
+            "<text:note-body>"
+            "<text:p>By form.</text:p></text:note-body></text:note></text:p>"
+            "<text:tracked-changes><text:p>Deleted.</text:p></text:tracked-changes>"
+            '<text:h text:outline-level="2">'
+            "Fares</text:h><text:list><text:list-item><text:p>Adults</text:p></text:list-item></text:list>"
+            f'<table:table>{table}</table:table><text:p text:style-name="B">On Sundays</text:p>'
+            f"<text:p>None.</text:p>"
+        )
+        self.assertEqual(
+            self.parts("a.odt", odf("text", body)),
+            [("leave", "Leave\n\nAsk first.\n\nBy form."), ("fares", "- Adults\n\nPort: Ellery; Fare: 45"),
+             ("on-sundays", "None.")],
+        )  # fmt: skip
+
+    def test_a_sheet_is_cited_by_its_name_and_the_range_of_its_cells(self):
+        rows = odf_row(odf_cell("Port"), odf_cell("Fare"))
+        rows += odf_row(odf_cell("Ellery", 'table:number-rows-spanned="2"'), odf_cell("45"))
+        rows += odf_row("<table:covered-table-cell/>", odf_cell("38"))
+        rows += odf_row('<table:table-cell table:number-columns-repeated="16384"/>').replace(
+            "<table:table-row>", '<table:table-row table:number-rows-repeated="1048000">'
+        )
+        body = f'<table:table table:name="Fares">{rows}</table:table>'
+        body += f'<table:table table:name="Old" table:style-name="Gone">{rows}</table:table>'
+        self.assertEqual(
+            self.parts("a.ods", odf("spreadsheet", body)),
+            [("sheet=Fares", "Port: Ellery; Fare: 45\nPort: Ellery; Fare: 38")],
+        )
+        many = "".join(odf_row(odf_cell(f"Port {n}"), odf_cell("45")) for n in range(2, 100))
+        head = odf_row(odf_cell("Port"), odf_cell("Fare"))
+        body = f'<table:table table:name="Fares">{head}{many}</table:table>'
+        found = self.parts("a.ods", odf("spreadsheet", body))
+        self.assertEqual([anchor for anchor, _ in found], ["sheet=Fares!A2:B51", "sheet=Fares!A52:B99"])
+        self.assertTrue(found[1][1].startswith("Port: Port 52; Fare: 45\n"), found[1][1][:80])
+
+    def test_an_opendocument_presentation_is_read_slide_by_slide_with_its_notes(self):
+        page = (
+            '<draw:page><draw:frame presentation:class="title"><draw:text-box><text:p>Safety</text:p>'
+            "</draw:text-box>"
+            "</draw:frame><draw:frame><draw:text-box><text:p>Wear a vest.</text:p></draw:text-box>"
+            "</draw:frame>"
+            '<presentation:notes><draw:frame presentation:class="notes"><draw:text-box>'
+            "<text:p>Show one.</text:p>"
+            "</draw:text-box></draw:frame></presentation:notes></draw:page>"
+        )
+        found = reading("a.odp", odf("presentation", page * 2))
+        self.assertEqual((found.pages, found.title), (2, "Safety"))
+        self.assertEqual(found.sections[1].anchor, "slide=2")
+        self.assertEqual(found.sections[0].text, "Safety\n\nWear a vest.\n\nNotes: Show one.")
+
+    def test_rich_text_is_read_with_its_headings_tables_and_letters(self):
+        data = (
+            rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0\fcharset0 Arial;}{\f1\fcharset204 Arial;}}"
+            rb"{\stylesheet{\s0 Normal;}{\s3\outlinelevel0 heading 1;}}{\info{\title Handbook}}"
+            rb"{\header Page}\pard\s3 Leave\par\pard Caf\'e9 and \u8364? {\f1\'cf\'ee\'f0\'f2}, {\v hidden}"
+            rb"{\*\unknown noise}{\mmathPr noise}\trwWidth1 five days.\par{\b On Sundays}\par None.\par"
+            rb"\trowd\intbl Port\cell Fare\cell\row\intbl Ellery\cell 45\cell\row\pard}"
+        )
+        found = reading("a.rtf", data)
+        self.assertEqual(found.title, "Handbook")
+        self.assertEqual(
+            [(section.heading, section.text) for section in found.sections],
+            [
+                ("Leave", "Leave\n\nCaf\u00e9 and \u20ac \u041f\u043e\u0440\u0442, five days."),
+                ("On Sundays", "None.\n\nPort: Ellery; Fare: 45"),
+            ],
+        )
+
+    def test_a_message_is_read_with_its_header_and_its_attachments_are_its_parts(self):
+        data = message(("plan.pdf", building.pdf(["Boats to Ellery."])), ("a.exe", b"MZ\x90\0"))
+        found = reading("a.eml", data)
+        self.assertEqual(found.title, "Fährplan für März")
+        self.assertEqual([section.anchor for section in found.sections], ["header", "message"])
+        header = found.sections[0].text
+        for line in (
+            "From: Ada Berg <ada@example.org>",
+            "Attachments: plan.pdf, a.exe",
+            "Not read: a.exe (files",
+        ):
+            self.assertIn(line, header)
+        self.assertEqual([part.path for part in found.parts], ["plan.pdf"])
+        self.assertEqual(found.left_out, (("a.exe", "files of this kind cannot be read"),))
+
+    def test_logos_in_the_text_of_a_message_are_no_parts_but_larger_pictures_are(self):
+        mail = EmailMessage()
+        mail["Subject"] = "Plan"
+        mail.set_content("Plan")
+        mail.add_alternative('<p>Plan</p><img src="cid:logo"><img src="cid:scan">', subtype="html")
+        html = mail.get_payload()[1]
+        html.add_related(b"\x89PNG" + bytes(100), "image", "png", cid="<logo>", filename="logo.png")
+        html.add_related(b"\x89PNG" + bytes(40_000), "image", "png", cid="<scan>", filename="scan.png")
+        mail.add_attachment(b"\x89PNG" + bytes(100), "image", "png", filename="sent.png")
+        found = reading("a.eml", mail.as_bytes())
+        self.assertEqual([part.path for part in found.parts], ["sent.png", "scan.png"])
+
+    def test_an_attachment_has_a_name_whatever_the_message_calls_it(self):
+        data = message(("../../etc/passwd.txt", b"root"), ("same.txt", b"One."), ("same.txt", b"Two."))
+        data = data.replace(b"Subject:", b"X-Other: 1\nSubject:")
+        inner = message(text="An inner message.")
+        outer = EmailMessage()
+        outer["Subject"] = "Fwd"
+        outer.set_content("See below.")
+        outer.add_attachment(email.message_from_bytes(inner, policy=email.policy.default))
+        self.assertEqual(
+            [part.path for part in reading("a.eml", data).parts], ["passwd.txt", "same.txt", "same (2).txt"]
+        )
+        parts = reading("b.eml", outer.as_bytes()).parts
+        self.assertEqual([part.path for part in parts], ["Fährplan für März.eml"])
+
+    def test_a_message_of_html_is_read_without_its_furniture(self):
+        found = self.parts("a.eml", message(html="<h1>News</h1><script>x()</script><p>The ferry leaves.</p>"))
+        self.assertEqual(found[1], ("news", "News\n\nThe ferry leaves."))
+
+    def test_a_message_without_a_header_is_none(self):
+        self.assertIn("it has no header", self.reason("a.eml", b"Just some text.\n"))
+
+    def test_a_book_is_read_in_the_order_of_its_spine(self):
+        found = reading("a.epub", epub("<h1>Last</h1><p>The end.</p>", "<h1>First</h1><p>A start.</p>"))
+        self.assertEqual(found.title, "The book")
+        self.assertEqual([section.anchor for section in found.sections], ["first", "last"])
+
+    def test_a_locked_book_is_refused(self):
+        locked = (
+            '<encryption xmlns:e="http://www.w3.org/2001/04/xmlenc#"><e:EncryptedData>'
+            '<e:EncryptionMethod Algorithm="http://www.w3.org/2001/04/xmlenc#aes128-cbc"/>'
+            "</e:EncryptedData></encryption>"
+        )
+        self.assertEqual(
+            self.reason("a.epub", epub("<p>x</p>", **{"META-INF/encryption.xml": locked})), PASSWORD
+        )
+
+    def test_the_files_of_an_archive_are_its_parts_in_the_order_of_their_paths(self):
+        data = building.package(
+            {"b/plan.md": "# Plan\n\nBoats.", "a.txt": "Words.", "__MACOSX/x.txt": "x", "run.exe": b"MZ"}
+        )
+        found = reading("a.zip", data)
+        self.assertEqual([part.path for part in found.parts], ["a.txt", "b/plan.md"])
+        self.assertEqual(found.left_out, (("run.exe", "files of this kind cannot be read"),))
+        self.assertEqual(found.sections, ())
+
+    def test_archives_that_are_made_to_hurt_are_refused_in_words(self):
+        for data, reason in (
+            (building.package({f"{n}.txt": "x" for n in range(1_001)}), "holds 1,001 files; at most 1,000"),
+            (building.package({"../../evil.txt": "x"}), "evil.txt (its name leads out of the file"),
+            (building.package({"a.txt": b"\0" * 60_000_000}), "allowed. It was not opened."),
+            (building.package({"a.exe": b"MZ"}), "None of the 1 files in the archive could be read"),
+            (building.package({"a.txt": "x" * 999})[:60], DAMAGED),
+        ):
+            self.assertIn(reason, self.reason("a.zip", data))
+
+    def test_a_bad_file_in_an_archive_does_not_keep_the_others_from_being_taken(self):
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w") as archive:
+            for name in ("../up.txt", "/root.txt", "C:\\drive.txt", "nul\0.txt", "x" * 1_100 + ".txt"):
+                archive.writestr(name.replace("\0", "~"), "Evil.")
+            archive.writestr("right\u202eto\u202dleft.txt", "Words.")
+            archive.writestr("Re: plan.txt", "Words.")
+            archive.writestr("Case.txt", "Words.")
+            archive.writestr("case.txt", "Words.")
+            archive.writestr("broken.txt", "Words that are broken.")
+            archive.writestr("sub//deep/./a.txt", "Words.")
+        data = out.getvalue().replace(b"nul~.txt", b"nul\0.txt")
+        data = data.replace(b"Words that are broken.", b"Words that are  roken.")
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "file"
+            path.write_bytes(data)
+            found = process.read(path, ".zip", lambda done, total: None, folder=Path(folder))
+            contents = {part.path: part.file.read_text() for part in found.parts}
+        self.assertEqual(
+            contents,
+            dict.fromkeys(
+                ["Case.txt", "Re: plan.txt", "case.txt", "righttoleft.txt", "sub/deep/a.txt"], "Words."
+            ),
+        )
+        reasons = dict(found.left_out)
+        self.assertEqual(len(reasons), 6)
+        self.assertEqual(reasons["broken.txt"], "the file is damaged or incomplete")
+        self.assertEqual(reasons["../up.txt"], LEADS_OUT)
+
+    def test_an_encrypted_file_in_an_archive_is_left_out(self):
+        data = bytearray(building.package({"a.txt": "Words.", "b.txt": "Words."}))
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            start = archive.start_dir
+        data[start + 8] |= 1  # of the first entry in the directory
+        found = reading("a.zip", bytes(data))
+        self.assertEqual([part.path for part in found.parts], ["b.txt"])
+        self.assertEqual(found.left_out, (("a.txt", "it is password-protected"),))
+
+    def test_names_of_archives_are_read_in_the_encoding_that_their_program_wrote(self):
+        data = building.package({"GrXn.txt": "Words."})
+        for raw in (b"Gr\x81n.txt", "Gr\u00fc.txt".encode()):  # cp437; and UTF-8 without the flag
+            found = reading("a.zip", data.replace(b"GrXn.txt", raw))
+            self.assertEqual(
+                [part.path for part in found.parts], ["Grün.txt" if raw[2] == 0x81 else "Grü.txt"]
+            )
+
+    @unittest.skipUnless(shutil.which("zip"), "zip is not installed")
+    def test_an_archive_of_the_zip_program_is_taken_apart(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("Übersicht.txt", "unter/ordner/日本.md"):
+                Path(folder, name).parent.mkdir(parents=True, exist_ok=True)
+                Path(folder, name).write_text("Words.")
+            subprocess.run(["zip", "-qr", "a.zip", "."], cwd=folder, check=True)
+            subprocess.run(["zip", "-q", "-e", "-P", "x", "b.zip", "Übersicht.txt"], cwd=folder, check=True)
+            found = reading("a.zip", Path(folder, "a.zip").read_bytes())
+            locked = self.reason("b.zip", Path(folder, "b.zip").read_bytes())
+        self.assertEqual([part.path for part in found.parts], ["unter/ordner/日本.md", "Übersicht.txt"])
+        self.assertIn("Übersicht.txt (it is password-protected)", locked)
+
+    def test_broken_mislabelled_and_multiplying_files_end_in_a_sentence(self):
+        whole = odf("text", "<text:p>Words.</text:p>")
+        for name, data, reason in (
+            ("a.odt", whole[: len(whole) // 2], DAMAGED),
+            ("a.odt", building.docx(("", "Words.")), "By its name the file is OpenDocument text"),
+            ("a.ods", whole, "By its name the file is OpenDocument spreadsheet"),
+            ("a.epub", whole, "By its name the file is EPUB"),
+            ("a.odt", odf("text", "<text:p>&m;</text:p>", before=LAUGHS + "]>"), DAMAGED),
+            (
+                "a.odt",
+                odf("text", "<text:section>" * 20_000 + "</text:section>" * 20_000),
+                DAMAGED + "|No text",
+            ),
+            ("a.rtf", b"Just words.", "By its name the file is rich text"),
+            ("a.rtf", rb"{\rtf1 " + b"{" * 50_000, "nested too deeply"),
+            ("a.doc", b"Just words.", "By its name the file is Word 97"),
+            ("a.msg", building.docx(("", "Words.")), "By its name the file is Outlook"),
+            ("a.msg", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600, DAMAGED),
+        ):
+            self.assertRegex(self.reason(name, data), reason.replace(".", r"\."), name)
+
+    def test_an_encrypted_opendocument_file_is_refused(self):
+        manifest = (
+            '<m:manifest xmlns:m="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"><m:file-entry>'
+            "<m:encryption-data/></m:file-entry></m:manifest>"
+        )
+        data = odf("text", "<text:p>x</text:p>", **{"META-INF/manifest.xml": manifest})
+        self.assertEqual(self.reason("a.odt", data), PASSWORD)
+
+    def test_rich_text_of_any_kind_takes_time_in_proportion_to_its_length(self):
+        for filler in (b"\\", b"{", b"\\s1", b"{\\s1 x", b"\\'", b"\\u8364", b" ", b"\\par "):
+            data = rb"{\rtf1{\stylesheet " + filler * (200_000 // len(filler))
+            with tempfile.NamedTemporaryFile() as file:
+                file.write(data)
+                file.flush()
+                try:
+                    process.read(Path(file.name), ".rtf", lambda done, total: None)
+                except Unreadable as error:
+                    self.assertNotIn("longer than is allowed", str(error), filler)
+
+    @SOFFICE
+    def test_old_office_files_are_read_where_libreoffice_is_installed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "a.rtf").write_bytes(rb"{\rtf1\ansi The ferry leaves at nine.\par}")
+            subprocess.run(
+                ["soffice", f"-env:UserInstallation=file://{folder}/p", "--headless", "--convert-to", "doc",
+                 "--outdir", folder, f"{folder}/a.rtf"],
+                check=True, capture_output=True, timeout=120,
+            )  # fmt: skip
+            found = process.read(Path(folder, "a.doc"), ".doc", lambda done, total: None)
+        self.assertEqual([section.text for section in found.sections], ["The ferry leaves at nine."])
+
+    def test_without_libreoffice_an_old_office_file_is_refused_with_that_reason(self):
+        data = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600
+        with (
+            mock.patch.object(legacy.shutil, "which", return_value=None),
+            self.assertRaises(Unreadable) as caught,
+        ):
+            reading("a.xls", data)
+        self.assertEqual(str(caught.exception), legacy.NOT_INSTALLED)
+
+    def test_every_format_has_a_reader_and_stands_in_the_documentation(self):
+        self.assertEqual({kind.family for kind in FORMATS.values()} - set(READERS), set())
+        told = Path(__file__).parents[3].joinpath("docs/formats.md").read_text("utf-8")
+        self.assertEqual([ending for ending in FORMATS if f"`{ending}`" not in told], [])

@@ -1,0 +1,158 @@
+"""Headings, broken words and scripts from the right in PDFs as real programs write them."""
+
+import time
+
+from django.test import SimpleTestCase
+
+from chatsite.tests.limits import MARGIN_SECONDS
+from ingestion.tests import building
+from ingestion.tests.parsing.test_reading_formats import reading
+
+HEBREW = "".join(map(chr, range(0x05D0, 0x05EA)))  # what "A" to "Z" stand for, read from the right
+SENTENCE = "Employees may carry over five days of leave until the end of March of the next year"
+
+
+def lines(*texts, top=780):
+    """Texts one below the other: (font, size, text)."""
+    return "".join(
+        f"BT /{font} {size} Tf 1 0 0 1 50 {top - 20 * number} Tm ({text}) Tj ET\n"
+        for number, (font, size, text) in enumerate(texts)
+    )
+
+
+class PdfTests(SimpleTestCase):
+    def sections(self, *streams, **more):
+        return [(s.heading, s.text) for s in reading("a.pdf", building.drawn(*streams, **more)).sections]
+
+    def test_a_heading_is_known_by_the_size_in_which_it_is_drawn(self):
+        """LaTeX and others set size 1 and scale the text by its matrix."""
+        scaled = "".join(
+            f"BT /F1 1 Tf {size} 0 0 {size} 50 {y} Tm ({text}) Tj ET\n"
+            for size, y, text in ((18, 780, "Leave"), (10, 750, SENTENCE), (10, 735, "and not later."))
+        )
+        self.assertEqual(self.sections(scaled), [("Leave", f"{SENTENCE} and not later.")])
+
+    def test_bookmarks_name_headings_that_look_like_text(self):
+        page = lines(
+            ("F1", 11, "1 Leave"), ("F1", 11, SENTENCE), ("F1", 11, "1.1 In part-time"), ("F1", 11, "Less.")
+        )
+        found = self.sections(page, bookmarks=[(0, "Leave", 1), (1, "In part-time", 1)])
+        self.assertEqual(found, [("1 Leave", SENTENCE), ("1 Leave › 1.1 In part-time", "Less.")])
+
+    def test_a_bookmark_whose_title_is_not_on_its_page_names_what_follows(self):
+        found = self.sections(
+            lines(("F1", 11, SENTENCE)),
+            lines(("F1", 11, "Call us.")),
+            bookmarks=[(0, "Leave", 1), (0, "Sick", 2)],
+        )
+        self.assertEqual(found, [("Leave", SENTENCE), ("Sick", "Call us.")])
+
+    def test_thousands_of_bookmarks_to_one_page_cost_little(self):
+        started = time.monotonic()
+        page = lines(*[("F1", 2, f"Line {number}") for number in range(500)])
+        self.sections(page, bookmarks=[(0, f"Line {number}", 1) for number in range(5_000)])
+        self.assertLess(time.monotonic() - started, 5 + MARGIN_SECONDS)
+
+    def test_a_bold_line_of_the_size_of_the_text_is_a_heading(self):
+        page = lines(
+            ("F2", 11, "Who may apply?"),
+            ("F1", 11, f"{SENTENCE}."),
+            ("F2", 11, "How"),
+            ("F1", 11, "By form."),
+        )
+        self.assertEqual(self.sections(page), [("Who may apply?", f"{SENTENCE}."), ("How", "By form.")])
+
+    def test_bold_words_at_the_start_of_a_line_or_in_the_middle_of_a_paragraph_are_none(self):
+        begins = "BT /F2 11 Tf 1 0 0 1 50 780 Tm (Note) Tj /F1 11 Tf ( that it ends.) Tj ET\n"
+        self.assertEqual(self.sections(begins + lines(("F1", 11, SENTENCE), top=760))[0][0], "")
+        inside = lines(("F1", 11, SENTENCE), ("F2", 11, SENTENCE), ("F1", 11, "unless it is agreed."))
+        self.assertEqual(self.sections(inside)[0][0], "")
+
+    def test_a_text_in_bold_has_no_bold_headings(self):
+        page = lines(*[("F2", 11, f"{SENTENCE} {number}") for number in range(6)], ("F1", 11, "Small print."))
+        self.assertEqual([heading for heading, _ in self.sections(page)], [""])
+
+    def test_words_that_the_ends_of_lines_have_broken_are_whole(self):
+        page = lines(
+            ("F1", 11, f"{SENTENCE} for an ef-"),
+            ("F1", 11, f"ficient office in a well-known town, {SENTENCE} in a well-"),
+            ("F1", 11, "known town during COVID-"),
+            ("F1", 11, "19 only."),
+        )
+        text = self.sections(page)[0][1]
+        for words in ("an efficient office", "in a well-known town during", "COVID-19 only"):
+            self.assertIn(words, text)
+
+    def test_words_broken_between_the_lines_of_a_column_are_whole(self):
+        """PDFium joins such lines and puts U+0002 or U+FFFE where the hyphen was."""
+        page = "".join(
+            f"BT /F1 9 Tf 1 0 0 1 {x} {y} Tm ({text}) Tj ET\n"
+            for x, y, text in (
+                (50, 700, "The method is ef-"), (50, 689, "ficient and ro-"), (50, 678, "bust in all cases."),
+                (320, 700, "Results are repro-"), (320, 689, "ducible by the same"), (320, 678, "seed."),
+            )
+        )  # fmt: skip
+        text = " ".join(text for _, text in self.sections(page))
+        for word in ("efficient", "robust", "reproducible"):
+            self.assertIn(word, text)
+
+    def test_a_table_in_hebrew_is_read_from_the_right(self):
+        """Words from the right once had a negative width, and a page of them took minutes."""
+        started = time.monotonic()
+        places = [(500, "ABC"), (300, "DEF"), (100, "GHI")]
+        page = "".join(
+            f"BT /F1 11 Tf 1 0 0 1 {x} {760 - 18 * row} Tm ({word if row else word[::-1]}) Tj ET\n"
+            for row in range(30)
+            for x, word in places
+        )
+        page += "".join(f"50 {754 - 18 * row} m 560 {754 - 18 * row} l S\n" for row in range(-1, 30))
+        text = self.sections(page, meaning=HEBREW)[0][1]
+        self.assertLess(time.monotonic() - started, 5 + MARGIN_SECONDS)
+        first = text.split("\n")[0].split("; ")
+        self.assertEqual([set(pair) & set(HEBREW[:3]) != set() for pair in first], [True, False, False])
+
+
+def table_page(rows, lefts=(50, 200, 300)):
+    """A page with a ruled table."""
+    cells = "".join(
+        f"BT /F1 11 Tf 1 0 0 1 {left} {760 - 20 * number} Tm ({cell}) Tj ET\n"
+        for number, row in enumerate(rows)
+        for left, cell in zip(lefts, row, strict=True)
+    )
+    rules = "".join(
+        f"50 {774 - 20 * number} m 400 {774 - 20 * number} l S\n" for number in range(len(rows) + 1)
+    )
+    return cells + rules
+
+
+class TableOverPagesTests(SimpleTestCase):
+    FIRST = [
+        ("Route", "Fare", "Boat"),
+        ("R1 north", "40.50", "Tern"),
+        ("R2 south", "57.50", "Skua"),
+        ("R3 west", "61.00", "Tern"),
+    ]
+    NEXT = [("R4 east", "80.10", "Gull"), ("R5 north", "12.00", "Tern")]
+
+    def texts(self, *pages):
+        return [section.text.splitlines() for section in reading("a.pdf", building.drawn(*pages)).sections]
+
+    def test_rows_on_the_next_pages_have_the_names_of_the_columns(self):
+        pages = (table_page(self.FIRST), table_page(self.NEXT), table_page(self.NEXT))
+        _, second, third = self.texts(*pages)
+        self.assertEqual(second[0], "Route: R4 east; Fare: 80.10; Boat: Gull")
+        self.assertEqual(second, third)
+
+    def test_a_repeated_header_is_no_row(self):
+        _, second = self.texts(table_page(self.FIRST), table_page([self.FIRST[0], *self.NEXT]))
+        self.assertEqual(len(second), 2)
+        self.assertEqual(second[0], "Route: R4 east; Fare: 80.10; Boat: Gull")
+
+    def test_another_table_keeps_its_own_names(self):
+        for header in (("Harbour", "Depth", "Berths"), ("Pier 1", "Depth", "Berths")):
+            _, second = self.texts(table_page(self.FIRST), table_page([header, *self.NEXT]))
+            self.assertEqual(second[0], f"{header[0]}: R4 east; Depth: 80.10; Berths: Gull")
+
+    def test_columns_at_other_places_are_another_table(self):
+        _, second = self.texts(table_page(self.FIRST), table_page(self.NEXT, lefts=(50, 300, 370)))
+        self.assertNotIn("Route:", "".join(second))

@@ -1,0 +1,139 @@
+"""Tables of PDF, Excel and PowerPoint files: every row names its columns."""
+
+from datetime import timedelta
+from io import BytesIO
+
+import openpyxl
+from django.test import SimpleTestCase
+
+from ingestion.parsing.readers.office.sheets import shown
+from ingestion.tests import building
+from ingestion.tests.parsing.test_reading_formats import reading
+
+ROWS = [
+    ("Port", "Crew", "Fare"),
+    ("Ellery", "12", "45.00"),
+    ("Sennick Harbour", "9", "38.50"),
+    ("Carrow", "22", "51.00"),
+]
+FORMATS = {
+    (46560, "General"): "46560",
+    (46560, "#,##0"): "46,560",
+    (28.5, "0.00"): "28.50",
+    (46560.5, '"£"#,##0.00'): "£46,560.50",
+    (1234.5, "#,##0.00\\ [$€-407]"): "1,234.50 €",
+    (-5, "#,##0;(#,##0)"): "-5",
+    (42, "00000"): "00042",
+    (12, '0 "days"'): "12 days",
+    (timedelta(hours=37, minutes=5), "[h]:mm"): "37:05",
+    ("#N/A", "General"): "",
+}
+
+
+def placed(words, ruled=()):
+    """A PDF with texts at places, and lines drawn from x to x at heights."""
+    text = "".join(f"BT /F1 11 Tf 1 0 0 1 {x} {y} Tm ({word}) Tj ET\n" for x, y, word in words)
+    lines = "".join(f"{left} {height} m {right} {height} l S\n" for left, right, height in ruled)
+    stream = (lines + text).encode("latin-1")
+    whole = building.pdf(["PLACE"])
+    start, end = whole.index(b"<</Length"), whole.index(b"\nendstream")
+    return whole[:start] + b"<</Length %d>>stream\n%s" % (len(stream), stream) + whole[end:]
+
+
+class TablesTests(SimpleTestCase):
+    def lines(self, words, ruled=()):
+        return reading("a.pdf", placed(words, ruled)).sections[0].text.split("\n")
+
+    def cells(self, rows, places, top=700):
+        return [
+            (x, top - 15 * n, cell) for n, row in enumerate(rows) for x, cell in zip(places, row, strict=True)
+        ]
+
+    def test_a_pdf_table_without_lines_is_known_by_its_columns(self):
+        words = [
+            (50, 730, "The fares of this year."),
+            *self.cells(ROWS, (50, 200, 300)),
+            (50, 600, "After that."),
+        ]
+        self.assertEqual(
+            self.lines(words),
+            [
+                "The fares of this year.",
+                "Port: Ellery; Crew: 12; Fare: 45.00",
+                "Port: Sennick Harbour; Crew: 9; Fare: 38.50",
+                "Port: Carrow; Crew: 22; Fare: 51.00",
+                "After that.",
+            ],
+        )
+
+    def test_a_pdf_table_with_lines_keeps_cells_of_several_lines_together(self):
+        words = [(50, 700, "Signal"), (200, 700, "Meaning"), (50, 670, "Seven short"), (50, 658, "blasts")]
+        words += [(200, 664, "Emergency"), (50, 630, "Bell"), (200, 630, "Fire")]
+        ruled = [(48, 320, height) for height in (712, 690, 650, 620)]
+        self.assertEqual(
+            self.lines(words, ruled),
+            ["Signal: Seven short blasts; Meaning: Emergency", "Signal: Bell; Meaning: Fire"],
+        )
+
+    def test_columns_of_prose_and_lists_are_no_tables(self):
+        line = "The ferry leaves at nine and arrives at ten"
+        for words in (
+            self.cells([(line, line)] * 6, (50, 330)),
+            self.cells([("*", f"Point {n} of the list") for n in range(6)], (50, 80)),
+        ):
+            self.assertNotIn(";", "\n".join(self.lines(words)))
+
+    def test_names_and_values_of_a_pdf_form_are_no_header(self):
+        rows = [("Phone", "01632 960118"), ("Name", "Ann Smith"), ("Town", "Ellery")]
+        self.assertEqual(self.lines(self.cells(rows, (50, 200)))[1], "Name; Ann Smith")
+
+    def test_numbers_of_a_sheet_are_shown_in_their_format(self):
+        self.assertEqual({key: shown(*key) for key in FORMATS}, FORMATS)
+
+    def test_merged_cells_of_a_sheet_repeat_and_hidden_sheets_are_not_read(self):
+        book = openpyxl.Workbook()
+        sheet = book.active
+        for row in (
+            ("Route", "Season", "Fare"),
+            ("R1", "Winter", 22),
+            (None, "Summer", 28),
+            ("R2", "All", 30),
+        ):
+            sheet.append(row)
+        sheet.merge_cells("A2:A3")
+        hidden = book.create_sheet("Secret")
+        hidden.append(("a", "b"))
+        hidden.sheet_state = "hidden"
+        data = BytesIO()
+        book.save(data)
+        found = reading("a.xlsx", data.getvalue())
+        self.assertEqual([section.anchor for section in found.sections], ["sheet=Sheet"])
+        self.assertIn("Route: R1; Season: Summer; Fare: 28", found.sections[0].text)
+
+    def test_a_header_of_several_rows_names_the_columns_of_its_groups(self):
+        rows = [
+            ["Fares of the year"],
+            ["Port", "2026", "", "2027", ""],
+            ["", "Adult", "Child", "Adult", "Child"],
+            ["Ellery", 45, 22, 47, 23],
+            ["Carrow", 51, 25, 53, 26],
+        ]
+        data = BytesIO()
+        book = openpyxl.Workbook()
+        for row in rows:
+            book.active.append(row)
+        book.active.merge_cells("A2:A3")
+        book.active.merge_cells("B2:C2")
+        book.active.merge_cells("D2:E2")
+        book.save(data)
+        self.assertEqual(
+            reading("a.xlsx", data.getvalue()).sections[0].text.split("\n")[:2],
+            [
+                "Fares of the year",
+                "Port: Ellery; 2026 Adult: 45; 2026 Child: 22; 2027 Adult: 47; 2027 Child: 23",
+            ],
+        )
+
+    def test_a_row_of_words_below_a_header_with_a_gap_is_no_header(self):
+        text = reading("a.csv", "Port,,Crew\nEllery,new,\nCarrow,old,12\n").sections[0].text
+        self.assertEqual(text, "Port: Ellery; new\nPort: Carrow; old; Crew: 12")

@@ -1,0 +1,202 @@
+"""Texts: their encoding, their language, records of JSON, CSV as people and programs write it, HTML."""
+
+import json
+import os
+from pathlib import Path
+from unittest import skipUnless
+
+from django.test import SimpleTestCase
+
+from ingestion.parsing.encodings import decode
+from ingestion.parsing.language import language_of
+from ingestion.parsing.workspace import sweep, workspace
+from ingestion.tests.parsing.test_reading_formats import reading
+
+ENCODED = {
+    "Der Fährplan für Übernachtungen gilt auch für große Schiffe.": "cp1252 utf-16-le utf-16-be utf-8",
+    "Les congés payés sont accordés après l'accord écrit. Ça coûte 5 € de plus.": "cp1252 utf-16-le",
+    "休暇は翌年に五日まで繰り越すことができます。カタカナもあります。": "shift_jis euc_jp iso2022_jp",
+    "员工每年可以休二十五天年假,其中五天可以结转到下一年。请提前向主管申请。": "gb18030 gbk utf-16-le",
+    "員工每年可以休二十五天年假,其中五天可以結轉到下一年。請提前向主管申請。": "big5 utf-16-be",
+    "직원은 매년 이십오 일의 연차 휴가를 사용할 수 있으며, 다음 해로 이월할 수 있습니다.": "euc_kr cp949",
+    "Сотрудники могут перенести пять дней отпуска на следующий год.": "koi8-r cp1251 utf-16-le iso8859_5",
+    "Pracownik może przenieść pięć dni urlopu na następny rok. Żółć gęślą jaźń.": "cp1250 iso8859_2",
+    "Café": "cp1252",
+    "Straße 5, 20 € – “ok”": "cp1252",
+}
+LANGUAGES = {
+    "english": "Employees may carry over five days of leave until 31 March.",
+    "german": "Mitarbeiter können fünf Tage in das nächste Jahr übertragen, wenn die Leitung zustimmt.",
+    "french": "Les salariés peuvent reporter cinq jours de congé sur l'année suivante avec l'accord.",
+    "portuguese": "Os funcionários podem transferir cinco dias para o ano seguinte, mas não mais.",
+    "danish": "Denne politik gælder for alle ansatte, og den skal læses af nye medarbejdere.",
+    "greek": "Οι εργαζόμενοι μπορούν να μεταφέρουν πέντε ημέρες στο επόμενο έτος με την έγκριση.",
+    "arabic": "يجوز للموظفين ترحيل خمسة أيام من الإجازة إلى السنة التالية بموافقة المدير.",
+    "hindi": "कर्मचारी प्रबंधक की अनुमति से पाँच दिन की छुट्टी अगले वर्ष में ले जा सकते हैं।",
+    "indonesian": "Karyawan dapat membawa lima hari cuti ke tahun berikutnya dengan persetujuan atasan.",
+    "polish": "Pracownik może przenieść pięć dni, jeżeli kierownik wyrazi zgodę na to i się podpisze.",
+    "simple": "Zamestnanec si môže preniesť päť dní do ďalšieho roka, ak s tým vedúci súhlasí a podpíše sa.",
+}
+
+
+class TextsTests(SimpleTestCase):
+    def texts(self, name, data):
+        return {section.anchor: section.text for section in reading(name, data).sections}
+
+    def test_the_encoding_of_a_short_text_is_recognised(self):
+        wrong = [
+            (text[:20], name)
+            for text, names in ENCODED.items()
+            for name in names.split()
+            if decode(text.encode(name)) != text
+        ]
+        self.assertEqual(wrong, [])
+
+    def test_text_in_two_bytes_a_letter_is_no_binary_file(self):
+        self.assertEqual(self.texts("a.txt", "Some words.".encode("utf-16-le")), {"": "Some words."})
+
+    def test_languages_are_told_apart_from_one_sentence(self):
+        self.assertEqual(
+            {name: language_of(text) for name, text in LANGUAGES.items()}, {n: n for n in LANGUAGES}
+        )
+
+    def test_languages_that_cannot_be_stemmed_and_scripts_without_words_are_simple(self):
+        for text in ("", "1234", "休暇は翌年に繰り越す", "Oslo Bergen", "พนักงานสามารถลาพักร้อนได้"):
+            self.assertEqual(language_of(text), "simple", text)
+
+    def test_each_record_of_json_lines_can_be_cited_and_names_itself(self):
+        lines = "\n".join(json.dumps({"name": f"Port {n}", "calls": n}) for n in (1, 2))
+        for ending in ("jsonl", "ndjson", "json"):
+            found = reading(f"a.{ending}", lines).sections
+            self.assertEqual(
+                [(section.anchor, section.heading, section.text) for section in found],
+                [
+                    ("record=1", "Port 1", "name: Port 1; calls: 1"),
+                    ("record=2", "Port 2", "name: Port 2; calls: 2"),
+                ],
+            )
+
+    def test_records_within_json_stand_under_their_path(self):
+        data = {"title": "Fleet", "year": 2026, "crew": {"masters": [{"name": "Ada"}, {"name": "Bo"}]}}
+        found = reading("a.json", json.dumps(data))
+        self.assertEqual(found.title, "Fleet")
+        self.assertEqual(
+            [(section.anchor, section.heading) for section in found.sections],
+            [
+                ("", ""),
+                ("record=crew.masters/1", "crew.masters › Ada"),
+                ("record=crew.masters/2", "crew.masters › Bo"),
+            ],
+        )
+
+    def test_many_tiny_records_share_sections(self):
+        found = reading("a.json", json.dumps([{"n": number} for number in range(3_000)]))
+        self.assertLess(len(found.sections), 1_100)
+        self.assertIn("n: 2999", found.sections[-1].text)
+
+    def test_csv_with_years_as_columns_ragged_rows_and_quoted_lines(self):
+        data = 'Region,2025,2026\nNorth,"1,000",1200\nSouth,7\n"West\nEnd",1,2,3\n'
+        self.assertEqual(
+            self.texts("a.csv", data)[""].split("\n"),
+            [
+                "Region: North; 2025: 1,000; 2026: 1200",
+                "Region: South; 2025: 7",
+                "Region: West End; 2025: 1; 2026: 2; 3",
+            ],
+        )
+
+    def test_csv_that_says_its_separator_or_never_closes_a_quotation(self):
+        self.assertEqual(self.texts("a.csv", "sep=;\na;b\n1,5;2\n")[""], "a: 1,5; b: 2")
+        data = 'a,b\n5 inch,"no end\n1,2\n' + "\n" * 210_000
+        lines = self.texts("a.csv", data)[""].split("\n")
+        self.assertEqual(lines[:2], ['a: 5 inch; b: "no end', "a: 1; b: 2"])
+
+    def test_a_form_of_names_and_values_has_no_header(self):
+        self.assertEqual(self.texts("a.csv", "Name:,Ann\nTown:,Bath\n")[""], "Name: Ann\nTown: Bath")
+
+    def test_html_without_what_stands_around_the_text_or_is_hidden(self):
+        page = (
+            "<header><p>Logo</p><h1>Guide</h1></header>"
+            "<div class='cookie-banner'>We use cookies<div>x</div></div>"
+            "<div role=navigation>Menu</div><aside>Advert</aside><p hidden>Secret<p>Text.</p>"
+            "<div class=navheader>Prev</div><div class=toc>1. Text</div>"
+            "<div style='display: none'>Gone</div><ul><li>One<li>Two</ul><pre>a = 1\nb = 2</pre>"
+        )
+        self.assertEqual(
+            self.texts("a.html", page), {"guide": "Guide\n\nText.\n\n- One\n\n- Two\n\na = 1\nb = 2"}
+        )
+
+    def test_html_definitions_stand_beside_their_terms(self):
+        page = (
+            "<p>Kinds:</p><dl><dt><b>Asset</b></dt><dd><p>You own it.</p><p>More.</p></dd><dt>A</dt>"
+            "<dt>B:</dt><dd>Both</dd><dt>Parts</dt><dd><ul><li>One</ul></dd><dt>Last</dt></dl><dl><dt>Open<dd>Text</dl>"
+        )
+        self.assertEqual(
+            self.texts("a.html", page)[""].split("\n\n"),
+            [
+                "Kinds:",
+                "- Asset: You own it.",
+                "More.",
+                "- A, B: Both",
+                "- Parts:",
+                "- One",
+                "Last",
+                "Open",
+                "Text",
+            ],
+        )
+
+    def test_underlined_lines_of_a_text_are_headings(self):
+        text = "Guide\n*****\n\nHello.\n\n1 Use\n=====\n\n1.1 Start\n---------\n\nPress it.\n\n2 End\n=====\n"
+        self.assertEqual(
+            [(section.heading, section.text) for section in reading("a.txt", f"{text}Bye.\n").sections],
+            [
+                ("Guide", "Hello."),
+                ("Guide › 1 Use › 1.1 Start", "Press it."),
+                ("Guide › 2 End", "Bye."),
+            ],
+        )
+
+    def test_a_text_of_one_underlined_line_is_kept(self):
+        self.assertEqual(self.texts("a.txt", "Guide\n*****\n"), {"": "Guide"})
+
+    def test_html_tables_whose_cells_reach_over_rows_and_columns(self):
+        rows = "<tr><th>Route<th>Season<th>Fare<tr><td rowspan=2>R1<td>Winter<td>22<tr><td>Summer<td>28"
+        page = f"<table><caption>Fares</caption>{rows}<tr><td colspan=2>R2<td>30</table>"
+        self.assertEqual(
+            self.texts("a.html", page)[""].split("\n"),
+            [
+                "Fares",
+                "",
+                "Route: R1; Season: Winter; Fare: 22",
+                "Route: R1; Season: Summer; Fare: 28",
+                "Route: R2; Fare: 30",
+            ],
+        )
+
+    def test_a_heading_with_nothing_under_it_is_text(self):
+        self.assertEqual(self.texts("a.md", "# Only this\n")["only-this"], "Only this")
+
+    def test_the_folder_of_a_reader_that_was_killed_is_swept_and_one_in_use_is_not(self):
+        with workspace() as folder:
+            path = self._aged(folder)
+            sweep()
+            self.assertTrue(path.exists())
+        left = self._aged(f"{folder}x")
+        sweep()
+        self.assertFalse(left.exists())
+
+    @skipUnless(os.geteuid() == 0, "Only root can give a folder away.")
+    def test_a_folder_of_somebody_else_is_left_alone(self):
+        with workspace() as folder:
+            foreign = self._aged(f"{folder}y")
+        os.chown(foreign, 1, 1)
+        self.addCleanup(foreign.rmdir)
+        sweep()
+        self.assertTrue(foreign.exists())
+
+    def _aged(self, folder):
+        path = Path(folder)
+        path.mkdir(exist_ok=True)
+        os.utime(path, (0, 0))
+        return path

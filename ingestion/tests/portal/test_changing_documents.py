@@ -1,0 +1,263 @@
+"""Adding documents in the portal, changing their rights, reading them again, deleting them."""
+
+import shutil
+import tempfile
+
+from django.contrib.auth.models import Group
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import TestCase, override_settings
+
+from chatsite.accounts.principal import Principal
+from ingestion.access.lists import (
+    Audience,
+    audience_of,
+    set_audience,
+)
+from ingestion.models import Document
+from ingestion.tests.factories import make_user
+from ingestion.tests.media import forget_jobs
+
+FOLDER = tempfile.mkdtemp()
+
+
+def tearDownModule():
+    shutil.rmtree(FOLDER)
+
+
+def text_file(name="leave.md", content=b"# Leave\n\nTwenty-five days a year."):
+    return SimpleUploadedFile(name, content)
+
+
+@override_settings(MEDIA_ROOT=FOLDER)
+class UploadTests(TestCase):
+    def setUp(self):
+        forget_jobs()
+        self.hr, self.board = Group.objects.create(name="HR"), Group.objects.create(name="Board")
+        self.user, self.colleague, self.stranger = (
+            make_user("ada", groups=["HR"]),
+            make_user("bob"),
+            make_user("eve"),
+        )
+        self.member = make_user("mia", groups=["HR"])
+        self.client.force_login(self.user)
+
+    def upload(self, *files, accept="text/html", **values):
+        values = {"who": "me", "file": list(files) or [text_file()]} | values
+        return self.client.post("/documents/add/", values, headers={"Accept": accept})
+
+    def test_the_same_file_again_is_left_alone_and_a_changed_one_becomes_a_new_version(self):
+        def outcome(text, **values):
+            file = SimpleUploadedFile("plan.md", text)
+            reply = self.upload(file, accept="application/json", **values).json()
+            return reply["documents"][0]["outcome"]
+
+        self.assertEqual(outcome(b"# Plan"), "added")
+        Document.objects.update(status="ready", version=1)
+        self.assertEqual(outcome(b"# Plan"), "unchanged")
+        self.assertEqual(outcome(b"# Other plan"), "replaced")
+        self.assertEqual(outcome(b"# Plan", folder="else"), "added")
+        self.assertEqual(outcome(b"# Plan", who="everyone"), "replaced")
+        self.client.force_login(self.colleague)
+        self.assertEqual(outcome(b"# Plan"), "added")
+        self.assertEqual(Document.objects.count(), 3)
+
+    def readers(self):
+        everyone = [self.user, self.colleague, self.stranger, self.member]
+        return [
+            user.username
+            for user in everyone
+            if Document.objects.visible_to(Principal(user.pk, "command")).exists()
+        ]
+
+    def test_only_me_is_what_is_chosen_at_first(self):
+        self.assertContains(self.client.get("/documents/add/"), 'name="who" value="me" required checked')
+
+    def test_the_form_names_the_limit_and_offers_ones_groups_as_boxes(self):
+        page = self.client.get("/documents/add/")
+        self.assertContains(page, "Up to 100 MB each.")
+        self.assertContains(page, f'<input type="checkbox" name="groups" value="{self.hr.pk}"')
+
+    def test_a_quotation_mark_in_a_name_survives_the_form(self):
+        self.upload(SimpleUploadedFile("The %22plan%22.txt", b"Text."))
+        self.assertEqual(Document.objects.get().name, 'The "plan".txt')
+
+    def test_for_me(self):
+        self.assertRedirects(self.upload(), "/documents/add/")
+        self.assertEqual(self.readers(), ["ada"])
+
+    def test_a_file_of_the_same_name_says_what_it_replaced(self):
+        self.upload(folder="People", who="everyone")
+        document = Document.objects.get()
+        Document.objects.update(version=1, status=Document.Status.READY)
+        page = self.client.get(f"/documents/{document.public_id}/")
+        self.assertContains(page, "Replace with a new file")
+        form = self.client.get(f"/documents/add/?replace={document.public_id}")
+        self.assertContains(form, f"Choose the new <bdi>{document.name}</bdi>")
+        self.assertContains(form, 'value="People"')
+        self.assertContains(form, 'value="everyone" checked')
+        words = f"Replaced: version 2 of {document.name}"
+        changed = SimpleUploadedFile(document.name, b"Other words.")
+        values = {"who": "everyone", "folder": "People", "file": [changed]}
+        self.assertContains(self.client.post("/documents/add/", values, follow=True), words)
+        Document.objects.update(version=1)
+        values["file"] = [SimpleUploadedFile(document.name, b"Third words.")]
+        told = self.client.post("/documents/add/", values, headers={"Accept": "application/json"}).json()
+        self.assertEqual(told["documents"][0]["outcome_words"], words)
+
+    def test_for_a_group(self):
+        self.upload(who="some", groups=[self.hr.pk])
+        self.assertEqual(self.readers(), ["ada", "mia"])
+
+    def test_for_people_by_name(self):
+        self.upload(who="some", people="bob, mia")
+        self.assertEqual(self.readers(), ["ada", "bob", "mia"])
+
+    def test_for_everyone(self):
+        self.upload(who="everyone")
+        self.assertEqual(self.readers(), ["ada", "bob", "eve", "mia"])
+
+    def test_groups_and_names_count_only_where_they_were_chosen(self):
+        self.upload(who="me", groups=[self.hr.pk], people="bob")
+        self.assertEqual(self.readers(), ["ada"])
+
+    def test_a_group_one_is_not_in_cannot_be_chosen(self):
+        response = self.upload(who="some", groups=[self.board.pk])
+        self.assertContains(response, "You can choose only groups you belong to.", status_code=422)
+        self.assertNotContains(self.client.get("/documents/add/"), "Board")
+        self.assertEqual(Document.objects.count(), 0)
+
+    def test_staff_choose_any_group(self):
+        self.user.is_staff = True
+        self.user.save()
+        self.upload(who="some", groups=[self.board.pk])
+        self.assertEqual(audience_of(Document.objects.get()).group_ids, {self.board.pk})
+
+    def test_unknown_and_disabled_names_are_refused_and_the_form_is_kept(self):
+        self.colleague.is_active = False
+        self.colleague.save()
+        response = self.upload(who="some", people="bob, nobody", folder="People/Leave", groups=[self.hr.pk])
+        self.assertContains(response, "There is no account named bob, nobody.", status_code=422)
+        for kept in ('value="bob, nobody"', 'value="People/Leave"', 'value="some" checked'):
+            self.assertContains(response, kept, status_code=422)
+        self.assertEqual(Document.objects.count(), 0)
+
+    def test_sharing_with_nobody_is_asked_about(self):
+        self.assertContains(self.upload(who="some"), "Choose a group, name a person", status_code=422)
+
+    def test_no_file_and_no_rights_are_refused(self):
+        response = self.client.post("/documents/add/", {"who": "me"})
+        self.assertContains(response, "Choose at least one file.", status_code=422)
+        response = self.client.post("/documents/add/", {"file": [text_file()]})
+        self.assertContains(response, "Choose who can read it.", status_code=422)
+        self.assertEqual(Document.objects.count(), 0)
+
+    def test_several_files_folder_and_category(self):
+        self.upload(text_file("a.md"), text_file("b.md"), folder=" /People//Leave/ ", category="rules")
+        found = Document.objects.order_by("name").values_list("name", "folder", "category", "status")
+        self.assertEqual(
+            list(found),
+            [(name, "People/Leave", "rules", "waiting") for name in ("a.md", "b.md")],
+        )
+
+    @override_settings(DOCUMENT_MAX_BYTES=2_000_000)
+    def test_a_refused_file_is_named_with_the_limit_and_keeps_no_other_away(self):
+        response = self.upload(text_file("good.md"), text_file("big.md", b"x" * 2_000_001), folder="People")
+        self.assertContains(response, "<bdi>big.md</bdi>: The file is larger than 2 MB", status_code=422)
+        self.assertContains(response, "The other file was added.", status_code=422)
+        self.assertContains(response, 'value="People"', status_code=422)
+        self.assertEqual(Document.objects.get().name, "good.md")
+
+    def test_the_module_gets_json(self):
+        reply = self.upload(accept="application/json")
+        self.assertEqual(reply.status_code, 201)
+        document = Document.objects.get()
+        self.assertEqual(reply.json()["documents"][0]["url"], f"/documents/{document.public_id}/")
+        second = self.upload(text_file("second.md"), accept="application/json").json()["documents"][0]
+        self.assertIn("1 document ahead.", second["detail"])
+        Document.objects.update(status=Document.Status.READY)
+        other = self.upload(text_file("second.md", b"Other words."), accept="application/json")
+        again = other.json()["documents"][0]
+        self.assertEqual((again["outcome"], again["words"]), ("replaced", "Waiting"))
+        reply = self.upload(accept="application/json", who="some", people="nobody")
+        self.assertEqual(reply.status_code, 422)
+        self.assertEqual(reply.json()["problems"], ["There is no account named nobody."])
+
+    def test_folders_to_choose_from_are_of_documents_one_may_read(self):
+        self.upload(folder="Secret project")
+        self.client.force_login(self.stranger)
+        self.assertNotContains(self.client.get("/documents/add/"), "Secret project")
+
+
+@override_settings(MEDIA_ROOT=FOLDER)
+class ChangingTests(TestCase):
+    def setUp(self):
+        self.hr = Group.objects.create(name="HR")
+        self.owner = make_user("ada")
+        self.people = [make_user(groups=["HR"]) for _ in range(3)]
+        self.client.force_login(self.owner)
+        self.client.post("/documents/add/", {"who": "me", "file": [text_file()]})
+        self.document = Document.objects.get()
+        self.path = f"/documents/{self.document.public_id}/"
+
+    def audience(self):
+        return audience_of(Document.objects.get(pk=self.document.pk))
+
+    def change(self, **values):
+        return self.client.post(f"{self.path}rights/", values)
+
+    def test_widening_asks_once_with_the_number_of_people(self):
+        response = self.change(who="everyone")
+        self.assertRegex(
+            response.content.decode(), r"4 people\s+will be able to read this and get answers from it."
+        )
+        self.assertFalse(self.audience().everyone)
+        self.assertRedirects(self.change(who="everyone", confirmed="yes"), self.path)
+        self.assertTrue(self.audience().everyone)
+
+    def test_the_question_carries_what_was_chosen(self):
+        self.owner.groups.add(self.hr)
+        name = self.people[0].username
+        response = self.change(who="some", groups=[self.hr.pk], people=name)
+        self.assertContains(response, f'<input type="hidden" name="groups" value="{self.hr.pk}">')
+        self.assertContains(response, f'<input type="hidden" name="people" value="{name}">')
+        self.change(who="some", groups=[self.hr.pk], people=name, confirmed="yes")
+        self.assertEqual(
+            self.audience(), Audience(False, frozenset({self.people[0].pk}), frozenset({self.hr.pk}))
+        )
+
+    def test_narrowing_does_not_ask(self):
+        set_audience(self.document, Audience(everyone=True))
+        self.assertRedirects(self.change(who="me"), self.path)
+        self.assertEqual(self.audience(), Audience())
+
+    def test_a_group_that_reads_already_may_stay_although_the_owner_is_not_in_it(self):
+        set_audience(self.document, Audience(group_ids=frozenset({self.hr.pk})))
+        self.assertContains(self.client.get(self.path), "HR")
+        self.change(who="some", groups=[self.hr.pk])
+        self.assertEqual(self.audience().group_ids, {self.hr.pk})
+
+    def test_a_foreign_group_cannot_be_added(self):
+        response = self.change(who="some", groups=[self.hr.pk], confirmed="yes")
+        self.assertContains(response, "You can choose only groups you belong to.", status_code=422)
+        self.assertEqual(self.audience(), Audience())
+
+    def test_staff_who_close_a_document_to_themselves_land_on_the_list(self):
+        staff = make_user("sam", is_staff=True, is_superuser=True)
+        set_audience(self.document, Audience(everyone=True))
+        self.client.force_login(staff)
+        self.assertRedirects(self.change(who="me"), "/documents/")
+
+    def test_reading_again_only_when_it_is_not_being_read(self):
+        Document.objects.update(status=Document.Status.FAILED, reason="It has a password.")
+        self.client.post(f"{self.path}again/")
+        self.document.refresh_from_db()
+        self.assertEqual((self.document.status, self.document.reason), ("waiting", ""))
+        response = self.client.post(f"{self.path}again/", follow=True)
+        self.assertContains(response, "already being read")
+
+    def test_deleting_asks_then_removes_everything(self):
+        self.assertContains(self.client.get(f"{self.path}delete/"), "This cannot be undone.")
+        self.assertTrue(Document.objects.exists())
+        self.assertRedirects(self.client.post(f"{self.path}delete/"), "/documents/")
+        self.assertFalse(Document.objects.exists())
+        self.assertEqual(self.client.get(self.path).status_code, 404)

@@ -1,0 +1,137 @@
+"""Words that passages write otherwise than the question, and words that only ask."""
+
+from unittest import mock
+
+from django.test import SimpleTestCase, TestCase
+
+from chatsite.accounts.models import User
+from ingestion.access.lists import Audience
+from ingestion.search.ranking import plans
+from ingestion.search.ranking.query_expansion import alternative_spellings, joined_words
+from ingestion.search.retrieval import search
+from ingestion.search.stopwords import without_question_words
+from ingestion.tests.documents import make_document, principal_of
+
+from .test_plans import FORCED, forced
+
+OTHERS = ("The ferry sails at noon.", "Dogs travel on the car deck.", "A day in the office has eight hours.")
+
+
+class WrittenTests(SimpleTestCase):
+    def test_a_word_is_sought_by_its_beginning_and_a_short_one_in_two_parts(self):
+        self.assertEqual(alternative_spellings("verwaltungsrat"), ["'verwaltun':*"])
+        self.assertEqual(alternative_spellings("payday"), ["'payda':*", "('pay' & 'day')"])
+        self.assertEqual(alternative_spellings("rats"), [])
+
+    def test_numbers_unspaced_scripts_and_endless_words_are_sought_as_they_are(self):
+        for word in ("20260104", "b747400", "年假", "a" * 41):
+            self.assertEqual(alternative_spellings(word), [], word)
+
+    def test_neighbours_are_joined_but_not_numbers_short_words_and_what_is_asked_anyway(self):
+        self.assertEqual(joined_words("When is pay day?", []), ["payday"])
+        self.assertEqual(joined_words("PAY-DAY 2026", []), ["payday"])
+        self.assertEqual(joined_words("pay day payday", ["pay", "day", "payday"]), ["daypayday"])
+        self.assertEqual(joined_words("年假 多少天", []), [])
+        self.assertEqual(joined_words("the U.N. in 1.5.2", ["the"]), ["un"])
+
+
+class QuestionWordsTests(SimpleTestCase):
+    def test_words_that_only_ask_are_cut_out(self):
+        self.assertEqual(without_question_words("年假什么时候开始？").split(), ["年假", "开始？"])
+        self.assertEqual(without_question_words("这是年假吗？").split(), ["这是年假", "？"])
+        self.assertEqual(without_question_words("吗啡"), "吗啡")
+
+    def test_chinese_ones_go_with_what_they_count_and_the_verb_before_them(self):
+        for question, rest in {
+            "学校附近有哪条河？": "学校附近有 河？",
+            "這是哪一所大學？": "這 大學？",
+            "首都的名称是什么？": "首都的名称 ？",
+            "塔有多高？": "塔有 ？",
+            "许多大城市有地铁吗？": "许多大城市有地铁 ？",
+            "任何人都可以申请哪吒卡吗？": "任何人都可以申请哪吒卡 ？",
+        }.items():
+            self.assertEqual(without_question_words(question).split(), rest.split(), question)
+
+    def test_spaced_ones_go_that_no_list_of_stop_words_holds(self):
+        for question, rest in {
+            "How many days off are there?": "days off are there?",
+            "Wer genehmigt Urlaub, und wie lange?": "genehmigt Urlaub, und ?",
+            "Combien de jours?": "de jours?",
+            "¿Cuántos días?": "¿ días?",
+        }.items():
+            self.assertEqual(without_question_words(question).split(), rest.split(), question)
+
+    def test_a_question_of_nothing_else_and_words_that_hold_one_stay_whole(self):
+        for question in (
+            "为什么？",
+            "Warum?",
+            "Who pays what?",
+            "Was heißt das?",
+            "Showers, whosesoever",
+            "Werke",
+        ):
+            self.assertEqual(without_question_words(question), question)
+
+
+class SearchTests(TestCase):
+    @classmethod
+    def setUpTestData(cls):
+        cls.reader = principal_of(User.objects.create_user("reader"))
+        for number, text in enumerate(OTHERS):
+            make_document(f"{number}.txt", [text])
+
+    def found(self, question):
+        """The first passage by words alone, which each plan must give."""
+        firsts = set()
+        for plan in FORCED:
+            with forced(plan):
+                passages = search(self.reader, question, mode="text").passages
+            firsts.add(passages[0].content if passages else None)
+        self.assertEqual(len(firsts), 1, firsts)
+        return firsts.pop()
+
+    def test_one_word_is_found_where_it_is_written_as_two(self):
+        make_document("pay.txt", ["Your pay day is the last Friday."])
+        self.assertEqual(self.found("When is payday?"), "Your pay day is the last Friday.")
+
+    def test_two_words_are_found_where_they_are_written_as_one(self):
+        make_document("pay.txt", ["Payday is the last Friday."])
+        self.assertEqual(self.found("When is pay day?"), "Payday is the last Friday.")
+
+    def test_a_compound_is_found_by_its_beginning(self):
+        text = "Der Verwaltungsrat tagt im neuen Haus."
+        make_document("haus.txt", [text], language="german")
+        self.assertEqual(self.found("Wo ist die Verwaltungsratssitzung?"), text)
+
+    def test_a_stop_word_is_not_sought_by_its_beginning(self):
+        make_document("where.txt", ["Themselph."])
+        self.assertIsNone(self.found("themselves"))
+
+    def test_a_word_in_a_passage_that_one_may_not_read_changes_nothing(self):
+        make_document("pay.txt", ["Your pay day is the last Friday."])
+        before = search(self.reader, "When is payday?").passages
+        owner = User.objects.create_user("owner")
+        make_document("secret.txt", ["Payday."], audience=Audience(), owner=owner)
+        after = search(self.reader, "When is payday?").passages
+        self.assertTrue(before)
+        self.assertEqual(
+            [(row.content, row.score) for row in after], [(row.content, row.score) for row in before]
+        )
+
+    def test_only_a_question_with_an_unknown_word_is_searched_twice(self):
+        for question, runs in (("ferry", 1), ("the ferry to Helsinki", 2), ("ferry 20260104", 1)):
+            with mock.patch.object(plans, "rows", side_effect=plans.rows) as run:
+                search(self.reader, question)
+            searched = [call for call in run.call_args_list if call.args[0] == "search"]
+            self.assertEqual(len(searched), runs, question)
+
+    def test_a_chinese_question_is_not_about_its_question_words(self):
+        make_document("a.txt", ["什么都没有。"], language="simple")
+        make_document("b.txt", ["年假从一月开始。"], language="simple")
+        self.assertEqual(self.found("年假什么时候开始？"), "年假从一月开始。")
+
+    def test_an_abbreviation_is_found_with_and_without_its_dots(self):
+        make_document("a.txt", ["The U.N. secretary spoke."])
+        make_document("b.txt", ["The EC secretary left."])
+        self.assertEqual(self.found("What did the UN secretary do?"), "The U.N. secretary spoke.")
+        self.assertEqual(self.found("What did the E.C. secretary do?"), "The EC secretary left.")

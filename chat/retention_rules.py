@@ -69,8 +69,10 @@ def apply(*, dry_run: bool = False) -> Due:
 
 
 def _people(kind: str) -> Iterator[tuple[int, QuerySet[User]]]:
-    """(days, people) of each rule: of several groups the longest applies, without a group the general
-    rule."""
+    """(days, people) of each rule.
+
+    For somebody in several groups the longest period applies, for somebody in none the general rule.
+    """
     rules = dict(Retention.objects.exclude(group=None).values_list("group", kind))
     free = User.objects.filter(legal_hold="")
     for days in sorted({each for each in rules.values() if each is not None}):

@@ -25,7 +25,7 @@ REPEAT_SECONDS = 10.0
 CUT = (asyncio.CancelledError, RequestAborted)
 MALFORMED = (SuspiciousOperation, BadRequest, MultiPartParserError)
 REASON_CHARACTERS = 200
-_SHARE = re.compile(r"(/s/)[\w-]{20,100}")  # the URL of a share, which gives access to whoever reads the log
+_SHARE = re.compile(r"(/s/)[\w-]{20,100}")  # the URL of a share: it would give readers of the log access
 REFUSALS = (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.INSUFFICIENT_STORAGE)
 
 

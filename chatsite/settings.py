@@ -87,7 +87,7 @@ DATABASE_THREADS = environment.whole("CHATSITE_DATABASE_THREADS", 8, least=1, mo
 # PostgreSQL ends a statement after STATEMENT_SECONDS. A request waits for it DATABASE_SECONDS in all.
 STATEMENT_SECONDS = 20
 DATABASE_SECONDS = environment.number("CHATSITE_DATABASE_SECONDS", 2.5, least=1)
-# For a lock. A request that waits for one is told by the server before it gives its session up.
+# Wait for a lock. Shorter than the above, so that PostgreSQL reports it before the request gives up.
 LOCK_SECONDS = 5 if default_reader() else min(5, 0.8 * DATABASE_SECONDS)
 # Over TCP: a machine that vanishes without a word is noticed in half a minute, unless DATABASE_URL differs.
 KEEP_ALIVE = {

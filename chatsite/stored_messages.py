@@ -39,7 +39,7 @@ class StoredMessages:
 
 
 def _values(pieces: Sequence[str], text: str) -> dict[str, str]:
-    """What stands at the places of `pieces` in this text, nothing empty; {} if it is another message.
+    """The values between `pieces` in this text, none of them empty; {} if it is another message.
 
     In one pass, unlike an expression: the text may have a foreign file's name in it.
     """

@@ -58,11 +58,11 @@ def tensors(path: Path) -> dict[str, Tensor]:
             header: dict[str, Any] = json.loads(file.read(length))
         return {
             name: Tensor(
-                str(told["dtype"]),
-                tuple(map(int, told["shape"])),
-                _HEADER + length + int(told["data_offsets"][0]),
+                str(entry["dtype"]),
+                tuple(map(int, entry["shape"])),
+                _HEADER + length + int(entry["data_offsets"][0]),
             )
-            for name, told in header.items()
+            for name, entry in header.items()
             if name != "__metadata__"
         }
     except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:

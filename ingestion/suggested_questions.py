@@ -10,16 +10,16 @@ from chatsite.accounts.principal import Principal
 from ingestion.models import Document, Passage
 from ingestion.search.sentence_splitting import split_sentences
 
-MAX_QUESTIONS = 12  # of a document
-LATER_PASSAGES = 30  # that are searched if a document has no questions
-MAX_PASSAGES = 200  # that are searched
+MAX_QUESTIONS = 12  # per document
+LATER_PASSAGES = 30  # searched for questions when a document without stored ones is shown
+MAX_PASSAGES = 200  # searched for questions when a document is read
 MIN_CHARACTERS = 100  # of a passage whose heading becomes a question
 MAX_SUBJECT = 60  # characters
 MAX_WORDS = 8
-MAX_PLAIN = 3  # words of a heading that reads as a part of a question
+MAX_PLAIN = 3  # words of a heading that fits into a question without quotation marks
 
 ABOUT_PLAIN = "What should I know about {}?"
-ABOUT = {  # a heading in its own words, which may not fit into a sentence
+ABOUT = {  # quotes a heading that may not fit into the sentence
     "english": "What should I know about “{}”?",
     "german": "Was sollte ich über „{}“ wissen?",
     "french": "Que faut-il savoir sur « {} » ?",
@@ -68,7 +68,7 @@ def document_questions(principal: Principal, public_ids: Sequence[str]) -> list[
 
 
 def questions_of(document: Document) -> list[str]:
-    """Its stored questions; for a document read by an earlier version, those that its text suggests."""
+    """The stored questions of a document, or those its text suggests if an earlier version read it."""
     if document.questions:
         return [question for question in document.questions if isinstance(question, str)]
     passages = Passage.objects.filter(document=document).order_by("position")[:LATER_PASSAGES]
@@ -118,7 +118,7 @@ def _is_about(subject: str, content: str) -> bool:
 def subject_of(heading: str, title: str = "") -> str:
     """The subject of a passage: its innermost heading that names one, or an empty text.
 
-    It begins as within a sentence.
+    It begins with a lower-case letter, as within a sentence.
     """
     text = _innermost(heading, title)
     return text if text.endswith("?") else _within_sentence(text)

@@ -131,11 +131,11 @@ async def documents_read(run: AcceptedRun, publish: Callable[[Event], object]) -
     if not run.request.options.scope.startswith("document:") or run.request.continues:
         return
     deadline = time.monotonic() + WAIT_SECONDS
-    told = 0
+    reported = 0
     while time.monotonic() < deadline:
         awaited = await retry_until_available(count_unread, run.principal, run.request.options.scope)
-        if awaited != told:
-            told = awaited
+        if awaited != reported:
+            reported = awaited
             publish(Searching(run.readable, awaited))
         if not awaited:
             return

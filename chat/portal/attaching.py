@@ -68,15 +68,15 @@ def attach(
     if added:
         ids = ",".join(dict.fromkeys([*attached, *(str(put.document.public_id) for put in added)]))
         scope = f"{DOCUMENT}:{ids}"
-    told = reply(form, principal, added, refused)
+    answer = reply(form, principal, added, refused)
     status = 201 if added and not refused else status_of(refused)
     if request.headers.get("Accept", "").startswith("application/json"):
         chosen = scopes(principal, scope)
-        told["scope"] = {"value": chosen["scope"], "words": dict(chosen["scopes"])[chosen["scope"]]}
-        return JsonResponse(told, status=status)
+        answer["scope"] = {"value": chosen["scope"], "words": dict(chosen["scopes"])[chosen["scope"]]}
+        return JsonResponse(answer, status=status)
     if sends and status == 201 and typed(request).strip():
         return _ask(request, principal, row, scope)
-    problems = [*told["problems"], *(f"{each['name']}: {each['message']}" for each in refused)]
+    problems = [*answer["problems"], *(f"{each['name']}: {each['message']}" for each in refused)]
     return question_page(
         request, principal, row, scope, problem=" ".join(problems), status=status if problems else 200
     )

@@ -32,7 +32,10 @@ from .single_message import Single
 
 
 class RagChat:
-    """`decided` is False if the request names no session: the answer then uses both session members."""
+    """RAG chat of 2025.
+
+    If not `decided`, the request named no session, and the answer has both members for it.
+    """
 
     stream_type = "application/json-lines"
     gap = 0.0

@@ -234,7 +234,7 @@ class Markup:
         yield from (piece.translate(self._table) for piece in pieces if piece)
 
     def _citation(self, file: str) -> str:
-        # A lone "&" is left: the component asks for the file by what stands in the brackets.
+        # A lone "&" is left: the component asks for the file by the text in the brackets.
         shown = _ENTITY.sub("&amp;", file).translate(MARKUP)
         if self._streamed:
             return f"[{shown.translate(DIGITS)}]"

@@ -1,7 +1,7 @@
 """The parts of an answer that the site put together from quotations, without a language model.
 
-Whatever cites nothing itself stands with the quotation that it introduces: its heading, its lead-in, or the
-column names of a table. The site's own phrases come from no document.
+Text without a citation belongs to the quotation that it introduces: a heading, a lead-in, or the column names
+of a table. The site's own phrases come from no document.
 """
 
 from collections.abc import Collection

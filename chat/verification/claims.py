@@ -88,7 +88,7 @@ class Claim:
     def nouns(self) -> list[tuple[str, ...]]:
         """The subject: the last word of each noun phrase, or several if it is ambiguous.
 
-        A noun phrase stands after an article or a preposition, or at the end of a clause.
+        A noun phrase follows an article or a preposition, or ends a clause.
         """
         if self.german:
             names = (token for token in self.tokens if token.kind is Kind.NAME)

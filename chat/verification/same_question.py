@@ -138,7 +138,7 @@ def _is_passive_of(passive: Question, active: Question, start: int, end: int) ->
 
 
 def _act_alike(one: Question, other: Question, places: Sequence[int]) -> bool:
-    """Whether no verb is passive or compared in one question alone.
+    """Whether each verb is active or passive in both questions, and comparatives are in both.
 
     “Which tools are used?” and “Which tools do we use?” ask the same, “How am I informed?” and “How do I
     inform?” do not.
@@ -224,9 +224,9 @@ def _bases(word: str) -> frozenset[str]:
 
 
 def beginnings(pattern: str) -> str:
-    """A query (tsquery) that every text contains which asks the same as this pattern; empty if any may.
+    """A tsquery that matches every text that asks the same as this pattern; empty if no word restricts it.
 
-    Each content word is there in one of its forms or as a synonym; forms share their beginning.
+    Such a text has each content word in one of its forms, which share their beginning, or as a synonym.
     """
     plain = set(plain_words(pattern).split())
     wanted = []
@@ -243,7 +243,7 @@ def _synonyms_of(word: str) -> Iterator[str]:
 
 
 def _stem(word: str) -> str:
-    """The longest beginning that all forms of a word have in common; empty for what is no plain word."""
+    """The longest prefix that all forms of a word share; empty if it is not a plain word."""
     if not word.isalpha() or word.startswith("month") or "ss" in word:
         return ""  # “ss” may be written “ß”
     return commonprefix([base[:-1] if base[-1] in "ey" else base for base in _bases(word)])  # noqa: RUF071 (no paths)

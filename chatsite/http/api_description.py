@@ -78,9 +78,9 @@ class ResourceSchema(AutoSchema):
         codes += {code for code in operation["responses"] if int(code) >= HTTPStatus.BAD_REQUEST} - {*codes}
         schema = {"$ref": f"#/components/schemas/{cast(Any, self.view).api_error}"}
         content = {getattr(self.view, "api_error_type", "application/json"): {"schema": schema}}
-        told = {code: response["description"] for code, response in operation["responses"].items()}
+        known = {code: response["description"] for code, response in operation["responses"].items()}
         refusals = {
-            code: {"description": told.get(code) or "Refused.", "content": content} for code in sorted(codes)
+            code: {"description": known.get(code) or "Refused.", "content": content} for code in sorted(codes)
         }
         retry = {"Retry-After": {"schema": {"type": "integer"}}}
         refusals["503"] = {

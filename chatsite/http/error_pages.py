@@ -163,7 +163,7 @@ def _response(request: HttpRequest, status: int, words: str = "") -> HttpRespons
     advice = "" if words else ADVICE.get(status, "")
     words = words or WORDS[status]
     if status == 404:
-        known = (told for start, told in _missing.items() if _is_below(request.path, start))
+        known = (message for start, message in _missing.items() if _is_below(request.path, start))
         words, advice = next(known, (words, advice))
     words = gettext(words)
     shown = {"status": status, "words": words, "advice": gettext(advice) if advice else ""}

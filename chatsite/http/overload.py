@@ -1,4 +1,4 @@
-"""Refuses new questions, searches and uploads while this process has more of them than it can begin soon.
+"""Refuses new questions, searches and uploads while this process has more of them than it can start soon.
 
 The decision is made from a request's head: a caller who is refused after seconds has waited in vain and has
 cost what an answer costs. Pages, health checks, stops and open streams are never refused here.
@@ -17,7 +17,7 @@ from chatsite.event_loops import PerEventLoop
 from . import error_pages
 from .body_limits import Application, Message, Receive, Scope, Send, is_upload, refuse
 
-# What begins an answer or a search, by method. The guard in test_overload compares it with the URLs.
+# Requests that start an answer or a search, by method. A test in test_overload compares them with the URLs.
 BEGINS = {
     "POST": re.compile(
         r"""^/(
@@ -32,22 +32,22 @@ BEGINS = {
     "GET": re.compile(r"^/(search|search/palette|chat-history/search)/?$"),
 }
 TICK_SECONDS = 0.05
-LAG_WEIGHT = 0.4  # of the newest tick
-BUSY_LAG = 0.008  # seconds by which the event loop of a process without time to spare is late
-MAX_LAG = 0.8  # with which a refusal itself takes a second
-MIN_WAITING = 8  # who are let in however slowly those before them began
-MAX_WAIT_SECONDS = 2.0  # until what comes now would begin
+LAG_WEIGHT = 0.4  # of the newest tick in the moving average of the lag
+BUSY_LAG = 0.008  # seconds; with a longer lag of its event loop, a process has no time to spare
+MAX_LAG = 0.8  # seconds; beyond that, even a refusal would take a second
+MIN_WAITING = 8  # requests that may always wait, however slow the ones before them were
+MAX_WAIT_SECONDS = 2.0  # expected wait of a new request
 
 
 class Ticket:
-    """One piece of work: it waits from `enter` to `leave`, each of which counts once."""
+    """A request in the backlog. It waits from `enter` to `leave`; repeated calls have no effect."""
 
     __slots__ = ("_backlog", "_is_waiting", "is_taken")
 
     def __init__(self, backlog: "Backlog") -> None:
         self._backlog = backlog
         self._is_waiting: bool | None = None
-        self.is_taken = False  # by a run, which outlives its request
+        self.is_taken = False  # by a run, which may outlive the request
 
     def enter(self) -> None:
         if self._is_waiting is None:
@@ -55,18 +55,18 @@ class Ticket:
             self._backlog.entered()
 
     def leave(self, *, begun: bool = True) -> None:
-        """The work begins to flow, or was refused."""
+        """Stop waiting: the answer or search has started (`begun`), or was refused."""
         if self._is_waiting:
             self._is_waiting = False
             self._backlog.left(begun=begun)
 
 
 class Backlog:
-    """The questions and searches of one event loop that have arrived whole and have not begun to flow.
+    """The questions and searches of one event loop that were received completely and have not started yet.
 
-    A question flows when its prompt goes to the model, a search when its response starts. Neither depends on
-    how fast a client sends or a model writes, so a crowd of slow ones does not look like work. The interval
-    at which they begin, times their number, is how long the next one would wait.
+    A question starts when its prompt is sent to the model, a search when its response starts. Slow clients
+    and slow models therefore do not count as work. The next request would wait for the average interval
+    between two starts, times the number of requests that wait.
     """
 
     def __init__(self) -> None:
@@ -79,20 +79,21 @@ class Backlog:
 
     @property
     def is_full(self) -> bool:
-        """Whether what comes now should be refused.
+        """Whether new requests should be refused.
 
-        A process with time to spare refuses nothing: then its work waits for others, as for a remote search.
+        A process with time to spare refuses nothing: its requests wait for something else, such as a remote
+        model.
         """
         if self.lag > MAX_LAG:
             return True
         if self.waiting < MIN_WAITING or not (self.lag > BUSY_LAG or is_crowded()):
             return False
-        # Fifty that arrive together are begun together: for a while none leaves, and then all do.
+        # Fifty requests that arrive together also start together: none for a while, then all at once.
         return max(self.waiting * self.departures.each, self.departures.stall) > MAX_WAIT_SECONDS
 
     @property
     def is_crowded(self) -> bool:
-        """Whether many wait to begin, in a process without time to spare."""
+        """Whether many requests wait and the process has no time to spare."""
         return self.waiting >= MIN_WAITING and self.lag > BUSY_LAG
 
     def entered(self) -> None:
@@ -129,7 +130,7 @@ def take_ticket() -> Ticket:
 
 
 class OverloadLimit:
-    """Middleware: 503 with Retry-After, within a second, for what this process could not begin soon."""
+    """Refuses what this process could not start soon: 503 with Retry-After, within a second."""
 
     def __init__(self, application: Application) -> None:
         self.application = application

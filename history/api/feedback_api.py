@@ -59,7 +59,7 @@ class FeedbackView(ResourceView):
         given = feedback.of(answer)
         if given is None:
             raise Http404
-        return Response(self._told(answer, given))
+        return Response(self._shown(answer, given))
 
     @extend_schema(
         summary="Rate an answer; replaces an earlier rating",
@@ -78,7 +78,7 @@ class FeedbackView(ResourceView):
             raise Http404 from None
         new = feedback.of(answer) is None
         return Response(
-            self._told(answer, given), status=status.HTTP_201_CREATED if new else status.HTTP_200_OK
+            self._shown(answer, given), status=status.HTTP_201_CREATED if new else status.HTTP_200_OK
         )
 
     @extend_schema(summary="Take feedback back", parameters=[MESSAGE_ID])
@@ -92,10 +92,10 @@ class FeedbackView(ResourceView):
         except (ValueError, Message.DoesNotExist):
             raise Http404 from None
 
-    def _told(self, answer: Message, given: Feedback) -> dict[str, Any]:
+    def _shown(self, answer: Message, given: Feedback) -> dict[str, Any]:
         """Without the names of sources that the caller may no longer read."""
-        told = dict(self.get_serializer(given).data)
+        shown = dict(self.get_serializer(given).data)
         if given.wrong_sources:
             withheld = withheld_labels(self.principal, answer.conversation_id)
-            told["wrong_sources"] = [label for label in given.wrong_sources if label not in withheld]
-        return told
+            shown["wrong_sources"] = [label for label in given.wrong_sources if label not in withheld]
+        return shown

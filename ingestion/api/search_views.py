@@ -44,7 +44,7 @@ Neighbours = dict[int, dict[str, list[dict[str, Any]]]]
     }
 )
 class QueryField(StrictCharField):
-    """Text with something to look for."""
+    """Text that has at least one word to search for."""
 
 
 class ScopeField(serializers.RegexField):

@@ -107,7 +107,7 @@ class BulkChangeAdmin(OwnFilters, admin.ModelAdmin):  # type: ignore[type-arg]
             if (warning := form.warning(chosen_documents)) and "confirmed" not in request.POST:
                 return self._choice(request, change, form, warning, form.preview(chosen_documents))
             if change.actor_id != request.user.pk:
-                raise PermissionDenied  # only whoever selected the documents may start the change
+                raise PermissionDenied  # only the person who selected the documents may start the change
             if not changes.start(change, chosen.kind, form.wanted()):
                 messages.error(request, gettext("This change was already started."))
         return redirect("admin:ingestion_bulkchange_change", change.pk)

@@ -32,7 +32,7 @@ from .models import BulkChange, BulkItem
 TASK = "ingestion.bulk_change"
 BATCH = 50  # documents per transaction
 SECONDS = 5.0  # per job
-RETENTION = timedelta(days=30)  # of changes, which can be undone until then
+RETENTION = timedelta(days=30)  # of a change; it can be undone as long
 GONE = gettext_noop("It was deleted meanwhile.")
 MOVED = gettext_noop("It now belongs to somebody else.")
 PART = gettext_noop("It is part of an archive or a message, which decides this.")
@@ -67,7 +67,7 @@ class Change(ABC):
     def write(self, document: Document, value: Any, actor: User) -> None: ...
 
     def remark(self, present: Any, form: dict[str, Any]) -> str:
-        """What the result says besides, or empty."""
+        """A remark shown with the result, or empty."""
         return ""
 
 
@@ -176,7 +176,7 @@ class Labels(Column):
 
 
 class Owner(Change):
-    """The owner, and the readers: a former owner's own right is removed."""
+    """The owner. A former owner's own right to read is removed from the readers."""
 
     def read(self, document: Document) -> Any:
         return {"owner": document.owner_id, "readers": Readers().read(document)}
@@ -213,7 +213,7 @@ CHANGES: dict[str, Change] = {
 
 
 def choose(actor: User, chosen: Iterable[Document]) -> BulkChange:
-    """Select these documents for a change that is defined next."""
+    """Store the selection of documents; the change itself is defined in the next step."""
     with transaction.atomic():
         change = BulkChange.objects.create(actor=actor)
         items = [BulkItem(change=change, document_id=each.pk, owner=each.owner_id) for each in chosen]

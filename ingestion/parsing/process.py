@@ -172,10 +172,10 @@ def render(path: Path, page: int) -> bytes:
 def characters(path: Path, page: int) -> bytes:
     """JSON with the positions of a page's characters (pages from 1). Raises Unreadable if there is none."""
     with AT_ONCE, _child("characters", path, IMAGE_SECONDS, [str(page)]) as child:
-        told = child.output.read(CHARACTERS_BYTES)
-        if not told.startswith(b'{"width"') or not told.endswith(b"\n"):
+        output = child.output.read(CHARACTERS_BYTES)
+        if not output.startswith(b'{"width"') or not output.endswith(b"\n"):
             raise Unreadable(DAMAGED)
-    return told
+    return output
 
 
 def _lines(output: IO[bytes], limit: int) -> Iterator[bytes]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-YOUNG_SECONDS = 60  # between making a folder and locking it lies next to nothing
+YOUNG_SECONDS = 60  # a folder is locked as soon as it is made, so an older one without a lock is left over
 PREFIX = "chatsite-reading-"
 
 

@@ -114,7 +114,7 @@ def _before(found: Sequence[Token], at: int) -> list[str]:
 
 @dataclass(frozen=True)
 class _Denied:
-    """What a negation of a source denies, in the words of the claim, and what stands around it."""
+    """The words of the claim that a negation of a source denies, and the words around the negation."""
 
     scope: list[str]
     after: frozenset[str]  # all words after it in its sentence
@@ -258,7 +258,7 @@ def _is_of_claimed_column(claim: Claim, unit: Unit, at: int) -> bool:
 
 
 def _denied_in_last_column(claim: Claim, chosen: Sequence[Unit]) -> bool | None:
-    """Whether the claim names what stands in a last column that its header denies; None without one."""
+    """Whether the claim names a cell of a last column with a negation as its header; None without one."""
     found = None
     for unit in chosen:
         if unit.table >= 0 and any(token.kind is Kind.NEGATION for token in unit.header[-2:]):
@@ -283,7 +283,7 @@ def _deny_the_same(
 
 
 def poles_agree(claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit]) -> bool:
-    """No word such as “before” stands where a unit has its opposite, with the same words beside it.
+    """Whether no unit has the opposite of a word such as “before”, beside the same words.
 
     If the chosen ones have neither, the other `units` are asked for words that deny another (“unpaid”).
     """
@@ -443,7 +443,7 @@ def has_other_agent(claim: Claim, chosen: Sequence[Unit], known: Collection[str]
 
 
 def takes_other_name(claim: Claim, chosen: Sequence[Unit]) -> bool:
-    """Whether a name stands in one part of a sentence, and what is said of it in the part of another name."""
+    """Whether a sentence of the source has the name in one part, and the rest in the part of another name."""
     for unit in chosen:
         if unit.table >= 0 or not unit.names - claim.values:
             continue

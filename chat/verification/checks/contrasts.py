@@ -62,7 +62,7 @@ def _is_crossed(claim: Claim, unit: Unit) -> bool:
 
 
 def _takes_other_clause(claim: Claim, unit: Unit) -> bool:
-    """Whether a number or a month is said of what stands beside another one in the same sentence."""
+    """Whether the claim takes a number or month from one clause and its subject from another one."""
     facts = [token for token in claim.tokens if _is_fact(token) and token.value in unit.values]
     if not facts or len(there := _with_facts(unit.parts[:MAX_CLAUSES])) < 2:
         return False

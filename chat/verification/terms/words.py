@@ -37,7 +37,7 @@ class Token(NamedTuple):
     start: int
     end: int
     unit: str = ""
-    opens: bool = False  # whether a comma or another mark stands before it
+    opens: bool = False  # whether a comma or another mark precedes it
     whole: str = ""  # a word in full, in lower case: `value` is its stem
 
 

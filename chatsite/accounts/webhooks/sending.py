@@ -129,12 +129,12 @@ def _prepare(delivery: WebhookDelivery) -> Attempt | None:
         delivery.delete()  # even the log must not reveal what the owner may not read
         return None
     now = timezone.now()
-    told = {
+    payload = {
         "type": delivery.event,
         "timestamp": delivery.created_at.isoformat().replace("+00:00", "Z"),
         "data": data,
     }
-    body = json.dumps(told, separators=(",", ":")).encode()
+    body = json.dumps(payload, separators=(",", ":")).encode()
     message_id, timestamp = f"msg_{delivery.pk.hex}", int(now.timestamp())
     try:
         keys = [secrets.decrypt(endpoint.secret)]

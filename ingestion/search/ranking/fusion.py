@@ -49,7 +49,7 @@ class Bound:
 
     Both grow with the logarithm of the number of readable passages: among more passages, the best one matches
     more by chance. `at_1000` applies to a thousand passages; `per_e` is added for e times as many. `step` is
-    what counts as one more above the sure bound; by default as much as lies between the bounds.
+    the distance above the sure bound that raises the fit by one; by default the distance between the bounds.
     """
 
     at_1000: float

@@ -122,8 +122,10 @@ def _alike(
 
 
 def distinct(numbers: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The distinct numbers in order, and where each number stands among them: as `np.unique`, but without
-    sorting, since the numbers of words are small."""
+    """The distinct numbers in order, and the index of each number among them.
+
+    As `np.unique`, but without sorting, since the numbers of words are small.
+    """
     places = np.zeros(int(numbers.max()) + 1, np.int32)
     places[numbers] = 1
     known = np.flatnonzero(places).astype(np.int32)

@@ -135,7 +135,7 @@ class WhyTests(TestCase):
         self.assertEqual(explain(self.ann, self.document).notes, ())
         self.ann.user_permissions.add(Permission.objects.get(codename="view_document"))
         ann = User.objects.get(pk=self.ann.pk)
-        self.assertIn("may look at it in the administration", explain(ann, self.document).notes[0])
+        self.assertIn("can view it in the admin", explain(ann, self.document).notes[0])
 
     def test_many_names_are_cut(self):
         self.allow(*(make_user(f"p{number:02}") for number in range(14)))

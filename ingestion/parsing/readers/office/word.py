@@ -234,7 +234,7 @@ def _text(element: ElementTree.Element) -> str:
 
 
 def _rows(table: ElementTree.Element) -> Iterator[list[str]]:
-    """Cells by row; a cell over several columns or rows stands in the first column and in every row."""
+    """Cells by row; a cell over several columns or rows is in its first column and in each row."""
     above: list[str] = []
     for row in _inside(table):
         if row.tag != f"{W}tr":

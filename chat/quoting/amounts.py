@@ -14,8 +14,11 @@ COUNTED_WITHIN = 2  # words after the number, and one more for each word of the 
 MAX_COLUMN = 120  # characters before a number in which the name of its column begins
 CLAUSE = 100  # characters after a number
 
+# “What do I do when …” does not ask for a time.
+_WHEN = r"(?:\A\s*|[?.,;:!–-] |\b(?:and|or|know|me|us|say|so|ask|exactly|from) )when(?: |'s\b|\?|\Z)"
 _AMOUNT = re.compile(
-    r"\bhow (many|much|long|often|old|far|fast|high|large|big|early|late|soon)\b|\b(when|which year)\b"
+    rf"\bhow (many|much|long|often|old|far|fast|high|large|big|early|late|soon)\b|{_WHEN}"
+    r"|\b(?:until|till|by|since) when\b|\bwhich year\b"
     r"|\bwhat (year|date|time|percentage|number|amount|day|score)\b"
     r"|\b(what|which)\b[^?]{0,40}\b(minimum|maximum|rate|limit|length|size|age|price|cost|fee|deadline|share|salary)\b"
     r"|\bwie ?(viele?|lange|oft|hoch|alt|schnell)\b|\bwann\b",
@@ -29,7 +32,7 @@ _VERB = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(
-    r"\d|\b(one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
+    r"(?<![A-Z]-)\b\d|\b(one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
     r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|half(?= (?:an?|of|the|price)\b)|two[- ]thirds"
     r"|hundreds?|thousands?|millions?|daily|"
     r"weekly|monthly|yearly|once|twice|several|none|eine[mnrs]?|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf"
@@ -52,13 +55,19 @@ _DIGITS = {
     )
     for value, word in enumerate(words.split(), 1)
 }
-_CLAUSE_END = re.compile(r"[;.:!?](?=\s|\Z)")
-_COLUMN = re.compile(r"(?:\A|; )([^;:]{1,100}): (?:up to |at least )?\Z")  # the name before a cell of a row
-
 _UNIT = (
     r"(?:second|minute|hour|day|night|week|month|quarter|year|fortnight)s?"
     r"|(?:Sekunde|Minute|Stunde|Woche)n?|(?:Tag|Monat|Jahr)(?:en?)?|Nächten?"
 )
+_MEASURED = rf"(?:[ -]?(?:{_UNIT}|%|€|pounds?|euros?|dollars?|percent|per cent|Prozent|[ap]\.?m\.?)(?!\w))"
+_BARE_NUMBER = re.compile(
+    r"(?<![£$€§\d.,:#-])(?<!§ )(?<!\bNr\. )(?<!\bAbs\. )(?<!\bsection )"
+    rf"(?:\d+(?:[.,]\d+)*|\b(?:{_WORDS}|none|no one|several)\b)(?![\d:]|[.)] )(?!{_MEASURED})",
+    re.IGNORECASE,
+)
+_CLAUSE_END = re.compile(r"[;.:!?](?=\s|\Z)")
+_COLUMN = re.compile(r"(?:\A|; )([^;:]{1,100}): (?:up to |at least )?\Z")  # the name before a cell of a row
+
 _LENGTH = (
     rf"\b(?:\d[\d.,]{{0,12}}|half an?|an?|several|{_WORDS})(?:[ -]\w{{1,30}}){{0,2}}[ -](?:{_UNIT})\b"
     rf"|\b(?:{_UNIT}): \d"
@@ -73,6 +82,7 @@ _DATE = (
     r"|\b(?:Januar|Februar|März|Mai|Juni|Juli|Oktober|Dezember)\b"
     r"|\b(?:within|before|after|until|till|by the|as soon as|immediately|at once)\b"
     r"|\b(?:at the end|start|beginning|end) of\b"
+    rf"|\b(?:first|last|next|letzte[nrs]?|erste[nrs]?) (?:[\w-]{{1,20}} )?(?:{_UNIT})\b"
     r"|\b(?:daily|weekly|monthly|quarterly|yearly|annually|every|each)\b"
     r"|\b(?:innerhalb|binnen|vor|nach|bis|spätestens|sofort|unverzüglich|täglich|monatlich|jährlich)\b"
 )
@@ -87,24 +97,56 @@ _MONEY = (
     r"[£$€]|\b\d[\d.,]{0,12}(?: ?%|p\b| ?(?:prozent|euros?|pounds?|dollars?|times)\b)"
     r"|\b(?:GBP|EUR|USD|CHF|per cent|percent|free|kostenlos|unpaid|no charge)\b"
 )
-_HAS_TIME = re.compile(f"{_LENGTH}|{_DATE}", re.IGNORECASE)
+# How often something is: “weekly”, “every two years”, “once a month”, “the annual review”.
+_PERIODICAL = (
+    r"(?:daily|weekly|fortnightly|monthly|quarterly|yearly|annual(?:ly)?|täglich\w{0,2}|wöchentlich\w{0,2}"
+    r"|monatlich\w{0,2}|jährlich\w{0,2})"
+)
+_FREQUENCY = (
+    rf"\b{_PERIODICAL}\b|\b(?:regularly|always|never|continuously|regelmäßig|stets|\w{{2,12}}mal)\b"
+    rf"|\b(?:every|each|per|alle|jede[nrsm]?|pro|je) (?:[\w-]{{1,20}} ){{0,2}}"
+    rf"(?:{_UNIT}|\w{{3,6}}days?|sprints?|terms?|mornings?|evenings?|summers?|winters?)\b"
+    rf"|\b(?:\d{{1,4}}|once|twice|times|{_WORDS}) (?:a|an|per|every|each|im|pro) |\b\w{{3,6}}days\b"
+)
+_EXTENT = (
+    rf"{_LENGTH}|\b(?:until|till|within|whole|throughout|duration|deadline|times|bis|innerhalb|binnen|dauerhaft)\b"
+    r"|\b\d{1,2}(?::\d\d|[.:]\d\d ?Uhr| ?[ap]\.?m\b)|\b(?:before|after|vor|nach)\b|\bfrom \w{1,12} to \w"
+)
+_PERIODS = re.compile(rf"\b{_PERIODICAL}\b", re.IGNORECASE)
+_HAS_DATE = re.compile(_DATE, re.IGNORECASE)
+_HAS_EXTENT = re.compile(_EXTENT, re.IGNORECASE)
+_HAS_FREQUENCY = re.compile(_FREQUENCY, re.IGNORECASE)
 _HAS_DEADLINE = re.compile(_DEADLINE, re.IGNORECASE)
 _HAS_MONEY = re.compile(_MONEY, re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """Questions for a kind of amount, texts with one, and the words that only ask for it."""
+    """Questions for a kind of amount, texts with one, and the words that only ask for it.
+
+    `is_number` is whether a sentence with the amount has a number, too.
+    """
 
     asks: re.Pattern[str]
     has: re.Pattern[str]
     asking: frozenset[str] = frozenset()
+    is_number: bool = True
 
 
+_ASKS_WHEN = re.compile(
+    rf"{_WHEN}|(?<!\bbis )\bwann\b"
+    r"|\b(?:what|which) (?:date|day|time)\b|\bhow (?:early|late|soon)\b",
+    re.IGNORECASE,
+)
 _KINDS = (
     _Kind(
         re.compile(r"\bhow long\b(?! before| in advance)|\bwie lange\b", re.IGNORECASE),
-        _HAS_TIME,
+        _HAS_EXTENT,
+    ),
+    _Kind(
+        re.compile(r"\bhow (?:often|frequently)\b|\bwie oft\b", re.IGNORECASE),
+        _HAS_FREQUENCY,
+        is_number=False,
     ),
     _Kind(
         re.compile(
@@ -113,19 +155,19 @@ _KINDS = (
         _HAS_DEADLINE,
     ),
     _Kind(
-        re.compile(
-            r"(?<!\bby )(?<!\buntil )(?<!\btill )\bwhen(?: |'s\b)|(?<!\bbis )\bwann\b"
-            r"|\b(?:what|which) (?:date|day|time)\b|\bhow (?:early|late|soon)\b",
-            re.IGNORECASE,
-        ),
-        _HAS_TIME,
+        _ASKS_WHEN,
+        _HAS_DATE,
     ),
     _Kind(
         re.compile(
             r"\bhow much (?:is|are|does|do|money|for|it)\b(?=[^?]{0,80}\b(?:costs?|pay|paid|spend|fee|price"
             r"|money|charged?|allowance|bonus|fare|tickets?|claim)\b)"
             r"|\bhow much (?:money|does it cost|is it)\b"
-            r"|\b(?:costs?|prices?|kostet|kosten)\b",
+            r"|\b(?:costs?|prices?|kostet|kosten)\b"
+            r"|\bwhat(?: is|'s|’s)(?: the| our| my)? (?:[\w-]{1,30} ){0,3}"
+            r"(?:budget|allowance|stipend|per diem|bonus)\b"
+            r"|\bhow (?:much|high|large|big) (?:is|are) [^?]{0,40}"
+            r"\b(?:budget|stipend|allowance|bonus|salary)\b",
             re.IGNORECASE,
         ),
         _HAS_MONEY,
@@ -138,11 +180,13 @@ _KINDS = (
 class AskedAmount:
     """The amount that a question asks for last; any number if `kind` is None.
 
-    `is_explicit` is whether it asks “how many”, “when”, “which rate”, …
+    `is_explicit` is whether it asks “how many”, “when”, “which rate”, …; `periods` are its words like
+    “daily”: the daily meeting does not say how long one takes.
     """
 
     kind: _Kind | None
     is_explicit: bool
+    periods: tuple[str, ...] = ()
 
     @property
     def asking(self) -> frozenset[str]:
@@ -150,7 +194,14 @@ class AskedAmount:
         return self.kind.asking if self.kind else frozenset()
 
     def is_in(self, text: str) -> bool:
-        return bool(self.kind.has.search(text)) if self.kind else has_number(text)
+        if self.kind is None:
+            return has_number(text)
+        return any(match[0].lower() not in self.periods for match in self.kind.has.finditer(text))
+
+    def is_stated(self, text: str) -> bool:
+        """Whether a sentence has it, with a number if that kind of amount has one."""
+        needs_number = self.kind is None or self.kind.is_number
+        return self.is_in(text) and (not needs_number or has_number(text))
 
 
 def asked_amount(question: str) -> AskedAmount | None:
@@ -160,12 +211,18 @@ def asked_amount(question: str) -> AskedAmount | None:
     place, kind = max(asked, key=lambda each: each[0], default=(-1, None))
     if kind is None and other < 0:
         return None
-    return AskedAmount(None if place < other else kind, other >= 0)
+    periods = tuple(word.lower() for word in _PERIODS.findall(question))
+    return AskedAmount(None if place < other else kind, other >= 0, periods)
 
 
 def has_number(text: str) -> bool:
     """Whether `text` has a number, but for those of list items."""
     return bool(_NUMBER.search(_ITEM.sub(" ", text)))
+
+
+def has_bare_number(text: str) -> bool:
+    """Whether it has a number of something other than time or money."""
+    return bool(_BARE_NUMBER.search(_ITEM.sub(" ", text)))
 
 
 def numbers_of(text: str) -> frozenset[str]:
@@ -188,6 +245,7 @@ def counts(thing: Sequence[frozenset[str]], text: str) -> float:
     Each word of the thing is the set of its forms.
     """
     best = 0.0
+    text = _ITEM.sub(" ", text)
     for number in _COUNT.finditer(text) if thing else ():
         clause = _CLAUSE_END.split(text[number.end() : number.end() + CLAUSE], maxsplit=1)[0]
         near = held_stems(" ".join(clause.split()[: COUNTED_WITHIN + len(thing)]))

@@ -15,17 +15,23 @@ from ingestion.search.rough_stems import forms, held_stems, stem, stems
 from ingestion.search.sentence_splitting import spans_of
 from ingestion.search.tokens import search_text
 
-from .amounts import counts, has_number
+from .amounts import counts, has_bare_number, has_number
 from .applicability import directions_of, is_opposite
-from .entities import has_place, says_who
+from .entities import has_deed, has_place, says_who, says_who_does
+from .instructions import says_how
 from .question import NEGATION, Question
 from .row_conditions import SUPERLATIVE
 
 BETWEEN = 2  # words between those of a phrase
+TOGETHER = 8  # words from one to the other of two that stand together in a question
 
 _UNITS = frozenset(map(stem, ("minute", "hour", "day", "week", "month", "year", "time", "period")))
 # “A smoke-filled space” says nothing about smoking.
 _DESCRIBED_BY = re.compile(r"\b\w{1,30}-(?=\w{1,30}(?:ed|free|proof|resistant)\b)", re.IGNORECASE)
+_NO_WORDS = frozenset[str]()
+_PAYS = dict.fromkeys(
+    stems("pay pays zahlt bezahlt"), stems("reimburse expense cover fund bear erstatten übernehmen tragen")
+)
 _EXTREME = re.compile(r"\b(?:max|min)(?:imum)?\b|\bno other\b", re.IGNORECASE)
 _NUMBER_COLUMN = re.compile(r"(?<=; )([^:;]{1,60}): (?=\d)")
 _NEGATIVE = re.compile(
@@ -63,7 +69,7 @@ class QuotedText:
         ]
 
     @cached_property
-    def _order(self) -> Sequence[frozenset[str]]:
+    def order(self) -> Sequence[frozenset[str]]:
         return [frozenset(forms(word)) for word in search_text(self.said, stored=False).split()]
 
     def _is_together(self, wanted: frozenset[str]) -> bool:
@@ -71,9 +77,9 @@ class QuotedText:
             return True
         if not wanted <= self.stems:
             return False
-        starts = (at for at, each in enumerate(self._order) if not each.isdisjoint(wanted))
+        starts = (at for at, each in enumerate(self.order) if not each.isdisjoint(wanted))
         size = len(wanted) + BETWEEN
-        return any(wanted <= frozenset().union(*self._order[at : at + size]) for at in starts)
+        return any(wanted <= frozenset().union(*self.order[at : at + size]) for at in starts)
 
     def known(self, words: Collection[str], held: frozenset[str] | None = None) -> int:
         """How many of the words are here, or in `held`, or all words of another phrase for them."""
@@ -159,9 +165,34 @@ def _has_count(quoted: QuotedText) -> bool:
         for place, text in enumerate(spans)
         if counts(thing, text)
     ]
+    if not numbered and not _UNITS & frozenset(words) and not has_bare_number(quoted.texts[0]):
+        return False  # what it counts are hours or pounds
     return not numbered or any(  # without one the number may be put in other words, or in a table
         2 * quoted.known(others, held_stems(text) | quoted.headings) >= len(others) for text in numbered
     )
+
+
+def _has_deed(quoted: QuotedText) -> bool:
+    """Whether it has the verb of “Who approves …?”, or another word for it."""
+    text = quoted.texts[0]
+    words = held_stems(text)
+    return all(
+        has_deed(deed, text) or not words.isdisjoint(quoted.other_words(deed) | _PAYS.get(deed, _NO_WORDS))
+        for deed in quoted.question.deed
+    )
+
+
+def _has_words_together(quoted: QuotedText) -> bool:
+    """Whether words that stand together in the question (“travel time”) do so here, if only its sentences
+    have both: “part-time … or world travel” is something else."""
+    own = held_stems(quoted.texts[0])
+    for pair in quoted.question.pairs:
+        if not all(word in own for word in pair):
+            continue
+        places = [[at for at, each in enumerate(quoted.order) if word in each] for word in pair]
+        if not any(abs(one - other) <= TOGETHER for one in places[0] for other in places[1]):
+            return False
+    return True
 
 
 def _has_extreme(quoted: QuotedText) -> bool:
@@ -178,7 +209,12 @@ ANSWER_TYPES = (
     AnswerType(
         "person",
         lambda question: question.asks_who_does,
-        lambda quoted: says_who(quoted.question.text, quoted.texts[0]),
+        lambda quoted: says_who(quoted.question.text, quoted.texts[0]) and _has_deed(quoted),
+    ),
+    AnswerType(
+        "person in German",
+        lambda question: question.language == "german" and question.asks_who,
+        lambda quoted: says_who_does(quoted.question.own, quoted.texts[0]),
     ),
     AnswerType(
         "place",
@@ -192,6 +228,12 @@ ANSWER_TYPES = (
         lambda question: question.asks_definition,
         lambda quoted: gives_definition(quoted.question.text, quoted.texts),
     ),
+    AnswerType(
+        "instruction",
+        lambda question: question.asks_how_to,
+        lambda quoted: says_how(quoted.question.own, quoted.texts[0]),
+    ),
+    AnswerType("words together", lambda question: question.pairs, _has_words_together),
     AnswerType("count", lambda question: question.counted, _has_count),
     AnswerType("extreme", lambda question: question.asks_extreme, _has_extreme),
     AnswerType(
@@ -202,7 +244,10 @@ ANSWER_TYPES = (
     AnswerType(
         "permission",
         lambda question: question.permission,
-        lambda quoted: quoted.question.permission <= quoted.stems,
+        lambda quoted: (
+            quoted.question.permission <= quoted.stems
+            and bool(quoted.known(quoted.question.permitted)) >= bool(quoted.question.permitted)
+        ),
     ),
     AnswerType(
         "first noun",

@@ -124,6 +124,16 @@ _WHO = re.compile(
     r"([a-z]{4,20})\b",
     re.IGNORECASE,
 )
+_WER = re.compile(
+    r"\bwer (?!ist\b|war\b|hat\b|darf\b|gilt\b|bekommt\b|erhält\b)([a-zäöüß]{3,20}t)\b", re.IGNORECASE
+)
+_SENTENCE_END = re.compile(r"[.!?;:]\s")
+# The end of a sentence with a separable verb.
+_PARTICLE = re.compile(
+    r" (?:ab|an|auf|aus|bei|ein|her|hin|mit|nach|um|vor|weg|weiter|zu|zurück|zusammen)[.,;!?]*\s*\Z",
+    re.IGNORECASE,
+)
+_DUTY = re.compile(r"\b(?:responsib\w{2,7}|in charge|dut(?:y|ies)|jobs?|tasks?|roles?|by)\b", re.IGNORECASE)
 _PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being) (?:\w{1,20}ly |also |not |first )?(\w{3,20})\b")
 _AGENT = re.compile(rf"(?:\W{{1,3}}\w{{1,30}}){{0,{NEAR}}}?\W{{1,3}}(?:by|to|from) \w")
 _WORD = re.compile(r"\w+")
@@ -156,6 +166,37 @@ def has_name(text: str) -> bool:
 def asks_who_does(question: str) -> bool:
     """Whether it asks who does what its verb says: “Who approves overtime?”"""
     return bool(_WHO.search(question))
+
+
+def deed_asked_for(question: str) -> frozenset[str]:
+    """The stem of the verb in “Who approves overtime?”; none for other questions."""
+    asked = _WHO.search(question)
+    return stems(asked[1]) if asked else frozenset()
+
+
+def has_deed(deed: str, text: str) -> bool:
+    """Whether `text` has a word with the stem `deed` that says who does it: “document signing” does not."""
+    words = [word.lower() for word in _WORD.findall(text) if stem(word.lower()) == deed]
+    return any(not word.endswith("ing") for word in words) or bool(words and _DUTY.search(text))
+
+
+def says_who_does(question: str, text: str) -> bool:
+    """Whether `text` has the verb of “Wer leitet …?” as a verb or a noun, and not that of “leitet … weiter”.
+
+    True for other questions.
+    """
+    asked = _WER.search(question)
+    if not asked:
+        return True
+    verb = asked[1].lower()
+    root = verb.removesuffix("t").removesuffix("e")
+    for sentence in _SENTENCE_END.split(text):
+        words = [word.lower() for word in _WORD.findall(sentence)]
+        if any(root in word for word in words) and not (
+            verb in words and not _PARTICLE.search(question) and _PARTICLE.search(sentence)
+        ):
+            return True
+    return False
 
 
 def says_who(question: str, text: str) -> bool:

@@ -9,13 +9,17 @@ from chat.sources import SourceView
 
 from .asked_files import AskedFiles
 from .candidates import Quotation, ShownRow, quotations_of
-from .confidence import is_sure
+from .confidence import confidence, is_sure
 from .question import Question
 from .quoted_tables import SelectedRows, rows_alike, selected_rows
 from .sentence_selection import Sentence, best_sentences
 
 LOOKED_AT = 12  # sentences, some of them in the same place
 AGREES = 0.95  # of the best passage's score: the search and the choice of sentences agree
+PREFERRED = 0.85  # of the best sentence's score, for one of the passage that the search prefers
+RATHER_CERTAIN = 0.7  # the confidence of that one
+CERTAIN = 0.9  # the confidence from which it need not be the passage that the search prefers
+NEARLY_AGREES = 0.7  # the same if the better passages lack the amount that is asked for
 
 
 @dataclass(frozen=True)
@@ -56,8 +60,18 @@ class Findings:
 
     @cached_property
     def quotations(self) -> Sequence[Quotation]:
-        """The best first; what has no amount is no answer to “how much”."""
-        return sorted(self._in_order, key=lambda each: not each.has_amount)
+        """The best first; what has no amount is no answer to “how much”.
+
+        Of those nearly as good, one that the search prefers too and that has all that was asked for.
+        """
+        ordered = sorted(self._in_order, key=lambda each: not each.has_amount)
+        if ordered and not self._is_preferred(ordered[0]):
+            preferred = next(
+                (each for each in ordered if self._is_preferred(each) and self._has_all(each)), None
+            )
+            if preferred:
+                ordered.sort(key=lambda each: each is not preferred)
+        return ordered
 
     @property
     def first(self) -> Quotation:
@@ -99,7 +113,33 @@ class Findings:
         The results of several questions are interleaved.
         """
         best = max(source.score for source in self.sources)
-        return sentence.passage < self.questions or self.sources[sentence.passage].score >= AGREES * best
+        own = self.sources[sentence.passage].score
+        if sentence.passage < self.questions or own >= AGREES * best:
+            return True
+        # Where what the search prefers lacks what is asked for, it is no other answer.
+        first = self.first
+        return (
+            self.question.amount is not None
+            and first.has_all
+            and first.held.known_as_asked >= len(self.question.named)  # not in other words
+            and own >= NEARLY_AGREES * best
+            and confidence(first.held, sentence.score, self.prompt.fit) >= CERTAIN
+        )
+
+    def _is_preferred(self, quotation: Quotation) -> bool:
+        """Whether it is from one of the best search results."""
+        place = quotation.sentence.passage
+        return place < self.questions or self.sources[place].score >= AGREES * max(
+            source.score for source in self.sources
+        )
+
+    def _has_all(self, quotation: Quotation) -> bool:
+        return (
+            quotation.has_amount
+            and quotation.share >= PREFERRED
+            and quotation.has_all
+            and confidence(quotation.held, quotation.sentence.score, self.prompt.fit) >= RATHER_CERTAIN
+        )
 
     def known(self, named: frozenset[str] | None = None) -> float:
         """The share of what the question names, or of these stems, in the first quotation."""

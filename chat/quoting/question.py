@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from itertools import pairwise
 
 from ingestion.search.definitions import asks_definition, defined_thing
 from ingestion.search.rough_stems import first_part, stem, stems, weak_stems
@@ -12,7 +13,8 @@ from ingestion.search.translations import language_of, stems_of_question
 
 from .amounts import AskedAmount, asked_amount, counted
 from .applicability import directions_of, names_outsiders
-from .entities import Entity, asks_where, asks_who, asks_who_does, entity_asked_for
+from .entities import Entity, asks_where, asks_who, asks_who_does, deed_asked_for, entity_asked_for
+from .instructions import asks_how_to
 from .row_conditions import SUPERLATIVE
 
 Synonyms = Mapping[str, Sequence[str]]  # other words for phrases of a question
@@ -32,7 +34,10 @@ _WHAT_IS = re.compile(rf"\s*(?:what|who)(?: is|'s|’s) the (?!{_MEASURE})\w+ of
 NEGATION = r"\b(?:not|never|cannot|nicht|kein\w{0,2}|nie)\b|n['’]t\b"
 _NEGATION = re.compile(NEGATION, re.IGNORECASE)
 # What somebody asks to do: “Can I smoke on board?”
-_MAY_DO = re.compile(r"\s*(?:can|may|could) (?:i|we|you|one) (\w+)", re.IGNORECASE)
+_MAY_DO = re.compile(
+    r"\s*(?:can|may|could) (?:i|we|you|one) (\w+)(?: (?:(?:my|our|the|an?|any|own|some) )+(\w+))?",
+    re.IGNORECASE,
+)
 # What somebody does: the rest of the question is what he does it with.
 _DOES = re.compile(
     r"\b(?:do|does|can|could|may|must|should|would|will|darf|kann|muss) (?:i|we|you|one|ich|wir|man) (\w+)",
@@ -43,6 +48,12 @@ _DOES_IN_GERMAN = re.compile(
 )
 _DIFFERENCE = re.compile(r"\b(?:difference|differ|unterschied)\w*\b", re.IGNORECASE)
 _SEVERAL = re.compile(r"\s*(?:what|which)\b|\bwelche\b", re.IGNORECASE)
+# What joins two things rather than names one: “ill before”, “a year may”.
+_BETWEEN = frozenset(
+    map(
+        stem, ("before", "after", "during", "may", "might", "until", "without", "between", "up", "out", "off")
+    )
+)
 _QUOTES = ".,;:?!\"'“”‘’()"
 
 
@@ -157,7 +168,8 @@ class Question:
 
     @cached_property
     def amount(self) -> AskedAmount | None:
-        return asked_amount(self.text)
+        # After “When is it paid?”, “Which form is it?” asks for no time.
+        return asked_amount(self.own if entity_asked_for(self.own) else self.text)
 
     @cached_property
     def asks_amount(self) -> bool:
@@ -191,6 +203,27 @@ class Question:
         return asks_who_does(self.text)
 
     @cached_property
+    def deed(self) -> frozenset[str]:
+        """The stem of what somebody does: “approves” in “Who approves overtime?”"""
+        return deed_asked_for(self.text) & self.named
+
+    @cached_property
+    def asks_how_to(self) -> bool:
+        return asks_how_to(self.own)
+
+    @cached_property
+    def pairs(self) -> Sequence[tuple[str, str]]:
+        """The stems of adjacent words that it names: “travel” and “time”.
+
+        In a translation others may be adjacent, and in German a verb is far from what it says.
+        """
+        if self.is_translated or self.language == "german":
+            return []
+        words = [stem(word) for word in plain_words(self.own).split()]
+        named = self.named - _BETWEEN
+        return [pair for pair in pairwise(words) if named.issuperset(pair)]
+
+    @cached_property
     def asks_definition(self) -> bool:
         return asks_definition(self.text)
 
@@ -215,6 +248,12 @@ class Question:
         """The stems of what somebody asks whether he may do."""
         found = _MAY_DO.match(self.text)
         return stems(found[1]) & self.named if found else frozenset()
+
+    @cached_property
+    def permitted(self) -> frozenset[str]:
+        """The stems of what he asks whether he may do it with: “my own laptop”."""
+        found = _MAY_DO.match(self.text)
+        return stems(found[2]) & self.named if found and found[2] else frozenset()
 
     # --- Conditions ---
 

@@ -12,7 +12,7 @@ from ingestion.embedding import runs_here
 from ingestion.search.definitions import states
 from ingestion.search.rough_stems import held_stems, weak_stems
 
-from .amounts import counts, has_number, numbers_of
+from .amounts import counts, numbers_of
 from .applicability import is_opposite
 from .entities import has_name, has_place
 from .question import Question
@@ -232,9 +232,9 @@ class _Scoring:
         question, after = self.question, sentence.following
         amount = question.amount if question.asks_amount else None
         if amount:
-            if sentence.has_number and amount.is_in(sentence.text):
+            if amount.is_stated(sentence.text):
                 return 1.0
-            return NEXT_KIND * bool(after and has_number(after.text) and amount.is_in(after.text))
+            return NEXT_KIND * bool(after and amount.is_stated(after.text))
         if question.asks_where:
             return 1.0 if sentence.has_place else NEXT_KIND * bool(after and has_place(after.text))
         if question.asks_who:

@@ -1,0 +1,44 @@
+"""Questions for how something is done, and texts that say it.
+
+English and German are known. When in doubt, a text says it: “Overtime is claimed on form B2” does, “Claims
+are added to this page” does not.
+"""
+
+import re
+
+_ASKS = re.compile(
+    r"\s*(?:and |und )?(?:how (?:do|can|should|could|must|may|would|to)\b(?! (?:they|it|he|she|the)\b)"
+    r"|wie (?:kann|soll|sollte|muss|darf|können|müssen) (?:ich|wir|man)\b|wie \w{2,30}e? (?:ich|man|wir)\b)",
+    re.IGNORECASE,
+)
+_VERB = re.compile(r"\s*how (?:do|can|should|could|must|may|would) (?:i|we|you|one) (\w+)", re.IGNORECASE)
+_DO = (
+    r"(?:contact|ask|tell|inform|notify|request|submit|send|fill|complete|click|open|go|select|choose|enter|add|use"
+    r"|log|sign|visit|download|install|set|check|make|ensure|follow|write|e-?mail|call|book|apply|report|talk|speak"
+    r"|see|read|create|start|begin|take|put|keep|give|get|find|run|press|turn|plug|bring|hand|show|attach|upload"
+    r"|save|share|invite|schedule|discuss|confirm|record|describe|include|list|name|pay|buy|order|return|claim)"
+)
+_SAYS = re.compile(
+    r"\b(?:you|your|please|must|should|shall|has to|have to|required|ought|via|online|in writing"
+    r"|by (?:\w{1,20}ly )?\w{2,20}ing|using|steps?|procedure"
+    r"|(?:is|are) (?:done|\w{2,20} (?:to|at|with|by|from|on|through) (?:the|your|our|a|form))"
+    r"|(?:members?|employees?|staff|colleagues?|anyone|everyone|we) (?:\w{1,20} )?(?:can|may|need)"
+    r"|Sie|man|muss|müssen|kann|können|soll|sollen|ist zu|sind zu|bitte|per|über|durch|schriftlich|formlos"
+    r"|mittels|beim?|beantrag\w{1,4}|wende\w{0,2}|zuerst|dann|anschließend|erfolgt|erforderlich|Schriftform)\b"
+    rf"|(?:\A|[.;:!?>] |[-*•] |\d[.)] |, |\b(?:to|and|or|then|simply|just|first|not|can|may) ){_DO}\b"
+    r"|(?:\A|[.;:!?>] )(?:To|Um) \w|; [^;:]{1,60}: |https?:|@",
+    re.IGNORECASE,
+)
+
+
+def asks_how_to(question: str) -> bool:
+    """Whether it asks how somebody does something: “How do I order stationery?”"""
+    return bool(_ASKS.match(question))
+
+
+def says_how(question: str, text: str) -> bool:
+    """Whether `text` says what to do, as with the verb of the question, or in which way something is done."""
+    if _SAYS.search(text):
+        return True
+    asked = _VERB.match(question)
+    return asked is not None and f". {asked[1].lower()} " in f". {text}".lower()

@@ -5,12 +5,12 @@ from uuid import UUID
 
 from chat import pleasantries
 from chat.llm.chat_model import NOTHING_FOUND
-from chat.quoting.quoted_answer import UNSURE
 from chatsite.accounts import webhooks
 from chatsite.accounts.models import User, WebhookDelivery
 from history import feedback  # noqa: F401  (registers what is sent of it, also in workers)
 from history.models import Message
 from history.recording import Closing
+from history.tally import UNSURE
 
 Event = webhooks.Event
 ANNOUNCED = [Event.ANSWER_COMPLETED.value, Event.QUESTION_UNANSWERED.value]

@@ -5,7 +5,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext, gettext_noop, ngettext
+
+# The sentence above passages that do not answer: their citations confirm nothing.
+UNSURE = gettext_noop("No exact answer found. The closest passages:")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,10 @@ from django.utils import timezone
 
 from chat import pleasantries
 from chat.llm.chat_model import NOTHING_FOUND
-from chat.quoting.quoted_answer import UNSURE
 from chatsite.accounts.models import User
 from chatsite.db.sql_files import rows
 from chatsite.db.threads import reading_everything
+from history.tally import UNSURE
 
 from . import first_word
 from .models import Asker, CountedUntil, DayFigures

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext_noop
 
+from history.tally import UNSURE
+
 NOTHING_MORE = gettext_noop("There is nothing to add from the documents you may read.")
-UNSURE = gettext_noop("No exact answer found. The closest passages:")
 SEVERAL = gettext_noop("More than one place may answer this:")
 PARTLY = gettext_noop("These are the parts that were found; there may be more:")
 NOTICES = (UNSURE, SEVERAL, PARTLY, NOTHING_MORE)

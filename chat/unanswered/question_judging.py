@@ -15,10 +15,10 @@ from django.utils.crypto import salted_hmac
 from chat.llm.chat_model import NOTHING_FOUND
 from chat.overview.models import CountedUntil
 from chat.pleasantries import answer_to
-from chat.quoting.quoted_answer import UNSURE
 from chat.unanswered.models import UnansweredQuestion
 from chatsite.db.sql_files import rows
 from chatsite.db.threads import reading_everything
+from history.tally import UNSURE
 from ingestion.search.tokens import plain_words
 
 from .question_likeness import alike, is_small_talk, numbered, tells_a_situation

@@ -5,6 +5,7 @@ from django.utils.translation import override
 
 from history import recording
 from history.conversation_export import as_markdown
+from history.tally import UNSURE
 from history.tests.chat_history_case import LABEL, ChatHistoryCase
 from ingestion.tests.factories import command_principal, make_user
 
@@ -38,6 +39,14 @@ class ExportTests(ChatHistoryCase):
             exported = as_markdown(self.principal, self.mine)
         self.assertIn("1. Leave guide, Seite 3\n", exported)
         self.assertIn("*Das Sprachmodell hat", exported)
+
+    def test_citations_of_passages_that_do_not_answer_confirm_nothing(self):
+        rows = [{"start": 0, "end": 3, "citations": [LABEL], "verdict": "quoted"}]
+        for notice, ticked in (("", True), (f"{UNSURE}\n\n", False)):
+            self.answered(self.mine, text=f"{notice}> So [{LABEL}].", verification=rows)
+            exported = as_markdown(self.principal, self.mine)
+            self.assertEqual(exported.count("All citations found in the text"), int(ticked), notice)
+            self.mine.messages.all().delete()
 
     def test_json_has_what_the_api_sends(self):
         response = self.call("GET", f"/{self.mine.pk}/export?format=json")

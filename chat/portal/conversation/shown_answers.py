@@ -35,7 +35,6 @@ from chat.portal.rendering.markdown import (
     with_marks,
 )
 from chat.portal.step_texts import in_short
-from chat.quoting.quoted_answer import UNSURE
 from chat.runs import journal
 from chat.statements import Proof, Statement, from_rows
 from chatsite.accounts.principal import Principal
@@ -44,7 +43,7 @@ from history.branches import Branches
 from history.citation_text import without
 from history.models import Feedback, Message, Source
 from history.signatures import signed
-from history.tally import Tally, tally
+from history.tally import UNSURE, Tally, tally
 from ingestion.glossary.lookup import Glossary, Meaning
 from ingestion.parsing.language import language_tag
 from ingestion.search.scopes import describe

@@ -14,7 +14,6 @@ from django.utils.formats import date_format
 
 from chat.llm.chat_model import NOTHING_FITS, NOTHING_FOUND
 from chat.models import DismissedQuestion, VerifiedCitation
-from chat.quoting.quoted_answer import UNSURE
 from chat.tests.engine.test_verified_answers import CANARY, make_verified
 from chat.unanswered.models import UnansweredQuestion
 from chat.unanswered.question_judging import judge_new
@@ -23,6 +22,7 @@ from chat.unanswered.unanswered_list import read_texts, unanswered
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal
 from history.models import Conversation, Feedback, Message, Source
+from history.tally import UNSURE
 from ingestion.models import Passage
 from ingestion.tests.factories import make_document, make_user
 

@@ -3,11 +3,11 @@
 from django.test import TestCase
 
 from chat.llm.chat_model import Prompt
-from chat.quoting.quoted_answer import UNSURE
 from chat.quoting.quoting_model import quote, search_query
 from chat.requests import EarlierMessage
 from chat.tests.sources import source
 from chatsite.accounts.models import User
+from history.tally import UNSURE
 from ingestion.indexing.passages import NewPassage
 from ingestion.search.retrieval import search
 from ingestion.tests.documents import make_document, principal_of

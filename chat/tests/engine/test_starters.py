@@ -9,11 +9,11 @@ from django.test import AsyncClient, TransactionTestCase, override_settings
 
 from chat.llm.chat_model import NOTHING_FITS
 from chat.portal.starters import STARTS, starts
-from chat.quoting.quoted_answer import UNSURE
 from chatsite.accounts.models import ApiKey
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import in_database
 from chatsite.demo import SAMPLES
+from history.tally import UNSURE
 from ingestion.models import Document
 from ingestion.tests.factories import make_user
 from ingestion.tests.media import MediaMixin

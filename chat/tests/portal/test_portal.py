@@ -11,10 +11,10 @@ from django.utils import timezone
 from chat.errors import Refused
 from chat.models import Run
 from chat.portal.source_panel import panel_of
-from chat.quoting.quoted_answer import UNSURE
 from chat.statements import Statement, to_rows
 from chat.tests.conversations import LABEL, WORDS, answered
 from history.models import Conversation, Message
+from history.tally import UNSURE
 from ingestion.access.lists import (
     Audience,
     access_list_for,

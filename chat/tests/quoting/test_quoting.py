@@ -10,11 +10,12 @@ from chat.llm.chat_model import (
     Prompt,
     Text,
 )
-from chat.quoting.quoted_answer import PARTLY, SEVERAL, UNSURE
+from chat.quoting.quoted_answer import PARTLY, SEVERAL
 from chat.quoting.quoting_model import QuotingModel, quote
 from chat.requests import EarlierMessage
 from chat.tests.sources import source
 from chat.verification import verify
+from history.tally import UNSURE
 
 LEAVE = source(
     label="handbook.pdf#page=3",

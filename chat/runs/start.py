@@ -39,7 +39,7 @@ from chatsite.db.sql_files import Rows, rows_of_each, statement
 from chatsite.db.threads import reading_as, retry_on_deadlock
 from chatsite.normal_form import normal_form
 from history import projects, recording
-from history.branches import Branches, question_of
+from history.branches import START, Branches, question_of
 from history.models import Conversation, Message, Project
 
 from . import finish, notifications
@@ -151,8 +151,9 @@ def _store_turn(
     title = title_of(request.question)
     mode = Conversation.Mode.MULTI_AGENT if request.team else Conversation.Mode.STANDARD
     conversation_id = known.pk if known else uuid4()
+    begins_anew = False
     if known:
-        _go_to_branch(known, request)
+        begins_anew = _go_to_branch(known, request)
         if not known.title:
             recording.set_title(principal.user_id, known.pk, title)
         request = _scoped(request, known)
@@ -182,19 +183,26 @@ def _store_turn(
     )
     stored, (messages,) = _store_run(run, digest, key, [recording.BEGIN_TURN], turn)
     is_first = min(row["position"] for row in messages) == 0
-    return replace(stored, is_first=is_first, is_untitled=is_first and not (known and known.title_by_owner))
+    is_untitled = (is_first or begins_anew) and not (known and known.title_by_owner)
+    return replace(stored, is_first=is_first, is_untitled=is_untitled)
 
 
-def _go_to_branch(conversation: Conversation, request: RunRequest) -> None:
-    """Choose the branch that the question is asked in. Raises Refused for one instead of an unknown one."""
+def _go_to_branch(conversation: Conversation, request: RunRequest) -> bool:
+    """Choose the branch that the question is asked in.
+
+    Returns whether it replaces the first question. Raises Refused for one instead of an unknown one.
+    """
     if request.instead_of is not None:
         asked = conversation.messages.filter(role=Message.Role.USER, position=request.instead_of)
         if not asked.exists():
             raise Refused("not_found")
-        recording.go_back(conversation, Branches(conversation.pk).before(request.instead_of))
-    elif request.seen is not None:
+        place = Branches(conversation.pk).before(request.instead_of)
+        recording.go_back(conversation, place)
+        return place == START
+    if request.seen is not None:
         with suppress(Message.DoesNotExist):
             recording.choose_branch(conversation, request.seen)
+    return False
 
 
 def _answer_again(

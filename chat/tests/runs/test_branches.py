@@ -90,6 +90,14 @@ class BranchTests(BranchCase):
         runs.choose_branch(self.principal, self.conversation.pk, 5)
         self.assertEqual(self.said(), ["Sick leave?", "Six weeks."])
 
+    def test_an_edited_first_question_gives_the_conversation_its_title(self):
+        def edited(place):
+            return self.ask("Sick leave?", "Six weeks.", instead_of=place).is_untitled
+
+        self.assertEqual([edited(2), edited(0)], [False, True])
+        recording.rename(self.principal, self.conversation.pk, "Mine")
+        self.assertFalse(edited(0))
+
     def test_an_answer_given_again_is_a_version_with_its_own_continuation(self):
         self.again(self.first.answer_id, "Ten days.")
         self.assertEqual(self.said(), ["Leave?", "Ten days."])

@@ -203,6 +203,8 @@ function showResult(request, place) {
   $('progress', place).removeAttribute('value');
   place.dataset.document = made.id;
   showState(place, made);
+  const use = $('[data-use]');
+  if (use) use.textContent = reply.use;
 }
 
 // Problems of the form itself (a name that nobody has) stand above it; the files stay chosen.

@@ -92,7 +92,7 @@ def add(request: HttpRequest) -> HttpResponseBase:
         "unfinished": not posted and any(line.unfinished for line in recent),
         "kinds": list(dict.fromkeys(gettext(kind.name) for kind in FORMATS.values())),
         "most": f"{settings.DOCUMENT_MAX_BYTES / 1_000_000:g} MB",
-        "use": quota.usage_of(User.objects.get(pk=principal.user_id)),
+        "use": in_use(principal),
         "everyone": count_people(Audience(everyone=True)),
         "folders": _known(principal, "folder"),
         "categories": _known(principal, "category"),
@@ -150,7 +150,14 @@ def reply(
         ],
         "refused": refused,
         "problems": problems,
+        "use": in_use(principal),
     }
+
+
+def in_use(principal: Principal) -> str:
+    """How much of their quota the person uses; empty if nothing limits them."""
+    use = quota.usage_of(User.objects.get(pk=principal.user_id))
+    return gettext("You are using %(use)s.") % {"use": use} if use.limited else ""
 
 
 def status_of(refused: list[dict[str, str]]) -> int:

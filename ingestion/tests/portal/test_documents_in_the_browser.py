@@ -41,8 +41,11 @@ def wait_until_followed(page):
 
 def test_files_are_uploaded_and_followed_until_they_are_read(chromium, site, files):
     with signed_in(chromium, site) as page:
+        page.goto("/documents/add/")
+        before = page.locator("[data-use]").inner_text()
         add(page, *files)
         wait_until_followed(page)
+        assert page.locator("[data-use]").inner_text() != before
         lines = page.locator("[data-progress] .file").all_inner_texts()
         assert "mooring <b>rules.md\nOnly you\nReady" in lines[:2]
         assert "empty.pdf\nThe file is empty.\nFailed" in lines[:2]

@@ -16,12 +16,9 @@ from ingestion.evaluation.question_files import Question
 from ingestion.evaluation.ranking_metrics import Ranking, ndcg, recall, reciprocal_rank
 from ingestion.models import Document, DocumentQuerySet
 from ingestion.search.labels import cleaned_label
+from ingestion.search.name_resolution import resolve
 from ingestion.search.ranking.fusion import Mode
-from ingestion.search.retrieval import (
-    MAX_PASSAGES,
-    resolve,
-    search,
-)
+from ingestion.search.retrieval import MAX_PASSAGES, search
 
 DEPTHS = (3, 5, 10)
 METRICS = {"recall": recall, "MRR": reciprocal_rank, "nDCG": ndcg}

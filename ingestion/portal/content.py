@@ -69,10 +69,7 @@ from ingestion.search.labels import (
     content_address,
     public_id_of,
 )
-from ingestion.search.retrieval import (
-    NameResolution,
-    resolve_name,
-)
+from ingestion.search.name_resolution import NameResolution, resolve_name
 from ingestion.storage import files
 
 logger = logging.getLogger(__name__)

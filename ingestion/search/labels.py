@@ -74,3 +74,8 @@ def identifier_range(label: str) -> tuple[UUID, UUID] | None:
 def _is_plain(name: str) -> bool:
     """Whether `name` can be used unchanged in a label and in a URL."""
     return name == cleaned_label(name) and name.strip(".") != ""
+
+
+def storable(text: str) -> str:
+    """`text` as PostgreSQL can store it: without NUL and lone surrogates."""
+    return text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8")

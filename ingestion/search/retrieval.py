@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q, Sum
+from django.db.models import Sum
 from django.utils import timezone
 
 from chatsite.accounts.principal import Principal
@@ -37,8 +37,8 @@ from .definitions import defined_thing, defines
 from .labels import (
     Uniqueness,
     cleaned_label,
-    identifier_range,
     source_name,
+    storable,
 )
 from .ranking.fusion import (
     CLOSE,
@@ -75,7 +75,6 @@ Loaded = dict[int, Mapping[str, Any]]  # rows of sql/load_passages.sql by passag
 
 MAX_WORDS = 64  # distinct words of a question; each costs an index lookup
 MAX_EMBEDDED_CHARACTERS = 4_000  # characters of a question
-MAX_CHOICES = 20  # documents with the same name offered to choose from
 MAX_PASSAGES = 50  # of one answer to a search
 UNITS_OF_A_WORD = 2  # characters per word in scripts without spaces
 CONTEXT_WEIGHT = 0.3  # of the words, and the vector, of earlier questions
@@ -147,14 +146,6 @@ class SearchResult:
 
 
 @dataclass(frozen=True, slots=True)
-class NameResolution:
-    """What a name means to a reader: one document, or several to choose from."""
-
-    document: Document | None = None
-    choices: tuple[Document, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class _Wanted:
     """What is searched for, and how what the caller may read is narrowed."""
 
@@ -197,7 +188,7 @@ def search(
     theirs, and both to either; `scope` is one of ingestion.search.scopes. All narrow what the caller may read
     and never widen it.
     """
-    query, context = _storable(query), _storable(context)
+    query, context = storable(query), storable(context)
     top = min(top, MAX_PASSAGES)
     counted = _counted_words(query)
     if top < 1 or not counted:
@@ -205,8 +196,8 @@ def search(
     documents = documents_in(principal, scope)
     narrowed: dict[str, Any] = {
         "user_id": principal.user_id,
-        "include_category": _storable(include_category),
-        "exclude_category": _storable(exclude_category),
+        "include_category": storable(include_category),
+        "exclude_category": storable(exclude_category),
         "scoped": documents is not None,
         "documents": documents or [],
         "to_person": to_person,
@@ -309,42 +300,6 @@ def load(principal: Principal, passage_ids: Sequence[int]) -> list[FoundPassage]
         for each in passage_ids
         if each in by_id
     ]
-
-
-def resolve(principal: Principal, sourcefile: str) -> Document | None:
-    """The readable document named by `sourcefile` (of a FoundPassage); None if there is none."""
-    return resolve_name(principal, sourcefile).document
-
-
-def resolve_name(principal: Principal, *spellings: str) -> NameResolution:
-    """Resolve a name, a path or a name with digits for this reader, in one or several spellings.
-
-    A document cited to them under the name takes precedence, even if another one with that name is shared
-    later, or that one is deleted.
-    """
-    names = set(spellings)
-    if any(_storable(name) != name for name in names):
-        return NameResolution()
-    parameters: dict[str, Any] = {"user_id": principal.user_id, "most": MAX_CHOICES}
-    cited = {
-        row["document"] for name in names for row in rows("resolve_cited", parameters | {"sourcefile": name})
-    }
-    readable = Document.objects.visible_to(principal)
-    if len(cited) == 1 and (document := readable.filter(public_id__in=cited).first()):
-        return NameResolution(document)
-    candidates: set[int] = set()
-    for name in names:
-        if bounds := identifier_range(name):
-            found = rows("resolve_prefix", parameters | {"lowest": bounds[0], "highest": bounds[1]})
-        else:
-            folder, slash, last = name.rpartition("/")
-            found = rows("resolve_name", parameters | {"name": last, "folder": folder if slash else None})
-        candidates |= {row["id"] for row in found}
-    choices = tuple(readable.filter(Q(pk__in=candidates) | Q(public_id__in=cited)).order_by("-pk"))
-    # The only remaining document is not it if another one was cited under that name.
-    if len(choices) == 1 and not cited:
-        return NameResolution(choices[0])
-    return NameResolution(choices=choices[:MAX_CHOICES])
 
 
 def trust_of(space: EmbeddingSpace, query: str) -> VectorTrust:
@@ -514,8 +469,3 @@ def _passage(
         found_by=found_by,
         source_url=row["source_url"],
     )
-
-
-def _storable(text: str) -> str:
-    """`text` as PostgreSQL can store it: without NUL and lone surrogates."""
-    return text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8")

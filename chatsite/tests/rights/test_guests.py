@@ -26,7 +26,7 @@ from ingestion.access.lists import (
     set_audience,
 )
 from ingestion.models import Document
-from ingestion.search import retrieval
+from ingestion.search import name_resolution, retrieval
 from ingestion.tests.factories import make_document, make_user
 
 QUESTION = "How many days of leave may employees carry over?"
@@ -66,7 +66,7 @@ class GuestsAreServed(WithGuests):
         found = retrieval.search(principal, QUESTION, top=20)
         self.assertEqual({passage.document_id for passage in found.passages}, {self.open.pk})
         self.assertEqual(retrieval.count_readable(principal), 1)
-        self.assertIsNone(retrieval.resolve(principal, "internal.md"))
+        self.assertIsNone(name_resolution.resolve(principal, "internal.md"))
         listed = client.get("/documents/").content.decode()
         self.assertIn("open.md", listed)
         self.assertNotIn("internal.md", listed)

@@ -12,12 +12,9 @@ from ingestion.access.lists import (
     Audience,
     set_audience,
 )
+from ingestion.search.name_resolution import resolve
 from ingestion.search.ranking import plans
-from ingestion.search.retrieval import (
-    count_readable,
-    resolve,
-    search,
-)
+from ingestion.search.retrieval import count_readable, search
 from ingestion.tests.documents import make_document, principal_of
 
 SALARY = "The salary of grade F is 52,000 pounds a year."

@@ -11,10 +11,8 @@ from ingestion import documents
 from ingestion.access.lists import Audience
 from ingestion.file_names import UploadRefused, file_name
 from ingestion.models import CitedName, Document
-from ingestion.search.retrieval import (
-    resolve_name,
-    search,
-)
+from ingestion.search.name_resolution import resolve_name
+from ingestion.search.retrieval import search
 from ingestion.tests.factories import make_user
 from ingestion.tests.media import MediaMixin
 

@@ -7,10 +7,8 @@ from django.test import TestCase
 
 from chatsite.accounts.models import User
 from ingestion.indexing.passages import NewPassage
-from ingestion.search.retrieval import (
-    resolve,
-    search,
-)
+from ingestion.search.name_resolution import resolve
+from ingestion.search.retrieval import search
 from ingestion.tests.documents import make_document, principal_of
 
 HOSTILE = (

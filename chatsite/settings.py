@@ -247,7 +247,7 @@ STORAGES: dict[str, dict[str, Any]] = {
             "location": environment.text("CHATSITE_S3_PREFIX"),
         },
     },
-    "staticfiles": {"BACKEND": "servestatic.storage.CompressedManifestStaticFilesStorage"},
+    "staticfiles": {"BACKEND": "chatsite.joined_files.JoinedStaticFilesStorage"},
 }
 FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700

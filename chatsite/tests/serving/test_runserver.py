@@ -9,7 +9,10 @@ import sys
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from chatsite.tests.server import Site, prepared, temporary_folder, wait_for_documents
+from chatsite.joined_files import join
+from chatsite.tests.chromium import open_page, sign_in
+from chatsite.tests.portal_pages import ask_and_wait
+from chatsite.tests.server import BASE, Site, prepared, temporary_folder, wait_for_documents
 
 pytestmark = pytest.mark.server
 
@@ -74,3 +77,21 @@ def test_a_missing_page_shows_the_debug_page_and_static_files_are_served(develop
     session = development.session()
     assert "DEBUG = True" in session.get("/nowhere").text
     assert session.get("/static/portal.css").status == 200
+
+
+@pytest.mark.browser
+def test_the_browser_loads_each_style_and_script_from_the_file_that_one_edits(chromium, development):
+    def parts(entry):
+        return join(entry, lambda name: (BASE / "static" / name).read_text(encoding="utf-8"))[1]
+
+    with open_page(chromium, development.url) as page:
+        served = set()
+        page.on(
+            "response",
+            lambda response: served.add(response.url.partition("/static/")[2]) if response.ok else None,
+        )
+        sign_in(page, "employee", development.passwords["employee"])
+        ask_and_wait(page, QUESTION)
+        assert page.locator(".source-row").count()
+    for entry in ("portal.css", "portal.js", "stream.js"):
+        assert served >= {entry, *parts(entry)}

@@ -1,5 +1,5 @@
 // Reveals the newest text of an answer evenly, by animation frames: it comes in pieces of 0.2 s.
-// reveal(prose, parsed, painted) returns what stream.js calls: reset(blocks, html), block(html), show(html),
+// reveal(prose, parsed, painted) returns what answer_view.js calls: reset(blocks, html), block(html), show(html),
 // grow(text), draw(), finish(), flush() and isDone(). `painted` is called after every frame.
 
 const SECONDS = 0.24; // in which a piece is revealed: a little longer than until the next one comes

@@ -1,0 +1,128 @@
+"""Joins the portal's styles and scripts when static files are collected.
+
+`static/portal.css` imports the sheets of `static/styles/portal/`, and `static/portal.js` the modules of
+`static/scripts/portal/`, as any browser understands them: the development server serves them as they are. In
+production each file of `ENTRIES` is served with everything that it imports, for few requests.
+Nothing is minified or renamed.
+"""
+
+import posixpath
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from django.core.files.base import ContentFile
+from django.core.files.storage import InMemoryStorage
+from servestatic.storage import CompressedManifestStaticFilesStorage
+
+ENTRIES = ("portal.css", "admin.css", "portal.js", "stream.js")
+
+SHEET = re.compile(r'^@import "([^"]+)";\n', re.MULTILINE)
+ADDRESS = re.compile(r'(?<=\burl\(")(?!data:)[^"]+')
+HEADER = re.compile(r"\A(?://.*\n)+")
+IMPORT = re.compile(r"^import (?:\{([^}]*)\} from )?'(\.[^']*)';\n", re.MULTILINE)
+EXPORT = re.compile(r"^export (?=(?:async )?function\*? ([\w$]+)|(?:const|class) ([\w$]+))", re.MULTILINE)
+OTHER = re.compile(r"^(?:@?import|export)\b.*", re.MULTILINE)
+
+Read = Callable[[str], str]
+
+
+class JoinedStaticFilesStorage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # no types
+    """Hashed and compressed files, of which the parts of an entry are in the entry alone."""
+
+    def post_process(self, paths: dict[str, Any], dry_run: bool = False, **options: Any) -> Iterator[Any]:
+        served = paths if dry_run else joined(paths)
+        yield from super().post_process(served, dry_run=dry_run, **options)
+
+
+class CannotJoin(ValueError):
+    """A file has an import or an export that the joined file could not have."""
+
+
+def joined(paths: dict[str, Any]) -> dict[str, Any]:
+    """Return `paths` (name: storage and path) with entries that contain their parts, and without parts."""
+
+    def read(name: str) -> str:
+        storage, path = paths[name]
+        with storage.open(path) as file:
+            return str(file.read(), "utf-8")
+
+    memory = InMemoryStorage()
+    parts: set[str] = set()
+    for entry in ENTRIES:
+        text, used = join(entry, read)
+        if again := parts & used:
+            raise CannotJoin(f"{entry} imports {min(again)}, which another entry imports, too.")
+        parts |= used
+        memory.save(entry, ContentFile(text.encode()))
+    served = {name: place for name, place in paths.items() if name not in parts}
+    return served | {entry: (memory, entry) for entry in ENTRIES}
+
+
+def join(entry: str, read: Read) -> tuple[str, set[str]]:
+    """Return the text of an entry with that of its parts, and the names of these parts."""
+    return _sheets(entry, read) if entry.endswith(".css") else _modules(entry, read)
+
+
+def _sheets(entry: str, read: Read) -> tuple[str, set[str]]:
+    parts: set[str] = set()
+    folder = posixpath.dirname(entry)
+
+    def sheet(match: re.Match[str]) -> str:
+        name = _beside(entry, match[1])
+        parts.add(name)
+        text = read(name)
+        if OTHER.search(text):
+            raise CannotJoin(f"{name} imports a sheet, which only {entry} may.")
+        return ADDRESS.sub(lambda address: posixpath.relpath(_beside(name, address[0]), folder), text)
+
+    return SHEET.sub(sheet, read(entry)), parts
+
+
+def _modules(entry: str, read: Read) -> tuple[str, set[str]]:
+    """Put each module into a function that returns its exports, after those that it imports."""
+    done: list[str] = []  # names, in the order in which a browser runs the modules
+    texts: list[str] = []
+
+    def add(name: str, importers: tuple[str, ...]) -> None:
+        if name in importers:
+            raise CannotJoin(f"{name} imports itself by way of {importers[-1]}.")
+        if name in done:
+            return
+        text = HEADER.sub("", read(name))
+        for match in IMPORT.finditer(text):
+            add(_beside(name, match[2]), (*importers, name))
+        done.append(name)
+        body = IMPORT.sub(lambda match: _imported(_beside(name, match[2]), match[1]), text)
+        if name != entry:
+            body = _wrapped(name, body)
+        exports = EXPORT.sub("", body) if name == entry else body
+        if other := OTHER.search(exports):
+            raise CannotJoin(f"{name} has a form of import or export that is not joined: {other[0]}")
+        texts.append(body)
+
+    add(entry, ())
+    return "\n".join(texts), set(done) - {entry}
+
+
+def _imported(name: str, names: str | None) -> str:
+    """Return what replaces an import; `names` are as in `{ first, second as other }`."""
+    if names is None:
+        return ""
+    return f"const {{{names.replace(' as ', ': ')}}} = {_variable(name)};\n"
+
+
+def _wrapped(name: str, body: str) -> str:
+    exported = [first or second for first, second in EXPORT.findall(body)]
+    return (
+        f"// {name}\nconst {_variable(name)} = (() => {{\n{EXPORT.sub('', body)}"
+        f"return {{ {', '.join(exported)} }};\n}})();\n"
+    )
+
+
+def _variable(name: str) -> str:
+    return re.sub(r"\W", "_", name.removesuffix(".js"))
+
+
+def _beside(name: str, address: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(name), address))

@@ -1,0 +1,75 @@
+// Copying: an answer as Markdown and as HTML, code as text, a table as CSV.
+// Fetches the Markdown of an answer, which is the server's.
+// Receives it as text.
+import { $, $$, t } from '../portal/dom.js';
+import { toast } from '../portal/overlays.js';
+
+const BUTTONS = '[data-copy], [data-copy-passage], [data-copy-text], [data-copies]';
+
+export function showCopyButtons(root) {
+  if (!navigator.clipboard) return;
+  for (const button of $$(BUTTONS, root)) button.hidden = false;
+}
+function answerHtml(answer) {
+  const prose = $('.prose', answer).cloneNode(true);
+  for (const extra of $$('button, .block-head, .hidden', prose)) extra.remove();
+  for (const chip of $$('.cite', prose)) chip.replaceWith(`[${chip.textContent}]`);
+  for (const node of [prose, ...$$('*', prose)])
+    for (const { name } of [...node.attributes])
+      if (!['href', 'colspan', 'start', 'display'].includes(name)) node.removeAttribute(name);
+  const rows = $$('.source-row', answer).map(row =>
+    [...row.children].map(part => part.textContent.trim()).filter(Boolean),
+  );
+  const list = document.createElement('p');
+  list.append(
+    ...rows.flatMap(([number, ...name]) => [`[${number}] ${name.join(', ')}`, document.createElement('br')]),
+  );
+  if (rows.length) prose.append(list);
+  return prose.innerHTML;
+}
+// The Markdown is the server's: it is fetched while the clipboard waits for it.
+function copyAnswer(answer, url) {
+  const markdown = fetch(url).then(reply => {
+    if (!reply.ok) throw new Error(reply.status);
+    return reply.blob();
+  });
+  return navigator.clipboard.write([
+    new ClipboardItem({
+      'text/plain': markdown.then(blob => new Blob([blob], { type: 'text/plain' })),
+      'text/html': new Blob([answerHtml(answer)], { type: 'text/html' }),
+    }),
+  ]);
+}
+// With the sentence below a table that lacks rows of its source.
+function csv(table) {
+  const cell = text => (/[",\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text);
+  const lines = $$('tr', table).map(row =>
+    [...row.cells].map(({ textContent }) => cell(textContent.trim())).join(','),
+  );
+  const blocks = [...$$('.block, .rows-shown', table.closest('.prose') ?? document)];
+  const next = blocks[blocks.indexOf(table.closest('.block')) + 1];
+  if (next?.matches('.rows-shown')) lines.push(cell(next.textContent.trim()));
+  return lines.join('\r\n');
+}
+function copyOf(button) {
+  const block = button.closest('.block');
+  if (block)
+    return navigator.clipboard.writeText(
+      $('table', block) ? csv($('table', block)) : $('code', block).textContent,
+    );
+  if (button.dataset.copyText) return navigator.clipboard.writeText(button.dataset.copyText);
+  const answer = button.closest('.answer');
+  if (answer) return copyAnswer(answer, button.dataset.copy);
+  return navigator.clipboard.writeText($('.passage .words').textContent);
+}
+document.addEventListener('click', async event => {
+  const button = event.target.closest(BUTTONS);
+  if (!button) return;
+  try {
+    await copyOf(button);
+  } catch {
+    return;
+  }
+  const count = button.dataset.copy ? $$('.source-row', button.closest('.answer')).length : 0;
+  toast(count > 1 ? t('Copied with {n} sources.', count) : count ? t('Copied with 1 source.') : t('Copied.'));
+});

@@ -1,0 +1,146 @@
+// Composer: the text stays in the box until the server has it; a draft outlives a reload.
+// Posts the first question of a conversation as a form and receives JSON: {url} or {code, message}.
+// Loads stream.js on the page of a conversation, which sends further questions.
+
+import { tell } from '../portal/banners.js';
+import { isSendKey, likes, page, store, touch } from '../portal/browser.js';
+import { $, $$, t } from '../portal/dom.js';
+import { shared } from '../portal/shared.js';
+import { attaching } from './attaching.js';
+import { composerState } from './state.js';
+
+const form = $('#composer');
+if (form) begin();
+
+function begin() {
+  const state = composerState(form);
+  const { box, words, show, hinted } = state;
+  const openStream = page.conversation && page.stream ? streamOpener(state) : null;
+  const files = attaching(show);
+  form.addEventListener('submit', event => {
+    if (event.submitter?.formNoValidate) return; // a page of its own, to which the text goes
+    event.preventDefault();
+    const text = box.value;
+    if (!text.trim()) {
+      box.focus();
+      return;
+    }
+    if (text.length > state.most) {
+      show(words.tooLong.replace('{most}', state.most.toLocaleString()));
+      return;
+    }
+    if (!navigator.onLine || state.isRunning() || state.isBusy()) {
+      hinted();
+      return;
+    }
+    if (files?.busy) {
+      state.waitForFiles();
+      files.arrived().then(all => all && form.requestSubmit());
+    } else if (openStream) openStream().then(stream => stream.ask(text));
+    else askFirst(state, files, text);
+  });
+  box.addEventListener('keydown', event => {
+    const edit = event.key === 'ArrowUp' && !box.value && likes.keys !== 'off' && $$('[data-edit]').at(-1);
+    if (edit) {
+      event.preventDefault();
+      edit.click();
+      return;
+    }
+    if (!isSendKey(event)) return;
+    event.preventDefault();
+    form.requestSubmit();
+  });
+  addEventListener('online', () => {
+    tell();
+    hinted();
+  });
+  addEventListener('offline', () => {
+    tell(t('You are offline. Your text is kept, and the answer continues on the server.'));
+    hinted();
+  });
+  state.restoreDraft();
+  focusFirst(box, words);
+  showUnread();
+  if (store.get('overtaken')) show(store.get('overtaken'));
+  store.set('asked', null);
+  store.set('overtaken', null);
+}
+
+// Returns a function that loads the stream once. It is loaded now: it also hears what is asked here on another device.
+function streamOpener(state) {
+  let loading;
+  const open = () => {
+    loading ??= import(page.stream).then(module =>
+      module.begin({ ...shared, state, conversation: page.conversation, run: page.run, speak: likes.speak }),
+    );
+    return loading;
+  };
+  open();
+  document.addEventListener('click', event => {
+    const next = event.target.closest('.next button[data-ask]');
+    if (!next) return;
+    event.preventDefault();
+    open().then(stream => stream.ask(next.value));
+  });
+  $('#stop').addEventListener('click', event => {
+    event.preventDefault();
+    open().then(stream => stream.stop());
+  });
+  return open;
+}
+
+async function askFirst(state, files, text) {
+  state.busy(true);
+  try {
+    const body = new FormData(form);
+    body.set('key', state.keyOf(text));
+    const answer = await fetch(form.action, {
+      method: 'POST',
+      body,
+      headers: { Accept: 'application/json' },
+      redirect: 'manual',
+    });
+    const reply = answer.headers.get('Content-Type')?.startsWith('application/json')
+      ? await answer.json()
+      : {};
+    if (reply.url) {
+      state.accepted(text);
+      store.set('asked', 'yes');
+      // The next page has no chips of files that failed.
+      if (files?.unread.length)
+        store.set(`unread:${new URL(reply.url, location.href).pathname}`, files.unread.join(', '));
+      location.assign(reply.url);
+      return;
+    }
+    if (answer.type === 'opaqueredirect') {
+      tell(t('You were signed out. Sign in to continue; your text is kept.'), true);
+      return;
+    }
+    if (reply.message) state.refused(reply.message);
+    else state.lost();
+  } catch {
+    state.lost();
+  } finally {
+    state.busy(false);
+  }
+}
+
+// On the page for a new question the focus is in the box; a phone opens its keyboard when the box is touched. A first
+// question has led to a page of its own: the focus stays in the box there, too, but on touch the answer is to be seen
+// whole. The attribute autofocus would scroll past the beginning of the page.
+function focusFirst(box, words) {
+  const begins = 'focus' in words || (!touch.matches && (store.get('asked') || store.get('overtaken')));
+  if (!begins) return;
+  const focus = () => document.activeElement.matches('body, :target') && box.focus({ preventScroll: true });
+  focus();
+  addEventListener('load', () => setTimeout(focus, 50)); // a fragment takes the focus away
+}
+
+function showUnread() {
+  const unread = store.get(`unread:${location.pathname}`);
+  if (!unread || !$('.turn .ask')) return;
+  const note = document.createElement('p');
+  note.className = 'unread';
+  note.textContent = t('Asked without what could not be read: {n}', unread);
+  $('.turn .ask').after(note);
+}

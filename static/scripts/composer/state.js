@@ -1,0 +1,124 @@
+// What the composer shows and keeps: draft, hint, problem, Send or Stop, and the key of a question.
+// stream.js is given this object, too, and tells it what became of a question.
+// Sends a stop as a form where there is no socket.
+import { likes, page, store, touch } from '../portal/browser.js';
+import { $, parsed } from '../portal/dom.js';
+
+export function composerState(form) {
+  const drafts = `draft:${form.action}`; // the page of “Search in” has the same
+  const keys = `key:${location.pathname}`;
+  const box = $('#question');
+  const hint = $('#hint');
+  const send = $('#send');
+  const stop = $('#stop');
+  const problem = $('#problem');
+  const words = form.dataset;
+  const most = Number(words.most);
+  const rest = touch.matches ? words.touch : words.hint;
+  let running = Boolean(page.run);
+  // Describes the box, and does not change: a screen reader would read each change out in the middle of an answer.
+  $('#keys').textContent = rest;
+
+  const show = text => {
+    problem.replaceChildren();
+    if (!text) return;
+    const note = parsed('<div class="note danger" role="alert"><div><p></p></div></div>');
+    $('p', note).textContent = text;
+    problem.append(note);
+  };
+  const hintNow = () => {
+    const length = box.value.length;
+    if (!navigator.onLine) return words.offline;
+    if (length > most * 0.9)
+      return words.long.replace('{n}', length.toLocaleString()).replace('{most}', most.toLocaleString());
+    if (running) return words.answering;
+    const edits = !length && likes.keys !== 'off' && $('[data-edit]');
+    return edits ? `${rest}, ${words.edits}` : rest;
+  };
+  const hinted = () => {
+    hint.textContent = hintNow();
+    hint.toggleAttribute('data-rest', hint.textContent.startsWith(rest));
+    send.setAttribute('aria-disabled', String(!navigator.onLine));
+  };
+  box.addEventListener('input', () => {
+    store.set(drafts, box.value);
+    show();
+    hinted();
+  });
+  return {
+    box,
+    words,
+    most,
+    show,
+    hinted,
+    isRunning: () => running,
+    isBusy: () => send.hasAttribute('aria-busy'),
+    waitForFiles() {
+      hint.textContent = words.arriving;
+      hint.removeAttribute('data-rest');
+    },
+    restoreDraft() {
+      box.value ||= store.get(drafts) ?? '';
+      hinted();
+    },
+    // A question that may have arrived keeps its key: sent again, it is not asked twice.
+    keyOf(text) {
+      const [known, kept] = JSON.parse(store.get(keys) ?? '[]');
+      if (kept === text) return known;
+      const key = randomKey();
+      store.set(keys, JSON.stringify([key, text]));
+      return key;
+    },
+    accepted(text) {
+      store.set(keys, null);
+      if (box.value === text) {
+        box.value = '';
+        store.set(drafts, null);
+      }
+      show();
+      hinted();
+    },
+    refused(text, unsure) {
+      if (!unsure) store.set(keys, null);
+      show(`${text} ${words.kept}`);
+    },
+    // Another question came first: the page is loaded anew to show it, and says there what became of this one.
+    overtaken(question, text) {
+      store.set(keys, null);
+      store.set(drafts, box.value || question);
+      store.set('overtaken', `${text} ${words.kept}`);
+      location.reload();
+    },
+    running(value) {
+      const goes = value ? send : stop;
+      const comes = value ? stop : send;
+      const held = goes === document.activeElement;
+      running = value;
+      goes.hidden = true;
+      comes.hidden = false;
+      // The focus of a button that goes; on touch the box would raise the keyboard.
+      if (held) (touch.matches ? comes : box).focus({ preventScroll: true });
+      if (!value) show();
+      hinted();
+    },
+    busy(value) {
+      send.toggleAttribute('aria-busy', value);
+    },
+    lost() {
+      show(words.lost);
+    },
+    left(text) {
+      $('#left').textContent = text;
+    },
+    // Without a socket; where nothing gets through, the next socket says it.
+    stop() {
+      const body = new FormData(form);
+      fetch(stop.formAction, { method: 'POST', body, redirect: 'manual' }).catch(() => {});
+    },
+  };
+}
+
+function randomKey() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return [...bytes].map(byte => byte.toString(16).padStart(2, '0')).join('');
+}

@@ -1,0 +1,40 @@
+// The lines above a page: one of the browser (offline, signed out), one of the site, which changes while pages are open.
+// The bar below them sticks under all of their lines.
+// Asks the site for its banner every 15 s: {kind, text}.
+import { $ } from './dom.js';
+
+const banner = $('#banner');
+const notice = $('#site-banner');
+
+// Shows a line, or none; with `signIn` it has a link to the page for signing in.
+export function tell(text, signIn = false) {
+  if (!banner) return;
+  const link = $('a', banner);
+  banner.hidden = !text;
+  $('span', banner).textContent = text ?? '';
+  link.hidden = !signIn;
+  link.href = `/accounts/sign-in/?next=${encodeURIComponent(location.pathname)}`;
+}
+const above = () => {
+  const shown = [banner, notice].find(each => each?.offsetHeight);
+  document.documentElement.style.setProperty('--banner', `${shown?.offsetHeight ?? 0}px`);
+};
+async function lookAtBanner() {
+  if (document.hidden || !navigator.onLine) return;
+  try {
+    const reply = await fetch(`${notice.dataset.address}?language=${document.documentElement.lang}`);
+    if (!reply.ok) return;
+    const { kind, text } = await reply.json();
+    notice.classList.toggle('info', kind === 'info');
+    if ($('bdi', notice).textContent !== text) $('bdi', notice).textContent = text;
+    notice.hidden = !text;
+  } catch {
+    /* asked again later */
+  }
+}
+if (notice) {
+  new ResizeObserver(above).observe(notice);
+  new ResizeObserver(above).observe(banner);
+  setInterval(lookAtBanner, 15000);
+  document.addEventListener('visibilitychange', lookAtBanner);
+}

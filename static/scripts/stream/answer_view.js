@@ -1,0 +1,204 @@
+// The answer that is being written: draws what has come, at most once per animation frame.
+// Receives frames {seq, place, messages}; `handlers` has one function per type of message.
+// Calls whole() when the text is there, done() when the run has ended, and painted() when something was drawn.
+// `now` is the state of the page in stream.js.
+import { blockAnnouncer } from './announcing.js';
+import { reveal } from './reveal.js';
+
+const AT_ONCE = 3; // text that comes in no more frames is read from its beginning
+
+export function answerView(tools, now, title, { whole, done, painted }) {
+  const { $, $$, t, parsed, say, enliven } = tools;
+  const thread = $('#thread');
+  const announcer = blockAnnouncer(tools);
+  const frames = [];
+  let drawing = false;
+  let answer = null;
+  let prose;
+  let open;
+  let top; // the question of the answer, or what comes first of a later answer of a team
+  let finishing = null;
+  let seq = 0;
+  let pieces = new Set(); // numbers of the frames that had text of the answer
+
+  function follow(node) {
+    open?.flush();
+    answer = node;
+    prose = node && $('.prose', node);
+    open = node && reveal(prose, parsed, afterPaint);
+    finishing = null;
+    seq = 0;
+    announcer.restart();
+    pieces = new Set();
+    if (node)
+      top = node.previousElementSibling?.matches('.answer') ? node : $('.question', node.closest('.turn'));
+  }
+  // A placeholder until the text arrives. The found documents come in the same frame, so nothing moves later.
+  const removePlaceholders = () => {
+    for (const line of $$('.skeleton', prose)) line.remove();
+    $('.found-now', answer)?.replaceChildren();
+  };
+  function afterPaint() {
+    painted();
+    if (finishing && open.isDone()) {
+      finishing();
+      finishing = null;
+      scheduleDraw();
+    }
+  }
+  function whenRevealed(act) {
+    finishing = act;
+    open.finish();
+  }
+  const handlers = {
+    reset({ blocks, open: html }) {
+      open.reset(blocks, html);
+      if (!blocks.length && !html)
+        prose.append(parsed('<div class="skeleton"></div><div class="skeleton short"></div>'));
+    },
+    status({ text: words, state }) {
+      answer.dataset.state = state;
+      const line = $('.state', answer);
+      if (line && line.textContent !== words) {
+        line.textContent = words;
+        if (state === 'queued') say(`${words}.`);
+      }
+    },
+    about({ html }) {
+      const turn = answer.closest('.turn');
+      $(':scope > :is(.chips, .as-before)', turn)?.remove();
+      $('.ask', turn).after(parsed(html));
+    },
+    found({ html }) {
+      $('.found-now', answer)?.replaceChildren(parsed(html));
+    },
+    block({ html }) {
+      pieces.add(seq);
+      removePlaceholders();
+      announcer.announce([...parsed(html).children]);
+      open.block(html);
+    },
+    open({ html }) {
+      pieces.add(seq);
+      removePlaceholders();
+      open.show(html);
+    },
+    grow({ text }) {
+      pieces.add(seq);
+      open.grow(text);
+    },
+    title({ title: words }) {
+      title.rename(words, Boolean(now.run));
+    },
+    // In a team, the next agent's answer, below the one that has just ended.
+    next({ html }) {
+      const fresh = parsed(html);
+      const node = $('.answer', fresh);
+      if (document.getElementById(node.id)) return;
+      $('#latest')?.removeAttribute('id');
+      $$('.turn', thread).at(-1).append(fresh);
+      follow(node);
+    },
+    part(end) {
+      whenRevealed(() => showEnd(end));
+    },
+    // The text is whole; the run goes on until its follow-up questions are there.
+    whole(end) {
+      whenRevealed(() => {
+        showEnd(end);
+        whole();
+      });
+    },
+    done(end) {
+      whenRevealed(() => {
+        if (answer.hasAttribute('aria-busy')) showEnd(end);
+        else showFollowups(end);
+        answer = null;
+        done();
+      });
+    },
+  };
+  function showEnd(end) {
+    open.flush();
+    removePlaceholders();
+    if (end.body !== undefined) prose.replaceChildren(parsed(end.body));
+    $('.progress', answer).replaceChildren(parsed(end.steps));
+    $('.found-now', answer)?.remove();
+    $(':scope > .end', answer).replaceChildren(parsed(end.end));
+    const language = $('[data-aloud]', answer)?.dataset.aloud;
+    if (language) prose.lang = language;
+    answer.dataset.state = end.state;
+    answer.removeAttribute('aria-busy');
+    enliven(answer);
+    if (end.failed)
+      $('.note', answer)?.setAttribute('role', 'alert'); // which is read out by itself
+    else
+      say(
+        end.note ||
+          (end.sources === 1
+            ? t('Answer complete, 1 source.')
+            : t('Answer complete, {n} sources.', end.sources)),
+      );
+  }
+  // They come after the rest: what has the focus there keeps it.
+  function showFollowups(end) {
+    const fresh = parsed(end.end);
+    const next = $('.next', fresh);
+    // A second look of the language model changes marks in the text, and what is said of the sources.
+    const rechecked = end.body !== undefined;
+    if (rechecked) prose.replaceChildren(parsed(end.body));
+    for (const part of rechecked ? ['.sources-head', '.sources'] : ['.sources-head']) {
+      const [old, newer] = [answer, fresh].map(root => $(part, root));
+      if (old && newer && old.innerHTML !== newer.innerHTML) old.replaceWith(newer);
+    }
+    if (rechecked) enliven(answer);
+    if (next && !$('.next', answer) && answer === $$('.answer', thread).at(-1)) {
+      $('.on', answer).append(next);
+      enliven(answer);
+    }
+  }
+
+  function drawFrames() {
+    drawing = false;
+    while (frames.length && !finishing) {
+      const { seq: number, place, messages } = frames.shift();
+      if (!now.run && !now.ending) continue;
+      if (!answer || +answer.dataset.place !== place) {
+        const node = document.getElementById(`m-${place}`);
+        if (node) follow(node);
+        else if (messages[0]?.type !== 'next') continue;
+      }
+      seq = number;
+      for (const message of messages) if (answer) handlers[message.type]?.(message);
+    }
+    if (answer) open.draw();
+    painted();
+  }
+  // A hidden tab draws no frames.
+  function scheduleDraw() {
+    if (drawing) return;
+    drawing = true;
+    if (document.hidden) setTimeout(drawFrames, 200);
+    else requestAnimationFrame(drawFrames);
+  }
+  return {
+    follow,
+    drawFrames,
+    receive(frame) {
+      if (!frame.messages.length) return;
+      frames.push(frame);
+      scheduleDraw();
+    },
+    flush() {
+      if (!answer) return;
+      open.flush();
+      afterPaint();
+    },
+    leave() {
+      answer = null;
+    },
+    answer: () => answer,
+    seq: () => seq,
+    place: () => ({ top, prose, isLong: pieces.size > AT_ONCE }),
+  };
+}

@@ -1,0 +1,135 @@
+// The socket of a page: connects again when it is lost, and has the page itself asked where no socket gets through.
+// Sends and receives JSON; what it means is known to stream.js, which gives the functions that are called here:
+// opened(), received(message), givenUp() when a question did not arrive, polled(), and signedOut().
+// `now` is the state of the page in stream.js.
+
+const TRIES_BEFORE_POLLING = 3;
+const MAX_IDLE_TRIES = 8; // of a page that waits for nothing
+const POLL = 2000;
+const LATER = 30_000;
+const UNKNOWN = 4404;
+const FULL = 4429;
+const SILENCE = 7000; // the site says something every 3 s while an answer runs: a socket that is silent for longer is dead
+
+export function connection({ t, tell, conversation }, now, { opened, received, givenUp, polled, signedOut }) {
+  let socket;
+  let tries = 0;
+  let waiting;
+  let late;
+  let polling = null;
+  let heard = Date.now();
+  let full = false; // more pages of this person are open than the site serves at once
+  let ended = false;
+
+  const isOpen = () => socket?.readyState === WebSocket.OPEN;
+  const send = message => socket.send(JSON.stringify(message));
+  function connect() {
+    clearTimeout(waiting);
+    if (ended || isOpen() || socket?.readyState === WebSocket.CONNECTING) return;
+    heard = Date.now();
+    socket = new WebSocket(
+      `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/ws/c/${conversation}/`,
+    );
+    socket.onopen = () => {
+      tries = 0;
+      heard = Date.now();
+      clearTimeout(late);
+      late = null;
+      if (navigator.onLine && !full) tell();
+      if (full)
+        setTimeout(() => {
+          if (isOpen()) {
+            full = false;
+            tell();
+          }
+        }, 2000);
+      stopPolling();
+      opened();
+    };
+    socket.onmessage = ({ data }) => {
+      heard = Date.now();
+      received(JSON.parse(data));
+    };
+    socket.onclose = ({ code }) => {
+      if (code === UNKNOWN) end();
+      else if (code === FULL) reconnectMuchLater();
+      else reconnectLater();
+    };
+  }
+  function reconnectLater() {
+    tries++;
+    if (now.asking && tries >= TRIES_BEFORE_POLLING) givenUp();
+    if (now.run && tries >= TRIES_BEFORE_POLLING) polling ??= setInterval(polled, POLL);
+    if (!now.run && !now.asking && tries > MAX_IDLE_TRIES) {
+      tell();
+      return;
+    }
+    late ??= setTimeout(() => {
+      if (now.run || now.asking) showLost();
+    }, 2000);
+    waiting = setTimeout(
+      connect,
+      Math.min(8000, 500 * 2 ** Math.min(tries - 1, 5)) * (0.75 + Math.random() / 2),
+    );
+  }
+  function reconnectMuchLater() {
+    full = true;
+    socket = null;
+    if (now.asking) givenUp();
+    if (now.run) polling ??= setInterval(polled, LATER / 2);
+    waiting = setTimeout(connect, LATER * (0.75 + Math.random() / 2));
+    tell(t('Too many tabs of this site are open. Close some of them; this one tries again in 30 seconds.'));
+  }
+  function showLost() {
+    if (navigator.onLine) tell(t('Connection lost. Reconnecting …'));
+  }
+  // After a sleep, or behind a network that swallows everything, a socket may look open for minutes.
+  function drop() {
+    if (socket) socket.onopen = socket.onmessage = socket.onclose = null;
+    socket?.close();
+    socket = null;
+  }
+  setInterval(() => {
+    if ((now.run || now.asking) && socket && Date.now() - heard > SILENCE) {
+      drop();
+      reconnectLater();
+    }
+  }, 1000);
+  function stopPolling() {
+    clearInterval(polling);
+    polling = null;
+  }
+  function showSignedOut() {
+    tell(t('You were signed out. Sign in to continue; your text is kept.'), true);
+  }
+  function end() {
+    ended = true;
+    clearTimeout(late);
+    stopPolling();
+    signedOut();
+    showSignedOut();
+  }
+  addEventListener('online', () => {
+    tries = 0;
+    drop();
+    connect();
+  });
+  return {
+    connect,
+    end,
+    isOpen,
+    send,
+    showLost,
+    showSignedOut,
+    stopPolling,
+    isEnded: () => ended,
+    isFull: () => full,
+    // A question waits: what was silent until now is not dead, and a lost socket is tried at once.
+    hurry() {
+      heard = Date.now();
+      if (isOpen()) return;
+      tries = 0;
+      connect();
+    },
+  };
+}

@@ -1,0 +1,31 @@
+// The title of the tab and of the conversation while answers come: “Answering…” before it, or ● when one has ended unseen.
+// rename(words) follows a conversation that was given its name.
+// Sends and receives nothing.
+
+export function pageTitle({ $, t, conversation }) {
+  const answering = `${t('Answering…')} – `;
+  const first = document.title.replace(answering, '');
+  let name = first;
+  return {
+    rename(words, isRunning) {
+      name = words + first.slice(first.lastIndexOf(' – '));
+      document.title = isRunning ? answering + name : name;
+      const row = $(`.row[data-conversation="${conversation}"]`);
+      for (const bdi of [$('.bar h1 bdi'), row && $('bdi', row)]) if (bdi) bdi.textContent = words;
+      if (row) row.title = words;
+      if ($('#new-title')) $('#new-title').value = words;
+    },
+    showRunning() {
+      document.title = answering + name;
+    },
+    showReady() {
+      document.title = (document.hidden ? '● ' : '') + name;
+    },
+    // Returns whether an answer has ended while nobody looked.
+    see() {
+      const isNew = document.title.startsWith('● ');
+      if (isNew) document.title = document.title.slice(2);
+      return isNew;
+    },
+  };
+}

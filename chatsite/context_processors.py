@@ -137,6 +137,7 @@ SCRIPT_WORDS = [
     gettext_noop("Copied."),
     gettext_noop("Could not be read: {n}"),
     gettext_noop("Documents: {n}"),
+    gettext_noop("Earlier questions shown: {n}"),
     gettext_noop("Failed"),
     gettext_noop("Feedback removed."),
     gettext_noop("Feedback saved."),

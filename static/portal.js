@@ -7,6 +7,7 @@ import './scripts/answers/terms.js';
 import './scripts/answers/reading_aloud.js';
 import './scripts/answers/copying.js';
 import './scripts/answers/answer_tools.js';
+import './scripts/answers/earlier_turns.js';
 import './scripts/answers/editing.js';
 import './scripts/answers/feedback.js';
 import './scripts/portal/sources.js';

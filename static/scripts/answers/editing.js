@@ -56,7 +56,8 @@ document.addEventListener('keydown', event => {
 
 // ---- Versions: the page that comes keeps the focus: on the switch, or in the box where something is asked again. ------
 document.addEventListener('submit', ({ target, submitter }) => {
-  const at = $$('.switch button').indexOf(submitter);
+  const turn = submitter?.closest('.turn');
+  const at = turn ? $$('.switch button', turn).indexOf(submitter) : -1;
   if (at >= 0) store.set('switched', String(at));
   if (target.matches('.edit, [action$="/again"]')) store.set('asked', 'yes');
 });
@@ -65,7 +66,8 @@ addEventListener('load', () => {
   store.set('switched', null);
   // Later than the fragment, which takes the focus away. At the first or the last version only the other button leads on.
   const focus = () => {
-    const button = $$('.switch button')[Number(at)];
+    const turn = document.getElementById(location.hash.slice(1))?.closest('.turn');
+    const button = turn && $$('.switch button', turn)[Number(at)];
     const leads = button?.matches('[aria-disabled]')
       ? $('button:not([aria-disabled])', button.parentElement)
       : button;

@@ -1,0 +1,67 @@
+// The turns before those of a page: put in place of the link “Earlier questions” when it is activated or scrolled to.
+// The view stays where it is. The focus of the link goes to the question just above it.
+// Fetches the page that the link leads to, and takes its turns and its own link. If that fails the link is followed.
+import { say } from '../portal/announcer.js';
+import { $, $$, opensElsewhere, t } from '../portal/dom.js';
+import { enliven } from './answer_tools.js';
+
+const AHEAD = 1000; // pixels above the view
+let loading = false;
+let failed = false;
+
+async function turnsBehind(link) {
+  const reply = await fetch(link.href, { redirect: 'manual' });
+  if (!reply.ok) throw new Error(reply.status);
+  const page = new DOMParser().parseFromString(await reply.text(), 'text/html');
+  const turns = $$('.thread > .turn', page);
+  if (!turns.length) throw new Error('no turns');
+  return { turns, older: $('#older', page)?.parentElement };
+}
+
+function prepend(place, { turns, older }) {
+  const first = $('.turn', place.parentElement);
+  const added = [older, ...turns].filter(Boolean).map(node => document.adoptNode(node));
+  const hadFocus = place.contains(document.activeElement);
+  const { top } = first.getBoundingClientRect();
+  place.replaceWith(...added);
+  for (const node of added) enliven(node);
+  scrollBy({ top: first.getBoundingClientRect().top - top, behavior: 'instant' });
+  say(t('Earlier questions shown: {n}', turns.length));
+  if (!hadFocus) return;
+  const question = $('.question', turns.at(-1));
+  question.tabIndex = -1;
+  question.focus({ preventScroll: true });
+}
+
+async function show(link) {
+  if (loading) return;
+  loading = true;
+  link.setAttribute('aria-busy', 'true');
+  try {
+    prepend(link.parentElement, await turnsBehind(link));
+  } finally {
+    loading = false;
+    link.removeAttribute('aria-busy');
+  }
+}
+
+document.addEventListener('click', event => {
+  const link = event.target.closest('#older');
+  if (!link || opensElsewhere(event)) return;
+  event.preventDefault();
+  show(link).catch(() => location.assign(link.href));
+});
+let lastTop = scrollY;
+addEventListener(
+  'scroll',
+  () => {
+    const goesUp = scrollY < lastTop;
+    lastTop = scrollY;
+    const link = goesUp && !loading && !failed && $('#older');
+    if (!link || link.getBoundingClientRect().bottom < -AHEAD) return;
+    show(link).catch(() => {
+      failed = true; // the link is still there
+    });
+  },
+  { passive: true },
+);

@@ -16,6 +16,16 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
   let opened = 0;
   let zoom = 1;
 
+  // A note with a button that tries again.
+  function failureNote(text) {
+    const note = parsed(
+      `<div class="note danger" role="alert"><div><p></p><div class="actions">
+      <button class="button" type="button"></button></div></div></div>`,
+    );
+    $('p', note).textContent = text;
+    $('button', note).textContent = t('Try again');
+    return note;
+  }
   const queryOf = url => new URL(url, location.href).searchParams;
   function fetchSource(query) {
     const key = query.toString();
@@ -115,9 +125,7 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
     const failed = () => {
       loaded();
       figure.classList.add('failed');
-      const note = parsed(
-        `<div class="note danger" role="alert"><div><p>${t('The image of the page could not be loaded.')}</p><div class="actions"><button class="button" type="button">${t('Try again')}</button></div></div></div>`,
-      );
+      const note = failureNote(t('The image of the page could not be loaded.'));
       $('button', note).addEventListener('click', () => {
         $('.note', figure).remove();
         figure.classList.remove('failed');
@@ -171,9 +179,8 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
     aside.hidden = false;
   }
   function showFailure(query) {
-    const note = parsed(
-      `<section class="view" id="view"><div class="note danger" role="alert"><div><p>${t('The source could not be loaded.')}</p><div class="actions"><button class="button" type="button">${t('Try again')}</button></div></div></div></section>`,
-    );
+    const note = parsed('<section class="view" id="view"></section>');
+    $('section', note).append(failureNote(t('The source could not be loaded.')));
     $('button', note).addEventListener('click', () => openSource(query, true));
     showSkeleton();
     $('#view', aside).replaceWith(note);

@@ -55,10 +55,13 @@ def answers(quoted: QuotedText, share: float = MIN_NAMED) -> bool:
 def is_close(quoted: QuotedText) -> bool:
     """Whether it has enough of what its question names for passages to be shown that may not answer.
 
-    Of a question that only asks for one thing of another (“the capital of France”), it must have that thing.
+    Of a question that only asks for one thing of another (“the capital of France”), it must have both: a rate
+    for capital cities says nothing about France.
     """
     question = quoted.question
-    needed = [question.object, question.head if question.asks_head else frozenset()]
+    needed = [question.object]
+    if question.asks_head:
+        needed += [question.head, question.named - question.head]
     if any(words and not quoted.known(words) for words in needed):
         return False
     named = question.named

@@ -565,6 +565,13 @@ class QuotingTests(SimpleTestCase):
         answer = self.answer("Which form is it?", before, sources=[source(1, "a.md", text)], fit=8.0)
         self.assertTrue(answer.startswith(f"> {text}"), answer)
 
+    def test_one_thing_of_another_is_not_found_where_the_other_is_not_named(self):
+        rates = source(1, "a.md", "Rates for 2026: in capital cities a hotel may cost 155 pounds a night.")
+        answer = self.answer("What is the capital of France?", sources=[rates], fit=1.0)
+        self.assertEqual(answer, NOTHING_FITS)
+        answer = self.answer("What is the hotel rate of capital cities?", sources=[rates], fit=1.0)
+        self.assertIn("155", answer)
+
     def test_the_number_of_a_paragraph_counts_nothing(self):
         text = "3. Die Personen im Vorstand werden gewählt; § 15 gilt auch hier."
         answer = self.answer(

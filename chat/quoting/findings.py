@@ -6,6 +6,7 @@ from functools import cached_property
 
 from chat.llm.chat_model import Prompt
 from chat.sources import SourceView
+from ingestion.search.rough_stems import held_stems
 
 from .asked_files import AskedFiles
 from .candidates import Quotation, ShownRow, quotations_of
@@ -122,6 +123,8 @@ class Findings:
             self.question.amount is not None
             and first.has_all
             and first.held.known_as_asked >= len(self.question.named)  # not in other words
+            and 2 * first.held.known(self.question.named, held_stems(first.held.texts[0]))
+            > len(self.question.named)  # and not in its headings alone
             and own >= NEARLY_AGREES * best
             and confidence(first.held, sentence.score, self.prompt.fit) >= CERTAIN
         )

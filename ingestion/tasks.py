@@ -107,7 +107,7 @@ def read(context: JobContext, document_id: int, replacement: dict[str, str | int
         documents.read_document(document_id, replacement, active.interruption)
     except documents.Yielded:
         metrics.DOCUMENTS_READ.add("yielded")
-        logger.info("A document yields to another person's.", extra={"document": document_id})
+        logger.info("A document yields to another person's, or was deleted.", extra={"document": document_id})
         # Without the database this costs one of the attempts; the job is tried again all the same.
         with contextlib.suppress(OperationalError, InterfaceError), connection.cursor() as cursor:
             cursor.execute(TAKE_BACK_ATTEMPT, [job_id])

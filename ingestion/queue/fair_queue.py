@@ -49,7 +49,7 @@ CURRENT_POSITION = """
     )
 """
 # Whether this job is the newest of several documents that have been read for a while, and another owner
-# without a running one has waited as long.
+# without a running one has waited as long; or whether its document was deleted.
 MUST_YIELD = """
     WITH active AS (
         SELECT job.id, coalesce(document.owner_id, 0) AS owner_id, EXISTS (
@@ -73,6 +73,10 @@ MUST_YIELD = """
             SELECT FROM procrastinate_events AS event
             WHERE event.job_id = waiting.id AND event.at > now() - make_interval(secs => %(seconds)s)
         )
+    ) OR NOT EXISTS (
+        SELECT FROM procrastinate_jobs AS job
+        JOIN ingestion_document AS document ON document.id = (job.args ->> 'document_id')::bigint
+        WHERE job.id = %(job)s
     ) AS yields
 """
 # The first waiting document of each owner, with its place in the order.

@@ -232,6 +232,12 @@ class YieldTests(Queue):
         self.age()
         self.assertEqual(self.yielding(), [])
 
+    def test_a_document_that_is_deleted_while_it_is_read_yields_also_where_nobody_waits(self):
+        self.hold_workers(self.ann, self.bob)
+        self.assertEqual(self.yielding(), [])
+        pipeline.delete_document(Document.objects.get(owner=self.ann))
+        self.assertEqual(self.yielding(), [0])
+
     def test_what_has_yielded_waits_behind_those_it_yielded_to(self):
         slow = self.add(self.ann)
         list(self.take())

@@ -76,6 +76,7 @@ class Uploading:
         site.caller(self.name)
         self.session = site.sign_in(self.name, PASSWORD)
         self.sent, self.acknowledged, self.refused = {}, {}, []
+        self.failures = {}  # of each name: how its versions that were not acknowledged were refused
         self.going, self.number = True, 0
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
@@ -132,16 +133,21 @@ class Uploading:
         counts = {name: len(self.sent[name]) for name in [*names, *files] if name in self.sent}
         try:
             answer = self.session.request("POST", "/documents/add/", body, headers, 30)
-        except (OSError, HTTPException):  # whatever a killed site does to its callers
-            time.sleep(0.2)
+        except (OSError, HTTPException) as error:  # whatever a killed site does to its callers
+            self._failed(counts, repr(error))
             return
         if answer.status not in (201, 422):  # a broken file is accepted, and fails when it is read
             self.refused.append(answer.status)
-            time.sleep(0.2)
+            self._failed(counts, answer.status)
             return
         accepted = {each["name"] for each in answer.json()["documents"]}
         within = set(names) if f"{self.name}.zip" in accepted else set()
         self.acknowledged |= {name: counts[name] for name in counts if name in accepted | within}
+
+    def _failed(self, counts, why):
+        for name, count in counts.items():
+            self.failures.setdefault(name, {})[count] = why
+        time.sleep(0.2)
 
 
 def read_to_the_end(site):
@@ -163,6 +169,12 @@ def clean(site):
     subprocess.run([sys.executable, "-c", CLEAN], cwd=BASE, env=values, check=True, timeout=120)
 
 
+def version_of(site, file, words):
+    """Which of the versions with these words a stored file is."""
+    text = Path(site.folder, "files", file).read_text()
+    return [place for place, word in enumerate(words, 1) if word in text]
+
+
 def judge(site, people, stored):
     """Fail unless each acknowledged file is one document with a whole file; `stored` lists all files."""
     found = {}
@@ -177,7 +189,7 @@ def judge(site, people, stored):
             if not known:
                 assert not acknowledged, f"{name} was acknowledged and is lost"
                 continue
-            [(status, reason, _, _, text)] = known
+            [(status, reason, file, _, text)] = known
             assert status in ("ready", "failed"), (name, status)
             assert (status == "failed") == bool(reason), (name, status, reason)
             if name.endswith(".docx"):
@@ -186,7 +198,10 @@ def judge(site, people, stored):
             assert status == "ready", (name, reason)
             places = [place for place, word in enumerate(words, 1) if word in text]
             assert len(places) == 1, f"{name} is a mixture, or of nobody"
-            assert places[0] >= acknowledged, f"{name} is an older version than was acknowledged"
+            assert places[0] >= acknowledged, (
+                f"{name} is version {places[0]}, in its file {version_of(site, file, words)}; "
+                f"{acknowledged} of {len(words)} was acknowledged; {person.failures.get(name)}"
+            )
     files = {row[4] for row in rows}
     assert len(files) == len(rows), "two documents share a file"
     assert files <= stored, "documents without a file"

@@ -16,6 +16,9 @@ from chatsite.server.embedded_postgres import cluster
 from chatsite.settings import *  # noqa: F403
 
 cluster.CONFIGURATION += "fsync = off\n"
+cluster.CONFIGURATION += (
+    "synchronous_commit = local\n"  # the same as `on`, but for a test that names a replica
+)
 
 for name in ("opentelemetry", "sentry_sdk", "requests"):
     sys.modules[name] = None

@@ -12,7 +12,7 @@ import pytest
 from chatsite.server.embedded_postgres import connection_parameters
 from chatsite.tests.failures.test_redis_faults import Redis
 from chatsite.tests.faults import FaultSite, Upstream, fresh, order, told
-from chatsite.tests.limits import MARGIN_SECONDS
+from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
 from chatsite.tests.server import prepared, temporary_folder
 
 pytestmark = pytest.mark.server
@@ -44,15 +44,18 @@ def hung_redis(redis):
 
 @contextmanager
 def blocked_notify(folder):
-    """One session holds the lock of NOTIFY, as its own commit waits for a replica that does not exist."""
+    """One session holds the lock of NOTIFY, as its own commit waits for a replica that does not exist.
+
+    Those of the site wait for none, from its start (`site_settings`): one that was under way while the
+    setting came into force would wait for the replica too.
+    """
     parameters = connection_parameters(folder, role="postgres", database="postgres")
     with psycopg.connect(**parameters, autocommit=True) as session:
-        # Everybody else's commits wait for no replica: in force before there is one to wait for.
-        configure(session, "synchronous_commit", "local")
-        configure(session, "synchronous_standby_names", "absent")
+        session.execute("ALTER SYSTEM SET synchronous_standby_names = 'absent'")
+        session.execute("SELECT pg_reload_conf()")
         holder = threading.Thread(target=notify_until_blocked, args=(parameters,), daemon=True)
         holder.start()
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + HANG_SECONDS
         while not session.execute(HELD).fetchone():
             assert time.monotonic() < deadline
             time.sleep(0.02)
@@ -62,15 +65,6 @@ def blocked_notify(folder):
             session.execute("ALTER SYSTEM RESET synchronous_standby_names")
             session.execute("SELECT pg_reload_conf()")
             holder.join(10)
-
-
-def configure(session, name, value):
-    session.execute(f"ALTER SYSTEM SET {name} = '{value}'")
-    session.execute("SELECT pg_reload_conf()")
-    deadline = time.monotonic() + 10
-    while session.execute(f"SHOW {name}").fetchone() != (value,):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def notify_until_blocked(parameters):

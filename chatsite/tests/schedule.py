@@ -23,6 +23,7 @@ TOGETHER = {
         "db/test_frozen_database",
         "failures/test_hostile_answers_in_time",
         "failures/test_withdrawn_sources",
+        "serving/test_orderly_end",
     ),
     "slow_site": (
         "browser/test_walkthrough",

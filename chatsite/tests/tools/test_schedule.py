@@ -9,13 +9,18 @@ from chatsite.tests.schedule import GROUPS, pytest_collection_modifyitems
 from chatsite.tests.server import BASE
 
 
+def uses(site):
+    """A pattern of the lines in which a module asks for one of these sites, as an argument or by its name."""
+    return re.compile(rf"^def \w+\(.*\b{site}\b|getfixturevalue\(.*\"{site}\"", re.MULTILINE)
+
+
 def test_each_module_of_a_group_uses_the_site_that_the_group_is_named_for():
     for path, group in GROUPS.items():
-        assert re.search(rf"def \w+\(.*\b{group}\b", (BASE / path).read_text()), path
+        assert uses(group).search((BASE / path).read_text()), path
 
 
 def test_no_other_module_starts_these_sites_in_another_process():
-    using = re.compile(rf"^def \w+\(.*\b({'|'.join(set(GROUPS.values()))})\b", re.MULTILINE)
+    using = uses(f"({'|'.join(set(GROUPS.values()))})")
     found = {
         str(path.relative_to(BASE))
         for path in BASE.glob("*/tests/**/test_*.py")

@@ -221,6 +221,7 @@ NAMES = (
     gettext_noop("verification"),
     gettext_noop("verified"),
     gettext_noop("words"),
+    gettext_noop("sent by hand"),
 )
 
 # Messages that Django's own catalogues leave out, or word in another way than this site.

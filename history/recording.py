@@ -396,7 +396,8 @@ def purge() -> int:
     due = Conversation.objects.filter(gone, finished, owner__legal_hold="").order_by("pk")
     locked = due.select_for_update(skip_locked=True, of=("self",)).values_list("pk", flat=True)
     with reading_everything():
-        return Conversation.objects.filter(pk__in=list(locked[:PURGE_BATCH])).delete()[0]
+        ids = list(locked[:PURGE_BATCH])
+        return Conversation.objects.filter(pk__in=ids).delete()[0] if ids else 0
 
 
 def _titled(owner_id: int, title: str) -> dict[str, Any]:

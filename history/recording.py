@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from chatsite.accounts.holds import demand_no_hold
 from chatsite.accounts.principal import Principal
-from chatsite.db.sql_files import rows, statement
+from chatsite.db.sql_files import prepared, rows, rows_of_each, statement
 from chatsite.db.threads import reading_everything
 
 from . import projects
@@ -270,7 +270,7 @@ def record_context(
         "readable": readable,
         "verified": None if verified is None else json.dumps(verified),
     }
-    rows("record_context", parameters, SQL)
+    rows_of_each([prepared("record_context", SQL)], parameters)
 
 
 def record_quotes(answer_id: UUID, quotes: Mapping[int, Sequence[tuple[int, int]]]) -> None:

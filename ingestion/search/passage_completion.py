@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from chatsite.accounts.principal import Principal
-from chatsite.db.sql_files import rows
+from chatsite.db.sql_files import prepared, rows_of_each
 
 from .retrieval import FoundPassage
 from .sentence_splitting import Span, spans_of
@@ -44,7 +44,7 @@ def complete_passages(principal: Principal, passages: Sequence[FoundPassage]) ->
         return tuple(passages)
     wanted = {"user_id": principal.user_id, "passage_ids": completed, "reach": REACH}
     around: dict[int, dict[int, _Neighbour]] = defaultdict(dict)
-    for row in rows("passages_around", wanted):
+    for row in rows_of_each([prepared("passages_around")], wanted)[0]:
         around[row["passage_id"]][row["distance"]] = _Neighbour(row["anchor"], row["content"])
     return tuple(
         _whole(passage, around[passage.passage_id]) if around[passage.passage_id] else passage

@@ -16,7 +16,7 @@ from django.db.models import Sum
 from django.utils import timezone
 
 from chatsite.accounts.principal import Principal
-from chatsite.db.sql_files import rows, rows_of_each, statement
+from chatsite.db.sql_files import Rows, prepared, rows, rows_of_each, statement
 from ingestion.embedding import (
     EmbeddingError,
     active_space,
@@ -293,13 +293,19 @@ def readable_among(principal: Principal, documents: Collection[int]) -> set[int]
 
 def load(principal: Principal, passage_ids: Sequence[int]) -> list[FoundPassage]:
     """These passages, in this order, if the caller may read them."""
-    loaded = rows("load_passages", {"user_id": principal.user_id, "passage_ids": list(passage_ids)})
+    loaded = _load(principal, passage_ids)
     by_id = {row["passage_id"]: row for row in loaded}
     return [
         _passage(by_id[each], score=1.0, text_score=None, vector_score=None, found_by="person")
         for each in passage_ids
         if each in by_id
     ]
+
+
+def _load(principal: Principal, passage_ids: Sequence[int]) -> Rows:
+    """Rows of sql/load_passages.sql."""
+    wanted = {"user_id": principal.user_id, "passage_ids": list(passage_ids)}
+    return rows_of_each([prepared("load_passages")], wanted)[0]
 
 
 def trust_of(space: EmbeddingSpace, query: str) -> VectorTrust:
@@ -364,7 +370,7 @@ def _reranked(
     asked = list(dict.fromkeys(translated or units(without_question_words(query))))[:MAX_WORDS]
     compared = [item.candidate.passage_id for item in ranked[:COMPARED]]
     wanted = {"user_id": principal.user_id, "passage_ids": compared, "words": asked, "language": language}
-    found, kept = rows_of_each([statement("load_passages"), statement("content_words")], wanted)
+    found, kept = rows_of_each([prepared("load_passages"), statement("content_words")], wanted)
     loaded: Loaded = {row["passage_id"]: row for row in found}
     gone: dict[str, str] = {"title": "", "heading": "", "content": ""}
     texts = [loaded.get(passage_id, gone) for passage_id in compared]
@@ -407,7 +413,7 @@ def _distinct(principal: Principal, ranked: Sequence[Ranked], loaded: Loaded, to
         missing = [passage_id for passage_id in ids if passage_id not in loaded]
         known = loaded
         if missing:
-            more = rows("load_passages", {"user_id": principal.user_id, "passage_ids": missing})
+            more = _load(principal, missing)
             known = {**loaded, **{row["passage_id"]: row for row in more}}
         for item in batch:
             row = known.get(item.candidate.passage_id)  # missing if its document was replaced meanwhile

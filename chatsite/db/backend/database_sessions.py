@@ -62,6 +62,10 @@ class Session(psycopg.Connection[Any]):
     _seconds: float | None = None
     _transformer: Transformer | None = None
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.prepared: set[str] = set()  # names of the statements that this session has planned
+
     @contextmanager
     def waiting(self, seconds: float) -> Iterator[None]:
         """Within the block, wait at most this long for each statement, whatever the reader's budget is."""

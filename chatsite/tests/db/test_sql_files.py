@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 from unittest import mock
 
 import pytest
-from django.db import DataError, connection
+from django.db import DataError, NotSupportedError, ProgrammingError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from chatsite.db import sql_files
-from chatsite.db.sql_files import rows
+from chatsite.db.sql_files import prepared, rows, rows_of_each
 
 pytestmark = pytest.mark.django_db
 
@@ -94,3 +94,66 @@ def test_a_value_is_written_once_however_often_a_statement_names_it(folder):
         assert len(rows("long", {"value": datetime(2026, 11, 22, tzinfo=UTC)}, statements)) == 200
     assert written.call_count == 1
     assert len(asked) == 1
+
+
+PLANNED = "SELECT count(*) FROM pg_prepared_statements WHERE name = %s"
+
+
+def planned(text):
+    with connection.cursor() as cursor:
+        cursor.execute(PLANNED, [text.name])
+        return cursor.fetchone()[0]
+
+
+def test_values_of_a_prepared_statement_arrive_as_they_are(folder):
+    echo = prepared("echo", folder(echo="SELECT :'value'::text AS first, :'value' AS second, '%' AS third"))
+    for value in [*HARD, None]:
+        assert rows_of_each([echo], {"value": value}) == [[{"first": value, "second": value, "third": "%"}]]
+    assert planned(echo) == 1
+
+
+def test_a_prepared_statement_is_planned_with_its_constants_and_runs_beside_others(folder):
+    folder = folder(sum="SELECT :one + :other AS found", one="SELECT 1 AS found")
+    first, second = (prepared("sum", folder, (("one", number),)) for number in (-1, 2))
+    assert first.name != second.name
+    found = rows_of_each([first, prepared("one", folder), second], {"other": -3})
+    assert found == [[{"found": -4}], [{"found": 1}], [{"found": -1}]]
+
+
+def test_a_statement_stays_prepared_when_its_transaction_is_rolled_back(folder):
+    halves = prepared("halves", folder(halves="SELECT 1 / :'value'::int AS found"))
+    for _ in range(2):
+        with pytest.raises(DataError), transaction.atomic():
+            rows_of_each([halves], {"value": 0})
+        assert rows_of_each([halves], {"value": 1}) == [[{"found": 1}]]
+
+
+def test_a_statement_that_cannot_be_prepared_is_an_error_each_time(folder):
+    wrong = prepared("wrong", folder(wrong="SELECT missing FROM :'value'::text"))
+    for _ in range(2):
+        with pytest.raises(ProgrammingError), transaction.atomic():
+            rows_of_each([wrong], {"value": "x"})
+
+
+def test_where_a_session_keeps_nothing_a_prepared_statement_runs_as_its_text(folder):
+    echo = prepared("text", folder(text="SELECT :'value'::text AS found, :kept AS kept"), (("kept", 7),))
+    with CaptureQueriesContext(connection):
+        assert rows_of_each([echo], {"value": "a", "kept": 7}) == [[{"found": "a", "kept": 7}]]
+    assert planned(echo) == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_session_whose_statements_fit_no_more_is_replaced(folder):
+    every = prepared("every", folder(every="SELECT * FROM changing"))
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("CREATE TABLE changing AS SELECT 1 AS one")
+            assert rows_of_each([every], {}) == [[{"one": 1}]]
+            cursor.execute("ALTER TABLE changing ALTER one TYPE text")
+        with pytest.raises(NotSupportedError):
+            rows_of_each([every], {})
+        connection.close()  # as at the end of each piece of work
+        assert rows_of_each([every], {}) == [[{"one": "1"}]]
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP TABLE changing")

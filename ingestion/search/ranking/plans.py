@@ -13,7 +13,7 @@ from typing import Any, Literal
 from django.utils import timezone
 
 from chatsite import metrics, traces
-from chatsite.db.sql_files import Rows, rows, rows_of_each, statement
+from chatsite.db.sql_files import Prepared, Rows, prepared, rows, rows_of_each, statement
 from ingestion.embedding.spaces import INDEXED_DIMENSIONS
 from ingestion.search.stems import stems_by_language
 from ingestion.search.translations import translations_of_form
@@ -82,6 +82,22 @@ PIECES = 100
 EXACT_PIECES = 400  # DEPTH passages have more pieces than that
 MAX_SCANNED = 40_000
 PLANNER = {"ef_search": EF_SEARCH, "max_scanned": MAX_SCANNED}
+
+# With at most this many passages in all, looking at each takes less time than planning: sessions keep the
+# plans of questions that nothing narrows, made without the words of any.
+SMALL_CORPUS = MAX_SCAN
+NARROWING = ("scoped", "to_person", "to_groups", "include_category", "exclude_category")
+PLANNED = (
+    *NARROWING,
+    "plan",
+    "dimensions",
+    "depth",
+    "pieces",
+    "by_documents",
+    "with_vectors",
+    "with_nearest",
+)
+_every: list[int] = []  # passages in all that the last survey of this process met; selects only plans
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +228,7 @@ def _with_substitutes(search: Mapping[str, Any], unknown: Iterable[int]) -> dict
 
 def prepare() -> None:
     """Set the session parameters that this transaction's statements need."""
-    rows("prepare", PLANNER)
+    rows("prepare", PLANNER | {"plan_cache_mode": "force_custom_plan"})
 
 
 def survey(search: Mapping[str, Any]) -> Survey:
@@ -234,10 +250,11 @@ def surveyed_after(before: Sequence[str], search: Mapping[str, Any]) -> tuple[li
         "max_counted": MAX_COUNTED,
         "max_seldom": MAX_SELDOM,
     }
-    texts = [*before, statement("prepare"), statement("survey")]
-    parameters = {**search, **bounds, **PLANNER, "today": timezone.localdate()}
-    *found, _, surveyed = rows_of_each(texts, parameters)
+    every = _every[0] if _every else LARGE_CORPUS
+    surveying = _for_corpus("survey", every, search, {name: search[name] for name in NARROWING} | bounds)
+    *found, surveyed = planned_rows(before, surveying, {**search, **bounds})
     size = surveyed[0]
+    _every[:] = [max(size["every"], size["visible"])]
     rough, exact = (
         {
             frozenset(row["numbers"] or ()): float(row["passages"])
@@ -277,6 +294,22 @@ def _run(
         "estimated": list(sought.shares),
         "shares": list(sought.shares.values()),
     }
-    planned = {**parameters, **PLANNER, "today": timezone.localdate()}
-    (row,) = rows("search", planned, after="prepare")
+    every = max(surveyed.every, surveyed.visible)
+    searching = _for_corpus("search", every, search, {name: parameters[name] for name in PLANNED})
+    ((row,),) = planned_rows([], searching, parameters)
     return json.loads(row["candidates"]), row["unknown"]
+
+
+def _for_corpus(name: str, every: int, search: Mapping[str, Any], constants: Mapping[str, Any]) -> str:
+    """The statement, planned once by each session for a small corpus."""
+    if every > SMALL_CORPUS or any(search[each] for each in NARROWING):
+        return statement(name)
+    return prepared(name, constants=tuple(constants.items()))
+
+
+def planned_rows(before: Sequence[str], text: str, parameters: Mapping[str, Any]) -> list[Rows]:
+    """The rows of the statements `before`, and of the last one, run as the planner should plan it."""
+    kind = "generic" if isinstance(text, Prepared) else "custom"
+    planner = {**PLANNER, "plan_cache_mode": f"force_{kind}_plan", "today": timezone.localdate()}
+    *found, _, last = rows_of_each([*before, statement("prepare"), text], {**parameters, **planner})
+    return [*found, last]

@@ -9,6 +9,7 @@ from django.db import connection
 from django.test import TestCase
 
 from chatsite.accounts.models import User
+from chatsite.db.sql_files import statement
 from ingestion.access.lists import (
     Audience,
     set_audience,
@@ -25,6 +26,7 @@ from . import test_search, test_search_narrowing
 # large one, among the readable documents only.
 FORCED = {
     "scan": {"MAX_SCAN": 10**9},
+    "scan, kept by the session": {"MAX_SCAN": 10**9, "SMALL_CORPUS": 10**9},
     "mixed": {"MAX_SCAN": -1, "MAX_MIXED": 10**9},
     "indexed": {"MAX_SCAN": -1, "MAX_MIXED": -1},
     "mixed, sampled": {"MAX_SCAN": -1, "MAX_MIXED": 10**9, "LARGE_CORPUS": -1},
@@ -42,7 +44,8 @@ MODES = ("hybrid", "text", "vectors")
 
 
 def forced(plan):
-    return mock.patch.multiple(plans, **FORCED[plan])
+    """By this plan, made for each question unless sessions keep it."""
+    return mock.patch.multiple(plans, **{"SMALL_CORPUS": -1, **FORCED[plan]})
 
 
 class ForcedTests(TestCase):
@@ -170,10 +173,10 @@ class ChoiceTests(TestCase):
     def plan(self, **options):
         with (
             mock.patch.multiple(plans, MAX_SCAN=10, MAX_MIXED=30),
-            mock.patch.object(plans, "rows", side_effect=plans.rows) as run,
+            mock.patch.object(plans, "planned_rows", side_effect=plans.planned_rows) as run,
         ):
             search(principal_of(self.reader), "ferry", **options)
-        return run.call_args.args[1]["plan"] if run.called else "nothing"
+        return run.call_args.args[2].get("plan", "nothing")
 
     def test_the_number_of_visible_passages_chooses_the_plan(self):
         self.assertEqual(self.plan(), "indexed")
@@ -235,11 +238,12 @@ class ChoiceTests(TestCase):
         make_document("light.txt", ["The lighthouse."], audience=Audience(everyone=True))
         with (
             forced("indexed, sampled"),
-            mock.patch.object(plans, "rows", side_effect=plans.rows) as run,
+            mock.patch.object(plans, "planned_rows", side_effect=plans.planned_rows) as run,
         ):
             found = search(principal_of(self.reader), "light-house ferry", mode="text").passages
         self.assertIn("The lighthouse.", [row.content for row in found])
-        self.assertEqual(run.call_count, 1)
+        searched = [call for call in run.call_args_list if call.args[1] == statement("search")]
+        self.assertEqual(len(searched), 1)
 
     def everything(self):
         return {

@@ -5,6 +5,7 @@ from unittest import mock
 from django.test import SimpleTestCase, TestCase
 
 from chatsite.accounts.models import User
+from chatsite.db.sql_files import statement
 from ingestion.access.lists import Audience
 from ingestion.search.ranking import plans
 from ingestion.search.ranking.query_expansion import alternative_spellings, joined_words
@@ -120,9 +121,9 @@ class SearchTests(TestCase):
 
     def test_only_a_question_with_an_unknown_word_is_searched_twice(self):
         for question, runs in (("ferry", 1), ("the ferry to Helsinki", 2), ("ferry 20260104", 1)):
-            with mock.patch.object(plans, "rows", side_effect=plans.rows) as run:
+            with mock.patch.object(plans, "planned_rows", side_effect=plans.planned_rows) as run:
                 search(self.reader, question)
-            searched = [call for call in run.call_args_list if call.args[0] == "search"]
+            searched = [call for call in run.call_args_list if call.args[1] == statement("search")]
             self.assertEqual(len(searched), runs, question)
 
     def test_a_chinese_question_is_not_about_its_question_words(self):

@@ -9,6 +9,7 @@ from unittest import mock
 from django.conf import settings
 from django.db import connection
 from django.test import TestCase
+from django.utils import timezone
 from psycopg.conninfo import make_conninfo
 
 from chatsite.accounts.models import User
@@ -96,19 +97,42 @@ class OneRuleTests(TestCase):
             with (
                 self.subTest(plan=plan),
                 mock.patch.multiple(plans, **most),
-                mock.patch.object(plans, "rows", side_effect=plans.rows) as run,
+                mock.patch.object(plans, "planned_rows", side_effect=plans.planned_rows) as run,
             ):
                 self.assertEqual(len(search(principal_of(self.reader), "ferry").passages), 1)
-                name, parameters = run.call_args.args
-                self.assertEqual((name, parameters["plan"]), ("search", plan))
-                self.assert_inlined(self.explained(statement(name), parameters))
+                _, text, parameters = run.call_args.args
+                self.assertEqual((text, parameters["plan"]), (statement("search"), plan))
+                today = {"today": timezone.localdate()}
+                self.assert_inlined(self.explained(str(text), parameters | today))
 
     def test_the_body_of_the_rule_is_part_of_the_survey(self):
-        with mock.patch.object(plans, "rows_of_each", side_effect=plans.rows_of_each) as run:
+        with mock.patch.object(plans, "planned_rows", side_effect=plans.planned_rows) as run:
             search(principal_of(self.reader), "ferry")
-        texts, parameters = run.call_args.args
-        self.assertEqual(texts[-1], statement("survey"))
-        self.assert_inlined(self.explained(texts[-1], parameters))
+        _, text, parameters = run.call_args_list[0].args
+        self.assertEqual(text, statement("survey"))
+        self.assert_inlined(self.explained(str(text), parameters | {"today": timezone.localdate()}))
+
+    def test_the_body_of_the_rule_is_part_of_plans_that_a_session_keeps(self):
+        asked = "SELECT name FROM pg_prepared_statements WHERE name ~ '^(search|survey|load_passages)_'"
+        for _ in range(2):  # the first survey of a process learns that the corpus is small
+            self.assertEqual(len(search(principal_of(self.reader), "ferry").passages), 1)
+        with connection.cursor() as cursor:
+            cursor.execute(asked)
+            names = [name for (name,) in cursor.fetchall()]
+            self.assertEqual(
+                {name.rpartition("_")[0] for name in names}, {"search", "survey", "load_passages"}
+            )
+            for name in names:
+                cursor.execute("SET LOCAL plan_cache_mode = force_generic_plan")
+                cursor.execute(
+                    "SELECT cardinality(parameter_types) FROM pg_prepared_statements WHERE name = %s", [name]
+                )
+                ((count,),) = cursor.fetchall()
+                cursor.execute(f"EXPLAIN EXECUTE {name} ({', '.join(['NULL'] * count)})")
+                plan = "\n".join(line for (line,) in cursor.fetchall())
+                self.assertIn("ingestion_accessentry", plan)
+                self.assertNotIn("ingestion_readable_entries", plan)
+                self.assertIn("chatsite.reader", plan)  # row-level security, evaluated at each execution
 
     def test_one_function_says_which_documents_are_searched(self):
         for name, places in (("search", 6), ("survey", 3)):

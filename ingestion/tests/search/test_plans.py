@@ -153,7 +153,9 @@ class EqualPlansTests(TestCase):
                         Document.objects.visible_to(principal_of(user)).values_list("pk", flat=True)
                     )
                     found = search(principal_of(user), "ferry", mode="text", top=50).passages
-                    self.assertIn(len(found), range(5, 16))  # of three languages
+                    # More only if the few documents surveyed make the word look rare: which these are depends
+                    # on ids, and so on the tests before.
+                    self.assertGreaterEqual(len(found), 5)
                     self.assertLessEqual({row.document_id for row in found}, readable)
 
 

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from ingestion.search.rough_stems import stems, weak_stems
 from ingestion.search.table_rows import cells_of, rows_of
 
+from .question import Question
+from .weekdays import days_named, days_of_row
+
 MAX_NAME = 60  # characters of a cell that can be a name
 MAX_CACHED = 5_000  # rows
 _CAPITAL = re.compile(r"(?<=\s)[^\W\d_a-zß-öø-ÿ]\w*")
@@ -31,12 +34,14 @@ def named_rows(question: str, earlier: str, contents: Iterable[str]) -> NamedRow
     """The rows in `contents` about another name than a cell that `question` names.
 
     After `earlier` (“… in Port Ellery?”) a new name of the same column (“and in Carrow Quay?”) replaces it.
+    Rows for other days of the week than those named count as about another name.
     """
     rows = {text: cells for content in contents for text, cells in rows_of(content).items()}
+    others = _of_other_days(question, earlier, rows)
     asked, before = stems(question), stems(earlier)
     new = asked - before - weak_stems()
     if not rows or not new:
-        return NamedRows(frozenset(), earlier)
+        return NamedRows(others, earlier)
     words = {text: names_in(text) for text in rows}
     named: dict[str, set[frozenset[str]]] = defaultdict(set)
     for cells in words.values():
@@ -46,7 +51,7 @@ def named_rows(question: str, earlier: str, contents: Iterable[str]) -> NamedRow
     if named:
         others = frozenset(text for text, cells in words.items() if _is_about_another(cells, named, before))
     else:
-        others = frozenset(
+        others |= frozenset(
             text
             for text, cells in rows.items()
             if any(cell and cell <= before for cell in words[text].values())
@@ -62,6 +67,15 @@ def named_rows(question: str, earlier: str, contents: Iterable[str]) -> NamedRow
     )
     kept = (word for word in earlier.split() if not stems(word) or not stems(word) <= replaced)
     return NamedRows(others, " ".join(kept) if replaced else earlier)
+
+
+def _of_other_days(question: str, earlier: str, rows: Iterable[str]) -> frozenset[str]:
+    """The rows whose days are none that `question`, or else `earlier`, names; none if it is negated."""
+    asked = days_named(question) or days_named(earlier)
+    if not asked or Question(question).is_negated:
+        return frozenset()
+    days = {text: days_of_row(text) for text in rows}
+    return frozenset(text for text, found in days.items() if found is not None and asked.isdisjoint(found))
 
 
 def _mentions(cell: str, name: frozenset[str]) -> bool:

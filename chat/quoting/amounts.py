@@ -162,7 +162,7 @@ _KINDS = (
         re.compile(
             r"\bhow much (?:is|are|does|do|money|for|it)\b(?=[^?]{0,80}\b(?:costs?|pay|paid|spend|fee|price"
             r"|money|charged?|allowance|bonus|fare|tickets?|claim)\b)"
-            r"|\bhow much (?:money|does it cost|is it)\b"
+            r"|\bhow much (?:money|does it cost|is it)\b|\bhow much (?:is|are) (?:an?|that)\b"
             r"|\b(?:costs?|prices?|kostet|kosten)\b"
             r"|\bwhat(?: is|'s|’s)(?: the| our| my)? (?:[\w-]{1,30} ){0,3}"
             r"(?:budget|allowance|stipend|per diem|bonus)\b"

@@ -23,6 +23,8 @@ class AmountTests(SimpleTestCase):
             ("What is the deadline?", "Must be used by: 31 March", "Claims are paid 14 days after receipt."),
             ("How much does a bicycle cost?", "It is £4 a crossing.", "At least 3 are carried."),
             ("How much is a child ticket?", "Child; fare: GBP 14", "Ticket office; extension: 5512"),
+            ("How much is a car to the island?", "Car; fare (GBP): 86", "To: Island; Depart: 11:45"),
+            ("how much is that for two", "Other pets cost £6.", "Two of them are in the hall."),
             ("was kostet ein Fahrrad", "Es kostet 4 Euro.", "Es sind 3."),
         ):
             with self.subTest(question=question):

@@ -106,17 +106,25 @@ class SettingsTests(TestCase):
     def save(self, **values):
         return self.client.post("/settings/", values)
 
+    def html_element(self, response):
+        """Its start tag, with single spaces."""
+        return " ".join(re.search("<html[^>]*>", response.content.decode())[0].split())
+
     def test_the_settings_stand_on_the_html_element_of_the_next_page(self):
         self.save(theme="dark", enter="line", speak="end")
-        self.assertContains(
-            self.client.get("/settings/"),
-            '<html lang="en" dir="ltr" data-theme="dark" data-keys="off" data-enter="line" data-speak="end">',
+        self.assertEqual(
+            self.html_element(self.client.get("/settings/")),
+            '<html lang="en" dir="ltr" data-theme="dark" '
+            'data-keys="off" data-enter="line" data-speak="end" >',
         )
 
     def test_unknown_values_are_the_defaults(self):
         self.client.cookies["theme"] = '"><script>'
         response = self.client.get("/settings/")
-        self.assertContains(response, '<html lang="en" dir="ltr" data-keys="on" data-enter="send"')
+        self.assertEqual(
+            self.html_element(response),
+            '<html lang="en" dir="ltr" data-keys="on" data-enter="send" data-speak="block" >',
+        )
         self.save(theme="purple")
         self.assertEqual(self.client.cookies["theme"].value, "auto")
 

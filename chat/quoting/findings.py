@@ -82,7 +82,8 @@ class Findings:
     def selected(self) -> SelectedRows:
         """The rows that the question selects by conditions."""
         found = [each.text for each in self.sentences]
-        return selected_rows(self.question.own, self.passages, self.prompt.table_rows, found)
+        question, rows = self.question, self.prompt.table_rows
+        return selected_rows(question.own, self.passages, rows, found, question.other_words)
 
     @cached_property
     def rows_alike(self) -> SelectedRows:

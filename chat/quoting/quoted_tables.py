@@ -1,6 +1,6 @@
 """Tables in quotations, and the rows that a question selects, from several passages."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from chat.sources import SourceView
@@ -29,14 +29,22 @@ class SelectedRows:
 
 
 def selected_rows(
-    question: str, passages: Sequence[SourceView], table_rows: Mapping[int, int], found: Sequence[str]
+    question: str,
+    passages: Sequence[SourceView],
+    table_rows: Mapping[int, int],
+    found: Sequence[str],
+    other_words: Callable[[str], frozenset[str]],
 ) -> SelectedRows:
     """The rows that `question` selects, of the table that the best of the `found` sentences is a row of.
 
-    `table_rows` has the number of rows of tables cut short by passage, below 0 if not known.
+    `table_rows` has the number of rows of tables cut short by passage, below 0 if not known, and
+    `other_words` returns the stems of other words for a stem of the question.
     """
     titles = " ".join(f"{each.title} {each.heading}" for each in passages)
-    selection = select_rows(question, [each.content for each in passages], titles)
+    selection = select_rows(question, [each.content for each in passages], titles, other_words)
+    if selection.compares_all:
+        table = _table(selection.rows, _columns(selection.rows[0]), passages, table_rows)
+        return table if table.is_whole else SelectedRows(needs_all=True)
     tables = [_columns(row) for row in selection.rows]
     best = next((_columns(text) for text in found if _columns(text) in tables), None)
     if best is None or len(_columns(found[0])) < LEAST_COLUMNS:

@@ -1,7 +1,8 @@
 """Rows of tables that a question selects by numbers: “rooms on floor 2 with more than 15 seats”.
 
-A number counts for the column whose name is beside it. What is asked of all rows (“the cheapest”, “how many
-rooms are there”), and conditions without such a column, are recognised but not computed.
+A number counts for the column whose name is beside it. Of what is asked about all rows, only the least and
+the greatest value (`row_extremes`) are computed; a count (“how many rooms are there”), and conditions without
+such a column, are recognised.
 """
 
 import operator
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from ingestion.search.rough_stems import held_stems, stems, weak_stems
 from ingestion.search.table_rows import rows_of
 
+from .row_extremes import rows_with_extreme
 from .row_properties import asks_rows_with_property, rows_with_property
 
 SUPERLATIVE = re.compile(
@@ -81,11 +83,13 @@ class RowSelection:
     """`rows` are the texts of the rows that meet all conditions of the question, in order.
 
     `needs_all` is whether the question is about all rows, or sets a condition that none meets or that is not
-    computed: some rows of a table are then no answer.
+    computed: some rows of a table are then no answer. `compares_all` is whether the rows have the least or
+    greatest value of all: without the whole table they are no answer.
     """
 
     rows: tuple[str, ...] = ()
     needs_all: bool = False
+    compares_all: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +112,29 @@ def selects_rows(question: str) -> bool:
     )
 
 
-def select_rows(question: str, contents: Iterable[str], subject: str = "") -> RowSelection:
-    """What `question` says of the rows in `contents`; `subject` has their titles and headings."""
+def _no_words(word: str) -> frozenset[str]:
+    return frozenset()
+
+
+def select_rows(
+    question: str,
+    contents: Iterable[str],
+    subject: str = "",
+    other_words: Callable[[str], frozenset[str]] = _no_words,
+) -> RowSelection:
+    """What `question` says of the rows in `contents`; `subject` has their titles and headings.
+
+    `other_words` returns the stems of other words for a stem of the question.
+    """
     if not selects_rows(question):
         return RowSelection()
     tables = {text: cells for content in contents for text, cells in rows_of(content).items()}
     if not (any(map(str.isdigit, question)) or _OF_ROWS.search(question) or _NOT.search(question)):
         return RowSelection(rows_with_property(question, tables, subject))
+    if SUPERLATIVE.search(question) and not _NOT.search(question) and not _COMPARISON.search(question):
+        extreme = rows_with_extreme(question, tables, _value, other_words)
+        if extreme:
+            return RowSelection(extreme, compares_all=True)
     names = dict.fromkeys(name for row in tables.values() for name in row)
     columns = {name: held_stems(_PER.split(name)[0]) - weak_stems() for name in names}
     if not columns:

@@ -1,0 +1,137 @@
+"""The row of a table with the least or greatest value: “Which vessel is the oldest?”, “the most cars”.
+
+The column is named beside the superlative (“the most cars”) or follows from it: what is oldest has the least
+year in a column *Built*.
+"""
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from ingestion.search.rough_stems import held_stems, stems, weak_stems
+
+LEAST_ROWS = 2  # of a table
+
+Rows = Mapping[str, Mapping[str, str]]  # the cells of each row by its text
+Value = Callable[[str], float | None]
+
+_YEAR = stems("built launched founded established year baujahr gebaut gegründet jahr")
+_AGE = stems("age alter")
+_LENGTH = stems("length duration länge dauer")
+_SPEED = stems("speed geschwindigkeit")
+_PRICE = stems("price fare cost fee rate charge preis kosten gebühr tarif")
+_WEIGHT = stems("weight gewicht")
+_ANY = frozenset[str]()  # the column that is named after it: “the highest rate”
+
+# What is asked for, the words for its column, and whether that has the greatest value.
+_SUPERLATIVES: Sequence[tuple[str, frozenset[str], bool]] = (
+    (r"oldest|älteste[nrsm]?", _YEAR, False),
+    (r"oldest|älteste[nrsm]?", _AGE, True),
+    (r"newest|youngest|neue?ste[nrsm]?|jüngste[nrsm]?", _YEAR, True),
+    (r"youngest|jüngste[nrsm]?", _AGE, False),
+    (r"longest|längste[nrsm]?", _LENGTH, True),
+    (r"shortest|kürzeste[nrsm]?", _LENGTH, False),
+    (r"fastest|schnellste[nrsm]?", _SPEED, True),
+    (r"slowest|langsamste[nrsm]?", _SPEED, False),
+    (r"most expensive|dearest|teuerste[nrsm]?", _PRICE, True),
+    (r"cheapest|least expensive|billigste[nrsm]?|günstigste[nrsm]?", _PRICE, False),
+    (r"heaviest|schwerste[nrsm]?", _WEIGHT, True),
+    (r"lightest|leichteste[nrsm]?", _WEIGHT, False),
+    (r"most|highest|largest|biggest|greatest|meisten|höchste[nrsm]?|größte[nrsm]?", _ANY, True),
+    (r"least|fewest|lowest|smallest|wenigsten|niedrigste[nrsm]?|kleinste[nrsm]?", _ANY, False),
+)
+_PATTERNS = [
+    (
+        re.compile(rf"(?<!\bat )\b({pattern})\b(?: (\w{{1,60}}))?(?: (\w{{1,60}}))?", re.IGNORECASE),
+        words,
+        most,
+    )
+    for pattern, words, most in _SUPERLATIVES
+]
+# What no row says. A translation may have no question word.
+_ASKS_ANOTHER = re.compile(
+    r"\W*(?:and |but |und |aber )?(?:who\w{0,2}|why|where|how (?:do|does|can|should|must|to)"
+    r"|can|may|must|should|do|does|did|is|are|will|wer|wen|wem|warum|wo|darf|kann|muss|soll|ist|sind)\b",
+    re.IGNORECASE,
+)
+_HAS = stems("carry carries hold holds fit fits offer offers carried trägt fasst hat haben")  # the most cars
+# “The second oldest”, “the three oldest”, “one of the oldest” ask for other rows.
+_NOT_FIRST = re.compile(
+    r"\b(?:second|third|last|two|three|four|five|ten|one of|zweit\w{0,20}|dritt\w{0,20}|zwei|drei|vier|fünf"
+    r"|zehn)\b|\d",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    rows: Rows  # of its table
+    name: str
+    has_most: bool
+    superlative: str
+
+
+def rows_with_extreme(
+    question: str, tables: Rows, value: Value, other_words: Callable[[str], frozenset[str]]
+) -> tuple[str, ...]:
+    """The rows with the least or greatest value of the column that `question` names, all that have it.
+
+    Empty if no column fits, or several do, if not all of its cells are numbers for `value`, or if the
+    question names what neither the columns nor some of the rows have. `other_words` returns the stems of
+    other words for a stem of the question.
+    """
+    if _ASKS_ANOTHER.match(question) or _NOT_FIRST.search(question):
+        return ()
+    asked = stems(question) - weak_stems() - _HAS
+    columns = [
+        column
+        for rows in _by_columns(tables)
+        if len(rows) >= LEAST_ROWS and _things(asked, rows, other_words)
+        for column in _columns_of(question, rows)
+    ]
+    # Of “winter fare” and “summer fare”, the one that the question names.
+    most = max((len(asked & stems(each.name)) for each in columns), default=0)
+    columns = [each for each in columns if len(asked & stems(each.name)) == most]
+    if len(columns) != 1:
+        return ()
+    column = columns[0]
+    known = _things(asked, column.rows, other_words).union(*map(stems, next(iter(column.rows.values()))))
+    rest = asked - known - stems(column.superlative)
+    values = {
+        text: value(cells[column.name])
+        for text, cells in column.rows.items()
+        if rest <= held_stems(" ".join(cells.values()))
+    }
+    numbers = [each for each in values.values() if each is not None]
+    if not numbers or len(numbers) < len(values):
+        return ()
+    best = (max if column.has_most else min)(numbers)
+    return tuple(text for text, each in values.items() if each == best)
+
+
+def _by_columns(tables: Rows) -> list[Rows]:
+    parts: dict[tuple[str, ...], dict[str, Mapping[str, str]]] = {}
+    for text, cells in tables.items():
+        parts.setdefault(tuple(cells), {})[text] = cells
+    return list(parts.values())
+
+
+def _things(
+    asked: Collection[str], rows: Rows, other_words: Callable[[str], frozenset[str]]
+) -> frozenset[str]:
+    """The words of the question for what a row is about, which the first column names."""
+    first = held_stems(next(iter(next(iter(rows.values())))))
+    return frozenset(word for word in asked if word in first or not other_words(word).isdisjoint(first))
+
+
+def _columns_of(question: str, rows: Rows) -> list[_Column]:
+    names = {name: stems(name) for name in next(iter(rows.values()))}
+    found: dict[str, _Column] = {}
+    for pattern, words, has_most in _PATTERNS:
+        for match in pattern.finditer(question):
+            after = [stems(word) for word in match.groups()[1:] if word]
+            wanted = words or next((each for each in after if each), _ANY)
+            for name, own in names.items():
+                if wanted & own:
+                    found.setdefault(name, _Column(rows, name, has_most, match[1]))
+    return list(found.values())

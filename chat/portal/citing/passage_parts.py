@@ -42,6 +42,13 @@ def marked(content: str, quotes: Sequence[Sequence[int]]) -> list[Piece]:
 
 PAIR = re.compile(r"([^:;\n]{1,100}): ")
 MIN_PAIRS = 2  # least number of pairs in a table row
+MAX_FEW_ROWS = 3  # of a table whose rows become lines of “column: value” in a narrow place
+MIN_FEW_COLUMNS = 3  # a table with fewer fits
+
+
+def is_few(columns: int, rows: int) -> bool:
+    """Whether a table is shown as lines of “column: value” where it does not fit."""
+    return columns >= MIN_FEW_COLUMNS and 1 <= rows <= MAX_FEW_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +58,15 @@ class Part:
     pieces: list[Piece] = field(default_factory=list)
     head: list[str] = field(default_factory=list)
     rows: list[list[list[Piece]]] = field(default_factory=list)
+
+    @property
+    def few(self) -> bool:
+        return is_few(len(self.head), len(self.rows))
+
+    @property
+    def named_rows(self) -> list[list[tuple[str, list[Piece]]]]:
+        """The rows, each cell with the name of its column."""
+        return [list(zip(self.head, row, strict=True)) for row in self.rows]
 
 
 def parts_of(content: str, quotes: Sequence[Sequence[int]]) -> list[Part]:

@@ -9,6 +9,7 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from urllib.parse import urlsplit
 
 from django.utils.translation import gettext
@@ -19,6 +20,8 @@ from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
+
+from chat.portal.citing.passage_parts import is_few
 
 from .code_blocks import code_block
 from .open_block import close_last_inline, close_pairs
@@ -32,6 +35,15 @@ TASK = re.compile(r"\[([ xX])\][ \t]+")
 LONGEST_FORMULA = 2_000  # characters; longer or invalid formulas are shown as text
 LATEST_FORMULAS = 256  # that are kept
 FORMULA_PAIRS = (("$$", "$$"), ("\\[", "\\]"), ("\\(", "\\)"), ("$", "$"))
+
+ROLES = {
+    "table_open": "table",
+    "thead_open": "rowgroup",
+    "tbody_open": "rowgroup",
+    "tr_open": "row",
+    "th_open": "columnheader",
+    "td_open": "cell",
+}
 
 
 @functools.cache
@@ -75,21 +87,22 @@ class Renderer(RendererHTML):
             if token.type == "th_open":
                 head.append(content.content.strip())
         label = html.escape((gettext("Table: %(head)s") % {"head": ", ".join(filter(None, head))})[:120])
+        is_short = "role" in tokens[idx].attrs
+        few, role = ("table few", ' role="table"') if is_short else ("table", "")
         return (
             '<div class="block"><div class="block-head"><span>'
             + gettext("Table")
             + '</span><button class="button quiet" type="button" data-copies="table" hidden>'
             + gettext("Copy as CSV")
             + "</button></div>"
-            f'<div class="table" tabindex="0" role="group" aria-label="{label}"><table>\n'
+            f'<div class="{few}" tabindex="0" role="group" aria-label="{label}"><table{role}>\n'
         )
 
     def table_close(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         return "</table></div></div>\n"
 
     def th_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
-        align = tokens[idx].attrs.get("class", "")
-        return f'<th scope="col" class="{align}">' if align else '<th scope="col">'
+        return f'<th scope="col"{self.renderAttrs(tokens[idx])}>'
 
 
 def _cite(state: StateInline, silent: bool) -> bool:
@@ -193,6 +206,36 @@ def _finish(state: StateCore) -> None:
             align = str(token.attrs.pop("style", "")).rpartition(":")[2]
             if align in ("right", "center"):
                 token.attrs["class"] = "to-end" if align == "right" else "to-middle"
+    _label_cells(state.tokens)
+
+
+def _label_cells(tokens: Sequence[Token]) -> None:
+    """Give each cell of a short table the name of its column: in a narrow place each is a line of its own.
+
+    A table that is no longer laid out as one needs its roles, or some browsers hide it from screen readers.
+    """
+    for place, token in enumerate(tokens):
+        if token.type != "table_open":
+            continue
+        end = next(at for at in range(place, len(tokens)) if tokens[at].type == "table_close")
+        table = tokens[place:end]
+        names = [
+            "".join(child.content for child in after.children or () if child.type in ("text", "code_inline"))
+            for cell, after in pairwise(table)
+            if cell.type == "th_open"
+        ]
+        rows = sum(each.type == "tr_open" for each in table) - 1
+        if not is_few(len(names), rows):
+            continue
+        column = 0
+        for each in table:
+            if role := ROLES.get(each.type):
+                each.attrs["role"] = role
+            if each.type == "tr_open":
+                column = 0
+            elif each.type == "td_open":
+                each.attrs["data-label"] = names[column].strip()
+                column += 1
 
 
 def _with_hosts(children: Sequence[Token]) -> Iterator[Token]:

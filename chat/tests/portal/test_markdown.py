@@ -117,8 +117,8 @@ class ConstructTests(SimpleTestCase):
 
     def test_columns_keep_their_alignment_without_styles(self):
         page = render(RICH, citations())
-        self.assertIn('<th scope="col" class="to-end">Days</th>', page)
-        self.assertIn('<td class="to-middle">x</td>', page)
+        self.assertIn('<th scope="col" class="to-end" role="columnheader">Days</th>', page)
+        self.assertIn('<td class="to-middle" role="cell" data-label="Mid">x</td>', page)
         self.assertNotIn("style", page)
 
     def test_tasks_have_boxes_with_names(self):

@@ -20,6 +20,12 @@ TARGETS = """() => [...document.querySelectorAll('input[type=checkbox], input[ty
         .map(part => part.getBoundingClientRect())
         .map(({ width, height }) => Math.min(width, height)))"""
 
+FEW_ROWS = "When is the last boat from Sennick back to Carrow Quay in winter?"
+OUTSIDE = """table => [...table.querySelectorAll('td, .cite')]
+    .filter(each => each.getClientRects().length)
+    .map(each => [each.textContent, each.getBoundingClientRect()])
+    .filter(([, { left, right }]) => left < 0 || right > innerWidth)
+    .map(([text]) => text)"""
 CUT = "each => each.scrollWidth > each.clientWidth || each.scrollHeight > each.clientHeight"
 
 
@@ -120,3 +126,37 @@ def test_chosen_files_run_neither_into_their_number_nor_out_of_their_list(chromi
         chips = page.locator(".chips").first
         expect(chips.locator("li")).to_have_count(4)
         assert chips.evaluate("list => list.scrollHeight <= list.clientHeight")
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_a_table_of_few_rows_is_read_without_scrolling_sideways(chromium, site, language):
+    with signed_in(chromium, site, locale=language, color_scheme="dark", **PHONE) as page:
+        ask(page, FEW_ROWS)
+        wait_for_state(page, "complete")
+        answer = page.locator(".answer .table.few").first
+        expect(answer.get_by_role("columnheader", name="Depart")).to_have_count(1)
+        assert answer.get_by_role("cell").count() > 5
+        assert answer.evaluate("each => each.scrollWidth <= each.clientWidth")
+        assert answer.evaluate(OUTSIDE) == []
+        label = "each => getComputedStyle(each, '::before').content"
+        assert answer.get_by_role("cell").first.evaluate(label).startswith('"Sailing"')
+        chips = answer.locator(".cite")
+        assert chips.count() == answer.locator("tbody tr").count()
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert violations(page) == []
+        chips.first.click()
+        quoted = page.locator(".passage .table.few").first
+        expect(quoted).to_be_visible()
+        assert quoted.evaluate(OUTSIDE) == []
+        assert quoted.evaluate("each => each.scrollWidth <= each.clientWidth")
+        start = "each => parseFloat(getComputedStyle(each).paddingInlineStart)"
+        assert quoted.get_by_role("cell").first.evaluate(start) > 100  # the place of the label
+        assert violations(page) == []
+
+
+def test_a_table_of_few_rows_keeps_its_columns_where_they_fit(chromium, site):
+    with signed_in(chromium, site, viewport={"width": 1280, "height": 850}) as page:
+        ask(page, FEW_ROWS)
+        wait_for_state(page, "complete")
+        cells = page.locator(".answer .table.few tbody tr").first.get_by_role("cell")
+        assert len({cell.bounding_box()["y"] for cell in cells.all()}) == 1

@@ -25,6 +25,7 @@ ABOUT = {  # quotes a heading that may not fit into the sentence
     "french": "Que faut-il savoir sur « {} » ?",
     "spanish": "¿Qué debo saber sobre «{}»?",
 }
+_QUOTED = tuple(tuple(sentence.split("{}")) for sentence in ABOUT.values())
 _NUMBER = re.compile(
     r"^(?:(?:chapter|section|part|annex|appendix|kapitel|abschnitt)\s+)?[\d.\s§)(:-]+", re.IGNORECASE
 )
@@ -73,6 +74,11 @@ def questions_of(document: Document) -> list[str]:
         return [question for question in document.questions if isinstance(question, str)]
     passages = Passage.objects.filter(document=document).order_by("position")[:LATER_PASSAGES]
     return questions_about(document.title, document.language, passages.values_list("heading", "content"))
+
+
+def needs_context(question: str) -> bool:
+    """Whether a question only quotes a heading, which says nothing to those who do not see the document."""
+    return any(question.startswith(first) and question.endswith(last) for first, last in _QUOTED)
 
 
 def questions_about(title: str, language: str, passages: Iterable[tuple[str, str]]) -> list[str]:

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from itertools import islice
 
 from django.core.cache import cache
+from django.utils.translation import get_language
 
 from chat import site_texts
 from chat.engine.trial import is_answerable
 from chat.llm import configured_model
 from chatsite.accounts.principal import Principal
 from ingestion.models import Document
-from ingestion.suggested_questions import questions_of
+from ingestion.search.translations import language_of
+from ingestion.suggested_questions import needs_context, questions_of
 
 KEY = re.compile(r"[A-Za-z0-9-]{8,64}", re.ASCII)
 
@@ -29,6 +31,7 @@ MAX_CHOSEN = 6  # of the questions written by managers
 LOOKED_AT = 24  # newest documents
 TRIED = 12  # questions, each at the cost of a search
 KEPT_SECONDS = 600
+LANGUAGES = {"de": "german", "en": "english"}  # of pages, as those of questions are called
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +54,9 @@ def starts(principal: Principal) -> list[Start]:
 
 def found_starts(principal: Principal) -> list[Start]:
     """At most three questions that the caller's documents answer, from different folders or categories if
-    possible.
+    possible, and in the language of the page if possible.
 
-    Cached for ten minutes for the caller and their readable documents.
+    Cached for ten minutes for the caller, their readable documents and the language.
     """
     newest = Document.objects.visible_to(principal).searchable().order_by("-pk")
     columns = ("pk", "version", "title", "name", "folder", "category", "language", "questions")
@@ -61,13 +64,14 @@ def found_starts(principal: Principal) -> list[Start]:
     if not documents:
         return []
     versions = ",".join(f"{document.pk}.{document.version}" for document in documents)
-    key = f"starts:{principal.user_id}:{hashlib.sha256(versions.encode()).hexdigest()}"
+    language = LANGUAGES.get((get_language() or "")[:2], "")
+    key = f"starts:{principal.user_id}:{language}:{hashlib.sha256(versions.encode()).hexdigest()}"
     found: list[Start] | None = cache.get(key)
     if found is not None:
         return found
     model = configured_model()
     answered: dict[int, Start] = {}  # one for each document
-    for document, question in islice(_in_turn(documents), TRIED):
+    for document, question in islice(_in_turn(documents, language), TRIED):
         if document.pk in answered or any(start.question == question for start in answered.values()):
             continue
         if is_answerable(principal, model, question, document_id=document.pk):
@@ -79,8 +83,11 @@ def found_starts(principal: Principal) -> list[Start]:
     return found
 
 
-def _in_turn(documents: list[Document]) -> Iterator[tuple[Document, str]]:
-    """The first question of each document, then the second of each; documents of other folders first."""
+def _in_turn(documents: list[Document], language: str) -> Iterator[tuple[Document, str]]:
+    """The first question of each document, then the second of each; documents of other folders first.
+
+    Those that are clearly in another language come after all others.
+    """
     chosen: dict[str, Document] = {}
     rest: list[Document] = []
     for document in documents:
@@ -89,8 +96,17 @@ def _in_turn(documents: list[Document]) -> Iterator[tuple[Document, str]]:
             rest.append(document)
         else:
             chosen[origin] = document
-    questions = {document.pk: questions_of(document) for document in [*chosen.values(), *rest][:LOOKED_AT]}
+    questions = {
+        document.pk: [each for each in questions_of(document) if not needs_context(each)]
+        for document in [*chosen.values(), *rest][:LOOKED_AT]
+    }
+    later: list[tuple[Document, str]] = []
     for place in range(max(map(len, questions.values()), default=0)):
         for document in [*chosen.values(), *rest]:
             if place < len(questions[document.pk]):
-                yield document, questions[document.pk][place]
+                question = questions[document.pk][place]
+                if language_of(question) in ("", language):
+                    yield document, question
+                else:
+                    later.append((document, question))
+    yield from later

@@ -6,6 +6,7 @@ import pytest
 from django.core.cache import cache
 from django.core.management import call_command
 from django.test import AsyncClient, TransactionTestCase, override_settings
+from django.utils.translation import override
 
 from chat.llm.chat_model import NOTHING_FITS
 from chat.portal.starters import STARTS, starts
@@ -15,6 +16,7 @@ from chatsite.db.threads import in_database
 from chatsite.demo import SAMPLES
 from history.tally import UNSURE
 from ingestion.models import Document
+from ingestion.search.translations import language_of
 from ingestion.tests.factories import make_user
 from ingestion.tests.media import MediaMixin
 
@@ -72,3 +74,19 @@ class SuggestionTests(MediaMixin, TransactionTestCase):
         self.assertEqual(len(chosen), STARTS)
         self.assertLessEqual(set(chosen), {question for some in written.values() for question in some})
         await self.follow(chosen)
+        with override("de"):
+            german = [start.question for start in await in_database(starts, principal)]
+        self.assertEqual({language_of(question) for question in german}, {"german"}, german)
+        self.assertEqual(len(german), STARTS)
+        await self.follow(german)
+        for question in (each for some in written.values() for each in some):
+            if language_of(question) == "german" and "Gehalt" not in question:  # which HR alone may read
+                self.assert_clear(await self.ask(question), question)
+
+    async def test_a_heading_that_says_nothing_by_itself_is_no_start(self):
+        document = (await in_database(list, Document.objects.filter(name="working-abroad.md")))[0]
+        questions = ["What should I know about “Short stays”?", "Who may work from abroad?"]
+        await in_database(Document.objects.exclude(pk=document.pk).delete)
+        await in_database(Document.objects.filter(pk=document.pk).update, questions=questions)
+        found = await in_database(starts, Principal(self.user.pk, "command"))
+        self.assertEqual([start.question for start in found], questions[1:])

@@ -23,31 +23,24 @@ _PRICE = stems("price fare cost fee rate charge preis kosten gebühr tarif")
 _WEIGHT = stems("weight gewicht")
 _ANY = frozenset[str]()  # the column that is named after it: “the highest rate”
 
-# What is asked for, the words for its column, and whether that has the greatest value.
-_SUPERLATIVES: Sequence[tuple[str, frozenset[str], bool]] = (
-    (r"oldest|älteste[nrsm]?", _YEAR, False),
-    (r"oldest|älteste[nrsm]?", _AGE, True),
-    (r"newest|youngest|neue?ste[nrsm]?|jüngste[nrsm]?", _YEAR, True),
-    (r"youngest|jüngste[nrsm]?", _AGE, False),
-    (r"longest|längste[nrsm]?", _LENGTH, True),
-    (r"shortest|kürzeste[nrsm]?", _LENGTH, False),
-    (r"fastest|schnellste[nrsm]?", _SPEED, True),
-    (r"slowest|langsamste[nrsm]?", _SPEED, False),
-    (r"most expensive|dearest|teuerste[nrsm]?", _PRICE, True),
-    (r"cheapest|least expensive|billigste[nrsm]?|günstigste[nrsm]?", _PRICE, False),
-    (r"heaviest|schwerste[nrsm]?", _WEIGHT, True),
-    (r"lightest|leichteste[nrsm]?", _WEIGHT, False),
-    (r"most|highest|largest|biggest|greatest|meisten|höchste[nrsm]?|größte[nrsm]?", _ANY, True),
-    (r"least|fewest|lowest|smallest|wenigsten|niedrigste[nrsm]?|kleinste[nrsm]?", _ANY, False),
+# The words for the column, and whether what is asked for has its greatest value.
+_MEANINGS: Sequence[tuple[str, Sequence[tuple[frozenset[str], bool]]]] = (
+    ("oldest älteste", ((_YEAR, False), (_AGE, True))),
+    ("newest youngest neueste neuste jüngste", ((_YEAR, True), (_AGE, False))),
+    ("longest längste", ((_LENGTH, True),)),
+    ("shortest kürzeste", ((_LENGTH, False),)),
+    ("fastest schnellste", ((_SPEED, True),)),
+    ("slowest langsamste", ((_SPEED, False),)),
+    ("most-expensive dearest teuerste", ((_PRICE, True),)),
+    ("least-expensive cheapest billigste günstigste", ((_PRICE, False),)),
+    ("heaviest schwerste", ((_WEIGHT, True),)),
+    ("lightest leichteste", ((_WEIGHT, False),)),
+    ("most highest largest biggest greatest meisten höchste größte", ((_ANY, True),)),
+    ("least fewest lowest smallest wenigsten niedrigste kleinste", ((_ANY, False),)),
 )
-_PATTERNS = [
-    (
-        re.compile(rf"(?<!\bat )\b({pattern})\b(?: (\w{{1,60}}))?(?: (\w{{1,60}}))?", re.IGNORECASE),
-        words,
-        most,
-    )
-    for pattern, words, most in _SUPERLATIVES
-]
+_MEANING = {word: meanings for words, meanings in _MEANINGS for word in words.split()}
+_WORD = re.compile(r"\w{1,60}")
+_FOLLOWING = 2  # words after a superlative that may name its column: “the highest service speed”
 # What no row says. A translation may have no question word.
 _ASKS_ANOTHER = re.compile(
     r"\W*(?:and |but |und |aber )?(?:who\w{0,2}|why|where|how (?:do|does|can|should|must|to)"
@@ -127,11 +120,16 @@ def _things(
 def _columns_of(question: str, rows: Rows) -> list[_Column]:
     names = {name: stems(name) for name in next(iter(rows.values()))}
     found: dict[str, _Column] = {}
-    for pattern, words, has_most in _PATTERNS:
-        for match in pattern.finditer(question):
-            after = [stems(word) for word in match.groups()[1:] if word]
-            wanted = words or next((each for each in after if each), _ANY)
+    words = [word.lower() for word in _WORD.findall(question)]
+    for place, word in enumerate(words):
+        following = words[place + 1 : place + 1 + _FOLLOWING]
+        key = f"{word}-expensive" if following[:1] == ["expensive"] else word
+        meanings = _MEANING.get(key) or _MEANING.get(key.rstrip("nrsm"), ())  # German endings
+        if words[max(0, place - 1) : place] == ["at"]:  # “at most”
+            continue
+        after = next((each for each in map(stems, following) if each), frozenset[str]())
+        for own_words, has_most in meanings:
             for name, own in names.items():
-                if wanted & own:
-                    found.setdefault(name, _Column(rows, name, has_most, match[1]))
+                if (own_words or after) & own:
+                    found.setdefault(name, _Column(rows, name, has_most, key.replace("-", " ")))
     return list(found.values())

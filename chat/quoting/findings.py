@@ -118,8 +118,12 @@ class Findings:
         own = self.sources[sentence.passage].score
         if sentence.passage < self.questions or own >= AGREES * best:
             return True
-        # Where what the search prefers lacks what is asked for, it is no other answer.
         first = self.first
+        # The parts of a long table are found for its columns: the words select the row.
+        best_labels = {source.label for source in self.sources if source.score == best}
+        if first.is_part_of_table and first.has_all and self.sources[sentence.passage].label in best_labels:
+            return True
+        # Where what the search prefers lacks what is asked for, it is no other answer.
         return (
             self.question.amount is not None
             and first.has_all

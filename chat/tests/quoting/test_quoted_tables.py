@@ -117,6 +117,32 @@ class ConditionTests(SimpleTestCase):
         quoted = asked("How many seats does R20 have?")
         self.assertEqual((shown(quoted), quoted.notice), (["R20"], ""))
 
+    def test_a_row_in_another_part_of_the_table_that_search_prefers_is_the_answer(self):
+        early, late = (
+            "\n".join(
+                f"Trip: R{hour}; From: Old Mill; Depart: {hour}:40; To: Lime Wharf; Remarks: {remark}"
+                for hour, remark in trips
+            )
+            for trips in (
+                ((10, "Full"), (11, "Full"), (12, "No bicycles")),
+                ((13, "Full"), (15, "Full"), (19, "Last coach")),
+            )
+        )
+        question = "When is the last bus from Old Mill to Lime Wharf in winter?"
+        for place, notice in (("buses.xlsx#sheet=Winter", ""), ("coaches.xlsx#sheet=Winter", UNSURE)):
+            with self.subTest(place):
+                parts = [
+                    source(1, place, early, title="Timetable", heading="Winter", score=0.99),
+                    source(
+                        2, "buses.xlsx#sheet=Winter", late, title="Timetable", heading="Winter", score=0.9
+                    ),
+                ]
+                cut = dict.fromkeys((1, 2), 30)
+                words = {"bus": ("coach",)}
+                quoted = quote(Prompt(question, [], parts, 0.3, fit=5.0, table_rows=cut, synonyms=words))
+                self.assertEqual(re.findall(r"^\| (R19) \|", quoted.texts[0], re.MULTILINE), ["R19"])
+                self.assertEqual(quoted.notice, notice)
+
     def test_years_are_compared_in_the_column_beside_them(self):
         rows = "\n".join(f"Room: R{number}; Built: {2000 + number}" for number in range(5, 15))
         page = [source(1, "a.md", rows, title="Rooms")]

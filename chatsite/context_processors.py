@@ -143,6 +143,7 @@ SCRIPT_WORDS = [
     gettext_noop("Feedback saved."),
     gettext_noop("Loading the page…"),
     gettext_noop("Nothing was saved."),
+    gettext_noop("Nothing was stopped: the answer was already complete."),
     gettext_noop("On this page"),
     gettext_noop("Only the attached documents"),
     gettext_noop("Pasted"),

@@ -24,6 +24,8 @@ NOT_TOLD = """(send => {
     WebSocket.prototype.send = function (text) { if (!text.includes('"wait"')) send.call(this, text); };
 })(WebSocket.prototype.send)"""
 
+NOT_STOPPED = NOT_TOLD.replace('"wait"', '"stop"')  # as if each stop came too late
+
 
 def test_the_focus_of_a_button_that_goes_is_not_lost(chromium, slow_site):
     with signed_in(chromium, slow_site) as page:
@@ -37,6 +39,18 @@ def test_the_focus_of_a_button_that_goes_is_not_lost(chromium, slow_site):
         expect(page.locator("#question")).to_be_focused()
         said = page.locator("#announcer p").filter(has_text="You stopped this answer.")
         expect(said).not_to_have_count(0)
+
+
+def test_a_stop_that_comes_after_the_end_is_said_to_have_stopped_nothing(chromium, slow_site):
+    with signed_in(chromium, slow_site) as page:
+        page.add_init_script(NOT_STOPPED)
+        page.goto("/")
+        ask(page, QUESTION)
+        wait_for_state(page, "streaming")
+        page.locator("#stop").click()
+        wait_for_state(page, "complete")
+        expect(page.locator(".answer .note")).to_contain_text("Nothing was stopped")
+        expect(page.locator("#announcer p").filter(has_text="Nothing was stopped")).not_to_have_count(0)
 
 
 def test_on_a_phone_the_button_that_comes_takes_the_focus(chromium, slow_site):

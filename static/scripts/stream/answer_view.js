@@ -106,13 +106,16 @@ export function answerView(tools, now, title, { whole, done, painted }) {
     whole(end) {
       whenRevealed(() => {
         showEnd(end);
+        showNothingStopped(end);
         whole();
       });
     },
     done(end) {
       whenRevealed(() => {
-        if (answer.hasAttribute('aria-busy')) showEnd(end);
-        else showFollowups(end);
+        if (answer.hasAttribute('aria-busy')) {
+          showEnd(end);
+          showNothingStopped(end);
+        } else showFollowups(end);
         answer = null;
         done();
       });
@@ -139,6 +142,15 @@ export function answerView(tools, now, title, { whole, done, painted }) {
             ? t('Answer complete, 1 source.')
             : t('Answer complete, {n} sources.', end.sources)),
       );
+  }
+  // The page shows a text later than it was written: a stop may find nothing to stop.
+  function showNothingStopped({ state }) {
+    if (!now.run || now.stopping !== now.run || state !== 'complete') return;
+    const note = parsed('<div class="note plain"><div><p></p></div></div>');
+    const words = t('Nothing was stopped: the answer was already complete.');
+    $('p', note).textContent = words;
+    $(':scope > .end', answer).prepend(note);
+    say(words);
   }
   // They come after the rest: what has the focus there keeps it.
   function showFollowups(end) {

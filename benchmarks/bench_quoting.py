@@ -19,7 +19,7 @@ from collections_bench import ROOT, datasets_folder, empty_database, fill, read_
 # isort: split
 from django.core.management import call_command
 
-from chat.quoting.question import Question
+from chat.quoting.questions.question import Question
 from chat.quoting.sentence_selection import Sentence, best_sentences
 from chatsite.accounts.principal import Principal
 from ingestion.search.retrieval import (

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from collections_bench import datasets_folder, empty_database, fill, ndcg, read_collection
 
-from chat.quoting.question import Question
+from chat.quoting.questions.question import Question
 from chat.quoting.sentence_selection import best_sentences_per_passage
 from chatsite.accounts.principal import Principal
 from ingestion.search.retrieval import search

@@ -23,8 +23,8 @@ from chat.events import (
 )
 from chat.llm import ChatModel, Contribution, Prompt, SearchQuery, configured_model
 from chat.llm.chat_model import NOTHING_FOUND
-from chat.quoting.question import is_in_other_words
-from chat.quoting.table_notices import ROWS_SHOWN
+from chat.quoting.questions.question import is_in_other_words
+from chat.quoting.table_rows.table_notices import ROWS_SHOWN
 from chat.requests import EarlierMessage
 from chat.statements import marks_by_rank, to_rows
 from chat.verification import verify

@@ -14,7 +14,7 @@ from django.db import IntegrityError, ProgrammingError
 from chat.events import ContextReady, Thought, Verified, members
 from chat.llm import ChatModel, SearchQuery
 from chat.llm.chat_model import rerank
-from chat.quoting.question import Question
+from chat.quoting.questions.question import Question
 from chat.quoting.sentence_selection import best_sentences_per_passage
 from chat.requests import Options
 from chat.sources import Caption, Given, PageImage, SourceView

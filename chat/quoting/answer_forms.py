@@ -8,6 +8,7 @@ answers, and says whether it is sure.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from chat.quoting.table_rows.row_conditions import selects_rows
 from chat.sources import SourceView
 from ingestion.search.rough_stems import held_stems, weak_stems
 from ingestion.search.sentence_splitting import spans_of
@@ -18,7 +19,6 @@ from .findings import Findings
 from .numbered_parts import asks_for_all, numbered_parts
 from .quoted_answer import Quoted
 from .rendering import markdown
-from .row_conditions import selects_rows
 
 QUOTATIONS = 2
 CLOSEST_SCORE = 0.8  # share of the best sentence's score, if none of them clearly answers

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from chat.llm.chat_model import Prompt
+from chat.quoting.questions.amounts import numbers_of
+from chat.quoting.questions.answer_types import QuotedText
+from chat.quoting.questions.applicability import outsiders_in
+from chat.quoting.questions.question import Question
 from chat.sources import SourceView
 
-from .amounts import numbers_of
-from .answer_types import QuotedText
-from .applicability import outsiders_in
 from .confidence import answers, is_close
 from .extracts import Extract, extract, without_rows
-from .question import Question
 from .rendering import markdown
 from .sentence_selection import Sentence
 

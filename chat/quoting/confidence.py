@@ -10,13 +10,12 @@ import re
 
 import numpy as np
 
+from chat.quoting.questions.answer_types import QuotedText, types_asked_for
 from ingestion.embedding.word_vectors import word_vectors
 from ingestion.search.rough_stems import STOP_WORDS, forms, stem, weak_stems
 from ingestion.search.stopwords import without_question_words
 from ingestion.search.tokens import has_unspaced_script, plain_words, search_text
 from ingestion.search.translations import without_grammar
-
-from .answer_types import QuotedText, types_asked_for
 
 SURE = 0.6  # from which a quotation is given as the answer
 SURE_TRANSLATED = 0.9  # the same for a translated question

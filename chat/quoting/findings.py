@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from chat.llm.chat_model import Prompt
+from chat.quoting.questions.asked_files import AskedFiles
+from chat.quoting.questions.question import Question
+from chat.quoting.table_rows.quoted_tables import SelectedRows, rows_alike, selected_rows
 from chat.sources import SourceView
 from ingestion.search.rough_stems import held_stems
 
-from .asked_files import AskedFiles
 from .candidates import Quotation, ShownRow, quotations_of
 from .confidence import confidence, is_sure
-from .question import Question
-from .quoted_tables import SelectedRows, rows_alike, selected_rows
 from .sentence_selection import Sentence, best_sentences
 
 LOOKED_AT = 12  # sentences, some of them in the same place

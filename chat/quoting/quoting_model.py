@@ -11,6 +11,10 @@ from django.conf import settings
 from chat.llm import side_texts
 from chat.llm.chat_model import Contribution, End, Part, Prompt, SearchQuery, Text
 from chat.llm.followup_detection import context_of, leaned_on
+from chat.quoting.questions.asked_files import asked_files
+from chat.quoting.questions.question import Question, untranslated_object
+from chat.quoting.questions.question_parts import parts_of
+from chat.quoting.table_rows.named_rows import named_rows
 from chat.requests import EarlierMessage
 from chat.sources import SourceView
 from chat.statements import marks_by_rank
@@ -23,12 +27,8 @@ from ingestion.search.translations import language_of as asked_language
 from ingestion.suggested_questions import questions_about, subject_of
 
 from .answer_forms import quoted_in_best_form
-from .asked_files import asked_files
 from .candidates import ShownRow, chapter_of
 from .findings import Findings
-from .named_rows import named_rows
-from .question import Question, untranslated_object
-from .question_parts import parts_of
 from .quoted_answer import NOTHING_MORE, NOTICES, Quoted
 from .sentence_selection import shared_words
 

@@ -2,12 +2,12 @@
 
 import re
 
+from chat.quoting.table_rows.quoted_tables import table_markdown
+from chat.quoting.table_rows.table_notices import notice
 from chat.sources import SourceView
 from ingestion.search.rough_stems import held_stems
 
 from .extracts import Extract
-from .quoted_tables import table_markdown
-from .table_notices import notice
 
 MAX_HEADING = 160  # characters
 

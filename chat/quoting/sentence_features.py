@@ -13,15 +13,14 @@ from typing import Protocol
 
 import numpy as np
 
+from chat.quoting.questions.amounts import has_number
+from chat.quoting.questions.applicability import condition_of, directions_of, outsiders_in
+from chat.quoting.questions.entities import has_name, has_place
+from chat.quoting.table_rows.named_rows import names_in
 from ingestion.embedding import BUILT_IN_NAME, Vectors, embedder, runs_here
 from ingestion.search.rough_stems import held_stems, stems, weak_stems
 from ingestion.search.sentence_splitting import Span, spans_of
 from ingestion.search.table_rows import cells_of
-
-from .amounts import has_number
-from .applicability import condition_of, directions_of, outsiders_in
-from .entities import has_name, has_place
-from .named_rows import names_in
 
 MAX_CACHED = 200  # passages, some ten kilobytes each
 MIN_CONTENTS = 4  # numbered titles of a table of contents

@@ -8,14 +8,14 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from chat.quoting.questions.amounts import counts, numbers_of
+from chat.quoting.questions.applicability import is_opposite
+from chat.quoting.questions.entities import has_name, has_place
+from chat.quoting.questions.question import Question
 from ingestion.embedding import runs_here
 from ingestion.search.definitions import states
 from ingestion.search.rough_stems import held_stems, weak_stems
 
-from .amounts import counts, numbers_of
-from .applicability import is_opposite
-from .entities import has_name, has_place
-from .question import Question
 from .sentence_features import Quotable, QuotableSentence, sentences_of, vectors_of
 
 MIN_SHARE = 0.25  # of the question's words that a sentence and its surroundings must have

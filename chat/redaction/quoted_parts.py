@@ -11,7 +11,7 @@ from chat.llm.chat_model import NOTHING_FOUND
 from chat.pleasantries import ANSWERS
 from chat.quoting.quoted_answer import NOTICES
 from chat.quoting.quoting_model import QuotingModel
-from chat.quoting.table_notices import ROWS_SHOWN
+from chat.quoting.table_rows.table_notices import ROWS_SHOWN
 from chat.verification.answer_statements import cut
 from history.citation_text import CITATION
 from history.models import Message

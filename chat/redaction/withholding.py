@@ -13,7 +13,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from chat.quoting.table_notices import ROWS_SHOWN
+from chat.quoting.table_rows.table_notices import ROWS_SHOWN
 from chat.redaction.quoted_parts import QuotedPart, is_phrase, is_quoted, quoted_parts, statements_of
 from chat.statements import Statement, to_rows
 from chat.verification import verify

@@ -17,7 +17,7 @@ from django.utils.translation import get_language, gettext
 
 from chat.llm.chat_model import NOTHING_FOUND
 from chat.quoting.quoted_answer import NOTICES as QUOTING_NOTICES
-from chat.quoting.table_notices import translated
+from chat.quoting.table_rows.table_notices import translated
 
 from .markdown_rules import BRACKETS, TASK, parser
 from .open_block import closed

@@ -10,7 +10,7 @@ from django.test import AsyncClient, SimpleTestCase, TransactionTestCase, overri
 from chat.llm.chat_model import Prompt
 from chat.portal.rendering.markdown import Citations, render
 from chat.quoting.quoting_model import quote
-from chat.quoting.table_notices import ROWS_SHOWN, notice
+from chat.quoting.table_rows.table_notices import ROWS_SHOWN, notice
 from chat.tests.sources import source
 from chatsite.accounts.models import ApiKey
 from chatsite.db.threads import in_database

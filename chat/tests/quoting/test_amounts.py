@@ -2,7 +2,7 @@
 
 from django.test import SimpleTestCase
 
-from chat.quoting.amounts import asked_amount, numbers_of
+from chat.quoting.questions.amounts import asked_amount, numbers_of
 
 
 def has_amount(question, text):

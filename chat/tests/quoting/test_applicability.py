@@ -2,8 +2,8 @@
 
 from django.test import SimpleTestCase
 
-from chat.quoting.applicability import condition_of, outsiders_in
-from chat.quoting.question import Question
+from chat.quoting.questions.applicability import condition_of, outsiders_in
+from chat.quoting.questions.question import Question
 from ingestion.search.rough_stems import stems
 
 

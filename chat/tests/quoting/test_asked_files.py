@@ -2,7 +2,7 @@
 
 from django.test import SimpleTestCase
 
-from chat.quoting.asked_files import asked_files
+from chat.quoting.questions.asked_files import asked_files
 from chat.tests.sources import source
 
 SOURCES = [

@@ -2,9 +2,9 @@
 
 from django.test import SimpleTestCase
 
-from chat.quoting.answer_types import QuotedText
 from chat.quoting.confidence import SURE, confidence
-from chat.quoting.question import Question
+from chat.quoting.questions.answer_types import QuotedText
+from chat.quoting.questions.question import Question
 
 ROW = "Vessel: Sennick Bay; Class: B; Built: 2011; Passengers: 320; Cars: 62"
 FOUND = {"score": 1.3, "fit": 4.0}

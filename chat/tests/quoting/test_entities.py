@@ -2,7 +2,7 @@
 
 from django.test import SimpleTestCase
 
-from chat.quoting.entities import asks_where, has_place, says_who
+from chat.quoting.questions.entities import asks_where, has_place, says_who
 
 
 class WhoAndWhereTests(SimpleTestCase):

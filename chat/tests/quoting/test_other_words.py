@@ -2,7 +2,7 @@
 
 from django.test import SimpleTestCase
 
-from chat.quoting.question import is_in_other_words
+from chat.quoting.questions.question import is_in_other_words
 
 
 class OtherWordsTests(SimpleTestCase):

@@ -6,7 +6,7 @@ from django.test import SimpleTestCase, TestCase
 
 from chat.engine.searching import as_source, found_for
 from chat.llm import Prompt
-from chat.quoting.question_parts import parts_of
+from chat.quoting.questions.question_parts import parts_of
 from chat.quoting.quoting_model import QuotingModel, quote, search_query
 from chat.requests import EarlierMessage
 from chatsite.accounts.principal import Principal

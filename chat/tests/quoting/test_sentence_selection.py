@@ -5,8 +5,8 @@ import uuid
 from django.test import SimpleTestCase
 
 from chat.quoting import confidence, sentence_selection
-from chat.quoting.answer_types import QuotedText
-from chat.quoting.question import Question
+from chat.quoting.questions.answer_types import QuotedText
+from chat.quoting.questions.question import Question
 from ingestion.search.retrieval import FoundPassage
 from ingestion.search.rough_stems import matching_words
 

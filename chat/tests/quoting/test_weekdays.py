@@ -4,7 +4,7 @@ from django.test import SimpleTestCase
 
 from chat.llm.chat_model import Prompt
 from chat.quoting.quoting_model import quote
-from chat.quoting.weekdays import days_named, days_of_row
+from chat.quoting.table_rows.weekdays import days_named, days_of_row
 from chat.requests import EarlierMessage
 from chat.tests.sources import source
 

@@ -35,7 +35,7 @@ from chat.portal.rendering.markdown import (
     render_open,
     split,
 )
-from chat.quoting import amounts, entities
+from chat.quoting.questions import amounts, entities
 from chat.tests.sources import source
 from chat.verification import asked_question, verify_anew
 from chatsite.accounts.models import User

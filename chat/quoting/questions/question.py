@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import pairwise
 
+from chat.quoting.table_rows.row_conditions import SUPERLATIVE
 from ingestion.search.definitions import asks_definition, defined_thing
 from ingestion.search.rough_stems import first_part, stem, stems, weak_stems
 from ingestion.search.tokens import plain_words
@@ -15,7 +16,6 @@ from .amounts import AskedAmount, asked_amount, counted
 from .applicability import directions_of, names_outsiders
 from .entities import Entity, asks_where, asks_who, asks_who_does, deed_asked_for, entity_asked_for
 from .instructions import asks_how_to
-from .row_conditions import SUPERLATIVE
 
 Synonyms = Mapping[str, Sequence[str]]  # other words for phrases of a question
 

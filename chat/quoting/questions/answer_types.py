@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from chat.quoting.table_rows.row_conditions import SUPERLATIVE
 from ingestion.search.definitions import gives_definition
 from ingestion.search.rough_stems import forms, held_stems, stem, stems
 from ingestion.search.sentence_splitting import spans_of
@@ -20,7 +21,6 @@ from .applicability import directions_of, is_opposite
 from .entities import has_deed, has_place, says_who, says_who_does
 from .instructions import says_how
 from .question import NEGATION, Question
-from .row_conditions import SUPERLATIVE
 
 BETWEEN = 2  # words between those of a phrase
 TOGETHER = 8  # words from one to the other of two that stand together in a question

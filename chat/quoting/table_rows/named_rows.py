@@ -10,10 +10,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from chat.quoting.questions.question import Question
 from ingestion.search.rough_stems import stems, weak_stems
 from ingestion.search.table_rows import cells_of, rows_of
 
-from .question import Question
 from .weekdays import days_named, days_of_row
 
 MAX_NAME = 60  # characters of a cell that can be a name

@@ -1,0 +1,1 @@
+"""Rows of tables: which are meant, and how they are quoted."""

@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.server]
 
 HR_QUESTION = "What is Project Halyard?"
 NOTHING = "Nothing in the documents you may read answers this."
-TEAM_QUESTION = "How do I claim travel expenses?"  # to which three agents have something to say
+TEAM_QUESTION = "What must a claim for travel expenses contain?"  # three agents have something to say
 TEAM_SECONDS = 60
 # A device with voices, which Chromium has none of here: it notes what it is to say, and ends when it is told.
 VOICES = """

@@ -36,6 +36,7 @@ _LEAVES_FOR = re.compile(
     r"\b(?:leaves?|leaving|departs?|departing|sails?|sailing) (?:from )?"
     r"(?P<start>[A-Z][\w-]+(?: [A-Z][\w-]+)*) for (?=[A-Z])"
 )
+_LEAVES = re.compile(r"\b(?:leaves?|leaving|departs?|departing) (?=[A-Z])")
 
 
 def outsiders_in(text: str) -> frozenset[str]:
@@ -55,10 +56,17 @@ def condition_of(text: str) -> frozenset[str]:
 
 def directions_of(text: str) -> frozenset[tuple[bool, str]]:
     """The places after “from” (True) and “to” (False), in German “von” and “nach”, also as columns."""
-    text = _LEAVES_FOR.sub(r"from \g<start> to ", text)
+    text = _LEAVES.sub("from ", _LEAVES_FOR.sub(r"from \g<start> to ", text))
     return frozenset((bool(match["away"]), match["place"].lower()) for match in _DIRECTION.finditer(text))
 
 
 def is_opposite(asked: frozenset[tuple[bool, str]], there: frozenset[tuple[bool, str]]) -> bool:
-    """Whether a text has only the other direction of a place that the question names with one."""
-    return any((not away, place) in there and (away, place) not in there for away, place in asked)
+    """Whether a text has only the other direction of a place that the question names with one.
+
+    The text may have more of the place's name: “Sennick Harbour” for “Sennick”.
+    """
+
+    def has(away: bool, place: str) -> bool:
+        return any(away == known and f"{name} ".startswith(f"{place} ") for known, name in there)
+
+    return any(has(not away, place) and not has(away, place) for away, place in asked)

@@ -2,7 +2,7 @@
 
 from django.test import SimpleTestCase
 
-from chat.quoting.questions.applicability import condition_of, outsiders_in
+from chat.quoting.questions.applicability import condition_of, directions_of, is_opposite, outsiders_in
 from chat.quoting.questions.question import Question
 from ingestion.search.rough_stems import stems
 
@@ -12,6 +12,14 @@ class ApplicabilityTests(SimpleTestCase):
         self.assertEqual(condition_of("In December everyone is paid on the 19th."), {"decemb"})
         self.assertEqual(condition_of("After a stillbirth the full leave applies."), stems("stillbirth"))
         self.assertEqual(condition_of("After a stillbirth leave is paid."), frozenset())
+
+    def test_a_row_in_the_other_direction_is_opposite_also_by_the_whole_name_of_a_place(self):
+        there = directions_of("From: Carrow Quay; Depart: 18:35; To: Sennick Harbour")
+        for question in ("When does the last boat leave Sennick?", "The last boat from Sennick Harbour?"):
+            self.assertTrue(is_opposite(directions_of(question), there), question)
+        for question in ("When does the boat leave Carrow for Sennick?", "The last boat to Sennick?"):
+            self.assertFalse(is_opposite(directions_of(question), there), question)
+        self.assertFalse(is_opposite(directions_of("Who comes from Senn?"), there))
 
     def test_a_text_about_passengers_is_for_others_unless_the_question_names_them(self):
         passengers = outsiders_in("If passengers have to wait, we pay for a hotel. Delays")

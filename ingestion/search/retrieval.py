@@ -252,9 +252,9 @@ def _search_once(wanted: _Wanted) -> tuple[SearchResult, bool]:
 
 
 def _search_in_english(wanted: _Wanted, found: SearchResult) -> SearchResult:
-    """What the question finds in English, in the words of the passages found so far.
+    """Search for the question's English translation, worded as in the passages found so far.
 
-    Nothing if it cannot be translated.
+    The result is empty if the question cannot be translated.
     """
     passages = found.passages
     held = held_stems(" ".join(f"{each.title} {each.heading} {each.content}" for each in passages))

@@ -383,5 +383,5 @@ class OtherFormatsTests(SimpleTestCase):
 
     def test_every_format_has_a_reader_and_stands_in_the_documentation(self):
         self.assertEqual({kind.family for kind in FORMATS.values()} - set(READERS), set())
-        told = Path(__file__).parents[3].joinpath("docs/formats.md").read_text("utf-8")
-        self.assertEqual([ending for ending in FORMATS if f"`{ending}`" not in told], [])
+        listed = Path(__file__).parents[3].joinpath("docs/formats.md").read_text("utf-8")
+        self.assertEqual([ending for ending in FORMATS if f"`{ending}`" not in listed], [])

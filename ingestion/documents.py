@@ -58,9 +58,9 @@ from .queue.fair_queue import (
     Shares,
     first_positions,
     job_arguments,
-    job_priority,
     lock_name,
     position_after_yielding,
+    put_behind,
     requeue,
 )
 from .storage import files
@@ -266,19 +266,17 @@ def take_turn(document_id: int, shares: Shares) -> int | None:
 
     Raises Yielded if the next document of another owner comes first, and TemporaryFailure without a database.
     """
-    found = Document.objects.filter(pk=document_id)
     try:
-        row = found.values_list("owner_id").first()
+        row = Document.objects.filter(pk=document_id).values_list("owner_id").first()
         if row is None:
             return None
         owner_id = row[0] or 0
         position = shares.position_behind(owner_id, first_positions())
-        if position is not None:
-            found.update(queue_position=position)
+        priority = put_behind(document_id, position) if position is not None else None
     except (OperationalError, InterfaceError) as error:
         raise TemporaryFailure(BROKEN) from error
-    if position is not None:
-        raise Yielded(job_priority(position))
+    if priority is not None:
+        raise Yielded(priority)
     return owner_id
 
 
@@ -458,11 +456,11 @@ def _fail(document_id: int, reason: str, stored: files.Stored | None) -> None:
 
 def _put_back(document: Document) -> int:
     """Move the document back in the queue; returns the priority of its job."""
-    position = position_after_yielding(document)
-    Document.objects.filter(pk=document.pk, status__in=Document.UNFINISHED).update(
-        status=Document.Status.WAITING, queue_position=position, progress_done=0, progress_total=0
-    )
-    return job_priority(position)
+    with transaction.atomic():
+        Document.objects.filter(pk=document.pk, status__in=Document.UNFINISHED).update(
+            status=Document.Status.WAITING, progress_done=0, progress_total=0
+        )
+        return put_behind(document.pk, position_after_yielding(document))
 
 
 def _delay(document_id: int, reason: str) -> None:

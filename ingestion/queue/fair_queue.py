@@ -19,6 +19,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.db import connection, transaction
+from django.db.models.functions import Greatest
 from django.utils import timezone
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.django_connector import DjangoConnector
@@ -165,6 +166,22 @@ def next_position(document: Document) -> int:
 def position_after_yielding(document: Document) -> int:
     """Return the position of a document that is put back while it is read."""
     return next_position(document) + YIELDED_POSITIONS
+
+
+def put_behind(document_id: int, position: int) -> int:
+    """Move a document that yields to a later position; returns the priority of its job.
+
+    Its other jobs, for files that were sent later, do not come before this one: an older file would replace a
+    newer one.
+    """
+    priority = job_priority(position)
+    with transaction.atomic():
+        # First the document: who queues another file of it waits, and queues that behind.
+        Document.objects.filter(pk=document_id).update(queue_position=Greatest("queue_position", position))
+        ProcrastinateJob.objects.filter(
+            lock=lock_name(document_id), status="todo", priority__gt=priority
+        ).update(priority=priority)
+    return priority
 
 
 def first_positions() -> dict[int, int]:

@@ -255,6 +255,44 @@ class YieldTests(Queue):
         self.assertEqual((slow.status, -slow.queue_position), ("waiting", yielded.exception.priority))
         self.assertEqual(list(self.take(4)), [self.bob, self.bob, self.bob, self.ann])
 
+    def test_a_file_that_yields_stays_before_files_of_the_same_document_that_were_sent_later(self):
+        document = self.add(self.ann)
+        list(self.take())
+        self.finish_all()
+        files = [{"name": name, "size": 1, "sha256": name} for name in ("second", "third", "fourth")]
+        for file in files[:2]:
+            fair_queue.requeue(document, file)
+        for _ in range(9):
+            self.add(self.bob)
+
+        shares = fair_queue.Shares()
+        shares.add(self.ann.pk, 60.0)
+        shares.add(self.bob.pk, 1.0)
+        list(self.take())
+        with self.assertRaises(pipeline.Yielded) as yielded:
+            pipeline.take_turn(document.pk, shares)
+        self.give_back(yielded.exception)
+        fair_queue.requeue(document, files[2])
+        self.assertEqual(self.next_file(), "second")
+
+        interrupted = mock.patch.object(pipeline.reading, "read", side_effect=Interrupted)
+        with interrupted, self.assertRaises(pipeline.Yielded) as yielded:
+            pipeline.read_document(document.pk, files[0])
+        self.give_back(yielded.exception)
+        self.assertEqual([self.next_file() for _ in files], ["second", "third", "fourth"])
+
+    def give_back(self, yielded):
+        """Return the taken job to the queue, as the worker does."""
+        ProcrastinateJob.objects.filter(status="doing").update(status="todo", priority=yielded.priority)
+
+    def next_file(self):
+        """Take jobs until one is for another file of a document; its name."""
+        while True:
+            self.finish_all()
+            list(self.take())
+            if found := ProcrastinateJob.objects.get(status="doing").args.get("replacement"):
+                return found["name"]
+
 
 class ShareTests(Queue):
     """Turns by time: somebody with slow documents does not take most of it."""

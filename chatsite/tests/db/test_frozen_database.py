@@ -51,25 +51,26 @@ def timed(call):
 def test_while_postgresql_stands_still_requests_are_refused_in_time_and_afterwards_all_goes_on(faulty):
     name = fresh("u")
     caller, session = faulty.caller(name), faulty.sign_in(name, PASSWORD)
-    asking, streams = Asking(caller), [fresh() for _ in range(6)]
-    runs = [caller.begin(order(token, 350, 20)) for token in streams]  # 7 s
-    late = [fresh() for _ in range(24)]
-    time.sleep(0.5)
-    with frozen(faulty):
-        stopped = time.monotonic()
-        asked = [partial(timed, partial(caller.whole, order(token, 5, 0), key=token)) for token in late]
-        pages = [partial(timed, partial(session.get, path)) for path in ("/", "/documents/")]
-        answers = at_once(*asked, *pages)
-        ready = [timed(partial(session.get, "/readyz")) for _ in range(3)]
-        time.sleep(max(0, stopped + FROZEN_SECONDS - time.monotonic()))
-    assert max(seconds for seconds, _ in answers) < REFUSED_SECONDS
-    assert {status for _, (status, _) in answers[: len(late)]} == {503}
-    assert {response.status for _, response in answers[len(late) :]} == {503}
-    assert {response.headers["Retry-After"] for _, response in answers[len(late) :]} == {"2"}
-    assert {response.status for _, response in ready} == {503}
-    assert max(seconds for seconds, _ in ready) < 1 + 2 * MARGIN_SECONDS
-    back = all_taken(*[partial(caller.whole, order(token, 5, 0), key=token) for token in late])
-    tokens = asking.stop()
+    streams = [fresh() for _ in range(6)]
+    with Asking(caller) as asking:
+        runs = [caller.begin(order(token, 350, 20)) for token in streams]  # 7 s
+        late = [fresh() for _ in range(24)]
+        time.sleep(0.5)
+        with frozen(faulty):
+            stopped = time.monotonic()
+            asked = [partial(timed, partial(caller.whole, order(token, 5, 0), key=token)) for token in late]
+            pages = [partial(timed, partial(session.get, path)) for path in ("/", "/documents/")]
+            answers = at_once(*asked, *pages)
+            ready = [timed(partial(session.get, "/readyz")) for _ in range(3)]
+            time.sleep(max(0, stopped + FROZEN_SECONDS - time.monotonic()))
+        assert max(seconds for seconds, _ in answers) < REFUSED_SECONDS
+        assert {status for _, (status, _) in answers[: len(late)]} == {503}
+        assert {response.status for _, response in answers[len(late) :]} == {503}
+        assert {response.headers["Retry-After"] for _, response in answers[len(late) :]} == {"2"}
+        assert {response.status for _, response in ready} == {503}
+        assert max(seconds for seconds, _ in ready) < 1 + 2 * MARGIN_SECONDS
+        back = all_taken(*[partial(caller.whole, order(token, 5, 0), key=token) for token in late])
+        tokens = asking.stop()
     assert [refusal for moment, refusal in asking.refusals if moment > back] == []
     assert {refusal for _, refusal in asking.refusals} <= {503}
     check(faulty, [*streams, *late])

@@ -64,6 +64,13 @@ class Asking:
         assert not self.thread.is_alive()
         return self.tokens
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        """A test that fails must not leave somebody asking the site of the tests after it."""
+        self.going = False
+
 
 def check(faulty, tokens, states=("complete",)):
     """Every question was asked once and answered once, to the end or as far as is said."""
@@ -95,16 +102,17 @@ def all_taken(*calls):
 def test_a_restart_of_postgresql_costs_nothing(faulty):
     caller = faulty.caller()
     all_taken(partial(caller.whole, order(fresh(), 5, 0)))  # also after the faults of the test before
-    asking, streams = Asking(caller), [fresh() for _ in range(6)]
-    connections = [caller.ask(order(token, 120, 20)) for token in streams]
-    assert {response.status for _, response in connections} == {200}
-    time.sleep(0.5)
-    faulty.cluster._control("restart", "-m", "fast")
-    after = [fresh() for _ in range(6)]
-    back = all_taken(*[partial(caller.whole, order(token, 5, 0), key=token) for token in after])
-    while len(asking.tokens) <= 3:
-        time.sleep(0.05)
-    tokens = asking.stop()
+    streams = [fresh() for _ in range(6)]
+    with Asking(caller) as asking:
+        connections = [caller.ask(order(token, 120, 20)) for token in streams]
+        assert {response.status for _, response in connections} == {200}
+        time.sleep(0.5)
+        faulty.cluster._control("restart", "-m", "fast")
+        after = [fresh() for _ in range(6)]
+        back = all_taken(*[partial(caller.whole, order(token, 5, 0), key=token) for token in after])
+        while len(asking.tokens) <= 3:
+            time.sleep(0.05)
+        tokens = asking.stop()
     assert [refusal for moment, refusal in asking.refusals if moment > back] == []
     assert {refusal for _, refusal in asking.refusals} <= {503}
     check(faulty, [*streams, *tokens, *after])

@@ -9,6 +9,7 @@ sessions keep no state, and each transaction sets its reader (chatsite.db.backen
 """
 
 import re
+import select
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -126,8 +127,15 @@ def _pool_numbers() -> dict[metrics.Labels, float]:
     return found
 
 
+def _has_news(session: Session) -> bool:
+    """Whether the server has sent an idle session something: mostly that it has ended it."""
+    poll = select.poll()  # unlike `select`, also for a process with more than 1,024 sockets
+    poll.register(session.fileno(), select.POLLIN)
+    return bool(poll.poll(0))
+
+
 def _check(session: Session) -> None:
-    if time.monotonic() - _used.get(session, float("-inf")) > MOMENT:
+    if time.monotonic() - _used.get(session, float("-inf")) > MOMENT or _has_news(session):
         with session.waiting(min(MOMENT, connection_seconds())):
             ConnectionPool.check_connection(session)
         breaker.record_success()
@@ -164,8 +172,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     @property
     def pool(self) -> Any:
-        """The pool tests a session before handing it out, unless it was used a moment ago: the test takes as
-        long as most statements. A session that died within that moment fails its user."""
+        """The pool tests a session before handing it out: with a statement, which takes as long as most
+        others, or, if it was used a moment ago, by whether the server has closed it."""
         pool = super().pool
         if pool is not None and pool.connection_class is not Session:
 

@@ -137,6 +137,16 @@ class SessionsAreToldAnew(TransactionTestCase):
             connection.close()
             self.assertEqual(told(), "7")
 
+    def test_after_a_session_was_ended_in_the_pool_a_moment_after_its_use(self):
+        with reading_as(7):
+            told()
+            ended = connection.connection.info.backend_pid
+            connection.close()  # into the pool, which takes it to be alive for a second
+            with psycopg.connect(**threads.libpq_parameters()) as other:
+                other.execute("SELECT pg_terminate_backend(%s, 5000)", [ended])  # waits until it has ended
+            self.assertEqual(told(), "7")
+            self.assertNotEqual(connection.connection.info.backend_pid, ended)
+
     def test_for_rows_that_come_through_a_cursor_of_the_server_and_many_at_once(self):
         with transaction.atomic(), reading_as(None):
             self.assertEqual(list(Document.objects.all().iterator()), [])

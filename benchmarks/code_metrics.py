@@ -2,6 +2,7 @@
 
     python benchmarks/code_metrics.py            # everything but the request
     python benchmarks/code_metrics.py --request  # also the files entered by one POST /chat/stream
+    python benchmarks/code_metrics.py --helpers  # only list the helpers that could be inlined
 
 Migrations and generated files do not count; tests count only as lines.
 """
@@ -15,6 +16,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 BASE = Path(__file__).resolve().parent.parent
 PACKAGES = ("chat", "chatsite", "history", "ingestion")
@@ -56,15 +58,24 @@ def function_lengths(modules: list[Path]) -> list[int]:
     return sorted(lengths)
 
 
-def helpers_used_once(modules: list[Path]) -> tuple[int, int]:
-    """Private functions whose name occurs exactly once beside its definition, and how many of these could be
-    inlined.
+class Helper(NamedTuple):
+    path: Path
+    function: Function
+    could_be_inlined: bool
+
+    def __str__(self) -> str:
+        lines = (self.function.end_lineno or self.function.lineno) - self.function.lineno + 1
+        return f"{self.path.relative_to(BASE)}:{self.function.lineno} {self.function.name}, {lines} lines"
+
+
+def helpers_used_once(modules: list[Path]) -> list[Helper]:
+    """Private functions whose name occurs exactly once beside its definition, and if they could be inlined.
 
     Those with a decorator (context managers, caches) cannot, nor those that are passed on instead of called
     (callbacks, rows of a table), those of several statements in a lambda or a comprehension, and generators
     that no `for` or `yield from` consumes.
     """
-    used_once = could_be_inlined = 0
+    helpers = []
     for path in modules:
         tree = ast.parse(path.read_text())
         uses: dict[str, list[ast.expr]] = collections.defaultdict(list)
@@ -79,9 +90,9 @@ def helpers_used_once(modules: list[Path]) -> tuple[int, int]:
             if not isinstance(function, Function) or not function.name.startswith("_"):
                 continue
             if len(uses[function.name]) == 1:
-                used_once += 1
-                could_be_inlined += can_be_inlined(function, uses[function.name][0], parents)
-    return used_once, could_be_inlined
+                inlinable = can_be_inlined(function, uses[function.name][0], parents)
+                helpers.append(Helper(path, function, inlinable))
+    return helpers
 
 
 def can_be_inlined(function: Function, use: ast.expr, parents: dict[ast.AST, ast.AST]) -> bool:
@@ -147,12 +158,17 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--request", action="store_true", help="also measure one POST /chat/stream")
+    parser.add_argument("--helpers", action="store_true", help="only list the helpers that could be inlined")
     options = parser.parse_args()
     modules = product_modules()
+    helpers = helpers_used_once(modules)
+    inlinable = [helper for helper in helpers if helper.could_be_inlined]
+    if options.helpers:
+        print(*inlinable, sep="\n")
+        return
     lengths = function_lengths(modules)
     templates = template_lines()
     product = lines_of(modules)
-    used_once, could_be_inlined = helpers_used_once(modules)
     longest = max(modules, key=lambda path: len(path.read_text().splitlines()))
     rows = [
         ("lines of Python, product / all", f"{product:,} / {lines_of(tracked('*.py')):,}"),
@@ -160,8 +176,8 @@ def main() -> None:
         ("functions", f"{len(lengths):,}"),
         ("function lines, p90", str(lengths[int(len(lengths) * 0.9)])),
         ("functions over 40 lines", f"{sum(x > LONG_FUNCTION for x in lengths) / len(lengths):.1%}"),
-        ("private helpers used once, per 1,000 lines", f"{used_once / product * 1000:.1f}"),
-        ("  of these, that could be inlined", f"{could_be_inlined / product * 1000:.1f}"),
+        ("private helpers used once, per 1,000 lines", f"{len(helpers) / product * 1000:.1f}"),
+        ("  of these, that could be inlined", f"{len(inlinable) / product * 1000:.1f}"),
         ("longest module", f"{longest.relative_to(BASE)}, {len(longest.read_text().splitlines())} lines"),
         (f"repeated runs of {DUPLICATE_LINES} lines", str(duplicate_runs(modules))),
         ("template line, mean / max characters", f"{statistics.mean(templates):.0f} / {max(templates)}"),

@@ -95,7 +95,11 @@ def _modules(entry: str, read: Read) -> tuple[str, set[str]]:
         done.append(name)
         body = IMPORT.sub(lambda match: _imported(_beside(name, match[2]), match[1]), text)
         if name != entry:
-            body = _wrapped(name, body)
+            exported = ", ".join(first or second for first, second in EXPORT.findall(body))
+            body = (
+                f"// {name}\nconst {_variable(name)} = (() => {{\n{EXPORT.sub('', body)}"
+                f"return {{ {exported} }};\n}})();\n"
+            )
         exports = EXPORT.sub("", body) if name == entry else body
         if other := OTHER.search(exports):
             raise CannotJoin(f"{name} has a form of import or export that is not joined: {other[0]}")
@@ -110,14 +114,6 @@ def _imported(name: str, names: str | None) -> str:
     if names is None:
         return ""
     return f"const {{{names.replace(' as ', ': ')}}} = {_variable(name)};\n"
-
-
-def _wrapped(name: str, body: str) -> str:
-    exported = [first or second for first, second in EXPORT.findall(body)]
-    return (
-        f"// {name}\nconst {_variable(name)} = (() => {{\n{EXPORT.sub('', body)}"
-        f"return {{ {', '.join(exported)} }};\n}})();\n"
-    )
 
 
 def _variable(name: str) -> str:

@@ -296,7 +296,12 @@ def read_document(
         with _reading_lock(document_id):
             document = _to_read(document_id, stored)
             if document is not None:
-                _read(document, stored, _new_audience(replacement), interruption)
+                audience = None
+                if replacement and "access_list_id" in replacement:
+                    audience = reading.NewAudience(
+                        int(replacement["access_list_id"]), int(replacement["audience_version"])
+                    )
+                _read(document, stored, audience, interruption)
     except (OperationalError, InterfaceError, OSError) as error:
         # Before the reading, or while its outcome was stored: the next attempt finds what is left to do.
         raise TemporaryFailure(BROKEN) from error
@@ -312,7 +317,12 @@ def _read(
     try:
         reading.read(document, stored, audience, interruption)
     except Interrupted:
-        raise Yielded(_put_back(document)) from None
+        with transaction.atomic():
+            Document.objects.filter(pk=document.pk, status__in=Document.UNFINISHED).update(
+                status=Document.Status.WAITING, progress_done=0, progress_total=0
+            )
+            priority = put_behind(document.pk, position_after_yielding(document))
+        raise Yielded(priority) from None
     except (Unreadable, EmbeddingError) as error:
         if isinstance(error, EmbeddingError) and error.temporary:
             if _was_deleted(document.pk, stored):
@@ -332,12 +342,6 @@ def _read(
         if not isinstance(error, IntegrityError) or not _was_deleted(document.pk, stored):
             logger.exception("Reading a document failed.", extra={"document": document.pk})
         _fail(document.pk, BROKEN, stored)
-
-
-def _new_audience(replacement: dict[str, str | int] | None) -> reading.NewAudience | None:
-    if not replacement or "access_list_id" not in replacement:
-        return None
-    return reading.NewAudience(int(replacement["access_list_id"]), int(replacement["audience_version"]))
 
 
 def remove_jobs(document: Document, replacement: dict[str, str | int] | None) -> None:
@@ -452,15 +456,6 @@ def _fail(document_id: int, reason: str, stored: files.Stored | None) -> None:
             announce(Event.DOCUMENT_FAILED, documents.get())
     if stored:
         files.discard(stored, document_id)
-
-
-def _put_back(document: Document) -> int:
-    """Move the document back in the queue; returns the priority of its job."""
-    with transaction.atomic():
-        Document.objects.filter(pk=document.pk, status__in=Document.UNFINISHED).update(
-            status=Document.Status.WAITING, progress_done=0, progress_total=0
-        )
-        return put_behind(document.pk, position_after_yielding(document))
 
 
 def _delay(document_id: int, reason: str) -> None:

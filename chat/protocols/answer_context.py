@@ -24,7 +24,12 @@ def context(found: ContextReady) -> Json:
     for thought in found.thoughts:
         if thought.title == RESULTS_BEFORE:
             thoughts.append(_thought(Thought("Results", [_result(source) for source in found.sources])))
-            thoughts.append(_thought(_with_sources(thought, found)))
+            question = str(found.thoughts[0].description)
+            lines = [_data_point(source) for source in found.sources if source.given != "image"]
+            lines += [f"{image.label}: the page in an image" for image in found.images]
+            text = repr("\n".join([f"{question}\n\nSources:", *lines]))
+            messages = [*thought.description, f"{{'role': 'user', 'content': {text}}}"]
+            thoughts.append(_thought(Thought(thought.title, messages, thought.props)))
         else:
             thoughts.append(_thought(thought))
     return {"data_points": points, "thoughts": thoughts, **verified(found)}
@@ -75,16 +80,6 @@ def usage(counted: Usage | None) -> Json:
 
 def _data_point(source: SourceView) -> str:
     return f"{source.label}: {' '.join(source.model_text.split())}"
-
-
-def _with_sources(prompt: Thought, found: ContextReady) -> Thought:
-    question = str(found.thoughts[0].description)
-    lines = [_data_point(source) for source in found.sources if source.given != "image"]
-    lines += [f"{image.label}: the page in an image" for image in found.images]
-    text = repr("\n".join([f"{question}\n\nSources:", *lines]))
-    return Thought(
-        prompt.title, [*prompt.description, f"{{'role': 'user', 'content': {text}}}"], prompt.props
-    )
 
 
 def _thought(thought: Thought) -> Json:

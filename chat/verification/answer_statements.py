@@ -67,7 +67,9 @@ def cut(answer: str, labels: Collection[str]) -> list[Cut]:
         own = tuple(
             citations[bisect_left(starts, span.start if place else 0) : bisect_left(starts, following)]
         )
-        is_item = _is_item(prose, span.start)
+        before = prose[max(0, span.start - 40) : span.start]
+        mark = before[before.rfind("\n") + 1 :].strip()
+        is_item = bool(mark) and not _WORD.search(mark.rstrip(".)0123456789")) and mark[-1:] not in "#|>"
         if not is_item:
             inherited = own if span.text.endswith(":") else ()
         if not own and is_item and inherited:
@@ -144,12 +146,6 @@ def _without_number(text: str, span: Span) -> Span:
     if not number or not span.start < number.end() < span.end:
         return span
     return replace(span, start=number.end(), text=span.text[number.end() - span.start :])
-
-
-def _is_item(text: str, start: int) -> bool:
-    before = text[max(0, start - 40) : start]
-    line = before[before.rfind("\n") + 1 :].strip()
-    return bool(line) and not _WORD.search(line.rstrip(".)0123456789")) and line[-1:] not in "#|>"
 
 
 def _says_nothing(text: str, span: Span) -> bool:

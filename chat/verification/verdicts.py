@@ -203,7 +203,15 @@ def _compared(claim: Claim, units: Sequence[Unit], passages: Sequence[Passage]) 
     around = frozenset().union(*(passage.around for passage in passages))
     chosen = _chosen(claim, units, LEAST_GAIN)
     if not chosen:
-        return _without_facts(claim, passages)
+        # No words in common. They cannot be compared across languages; only English and German have vectors.
+        languages = {passage.language for passage in passages}
+        is_same_language = "" not in languages and (not claim.language or claim.language in languages)
+        is_like = (
+            len(claim.content) < MIN_LITERAL
+            or not is_same_language
+            or _likeness(claim, passages) >= OFF_TOPIC
+        )
+        return _Finding("not_found", unclear=is_like)
     finding = _judged(claim, chosen, units, around, passages)
     if finding.verdict == "not_found":
         more = _chosen(claim, units, MIN_GAIN_BESIDE)
@@ -294,24 +302,8 @@ def _is_nearly_literal(claim: Claim, unit: Unit, known: Collection[str]) -> bool
     return len(claim.content) >= MIN_LITERAL or len(held) >= MOST_OF_SENTENCE * len(unit.content)
 
 
-def _without_facts(claim: Claim, passages: Sequence[Passage]) -> _Finding:
-    """For a claim that has no words in common with the passages."""
-    is_like = (
-        len(claim.content) < MIN_LITERAL
-        or not _same_language(claim, passages)
-        or _likeness(claim, passages) >= OFF_TOPIC
-    )
-    return _Finding("not_found", unclear=is_like)
-
-
 def _likeness(claim: Claim, passages: Sequence[Passage]) -> float:
     return max(passage.likeness.coverage(claim.spoken, claim.names) for passage in passages)
-
-
-def _same_language(claim: Claim, passages: Sequence[Passage]) -> bool:
-    """Whether words can be compared: not across languages, and only English and German have vectors."""
-    languages = {passage.language for passage in passages}
-    return "" not in languages and (not claim.language or claim.language in languages)
 
 
 def _chosen(claim: Claim, units: Sequence[Unit], least_beside: float) -> tuple[Unit, ...]:

@@ -6,9 +6,7 @@ cost what an answer costs. Pages, health checks, stops and open streams are neve
 
 import asyncio
 import re
-from collections.abc import Mapping
 from contextvars import ContextVar
-from typing import Any
 
 from chatsite.db.lanes import Departures
 from chatsite.db.threads import is_crowded
@@ -136,7 +134,8 @@ class OverloadLimit:
         self.application = application
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        begins = _begins(scope)
+        pattern = BEGINS.get(scope["method"])
+        begins = pattern is not None and pattern.match(scope["path"]) is not None
         if not (begins or is_upload(scope)):
             await self.application(scope, receive, send)
             return
@@ -166,8 +165,3 @@ class OverloadLimit:
             _ticket.reset(token)
             if not ticket.is_taken:
                 ticket.leave(begun=False)
-
-
-def _begins(scope: Mapping[str, Any]) -> bool:
-    pattern = BEGINS.get(scope["method"])
-    return pattern is not None and pattern.match(scope["path"]) is not None

@@ -1,11 +1,11 @@
-"""Whether a statement mixes what its source says of two things, or says more than it.
+"""Signs that a statement mixes up two things of its source, or claims more than the source does.
 
-All words and numbers of “primary caregivers get six weeks” may be in a source that gives six weeks to others:
-in another clause, in the next sentence, in another item of a list.
+“Primary caregivers get six weeks” may have all its words and numbers from the source and still be wrong: the
+six weeks may belong to somebody else, in another clause, the next sentence, or another item of a list.
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 from chat.verification.cited_passages import Unit
 from chat.verification.claims import Claim
@@ -14,16 +14,16 @@ from chat.verification.terms.quantities import is_of_a_name, same_kind, same_num
 from chat.verification.terms.relations import opposites_of
 from chat.verification.terms.words import Kind, Token
 
-_SUBJECT = ("", "der", "die", "das")  # German articles of who acts
+_SUBJECT = ("", "der", "die", "das")  # articles of a German subject
 _OBJECT = ("dem", "den")
 FACTS = (Kind.NUMBER, Kind.NAME)
-NEAR = 6  # units: the greatest distance of sentences that are compared with each other
-PARALLEL = 0.5  # of the words of the shorter of two sentences that say the same of two things
-LEAST_COMMON = 2  # words of such sentences
-MOST_MISSING = 0.25  # of a statement's words, which another such sentence has
-MAX_CLAUSES = 30  # of a sentence that are compared
-MAX_FACTS = 10  # of a statement
-MAX_LABEL = 5  # words before the colon or dash of an item
+NEAR = 6  # units; sentences further apart are not compared
+PARALLEL = 0.5  # share of the shorter sentence's words that two parallel sentences have in common
+LEAST_COMMON = 2  # words that two parallel sentences have in common
+MOST_MISSING = 0.25  # share of a statement's words that its sentence may lack
+MAX_CLAUSES = 30  # compared for each sentence
+MAX_FACTS = 10  # compared for each statement
+MAX_LABEL = 5  # words before the colon or dash of a list item
 
 _LABEL_BREAK = re.compile(r":\s|\s[-–—]\s")
 _PASSIVE = re.compile(r"\bby\b|\b(?:wird|werden|wurde|wurden|worden)\b", re.IGNORECASE)
@@ -33,7 +33,7 @@ _ONLY = re.compile(
 
 
 def mixes(claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit], known: Collection[str]) -> bool:
-    """Whether it joins a fact with the words of another one; `known` are words of headings."""
+    """Whether the statement joins a fact with words about another fact; `known` are words of headings."""
     return (
         any(_is_crossed(claim, unit) or _takes_other_clause(claim, unit) for unit in chosen if not unit.cells)
         or _takes_parallel(claim, chosen[0], units, known)
@@ -42,11 +42,20 @@ def mixes(claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit], known: Co
 
 
 def _is_crossed(claim: Claim, unit: Unit) -> bool:
-    """Whether two clauses have changed a fact: “A pays 25 % and B 75 %” for “A pays 75 % and B 25 %”."""
+    """Whether two clauses have exchanged facts: “A pays 25 % and B 75 %” for “A pays 75 % and B 25 %”."""
     own, there = claim.parts[:MAX_CLAUSES], unit.parts[:MAX_CLAUSES]
-    if len(own) < 2 or len(there) < 2 or sum(any(map(_can_cross, clause)) for clause in own) < 2:
+    if (
+        len(own) < 2
+        or len(there) < 2
+        or sum(any(token.kind in FACTS for token in clause) for clause in own) < 2
+    ):
         return False
-    places = _only_places(claim, unit, there)
+    clauses_of: dict[str, int] = {}  # the clause of each word of the unit; -1 if several have it
+    for place, clause in enumerate(there):
+        for value in {token.value for token in clause if not token.unit or token.kind is Kind.NUMBER}:
+            said = claim.word_for(value, unit)
+            clauses_of[said] = -1 if said in clauses_of else place
+    places = {value: place for value, place in clauses_of.items() if place >= 0 and value in claim.values}
     found = []
     for clause in own:
         held = [(token.kind, places[token.value]) for token in clause if token.value in places]
@@ -86,27 +95,19 @@ def _takes_other_clause(claim: Claim, unit: Unit) -> bool:
                 named = {value for value in unit.values if value in own or claim.word_for(value, unit) in own}
             taken, left = (theirs - mine) & named, mine - theirs - named
             kept = (mine - theirs) & named
-            if here is there[0] and _is_lead(here, kept, left):
-                kept = set()
-            if taken and left and (not kept or _has_opposite(claim, taken, left)):
+            if here is there[0] and kept and left:
+                # Words that open a sentence apply to all its clauses: “The fee is £2 for adults and £1 …”.
+                values = [token.value for token in here]
+                if max(map(values.index, kept)) < min(map(values.index, left)):
+                    kept = set()
+            opposites = (opposites_of(claim.wholes[value]) for value in taken if value in claim.wholes)
+            if taken and left and (not kept or any(not each.isdisjoint(left) for each in opposites)):
                 return True
     return False
 
 
-def _is_lead(clause: Sequence[Token], kept: Collection[str], left: Collection[str]) -> bool:
-    """Whether words open a sentence and count for all of its clauses: “The fee is £2 for adults and £1 …”."""
-    values = [token.value for token in clause]
-    return bool(kept and left) and max(map(values.index, kept)) < min(map(values.index, left))
-
-
-def _has_opposite(claim: Claim, taken: Collection[str], left: Collection[str]) -> bool:
-    return any(
-        not opposites_of(claim.wholes[value]).isdisjoint(left) for value in taken if value in claim.wholes
-    )
-
-
 def _takes_parallel(claim: Claim, first: Unit, units: Sequence[Unit], known: Collection[str]) -> bool:
-    """Whether a word that a sentence lacks is in another one that is made alike, in the place of its own."""
+    """Whether the statement takes a word from a parallel sentence, where `first` has a different word."""
     if claim.joins or first.table >= 0:
         return False
     missing = [
@@ -131,7 +132,7 @@ def _takes_parallel(claim: Claim, first: Unit, units: Sequence[Unit], known: Col
 
 
 def _takes_other_item(claim: Claim, first: Unit, units: Sequence[Unit]) -> bool:
-    """Whether it names the label of another item of a list: “Current - …”, “Maintenance - …”."""
+    """Whether the statement names the label of another list item: “Current - …”, “Maintenance - …”."""
     label = _label(first)
     if not label or label & claim.values:
         return False
@@ -203,14 +204,10 @@ def exchanges_cases(claim: Claim, chosen: Sequence[Unit]) -> bool:
 
 
 def leaves_out_only(claim: Claim, chosen: Sequence[Unit]) -> bool:
-    """Whether the source restricts with “only” what the statement says without it."""
+    """Whether the source says “only”, and the statement leaves it out."""
     return not _ONLY.search(claim.text) and any(
         _ONLY.search(unit.text, unit.tokens[0].start, unit.tokens[-1].end) for unit in chosen if unit.tokens
     )
-
-
-def _can_cross(token: Token) -> bool:
-    return token.kind in FACTS
 
 
 def _is_fact(token: Token) -> bool:
@@ -235,7 +232,7 @@ def _content(found: Sequence[Token]) -> set[str]:
 
 
 def _with_facts(clauses: Sequence[list[Token]]) -> list[list[Token]]:
-    """Those without a number or a month with the next one: “in bakeries and confectioneries until 5”."""
+    """Join each clause without a number or a month to the next: “in bakeries and confectioneries until 5”."""
     found: list[list[Token]] = []
     open_ = False
     for clause in clauses:
@@ -248,13 +245,3 @@ def _with_facts(clauses: Sequence[list[Token]]) -> list[list[Token]]:
         last = found.pop()
         found[-1] += last
     return found
-
-
-def _only_places(claim: Claim, unit: Unit, there: Sequence[Sequence[Token]]) -> Mapping[str, int]:
-    """The clause of each word of the statement that only one clause has."""
-    places: dict[str, int] = {}
-    for place, clause in enumerate(there):
-        for value in {token.value for token in clause if not token.unit or token.kind is Kind.NUMBER}:
-            said = claim.word_for(value, unit)
-            places[said] = -1 if said in places else place
-    return {value: place for value, place in places.items() if place >= 0 and value in claim.values}

@@ -266,18 +266,13 @@ def _word(word: str, *, fresh: bool) -> Iterator[Token]:
     elif len(word) == 1 and capital and not fresh and word != "I":
         yield Token(Kind.NAME, f"letter {folded}", start, end)  # Class B
     elif "/" in word:
-        yield from _alternatives(word, fresh=fresh)
+        begin = start
+        for alternative in word.split("/"):  # TCP/UDP
+            for token in _word(alternative, fresh=fresh) if alternative else ():
+                yield token._replace(start=token.start + begin, end=token.end + begin)
+            begin += len(alternative) + 1
     elif folded not in lexicon.STOP_WORDS or word in lexicon.ACRONYMS:
         yield from _content_word(word, folded, start, is_name=capital and not fresh)
-
-
-def _alternatives(words: str, *, fresh: bool) -> Iterator[Token]:
-    """The words between slashes: “TCP/UDP”."""
-    start = 0
-    for word in words.split("/"):
-        for token in _word(word, fresh=fresh) if word else ():
-            yield token._replace(start=token.start + start, end=token.end + start)
-        start += len(word) + 1
 
 
 def _content_word(word: str, folded: str, start: int, *, is_name: bool) -> Iterator[Token]:

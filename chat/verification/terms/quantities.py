@@ -22,8 +22,8 @@ def same_number(one: Token, other: Token) -> bool:
     if CLOCK in (DIMENSIONS.get(one.unit), DIMENSIONS.get(other.unit)):
         return same_time(one, other)
     if one.value == other.value:
-        if not one.unit and _is_day_in_digits(other):
-            return False
+        if not one.unit and other.unit == "date" and len(other.value) <= 2 < other.end - other.start - 2:
+            return False  # the day of a date such as 2024-04-24
         return (
             not (one.unit and other.unit)
             or one.unit == other.unit
@@ -43,11 +43,6 @@ def _is_about_the_same(months: tuple[str, float], time: tuple[str, float]) -> bo
     return (months[0], time[0]) == ("month", "second") and (
         days == 30 * months[1] or any(days * 12 == each * months[1] for each in YEAR_DAYS)
     )
-
-
-def _is_day_in_digits(number: Token) -> bool:
-    """The day of a date such as 2024-04-24."""
-    return number.unit == "date" and len(number.value) <= 2 < number.end - number.start - 2
 
 
 def same_kind(one: Token, other: Token) -> bool:

@@ -17,7 +17,7 @@ from chatsite.accounts.audit import record
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.oidc.claimed_accounts import AccountDisabled, OtherClaim, user_for
 from chatsite.accounts.oidc.id_tokens import InvalidToken, looks_like_token, verify
-from chatsite.accounts.oidc.provider import Provider, ProviderUnavailable, provider
+from chatsite.accounts.oidc.provider import ProviderUnavailable, provider
 from chatsite.accounts.principal import Principal, principal_of
 from chatsite.db.sql_files import instances, rows_of_each
 from chatsite.db.threads import request_reads_as
@@ -108,7 +108,18 @@ def caller(secret: str, resource: str = "", address: str = "") -> tuple[User, Pr
     """
     source = provider()
     if source and looks_like_token(secret):
-        return _by_token(secret, source, resource)
+        try:
+            claims = verify(secret, source, resource=resource)
+            user = user_for(claims)
+        except ProviderUnavailable as error:
+            logger.warning("An ID token cannot be checked: %s", error)
+            raise ProviderAway from error
+        except (InvalidToken, OtherClaim) as error:
+            logger.info("An ID token was refused: %s", error)
+            return None
+        except AccountDisabled:
+            return None
+        return user, Principal(user.pk, "token", str(claims.expires_at))
     now = timezone.now()
     parameters = {
         "digest": hash_key(secret),
@@ -149,21 +160,6 @@ def _on_behalf(known: tuple[User, Principal], name: str, request: Request) -> tu
     subject = f"{request.method} {request.path}"
     record(AuditEntry.Action.ACTED_FOR, actor=account, person=person, subject=subject)
     return person, replace(principal, user_id=person.pk)
-
-
-def _by_token(token: str, source: Provider, resource: str) -> tuple[User, Principal] | None:
-    try:
-        claims = verify(token, source, resource=resource)
-        user = user_for(claims)
-    except ProviderUnavailable as error:
-        logger.warning("An ID token cannot be checked: %s", error)
-        raise ProviderAway from error
-    except (InvalidToken, OtherClaim) as error:
-        logger.info("An ID token was refused: %s", error)
-        return None
-    except AccountDisabled:
-        return None
-    return user, Principal(user.pk, "token", str(claims.expires_at))
 
 
 class SessionAuthentication(authentication.SessionAuthentication):

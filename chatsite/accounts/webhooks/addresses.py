@@ -70,19 +70,12 @@ def check_address(address: Address, *, encrypted: bool) -> None:
 
 
 async def resolve(host: str, port: int, *, encrypted: bool) -> Address:
-    """An allowed address of the host. Raises Forbidden if any of them is not allowed, and OSError."""
-    async with asyncio.timeout(RESOLVE_SECONDS):
-        found = await _look_up(host, port)
-    addresses = [ip_address(name.partition("%")[0]) for name in found]
-    for address in addresses:
-        check_address(address, encrypted=encrypted)
-    return addresses[0]
+    """An allowed address of the host. Raises Forbidden if any of them is not allowed, and OSError.
 
-
-async def _look_up(host: str, port: int) -> list[str]:
-    """The addresses of a name, from a thread that is abandoned after the time limit."""
+    The thread that looks up the name is abandoned after the time limit.
+    """
     loop = asyncio.get_running_loop()
-    found: asyncio.Future[list[str]] = loop.create_future()
+    looked_up: asyncio.Future[list[str]] = loop.create_future()
 
     def look_up() -> None:
         result: list[str] | OSError | UnicodeError
@@ -94,8 +87,17 @@ async def _look_up(host: str, port: int) -> list[str]:
             loop.call_soon_threadsafe(end, result)
 
     def end(result: list[str] | OSError | UnicodeError) -> None:
-        if not found.done():
-            found.set_exception(result) if isinstance(result, Exception) else found.set_result(result)
+        if looked_up.done():  # the time limit has passed
+            return
+        if isinstance(result, Exception):
+            looked_up.set_exception(result)
+        else:
+            looked_up.set_result(result)
 
     threading.Thread(target=look_up, daemon=True, name="webhook-name").start()
-    return await found
+    async with asyncio.timeout(RESOLVE_SECONDS):
+        found = await looked_up
+    addresses = [ip_address(name.partition("%")[0]) for name in found]
+    for address in addresses:
+        check_address(address, encrypted=encrypted)
+    return addresses[0]

@@ -155,20 +155,19 @@ def _chosen(texts: list[Text], limits: Limits) -> Iterator[tuple[bool, str]]:
 
     Of alternatives it is the plain text, unless that only refers to the HTML.
     """
-    fuller = {}  # of each group of alternatives, whether its HTML has much more text
+    fuller = {}  # for each group of alternatives, whether its HTML has much more text
     for group in {text.group for text in texts}:
         plain = sum(len(each.text.split()) for each in texts if each.group == group and not each.is_html)
         html = "".join(each.text for each in texts if each.group == group and each.is_html)
-        fuller[group] = not plain or _word_count(html, limits) > STUB_SHARE * plain + STUB_MARGIN
+        fuller[group] = not plain
+        if plain:
+            outline = Outline(limits)
+            chapter(html, outline)
+            words = sum(len(section.text.split()) for section in outline.close().sections)
+            fuller[group] = words > STUB_SHARE * plain + STUB_MARGIN
     for each in texts:
         if not each.group or each.is_html == fuller[each.group]:
             yield each.is_html, each.text
-
-
-def _word_count(html: str, limits: Limits) -> int:
-    outline = Outline(limits)
-    chapter(html, outline)
-    return sum(len(section.text.split()) for section in outline.close().sections)
 
 
 def _without_logos(pictures: dict[str, tuple[str, bytes]], html: str) -> list[tuple[str, bytes]]:

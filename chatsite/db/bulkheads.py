@@ -16,7 +16,7 @@ from django.conf import settings
 
 PROBE_SECONDS = 1.0
 POLL_SECONDS = 0.1  # between checks of a running probe; the next probe follows after PROBE_SECONDS
-# for which a lock is remembered without another request meeting it: longer than a statement waits for one
+# How long a lock is remembered if no other request runs into it; longer than a statement waits for a lock.
 KNOWN_SECONDS = 4.0
 
 

@@ -52,7 +52,7 @@ from chatsite.db.threads import (  # noqa: E402
 from chatsite.server.embedded_postgres import Cluster  # noqa: E402
 from chatsite.server.embedded_postgres import cluster as embedded  # noqa: E402
 
-# Of the server of this run alone: tests kill others, which must not lose what they have acknowledged.
+# Only for the server that runs the tests. Those that tests start and kill must keep what they acknowledged.
 NEVER_KILLED = """
 full_page_writes = off
 synchronous_commit = off
@@ -60,9 +60,9 @@ wal_level = minimal
 max_wal_senders = 0
 """
 
-read_everything_by_default()  # a test makes what its people may not read; requests have their callers
+read_everything_by_default()  # tests create rows for any reader; requests read as their callers
 if not os.environ.get("DATABASE_URL"):
-    embedded.CONFIGURATION += "fsync = off\n"  # what a power failure leaves of it is thrown away
+    embedded.CONFIGURATION += "fsync = off\n"  # after a power failure the database is discarded anyway
     cluster = Cluster(Path(os.environ["CHATSITE_DATA_DIR"]))
     with mock.patch.object(embedded, "CONFIGURATION", embedded.CONFIGURATION + NEVER_KILLED):
         cluster.start()
@@ -158,10 +158,10 @@ def schema_files() -> Iterator[Path]:
 
 
 def flushed(call_command: Callable[..., Any]) -> Callable[..., Any]:
-    """`call_command` for a test that commits: empties the database quickly after it, where that is possible.
+    """`call_command` with a fast `flush`, which Django calls after each test that commits.
 
-    Django truncates every table, which makes new files for it and each index, and makes content types and
-    permissions anew: 0.1 s of CPU after each test.
+    Django's own truncates every table, which creates new files for the table and each index, and creates
+    content types and permissions again: 0.1 s of CPU after each test.
     """
 
     def call(command: str, *arguments: Any, **options: Any) -> Any:
@@ -169,7 +169,7 @@ def flushed(call_command: Callable[..., Any]) -> Callable[..., Any]:
             connection = connections[options["database"]]
             if is_busy(connection):
                 connection.close()
-            # An answer that a test left running may be storing its end.
+            # An answer that a test left running may still be stored at this moment.
             if retry_on_deadlock(deleted)(connection):
                 return None
         return call_command(command, *arguments, **options)

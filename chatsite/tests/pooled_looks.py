@@ -1,7 +1,7 @@
-"""Eight threads of a web process look at documents, each time as somebody else: `python -m` this module.
+"""Reads documents in eight threads of one process, each time as another person: `python -m` this module.
 
-Prints how many looks there were, which of them showed what their reader may not see or hid what they may, and
-how many sessions of the server answered them.
+Prints how often documents were read, which reads showed too much or too little for their reader, and how many
+sessions of the server answered them.
 """
 
 import json

@@ -113,7 +113,7 @@ def _rights(request: HttpRequest, chosen: Sequence[Document]) -> HttpResponse:
         current=audience_of(chosen[0]) if len(audiences) == 1 else Audience(),
     )
     if len(audiences) > 1:
-        form.initial["who"] = None  # nothing is chosen that would take readers away unseen
+        form.initial["who"] = None  # no default: it could remove readers unnoticed
     if not form.is_valid():
         rows = descriptions.rows(chosen, session_principal(request))
         return _page(request, chosen, 422 if form.is_bound else 200, form=form, rows=rows)

@@ -9,9 +9,9 @@ Turns are counted in documents, so somebody with slow ones would take most of th
 knows for how long it has read for each owner (`Shares`), and puts a document back behind the next one of an
 owner who has had less.
 
-Documents that take long could still hold every worker. So the newest document being read yields to a waiting
-person of whom none is being read: it is put back and started again later. The oldest never yields,
-so each is read in the end.
+Slow documents could still occupy every worker. So if somebody waits and none of their documents is being
+read, the document that was started last yields: it is put back and started again later. The one that was
+started first never yields, so each is read in the end.
 """
 
 import logging
@@ -36,8 +36,8 @@ logger = logging.getLogger(__name__)
 TASK = "ingestion.read"
 QUEUE = "ingestion"
 MAX_COUNTED = 100  # waiting documents ahead of one, after which counting stops
-YIELD_SECONDS = 5.0  # during which every worker is busy and another owner waits, before a document yields
-YIELDED_POSITIONS = 10  # by which it is moved back: at its old position it would only yield again
+YIELD_SECONDS = 5.0  # how long every worker is busy and another owner waits before a document yields
+YIELDED_POSITIONS = 10  # how far it is moved back: at its old position it would only yield again
 MAX_INSPECTED = 100  # waiting jobs in order: an owner without a running one is among the first
 
 # Read from the jobs: row-level security hides other owners' documents from the caller.
@@ -49,8 +49,8 @@ CURRENT_POSITION = """
         0
     )
 """
-# Whether this job is the newest of several documents that have been read for a while, and another owner
-# without a running one has waited as long; or whether its document was deleted.
+# Whether this job must end early: its document was deleted; or all running jobs have taken a while, this one
+# was started last, and an owner without a running job has waited as long.
 MUST_YIELD = """
     WITH active AS (
         SELECT job.id, coalesce(document.owner_id, 0) AS owner_id, EXISTS (
@@ -92,7 +92,7 @@ FIRST_OF_OTHERS = """
     FROM waiting JOIN ingestion_document AS document ON document.id = waiting.document_id
     GROUP BY 1
 """
-MIN_DEBT_SECONDS = 2.0  # by which an owner has had more than another, before a document is put back
+MIN_DEBT_SECONDS = 2.0  # how much more than another an owner has had before a document is put back
 MAX_OWNERS = 1_000  # that are remembered
 MAX_LOST = 1_000
 LOST = """
@@ -117,9 +117,10 @@ COUNT_BEFORE = """
 
 
 class Shares:
-    """For how long this worker has read for each owner, as far as it matters to those who wait now.
+    """How long this worker has read for each owner, compared with those who wait now.
 
-    An owner who comes anew begins with the least of those present: the past gives nobody a claim.
+    A new owner starts with the smallest time of those present, so that nobody catches up on time in which
+    they had no documents.
     """
 
     def __init__(self) -> None:
@@ -176,7 +177,7 @@ def put_behind(document_id: int, position: int) -> int:
     """
     priority = job_priority(position)
     with transaction.atomic():
-        # First the document: who queues another file of it waits, and queues that behind.
+        # The document first: its row lock makes a request that queues another file wait, and come later.
         Document.objects.filter(pk=document_id).update(queue_position=Greatest("queue_position", position))
         ProcrastinateJob.objects.filter(
             lock=lock_name(document_id), status="todo", priority__gt=priority
@@ -213,8 +214,8 @@ def enqueue(document: Document, replacement: dict[str, str | int] | None = None)
     task = app.configure_task(
         TASK, queue=QUEUE, lock=lock_name(document.pk), priority=job_priority(document.queue_position)
     )
-    # On this thread's connection, in workers too, where the app has another one: a job that is queued before
-    # its document is committed can be taken at once, finds nothing, and is gone.
+    # Through Django's connection, not the app's own one in workers: the job must be committed together with
+    # its document. A worker that took it earlier would find no document and end the job.
     deferrer = JobDeferrer(JobManager(DjangoConnector()), task.job)
     deferrer.defer(**job_arguments(document, replacement))
 

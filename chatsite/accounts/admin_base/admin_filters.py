@@ -66,7 +66,7 @@ class TypedFilter(admin.FieldListFilter):
 
 
 class TypedGroupFilter(TypedFilter, admin.RelatedFieldListFilter):
-    """The groups of most rows, and the selected ones."""
+    """The groups with the most rows, and the selected ones."""
 
     @property
     def names(self) -> str:

@@ -1,7 +1,7 @@
-"""The sentences of a passage that can be quoted, and what is known of each whatever the question is.
+"""The sentences of a passage that can be quoted, with the features that do not depend on the question.
 
-A process keeps these for the passages found last: one passage is looked at for many questions, for those that
-are suggested after an answer too.
+Each process caches them for the passages found most recently: many questions find the same passage, such as
+the questions suggested after an answer.
 """
 
 import functools

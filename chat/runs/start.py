@@ -60,7 +60,7 @@ ANY_VERIFIED = 'SELECT EXISTS (SELECT FROM chat_verifiedanswer WHERE active) AS 
 NOT_TEXT = re.compile("[\x00\ud800-\udfff]")  # NUL and halves of characters, which cannot be stored
 BUSY_SECONDS = 2  # Retry-After while this process is at capacity
 RUNNING_SECONDS = 5  # Retry-After while the caller has too many runs
-RETRY_SECONDS = 300  # within which the same request after a failure counts as its repetition
+RETRY_SECONDS = 300  # how long after a failed run the same request counts as a repetition
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ def _store_turn(
 def _go_to_branch(conversation: Conversation, request: RunRequest) -> bool:
     """Choose the branch that the question is asked in.
 
-    Returns whether it replaces the first question. Raises Refused for one instead of an unknown one.
+    Returns whether it replaces the first question. Raises Refused if the question to replace is unknown.
     """
     if request.instead_of is not None:
         asked = conversation.messages.filter(role=Message.Role.USER, position=request.instead_of)
@@ -249,8 +249,8 @@ def _store_run(
 ) -> tuple[AcceptedRun, list[Rows]]:
     """Store the run and count its scope; its lease begins, and it counts as an owner's message.
 
-    All in one message, with which the caller's transaction ends. The statements `before`, whose further
-    parameters are `values`, are part of it; their rows are returned.
+    Sends all statements to PostgreSQL in one message, which also commits the caller's transaction. It begins
+    with the statements `before`, whose rows are returned; `values` are their additional parameters.
     """
     options = members(run.request.options)
     if run.request.echo:
@@ -447,7 +447,7 @@ def _check(principal: Principal, request: RunRequest) -> None:
     text, options = request.question, request.options
     if not text.strip():
         raise Refused("message_empty")
-    # What a search reads is its normal form, which can be many times as long.
+    # Search uses the normal form (NFKC), which can be many times as long.
     if max(len(text), len(normal_form("NFKC", text)) // 2) > settings.MESSAGE_MAX_CHARACTERS:
         raise Refused("message_too_long")
     if NOT_TEXT.search(text):

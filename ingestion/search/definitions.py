@@ -67,7 +67,7 @@ def defines(question: str, heading: str, content: str) -> bool:
 
 
 def states(thing: frozenset[str], text: str, headings: frozenset[str] = frozenset()) -> bool:
-    """Whether `text` begins with the thing and says what it is, or names something by that name.
+    """Whether `text` begins with the thing and says what it is, or gives something that name.
 
     The subject of “This directory contains …” is the thing that the headings name.
     """

@@ -1,6 +1,6 @@
 """Stems of the languages for which Snowball has an algorithm and PostgreSQL has none.
 
-Stored words and the words of a question are stemmed here, before PostgreSQL counts them as they are.
+The words of documents and of questions are stemmed here. PostgreSQL then takes these stems unchanged.
 """
 
 import threading
@@ -16,7 +16,7 @@ from .tokens import search_text
 
 LANGUAGES = ("czech", "persian", "polish")
 
-_one_at_a_time = threading.Lock()  # a stemmer holds the word that it is at
+_one_at_a_time = threading.Lock()  # stemmers are not thread-safe
 
 
 @lru_cache(maxsize=50_000)
@@ -37,7 +37,7 @@ def german_stem(word: str) -> str:
 
 
 def indexed_text(text: str, language: str) -> str:
-    """What PostgreSQL parses of a text in this language that is stored."""
+    """The words of a text in this language that PostgreSQL indexes: stems, for one of LANGUAGES."""
     words = search_text(text)
     if language not in LANGUAGES:
         return words
@@ -45,7 +45,7 @@ def indexed_text(text: str, language: str) -> str:
 
 
 def stems_by_language(words: Sequence[str]) -> dict[str, list[str]]:
-    """The stems of a question's words and phrases, in their order, as each of the LANGUAGES has them."""
+    """For each of LANGUAGES the stems of these words and phrases, in the same order."""
 
     def stemmed(word: str, language: str) -> str:
         if " " not in word:  # as most are

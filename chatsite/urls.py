@@ -7,7 +7,7 @@ from chatsite.server import health, metrics_page
 
 from .http import api_description
 
-# In the order in which they are tried: the questions of programs first.
+# Django tries them in this order, so the API's questions and answers come first.
 urlpatterns = [
     path("", include("chat.api.urls")),
     path("healthz", health.healthz, name="healthz"),

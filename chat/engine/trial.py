@@ -22,7 +22,7 @@ from .writing import written
 
 KEPT_SECONDS = 600  # an outcome also depends on the glossary and the vectors, which rarely change
 MAX_KEPT = 20_000  # outcomes
-MAX_DOCUMENTS = 5_000  # that a caller may read; of more, telling whether they have changed takes too long
+MAX_DOCUMENTS = 5_000  # of a caller whose outcomes are cached; checking more for changes takes too long
 
 _outcomes: dict[bytes, tuple[bool, float]] = {}  # of trials, with their times, the oldest first
 _storing = threading.Lock()
@@ -38,15 +38,17 @@ def answerable(
     readable: int,
     most: int,
 ) -> list[str]:
-    """The first `most` of these questions that :func:`is_answerable` for `principal`, who may read `readable`
-    documents.
+    """The first `most` of the questions for which :func:`is_answerable` is true.
 
-    Without a language model, an outcome is kept for all who may read exactly the same documents: it depends
-    on nothing else but the question and what this takes from the conversation.
+    `readable` is the number of documents that `principal` may read. Without a language model, the outcome
+    depends only on these documents, on the question and on the earlier question that it may refer to. It is
+    then cached for everybody who may read exactly the same documents.
     """
     keeps = isinstance(model, QuotingModel) and readable <= MAX_DOCUMENTS
     state = retrieval.readable_state(principal) if keeps else ""
-    reader = None if scope in ("", ALL) else principal.user_id  # some scopes are about what is one's own
+    reader = (
+        None if scope in ("", ALL) else principal.user_id
+    )  # some scopes depend on the person, such as their own documents
 
     def outcome(question: str) -> bool:
         if not keeps:

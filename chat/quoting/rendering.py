@@ -18,8 +18,11 @@ _NUMBER = re.compile(r"\d{1,2}[.)]\s")
 
 
 def markdown(quoted: Extract, source: SourceView, all_rows: int) -> str:
-    """The extract as a block quotation or a table, with its citation; `all_rows` is the number of a longer
-    table's rows, if the source has only a part of it, below 0 if not known."""
+    """The extract as a block quotation or a table, with its citation.
+
+    If the source has only a part of a table, `all_rows` is the number of rows of the whole table, or negative
+    if that is unknown; otherwise it is 0.
+    """
     cite = f"[{source.label}]"
     headings = heading_above(source, " ".join((*quoted.columns, *quoted.lines)) if quoted.cells else "")
     heading = f"**{headings}**" if quoted.needs_heading and headings else ""
@@ -41,8 +44,8 @@ def markdown(quoted: Extract, source: SourceView, all_rows: int) -> str:
 def heading_above(source: SourceView, table: str = "") -> str:
     """The two innermost headings of a passage without numbers and without the document's title.
 
-    Above a table, the innermost is left out if only the other has to do with it: a table at the end of a
-    chapter is not about the last of its sections alone.
+    The innermost heading is left out above a table that has words of the outer heading only: a table at the
+    end of a chapter may belong to the whole chapter and not to its last section.
     """
     parts = [_CAPTION.sub("", part).strip() for part in source.heading.split("›")]
     parts = [part for part in parts if part and part != source.title][-2:]

@@ -31,17 +31,17 @@ _NOT_SPACES = re.compile(r"\S+")
 _ITEM = re.compile(r"[ \t]{0,20}(?:[-*•]|\d{1,3}[.)]|[a-z]\))[ \t]")
 _HEADER_LINES = 2  # of a table, including a heading above it
 _HEADER_TOKENS = 40  # of one line
-_ARTICLE = 8  # characters before a sentence in which its first article is
+_ARTICLE = 8  # characters before the first token of a sentence, where its article is looked for
 _LEAST_WORDS = 2  # of a quotation
-_LEAST_CHARACTERS = 4  # of one in a script without spaces
+_LEAST_CHARACTERS = 4  # of a quotation in a script without spaces
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
     """A cell with its label; `start` and `end` are token positions in its row.
 
-    `opening` are the small words before its first token, such as “up to”, and `begin` is where they begin;
-    `closing` is its last token with what follows it, such as “pay made up”, and `finish` where that ends.
+    `opening` holds the small words before the first token, such as “up to”, and `begin` their start in the
+    text. `closing` holds the last token and what follows it, such as “pay made up”, and `finish` its end.
     """
 
     label: frozenset[str]
@@ -123,13 +123,13 @@ class Unit:
 
 
 def said(found: Iterable[Token]) -> frozenset[tuple[str, bool]]:
-    """All words, each with whether it has an opposite: “it lasts” is not “the last”."""
+    """All words, each with whether it has an opposite: “last” has one (“first”), but not in “it lasts”."""
     kinds = (Kind.WORD, Kind.NAME, Kind.POLAR)
     return frozenset((token.value, token.kind is Kind.POLAR) for token in found if token.kind in kinds)
 
 
 def articles_of(found: Sequence[Token], text: str) -> dict[str, str]:
-    """The small word before each word or row of words, which tells the case of a German noun."""
+    """The word before each token or run of tokens: as an article it shows the case of a German noun."""
     articles: dict[str, str] = {}
     article, end = "", max(0, found[0].start - _ARTICLE) if found else 0
     for token in found:
@@ -170,7 +170,7 @@ class Passage:
 
     @cached_property
     def units(self) -> list[Unit]:
-        """Sentences and items, and rows of tables whose lines alone remain, as in a PDF."""
+        """Sentences, list items and table rows, also of tables that only left their lines, as in a PDF."""
         lines = _lines(self.text)
         header: tuple[Token, ...] = ()
         columns: tuple[Token, ...] = ()

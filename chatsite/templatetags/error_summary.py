@@ -14,7 +14,7 @@ register = template.Library()
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One error. `target` is the id of its field; it and `label` are empty if the error is of no field."""
+    """One error. `target` is the id of its field; it and `label` are empty for an error of a whole form."""
 
     text: str
     label: str = ""
@@ -45,7 +45,7 @@ def problems_of(form: "BaseForm | BaseFormSet[Any]") -> list[Problem]:
 
 
 def _forms(context: template.Context) -> "Iterator[BaseForm | BaseFormSet[Any]]":
-    """By the names that Django's pages and our own give to forms."""
+    """The forms in the context, found by the names that Django's admin and our views use for them."""
     given = [context.get(name) for name in ("adminform", "form", "forms", "inline_admin_formsets")]
     given.append(getattr(context.get("cl"), "formset", None))
     seen = set()

@@ -1,4 +1,4 @@
-"""Pytest plugin: a run that hangs ends, and says where.
+"""Pytest plugin: ends a run that hangs, and reports where it hung.
 
 pytest-timeout fails a test that takes too long, with the stacks of all threads. A process that does not react
 to that, or whose fixtures do not end afterwards, writes its stacks and exits (`faulthandler_timeout` and
@@ -14,11 +14,11 @@ import time
 
 import pytest
 
-# Of a test's fixtures, those of its module and of the session included.
+# Limit for the teardown of all fixtures of a test, with those of its module and of the session.
 TEARDOWN_SECONDS = float(os.environ.get("TEST_TEARDOWN_SECONDS", "400"))
 FAULT_LOG = os.dup(sys.__stderr__.fileno())  # not what pytest captures
 
-_running: dict[str, float] = {}  # in the process that the user started, also of its workers
+_running: dict[str, float] = {}  # start times by test; in the main process of xdist also those of its workers
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -18,7 +18,7 @@ def pytest_configure() -> None:
 
 
 def pytest_report_header() -> str:
-    """Tell the seed."""
+    """Print the seed."""
     return f"{VARIABLE}={os.environ[VARIABLE]}"
 
 

@@ -68,7 +68,7 @@ def vector_text(vector: NDArray[np.float32]) -> str:
 
 
 def insert_passages(document: Document, passages: Sequence[NewPassage], first: int = 0) -> list[int]:
-    """The new rows' ids, in the order of the passages, of which the first has the position `first`."""
+    """Insert the passages at the positions from `first` on; returns the new rows' ids in the same order."""
     language = document.language
     with connection.cursor() as cursor:
         cursor.execute(

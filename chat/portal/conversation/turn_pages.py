@@ -1,4 +1,4 @@
-"""Pages of a long conversation: which turns are on one, and the address of the page with a position."""
+"""Splits a long conversation into pages of turns, and finds the page that has a given message."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ TURNS_SHOWN = 50  # on one page of a conversation
 
 @dataclass(frozen=True, slots=True)
 class TurnsPage:
-    """Successive turns of a conversation, and the positions by which other pages are asked for."""
+    """Successive turns of a conversation, and the positions that lead to the adjacent pages."""
 
     first: int = 0  # position of the first question
     end: int | None = None  # position of the question after the last turn; None: there is none
-    older: int | None = None  # of a question on the page before
-    newer: int | None = None  # of one on the page after, unless that is the newest page
+    older: int | None = None  # position of a question on the page before
+    newer: int | None = None  # the same for the page after, unless that is the newest page
 
     @property
     def is_newest(self) -> bool:
@@ -27,7 +27,7 @@ class TurnsPage:
 
 
 def page_at(asked: Sequence[int], at: int | None) -> TurnsPage:
-    """The page that ends with the turn of a position; the newest one if that has it, or if it is None.
+    """The page that ends with the turn at position `at`; the newest one if it has that turn, or `at` is None.
 
     `asked` are the positions of all questions, in order.
     """
@@ -58,7 +58,7 @@ def address_of(conversation_id: UUID, position: int, last: int | None = None) ->
     if last is None:
         chosen = Message.objects.filter(conversation=conversation_id).chosen()
         last = chosen.order_by("-position").values_list("position", flat=True).first() or 0
-    # Each turn has at least its question: what is nearer is on the newest page.
+    # A turn has at least one message, so the last TURNS_SHOWN positions are all on the newest page.
     return f"{url}?at={position}" if last - position >= TURNS_SHOWN else url
 
 

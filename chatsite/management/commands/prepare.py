@@ -1,4 +1,4 @@
-"""`manage.py prepare`: the database alone, before the machines of a site start or change their version."""
+"""`manage.py prepare`: migrates the database before a site with several machines starts or is upgraded."""
 
 import sys
 from typing import Any

@@ -33,7 +33,7 @@ MAX_COUNTED = 99
 MAX_NAMED = 20  # readers of a share, on a page
 LONGEST = timedelta(days=3_660)
 NO_SHARE = UUID(int=0)
-# By the rule of documents' access lists, at the same cost for any list.
+# The rule for reading documents, applied to a share; takes equally long for any list.
 IS_OPEN_TO = """
 SELECT %(list)s IN (
     SELECT mine.access_list_id FROM ingestion_readable_entries(%(reader)s) AS mine

@@ -150,7 +150,7 @@ def change_rights(actor: object, document: Document, audience: Audience) -> None
         if staff is None or document.owner_id != staff.pk:
             what = f"{document.name} ({document.public_id}): "
             after = readers_for_audit(document.access_list)
-            # Where everyone reads it, and of long lists, these names are not in the usual words.
+            # The usual words leave out names if everyone may read, and in long lists: then name who changed.
             subject = [
                 what,
                 *before,
@@ -183,7 +183,7 @@ def _some_readers(access_list: AccessList) -> list[str | NamedPerson]:
 
 
 def _difference(before: AccessList, after: AccessList) -> list[str | NamedPerson]:
-    """Whom one of the lists names and the other does not, in English."""
+    """The people and groups that only one of the lists names, in English."""
     former = {(entry.user_id, entry.group_id): entry for entry in before.entries.all()}
     present = {(entry.user_id, entry.group_id): entry for entry in after.entries.all()}
     removed = [entry for key, entry in former.items() if key not in present]

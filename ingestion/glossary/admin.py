@@ -117,7 +117,7 @@ class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, 
         word.save()
 
     def named(self, obj: HouseWord) -> str:
-        """Without a word that is not for everyone, because others read the audit log."""
+        """The name for the audit log, without the word if it is restricted: others can read the log."""
         return f"number {obj.pk}" if obj.restricted else super().named(obj)
 
     def described(self, obj: HouseWord) -> str:

@@ -1,4 +1,4 @@
-"""Which files an answer should quote each of: those that it is about, or that differ."""
+"""Finds the files of which an answer should quote every one: those that a question names, or editions."""
 
 import re
 from collections.abc import Sequence
@@ -28,8 +28,10 @@ _DIGITS = re.compile(r"\d+")
 
 @dataclass(frozen=True, slots=True)
 class AskedFiles:
-    """`files` are to be quoted each, none or several. `are_named` says whether the question asks for them;
-    if so, `question` is what it asks about them."""
+    """The files of which the answer should quote every one: none, or several.
+
+    `are_named` says whether the question asks for these files; `question` is then what it asks about them.
+    """
 
     files: tuple[str, ...]
     are_named: bool
@@ -37,7 +39,7 @@ class AskedFiles:
 
 
 def asked_files(question: str, passages: Sequence[SourceView], *, chosen: bool) -> AskedFiles:
-    """The files of `passages` to be quoted each; `chosen` says whether only a part of all was searched."""
+    """Choose among the files of `passages`; `chosen`: only a part of the documents was searched."""
     titles = {each.sourcefile: each.title for each in reversed(passages)}
     files = list(dict.fromkeys(each.sourcefile for each in passages))
     asked = f" {plain_words(question)} "

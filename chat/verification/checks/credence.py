@@ -1,8 +1,8 @@
 """How likely the source says what a statement says, if no fact contradicts it outright.
 
-A weighted sum of signs. The weights are those of a logistic regression on the labelled statements of
-benchmarks/verification (benchmarks/fit_credence.py), rounded, and nearer to 0 for what may be a habit of
-those who write statements for a test.
+A weighted sum of signs. The weights come from a logistic regression on the labelled statements of
+benchmarks/verification (benchmarks/fit_credence.py). They are rounded, and reduced for signs that may only
+reflect how the authors of these test statements write.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,8 +15,8 @@ from .agreement import NEARLY_LITERAL, NEW_CLAUSE
 from .contrasts import leaves_out_only
 
 LEAST_LIKENESS = 0.5  # below it the words are too different to tell
-DENIABLE_SHARE = 0.6  # from which a denial on one side counts
-ADDABLE_SHARE = 0.5  # from which new nouns count
+DENIABLE_SHARE = 0.6  # from this share on, a denial on one side counts
+ADDABLE_SHARE = 0.5  # from this share on, new nouns count
 
 WEIGHTS = {
     "number": -1.8,
@@ -46,8 +46,8 @@ WEIGHTS = {
 def credence(signs: Mapping[str, float]) -> float:
     """The sum of the signs: below 0 the statement is unclear.
 
-    It has no constant, which is the choice of a bound: a statement whose words are all in the source is
-    supported if no sign speaks against it.
+    There is no constant term: a statement whose words are all in the source is supported if no sign speaks
+    against it.
     """
     return sum(WEIGHTS[name] * value for name, value in signs.items())
 
@@ -73,7 +73,7 @@ def signs_of(
     return {
         "number": evidence["number"] >= UNANSWERED,
         "name": evidence["name"] >= UNANSWERED,
-        # Few words in common: a paraphrase may deny the opposite, and has new nouns anyway.
+        # With few common words these say little: a paraphrase may deny the opposite, or have new nouns.
         "denial": evidence["denial"] >= MISPLACED and share >= DENIABLE_SHARE,
         "new denial": 0 < evidence["denial"] < MISPLACED,
         "addition": evidence["addition"] >= (MISPLACED if share >= ADDABLE_SHARE else NEW_CLAUSE),
@@ -91,7 +91,7 @@ def signs_of(
         "only alike": max(0.0, likeness - share),
         "far": likeness < LEAST_LIKENESS,
         "joins": claim.joins,
-        # One thing is said, with words of several sentences.
+        # The statement says one thing, but takes its words from several sentences.
         "apart": not claim.joins and chosen[0].table < 0 and any(unit.is_sentence for unit in chosen[1:]),
         "not only": leaves_out_only(claim, chosen),
     }

@@ -39,7 +39,7 @@ class Candidate(NamedTuple):
         return "both" if alike else "words"
 
 
-# Makes a candidate of its members without the call of a Python function.
+# Creates a Candidate from a sequence of its fields, without the overhead of its Python-level constructor.
 new_candidate: Callable[[Sequence[Any]], Candidate] = partial(tuple.__new__, Candidate)
 
 
@@ -74,14 +74,14 @@ class Bound:
 
 MIN_READABLE = 300  # passages; the bounds do not decrease for fewer
 
-# The share of the question's words plus the similarity; without usable vectors only the share, of words or of
-# character bigrams, which match less often by chance; or the similarity only. docs/measurements.md has the
-# errors of both bounds at four sizes.
+# COMBINED applies to the share of the question's words plus the similarity. Without usable vectors, WORDS or
+# PAIRS (character bigrams, which match less often by chance) apply to the share alone; SIMILARITY applies to
+# the similarity alone. docs/measurements.md has the errors of both bounds at four sizes.
 COMBINED = Bound(0.465, 0.017, 0.68, 0.074)
 WORDS = Bound(0.2, 0.01, 0.36, 0.05)
 PAIRS = Bound(0.12, 0.005, 0.2, 0.03)
 SIMILARITY = Bound(0.275, 0.02, 0.4, 0.03)
-# The sum of what `Relevance` weighs.
+# Applies to the weighted sum of the signs in `Relevance`.
 CLOSE = Bound(1.07, 0.035, 1.45, 0.06, step=0.17)
 ALIKE = 0.3  # similarity from which a passage counts as found by meaning, too
 
@@ -147,7 +147,7 @@ class Ranked(NamedTuple):
         return Ranked(self.candidate, score, self.found_by)
 
 
-# Without the call of a Python function that the class itself makes.
+# As `new_candidate`.
 _new_ranked: Callable[[tuple[Candidate, float, FoundBy]], Ranked] = partial(tuple.__new__, Ranked)
 
 MIN_FURTHER_FIT = 0.5  # the share of the best passage's bound that each further passage must reach
@@ -183,7 +183,7 @@ def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust, readab
     least = {language: bound.for_answer(readable) for language, bound in bounds.items()}
     met = _met(candidates, mode, trusted)
     fits = [value / least[row.language] for row, value in zip(candidates, met, strict=True)]
-    most: dict[str, float] = {}  # that a passage of each language meets
+    most: dict[str, float] = {}  # by language, the best value that a passage meets
     for row, value in zip(candidates, met, strict=True):
         if value > most.get(row.language, -math.inf):
             most[row.language] = value
@@ -197,7 +197,7 @@ def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust, readab
     if opened is None and max(fits, default=0.0) < 1:
         return Ranking([])
     best_text = max(row.text_score or 0.0 for row in candidates)
-    # For vectors, of the nearest piece and of all pieces.
+    # The mean of the similarity of the nearest piece and that of all pieces.
     likenesses = [
         score if score is None or mean is None else (score + mean) / 2
         for _, _, _, _, score, mean in candidates
@@ -278,5 +278,5 @@ def _spread(values: Sequence[float]) -> list[float]:
 
 
 def _logarithm(readable: float) -> float:
-    """Of the number in thousands."""
+    """The logarithm of the number of thousands."""
     return math.log(max(readable, MIN_READABLE) / 1_000)

@@ -203,7 +203,7 @@ def _body(archive: zipfile.ZipFile, name: str) -> Iterator[ElementTree.Element]:
             if event == "start":
                 body = element if element.tag == f"{W}body" and depth == BODY_DEPTH else body
             elif body is not None and depth == BODY_DEPTH:
-                # Only this block: the parser is ahead of its events, and may have begun those after it.
+                # Remove only this block: the parser reads ahead, and may have added the next ones already.
                 yield from _inside([element])
                 body.remove(element)
     if body is None:

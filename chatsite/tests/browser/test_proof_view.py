@@ -307,6 +307,9 @@ def test_a_table_is_quoted_with_its_header_and_copied_as_csv(chromium, slow_site
         header, *rows = page.evaluate("navigator.clipboard.readText()").splitlines()
         assert "," in header
         assert any("ommuter" in row for row in rows)
+        quoted = page.locator(".answer table tbody tr").first.locator("td").last
+        number = quoted.locator(".cite").inner_text()
+        assert not any(row.endswith(f" {number}") for row in rows)
 
 
 def test_small_steps_of_the_wheel_leave_the_end_of_a_running_answer_for_good(chromium, slow_site, answered):

@@ -40,10 +40,12 @@ function copyAnswer(answer, url) {
     }),
   ]);
 }
-// With the sentence below a table that lacks rows of its source.
+// Without the numbers of sources, and with the sentence below a table that lacks rows of its source.
 function csv(table) {
   const cell = text => (/[",\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text);
-  const lines = $$('tr', table).map(row =>
+  const plain = table.cloneNode(true);
+  for (const chip of $$('.cite', plain)) chip.remove();
+  const lines = $$('tr', plain).map(row =>
     [...row.cells].map(({ textContent }) => cell(textContent.trim())).join(','),
   );
   const blocks = [...$$('.block, .rows-shown', table.closest('.prose') ?? document)];

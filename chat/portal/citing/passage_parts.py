@@ -44,11 +44,17 @@ PAIR = re.compile(r"([^:;\n]{1,100}): ")
 MIN_PAIRS = 2  # least number of pairs in a table row
 MAX_FEW_ROWS = 3  # of a table whose rows become lines of “column: value” in a narrow place
 MIN_FEW_COLUMNS = 3  # a table with fewer fits
+MIN_WIDE_COLUMNS = 6  # of a table that may be wider than the text around it
 
 
 def is_few(columns: int, rows: int) -> bool:
     """Whether a table is shown as lines of “column: value” where it does not fit."""
     return columns >= MIN_FEW_COLUMNS and 1 <= rows <= MAX_FEW_ROWS
+
+
+def is_wide(columns: int) -> bool:
+    """Whether a table takes the room beside the text, and keeps its first column in sight."""
+    return columns >= MIN_WIDE_COLUMNS
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +70,19 @@ class Part:
         return is_few(len(self.head), len(self.rows))
 
     @property
-    def named_rows(self) -> list[list[tuple[str, list[Piece]]]]:
-        """The rows, each cell with the name of its column."""
-        return [list(zip(self.head, row, strict=True)) for row in self.rows]
+    def wide(self) -> bool:
+        return is_wide(len(self.head))
+
+    @property
+    def named_rows(self) -> list[tuple[bool, list[tuple[str, list[Piece]]]]]:
+        """The rows: whether one has marked words, and each of its cells with the name of its column."""
+        return [
+            (
+                any(piece.marked for cell in row for piece in cell),
+                list(zip(self.head, row, strict=True)),
+            )
+            for row in self.rows
+        ]
 
 
 def parts_of(content: str, quotes: Sequence[Sequence[int]]) -> list[Part]:

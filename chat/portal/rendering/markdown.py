@@ -46,6 +46,7 @@ CLASSES = frozenset(
         "table",
         "table few",
         "block",
+        "block wide",
         "block-head",
         "button quiet",
         "host",

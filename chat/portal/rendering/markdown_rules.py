@@ -21,7 +21,7 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
-from chat.portal.citing.passage_parts import is_few
+from chat.portal.citing.passage_parts import is_few, is_wide
 
 from .code_blocks import code_block
 from .open_block import close_last_inline, close_pairs
@@ -89,10 +89,12 @@ class Renderer(RendererHTML):
         label = html.escape((gettext("Table: %(head)s") % {"head": ", ".join(filter(None, head))})[:120])
         is_short = "role" in tokens[idx].attrs
         few, role = ("table few", ' role="table"') if is_short else ("table", "")
+        block, name = "block", gettext("Table")
+        if is_wide(len(head)):
+            block, name = "block wide", gettext("Table with %(count)s columns") % {"count": len(head)}
         return (
-            '<div class="block"><div class="block-head"><span>'
-            + gettext("Table")
-            + '</span><button class="button quiet" type="button" data-copies="table" hidden>'
+            f'<div class="{block}"><div class="block-head"><span>{name}'
+            '</span><button class="button quiet" type="button" data-copies="table" hidden>'
             + gettext("Copy as CSV")
             + "</button></div>"
             f'<div class="{few}" tabindex="0" role="group" aria-label="{label}"><table{role}>\n'
@@ -192,6 +194,7 @@ def _finish(state: StateCore) -> None:
     for number, cite in enumerate(cites, start=state.env["first"]):
         # A chip belongs to its statement: it differs from others that lead to the same source.
         cite.meta["html"] = cite.meta["html"].replace('" data-source', f'&amp;s={number}" data-source', 1)
+    _move_chips(state.tokens)
     for place, token in enumerate(state.tokens):
         if token.children:
             if any(child.type == "cite" for child in token.children):
@@ -207,6 +210,27 @@ def _finish(state: StateCore) -> None:
             if align in ("right", "center"):
                 token.attrs["class"] = "to-end" if align == "right" else "to-middle"
     _label_cells(state.tokens)
+
+
+def _move_chips(tokens: Sequence[Token]) -> None:
+    """Put the chips of a wide table's row into its first cell, which never scrolls out of sight."""
+    columns = 0
+    cells: list[list[Token]] = []
+    for token, after in pairwise(tokens):
+        if token.type == "table_open":
+            columns = 0
+        elif token.type == "th_open":
+            columns += 1
+        elif token.type == "tr_open":
+            cells = []
+        elif token.type == "td_open":
+            cells.append(after.children if after.children is not None else [])
+        elif token.type == "tr_close" and is_wide(columns):
+            cited = [cell for cell in cells if any(child.type == "cite" for child in cell)]
+            if len(cited) == 1 and cited[0] is not cells[0] and cells[0]:
+                chips = [child for child in cited[0] if child.type == "cite"]
+                cited[0][:] = [child for child in cited[0] if child.type != "cite"]
+                cells[0] += [Token("text", "", 0, content=" "), *chips]
 
 
 def _label_cells(tokens: Sequence[Token]) -> None:

@@ -129,6 +129,17 @@ class RenderingTests(SimpleTestCase):
         for many in ("| A | B |\n|---|---|\n| 1 | 2 |\n", "| A | B | C |\n|---|---|---|\n" + 4 * row):
             self.assertNotIn("data-label", render(many, citations()))
 
+    def test_a_row_of_many_columns_is_cited_in_its_first_cell(self) -> None:
+        head = "| V | A | B | C | D | E |\n|---|---|---|---|---|---|\n"
+        page = render(head + f"| Tern | 1 | 2 | 3 | 4 | 54 [{HANDBOOK}] |\n", citations())
+        self.assertIn('<div class="block wide">', page)
+        self.assertIn("Table with 6 columns", page)
+        first, *_, last = page.split("<tbody")[1].split("</td>")[:-1]
+        self.assertIn('href="?source=3.1&amp;s=1"', first)
+        self.assertTrue(last.endswith(">54 "), last)
+        both = render(head + f"| Tern [{GONE}] | 1 | 2 | 3 | 4 | 54 [{HANDBOOK}] |\n", citations())
+        self.assertIn(">2</a>", both.split("</td>")[5])
+
     def test_a_table_has_a_name_can_be_reached_by_keyboard_and_is_no_landmark(self) -> None:
         page = render("| Who | Days |\n|---|---|\n| a | 1 |", citations())
         self.assertIn('<div class="table" tabindex="0" role="group" aria-label="Table: Who, Days">', page)

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from chatsite.tests.chromium import PHONE, violations
-from chatsite.tests.portal_pages import ask, signed_in, wait_for_state
+from chatsite.tests.portal_pages import WIDE, ask, signed_in, wait_for_state, wait_until
 
 pytestmark = [pytest.mark.server, pytest.mark.browser]
 
@@ -26,6 +26,8 @@ OUTSIDE = """table => [...table.querySelectorAll('td, .cite')]
     .map(each => [each.textContent, each.getBoundingClientRect()])
     .filter(([, { left, right }]) => left < 0 || right > innerWidth)
     .map(([text]) => text)"""
+MANY_COLUMNS = "Which vessels are there?"
+HIDDEN = "each => each.scrollWidth - each.clientWidth"
 CUT = "each => each.scrollWidth > each.clientWidth || each.scrollHeight > each.clientHeight"
 
 
@@ -160,3 +162,35 @@ def test_a_table_of_few_rows_keeps_its_columns_where_they_fit(chromium, site):
         wait_for_state(page, "complete")
         cells = page.locator(".answer .table.few tbody tr").first.get_by_role("cell")
         assert len({cell.bounding_box()["y"] for cell in cells.all()}) == 1
+
+
+def test_a_table_of_many_columns_takes_the_room_beside_the_text(chromium, site):
+    with signed_in(chromium, site, **WIDE) as page:
+        ask(page, MANY_COLUMNS)
+        wait_for_state(page, "complete")
+        table = page.locator(".answer .wide .table").first
+        expect(page.locator(".answer .wide .block-head").first).to_contain_text("Table with 12 columns")
+        assert table.evaluate(HIDDEN) <= 0
+        assert table.bounding_box()["width"] > page.locator(".answer .prose").bounding_box()["width"]
+        assert violations(page) == []
+
+
+def test_the_first_column_of_many_stays_in_sight_with_the_number_of_the_source(chromium, site):
+    with signed_in(chromium, site, **PHONE) as page:
+        ask(page, MANY_COLUMNS)
+        wait_for_state(page, "complete")
+        table = page.locator(".answer .wide .table").first
+        assert table.evaluate(HIDDEN) > 0
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        table.focus()
+        for _ in range(4):
+            page.keyboard.press("ArrowRight")
+        first = table.locator("tbody tr").first
+        wait_until(page, "document.querySelector('.answer .wide .table').scrollLeft > 0")
+        left = table.bounding_box()["x"]
+        for seen in (first.locator("td").first, first.locator(".cite")):
+            box = seen.bounding_box()
+            assert left <= box["x"] < left + 150
+        first.locator(".cite").click()
+        expect(page.locator(".passage .wide tr.marked").first).to_be_visible()
+        assert violations(page) == []

@@ -9,7 +9,7 @@ from django.contrib.auth import views as auth_views
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse_lazy
+from django.urls import reverse, reverse_lazy
 from django.utils import timezone, translation
 from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
@@ -20,11 +20,14 @@ from .api.authentication import session_principal
 from .audit import record, record_sign_in, record_sign_out
 from .forms import ApiKeyForm, OwnPasswordForm, SignInForm
 from .models import MAX_WISH, ApiKey, ApiKeyQuerySet, AuditEntry, Device, User
+from .oidc.provider import provider
+from .oidc.signing_in import BY_PROVIDER, sign_out_address
 from .preferences import Preferences
 from .sessions import begin, end_sessions, last_seen, note_device
 
 A_YEAR = 365 * 24 * 3600
 NAMES_TO_ASK = 5
+LEFT = "signed-out"  # in the address of the sign-in page after signing out
 EXAMPLE = 'curl -H "Authorization: Bearer {secret}" {site}api/whoami'
 MAX_DIGITS = 19  # of a number that the database accepts
 
@@ -49,17 +52,22 @@ class SignIn(auth_views.LoginView):
 
     def get_context_data(self, **values: Any) -> dict[str, Any]:
         context = super().get_context_data(**values)
-        context["provider_name"] = settings.OIDC_NAME if settings.OIDC_ISSUER else ""
+        source = provider()
+        context["provider_name"] = settings.OIDC_NAME if source else ""
+        if source and LEFT in self.request.GET:
+            context["sign_out_address"] = sign_out_address(source)
         del context["site_name"]  # Django sets the host's name; the context processor has the portal's name
         return context
 
 
 class SignOut(auth_views.LogoutView):
-    """End this session."""
+    """End this session. Whom the provider signed in is told that its own session goes on."""
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         record_sign_out(request)
-        return super().post(request, *args, **kwargs)
+        by_provider = request.session.get(BY_PROVIDER)
+        response = super().post(request, *args, **kwargs)
+        return redirect(f"{reverse('accounts:sign-in')}?{LEFT}=1") if by_provider else response
 
 
 class PasswordChange(auth_views.PasswordChangeView):

@@ -21,6 +21,7 @@ from .provider import Provider, ProviderUnavailable, json_of, request
 IN_SESSION = "oidc_attempts"
 MAX_ATTEMPTS = 5  # at once in one session: open tabs
 ATTEMPT_SECONDS = 600
+BY_PROVIDER = "oidc_signed_in"  # in the session of somebody whom the provider has signed in
 
 
 class SignInFailed(Exception):
@@ -59,16 +60,18 @@ def begin(source: Provider, session: SessionBase, callback: str, destination: st
     return urlunsplit(parts._replace(query=query, fragment=""))
 
 
-def finish(
-    source: Provider, session: SessionBase, callback: str, answer: dict[str, str]
-) -> tuple[Claims, str]:
-    """The person who signed in, and the page they came from. Raises SignInFailed or ProviderUnavailable."""
+def taken_attempt(session: SessionBase, state: str) -> Attempt | None:
+    """This browser's attempt of that state, which nobody can take again."""
     attempts = _attempts(session)
-    found = attempts.pop(answer.get("state", ""), None)
+    found = attempts.pop(state, None)
     session[IN_SESSION] = attempts
-    if found is None:
+    return Attempt(**found) if found else None
+
+
+def finish(source: Provider, attempt: Attempt | None, callback: str, answer: dict[str, str]) -> Claims:
+    """Who signed in at the provider. Raises SignInFailed or ProviderUnavailable."""
+    if attempt is None:
         raise SignInFailed("The state is not one of this session.")
-    attempt = Attempt(**found)
     if time.time() - attempt.begun_at > ATTEMPT_SECONDS:
         raise SignInFailed("The attempt is too old.")
     if answer.get("iss", source.issuer) != source.issuer:
@@ -77,9 +80,22 @@ def finish(
         raise SignInFailed("The provider sent no code.")
     token = _exchanged(source, answer["code"], attempt.verifier, callback)
     try:
-        return verify(token, source, attempt.nonce), attempt.next
+        return verify(token, source, attempt.nonce)
     except InvalidToken as error:
         raise SignInFailed(f"The ID token is refused: {error}") from error
+
+
+def sign_out_address(source: Provider) -> str:
+    """Where the person may end their session with the provider; empty if it does not say.
+
+    Without `post_logout_redirect_uri`, which providers refuse unless it has been registered.
+    """
+    try:
+        parts = urlsplit(source.endpoint("end_session_endpoint"))
+    except ProviderUnavailable:
+        return ""
+    query = "&".join(filter(None, [parts.query, urlencode({"client_id": settings.OIDC_AUDIENCE})]))
+    return urlunsplit(parts._replace(query=query, fragment=""))
 
 
 def _exchanged(source: Provider, code: str, verifier: str, callback: str) -> str:

@@ -1,6 +1,7 @@
 """Views that send the browser to the sign-in provider, and receive it back."""
 
 import logging
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib import messages
@@ -9,6 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -36,7 +38,7 @@ def start(request: HttpRequest) -> HttpResponse:
     try:
         address = signing_in.begin(source, request.session, _callback(request), destination)
     except ProviderUnavailable as error:
-        return _unavailable(request, error)
+        return _unavailable(request, error, destination)
     return redirect(address)
 
 
@@ -45,26 +47,30 @@ def start(request: HttpRequest) -> HttpResponse:
 def callback(request: HttpRequest) -> HttpResponse:
     """Signs in the person whom the provider has sent back with a code."""
     source = _provider()
+    attempt = signing_in.taken_attempt(request.session, request.GET.get("state", ""))
+    destination = attempt.next if attempt else ""
     try:
-        claims, destination = signing_in.finish(
-            source, request.session, _callback(request), request.GET.dict()
-        )
+        claims = signing_in.finish(source, attempt, _callback(request), request.GET.dict())
         user = user_for(claims)
     except ProviderUnavailable as error:
-        return _unavailable(request, error)
+        return _unavailable(request, error, destination)
     except SignInFailed as error:
         logger.warning("Sign-in by the provider failed: %s", error)
-        messages.error(request, f"{settings.OIDC_NAME} did not sign you in. Try again.")
-        return redirect("accounts:sign-in")
+        return _refused(
+            request, gettext("%(provider)s did not sign you in. Try again.") % _names(), destination
+        )
     except AccountDisabled:
-        messages.error(request, "Your account here is switched off. Ask an administrator.")
-        return redirect("accounts:sign-in")
+        return _refused(
+            request, gettext("Your account here is switched off. Ask an administrator."), destination
+        )
     except OtherClaim as error:
         logger.warning("Sign-in by the provider was refused: %s", error)
-        messages.error(request, "Your account here is linked in another way. Ask an administrator.")
-        return redirect("accounts:sign-in")
+        return _refused(
+            request, gettext("Your account here is linked in another way. Ask an administrator."), destination
+        )
     login(request, user, backend=PASSWORD_BACKEND)
     begin(request, user)
+    request.session[signing_in.BY_PROVIDER] = True
     record_sign_in(user, request.META.get("REMOTE_ADDR", ""), f"by {settings.OIDC_NAME}")
     return redirect(destination)
 
@@ -80,7 +86,19 @@ def _callback(request: HttpRequest) -> str:
     return request.build_absolute_uri(reverse("accounts:provider-callback"))
 
 
-def _unavailable(request: HttpRequest, error: ProviderUnavailable) -> HttpResponse:
+def _names() -> dict[str, str]:
+    return {"provider": settings.OIDC_NAME}
+
+
+def _unavailable(request: HttpRequest, error: ProviderUnavailable, destination: str) -> HttpResponse:
     logger.warning("The sign-in provider cannot be used: %s", error)
-    messages.error(request, f"{settings.OIDC_NAME} cannot be reached. Try again in a moment.")
-    return redirect("accounts:sign-in")
+    words = gettext("%(provider)s cannot be reached. Try again in a moment.") % _names()
+    return _refused(request, words, destination)
+
+
+def _refused(request: HttpRequest, words: str, destination: str) -> HttpResponse:
+    """The sign-in page again, with what went wrong; the next try leads to the same page."""
+    messages.error(request, words)
+    elsewhere = destination not in ("", settings.LOGIN_REDIRECT_URL)
+    query = f"?{urlencode({'next': destination})}" if elsewhere else ""
+    return redirect(reverse("accounts:sign-in") + query)

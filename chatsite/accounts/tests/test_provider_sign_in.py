@@ -76,6 +76,33 @@ class SigningIn(TestCase):
         self.assertEqual(User.objects.count(), 1)
         self.assertIn("_auth_user_id", self.client.session)
 
+    def test_a_try_that_failed_leads_back_to_the_same_page_with_the_next_one(self):
+        state = flat(urlsplit(self.begin(next="/documents/")).query)["state"]
+        answer = self.client.get(CALLBACK, {"error": "access_denied", "state": state}, follow=True)
+        self.assertEqual(answer.redirect_chain[-1][0], "/accounts/sign-in/?next=%2Fdocuments%2F")
+        self.assertContains(answer, "Example Works did not sign you in. Try again.")
+        self.assertContains(answer, f'href="{START}?next=%2Fdocuments%2F"')
+        answer = self.client.get(
+            CALLBACK, {"state": "foreign"}, follow=True, headers={"Accept-Language": "de"}
+        )
+        self.assertEqual(answer.redirect_chain[-1][0], "/accounts/sign-in/")
+        self.assertContains(answer, "Example Works hat Sie nicht angemeldet. Versuchen Sie es noch einmal.")
+
+    def test_whoever_signs_out_is_told_where_to_sign_out_of_the_provider(self):
+        self.provider.discovery = {"end_session_endpoint": f"{self.provider.issuer}/end?tenant=1"}
+        self.client.get(self.back(self.begin()))
+        answer = self.client.post("/accounts/sign-out/", follow=True)
+        self.assertNotIn("_auth_user_id", self.client.session)
+        self.assertContains(answer, f"{self.provider.issuer}/end?tenant=1&amp;client_id=chatsite")
+        self.assertNotContains(self.client.get("/accounts/sign-in/"), "/end?tenant=1")
+
+    def test_nobody_is_told_of_a_provider_that_did_not_sign_them_in(self):
+        self.provider.discovery = {"end_session_endpoint": f"{self.provider.issuer}/end"}
+        self.client.force_login(User.objects.create_user("local"))
+        answer = self.client.post("/accounts/sign-out/", follow=True)
+        self.assertEqual(answer.redirect_chain, [("/accounts/sign-in/", 302)])
+        self.assertNotContains(answer, "/end")
+
     def test_a_state_of_another_browser_or_used_twice_or_old(self):
         path = self.back(self.begin())
         self.refused(path, Client())

@@ -70,7 +70,7 @@ class CitationFilter:
         return max(len(text.rstrip(" \t")), len(text) - MAX_CITATION_LENGTH)
 
     def _undecided(self, text: str) -> int:
-        """The start of the end that the next characters may turn into a citation."""
+        """Where the end begins that more text may turn into a citation."""
         first = max(0, len(text) - MAX_CITATION_LENGTH)
         start = text.rfind("[", first)
         inside = text[start + 1 :]

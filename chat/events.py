@@ -54,8 +54,8 @@ class Searching:
 class Verified:
     """Who verified an answer written by a person, and until which day (ISO 8601).
 
-    `person` is the number of the account whose name `by` is; none for a team's. `groups` has the numbers of
-    the groups that alone get the answer; none for everybody. Both are stored, and never sent.
+    `person` is the id of the account that `by` names; None for a team. `groups` has the ids of the only
+    groups that get the answer; it is empty for everybody. Both are stored, and never sent.
     """
 
     by: str

@@ -183,7 +183,7 @@ class MessagePace:
     """Paces the messages that all open pages of one person send, in this process."""
 
     def __init__(self) -> None:
-        self._due: dict[int, float] = {}  # by user: when the pace so far has been made up for
+        self._due: dict[int, float] = {}  # by user: when the messages so far are all due at this pace
 
     def delay(self, user_id: int, now: float) -> float | None:
         """Count a message that arrives now; for how many seconds it waits, or None if that is too long."""
@@ -206,9 +206,9 @@ _turns: PerEventLoop[WeakValueDictionary[int, asyncio.Semaphore]] = PerEventLoop
 
 
 def message_turns(user_id: int) -> asyncio.Semaphore:
-    """The turns in which the messages of one person's pages are acted upon; the caller keeps the object.
+    """The semaphore for handling messages of one person's pages; the caller keeps a reference to it.
 
-    Sixty pages would otherwise take all threads of the database with what their pace lets through at once.
+    Without it, sixty pages together could occupy all database threads with what the pace allows at once.
     """
     turns = _turns()
     return turns.get(user_id) or turns.setdefault(user_id, asyncio.Semaphore(MESSAGES_AT_WORK))

@@ -14,7 +14,7 @@ class _Kind:
     answer: str
 
 
-# German and English; the first counts of which a message has a word.
+# German and English. The first kind of which a message has a word applies.
 _KINDS = (
     _Kind(
         frozenset({"werbistdu"}),

@@ -201,7 +201,7 @@ def _nearest(patterns: list[str], texts: list[str]) -> list[int]:
         model = embedder()
         nearness = (model.embed(texts) @ model.embed(patterns).T).max(axis=1).tolist()
         least = NEAR
-    else:  # a server is not asked for a page
+    else:  # a remote embedding model would delay the page
         nearness = [max(_shared(text, pattern) for pattern in patterns) for text in texts]
         least = NEAR_SHARE
     near = [number for number, value in enumerate(nearness) if value >= least]

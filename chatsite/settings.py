@@ -57,7 +57,8 @@ MIDDLEWARE = [
     "chatsite.http.middleware.XFrameOptionsMiddleware",
     "chatsite.http.middleware.ErrorPageMiddleware",
 ]
-# These look for Django's own classes by name, of which three above are subclasses; test_https looks for them.
+# These checks look for Django's classes by name and overlook the three subclasses above; test_https checks
+# for those.
 SILENCED_SYSTEM_CHECKS = ["security.W001", "security.W002", "security.W003"]
 
 ROOT_URLCONF = "chatsite.urls"
@@ -96,7 +97,7 @@ KEEP_ALIVE = {
     "keepalives_count": 4,
     "tcp_user_timeout": 30_000,
 }
-# Of a session. The last one shows that a session has got them: poolers of connections drop them.
+# Settings of each session. The last one shows whether a session has them: some connection poolers drop them.
 SESSION = {
     "application_name": "chatsite",
     "connect_timeout": 5,

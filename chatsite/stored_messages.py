@@ -22,12 +22,12 @@ class StoredMessages:
     ) -> None:
         messages = tuple(messages)
         self._plain = frozenset(message for message in messages if not PLACE.search(message))
-        # Of each: text and names of places in turns.
+        # For each message: pieces of text and names of placeholders, in turn.
         self._pieces = [(PLACE.split(message), message) for message in messages if message not in self._plain]
         self._shown = shown or {}
 
     def translated(self, text: str) -> str:
-        """The text in the current language; one that no message fits as it is."""
+        """The text in the current language; unchanged if it is none of the messages."""
         if text in self._plain:
             return gettext(text)
         for pieces, message in self._pieces:

@@ -186,7 +186,7 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
         return found, may_repeat
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        # The filter leaves out what is not named; another comparison would find it by its category.
+        # Filtering by category shows no document whose name is hidden; other lookups on it would reveal them.
         others = lookup.startswith("category__") and lookup != "category__isnull"
         return not others and super().lookup_allowed(lookup, value, request)
 

@@ -22,7 +22,7 @@ def delete_document(document: Document) -> None:
 
 
 def delete_documents(documents: Iterable[Document]) -> None:
-    """Delete them as `delete_document` does: each with parts in a transaction, of others DELETE_BATCH.
+    """Delete them as `delete_document` does: one with parts in its own transaction, others in batches.
 
     Raises OnHold, and deletes none, if the owner of one is under a legal hold.
     """

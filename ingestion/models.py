@@ -48,7 +48,7 @@ class DocumentQuerySet(models.QuerySet["Document"]):
         return self.filter(access_list__in=AccessEntry.lists_of(principal.user_id))
 
     def with_privacy(self, reader_id: int) -> "DocumentQuerySet":
-        """Annotated for `is_private`: somebody else's, and only people who are named may read it.
+        """Annotated for `is_private`: whether it is somebody else's, and only named people may read it.
 
         Such a name is a person's own words, as those of files attached to questions are. Staff see it where
         they may read the document, or on its own page, which is recorded in the audit log.

@@ -150,7 +150,7 @@ class ProofQuestionAdmin(
         super().save_model(request, obj, form, change)
 
     def named(self, obj: ProofQuestion) -> str:
-        """Without its text, which may be of a person who is erased later."""
+        """The name for logs, without the question: it may come from a person who is erased later."""
         return f"number {obj.pk}"
 
     @admin.display(description=gettext_lazy("should find"), ordering="document__name")

@@ -100,7 +100,7 @@ class CitationForm(forms.ModelForm):  # type: ignore[type-arg]
 class CitationFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]
     """Sources in the order of their numbers, at least one.
 
-    Statements that they do not say are named before anything is saved, and have to be confirmed.
+    Statements that the sources do not support are listed before anything is saved, and must be confirmed.
     """
 
     def __init__(self, *args: Any, reader: Principal, **kwargs: Any) -> None:
@@ -310,7 +310,7 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         ]
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> Any:
-        """Django's, with wordings that people used and that the answer misses; showing them is audited."""
+        """Django's page, with wordings that people used and the answer lacks; showing them is audited."""
         answer = kwargs.get("obj")
         if request.method == "GET" and answer and self.has_change_permission(request, answer):
             patterns = [question.text for question in answer.questions.all()]
@@ -372,7 +372,7 @@ def asked_in(request: HttpRequest) -> list[str]:
 
 
 def _reach(answer: Any) -> Reach | None:
-    """Who may get the answer; None for everyone. The list has counted it already."""
+    """Who may get the answer; None for everyone. On the list page this has been counted already."""
     return answer.reach if hasattr(answer, "reach") else reach_of([answer]).get(answer.pk)
 
 

@@ -60,7 +60,7 @@ class ProjectSerializer(serializers.Serializer[projects.Listed]):
     }
 )
 class NameField(StrictCharField):
-    """A name that can be read."""
+    """A name with visible characters."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=Project.MAX_NAME_CHARACTERS, **options)
@@ -100,7 +100,7 @@ class _View(ResourceView):
         return self.found(projects.opened, project_id)
 
     def found(self, look_up: Callable[[Principal, UUID], Project], project_id: str) -> Project:
-        """Raises Http404, also for an id of no meaning."""
+        """Raises Http404, also for a malformed id."""
         try:
             return look_up(self.principal, UUID(project_id))
         except (ValueError, Project.DoesNotExist):
@@ -195,7 +195,7 @@ class ProjectView(_View):
 
 
 class MembersView(_View):
-    """The members of a project, for its owner; and the way out for a member."""
+    """The members of a project, for its owner; also lets a member leave."""
 
     serializer_class = MembersSerializer
 

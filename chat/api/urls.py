@@ -16,7 +16,7 @@ RUN = r"^chat/runs/(?P<run_id>[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})"
 
 
 def _chat_ui(path: str, view: type[views.RunView], name: str) -> list[URLPattern]:
-    """The URL itself, for which `Accept` decides on streaming, and those with a suffix that decides."""
+    """The URL itself, where `Accept` decides whether to stream, and the URLs whose suffix decides it."""
     return [
         re_path(rf"^api/{path}/?\Z", view.as_view(), name=name),
         re_path(rf"^api/{path}//?stream/?\Z", view.as_view(), {"suffix": "stream"}, name=f"{name}-stream"),
@@ -25,7 +25,7 @@ def _chat_ui(path: str, view: type[views.RunView], name: str) -> list[URLPattern
 
 
 def _rag_chat_2026(path: str, name: str, *, alone: bool = False) -> list[URLPattern]:
-    """The same URLs with a prefix, for front ends since April 2026 beside older ones."""
+    """The same URLs with a prefix, which front ends use since April 2026; older ones use none."""
     view = views.RagChat2026View.as_view()
     more = {"alone": True} if alone else {}
     return [

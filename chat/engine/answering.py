@@ -51,10 +51,10 @@ from .writing import written
 
 FOLLOWUPS = 3
 TRIED = 8  # follow-up questions, each at the cost of a search unless its outcome is known
-MOST_OFFERED = 2  # times in a conversation, of one question
+MOST_OFFERED = 2  # how often one question is suggested in a conversation
 LOOK_SECONDS = 1.0
 WAIT_SECONDS = 300.0  # after that the documents read so far are searched
-STORING_SECONDS = 1.0  # that a stop waits for what is being stored
+STORING_SECONDS = 1.0  # how long a stop waits for what is being stored
 
 T = TypeVar("T")
 
@@ -158,10 +158,10 @@ async def _model_and_search(run: AcceptedRun, model: ChatModel) -> tuple[ChatMod
 
 
 async def _before_a_stop(storing: Coroutine[Any, Any, T]) -> T:
-    """Await to its end, and only then be cancelled by a stop.
+    """Await something to its end; a stop cancels the caller only afterwards.
 
-    The thread of a cancelled database call goes on and stores the sources, so that those who follow the run
-    must get them too: what comes before the caller's next pause is still published.
+    A cancelled database call continues in its thread and stores the sources, so the readers of the run must
+    get them too: what the caller publishes before it next awaits something still reaches them.
     """
     task = asyncio.ensure_future(storing)
     try:

@@ -37,7 +37,7 @@ from .page_images import (
 from .run import AcceptedRun
 
 SENTENCES = 2  # of a passage, as its captions
-TRIES = 4  # to keep sources of which documents are deleted meanwhile
+TRIES = 4  # to store sources while some of their documents are being deleted
 JUST_FOUND_SECONDS = 1.0  # for which the rights checked by the search still count
 CANDIDATES = 30  # from which a ranker selects
 RANKED_CHARACTERS = 1_000  # of a passage, sent to the ranker
@@ -105,7 +105,7 @@ async def search(
 
 
 def is_simple(run: AcceptedRun) -> bool:
-    """Whether a search needs nothing but the database, and has its sources for the one answer of the run."""
+    """Whether the search needs only the database, and its sources belong to the only answer of the run."""
     options = run.request.options
     return not (run.team or options.ranker or options.pages)
 

@@ -1,4 +1,4 @@
-"""Answers messages that ask nothing in a line, without a search."""
+"""Answers messages that ask nothing with one line, without a search."""
 
 from chat.pleasantries import answer_to
 from chat.quoting.quoting_model import QuotingModel

@@ -80,7 +80,7 @@ def verified_answer(run: AcceptedRun) -> tuple[VerifiedModel, Search] | None:
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """A statement that its passages do not hold, and their sentence that says something else, if any."""
+    """A statement that its passages do not support, and their sentence that says otherwise, if any."""
 
     words: str
     said: str

@@ -248,7 +248,7 @@ def _returned() -> list[tuple[Erased, User]]:
 
 
 def hold_in_words(person: User, actor: User | None) -> str:
-    """That the person is under a legal hold; with its reason for superusers and commands, who may see it."""
+    """The message that the person is under a legal hold, with the reason for superusers and commands."""
     if actor and not actor.is_superuser:
         return gettext("This account is under a legal hold and stays as it is.")
     return gettext("This account is under a legal hold and stays as it is: %(hold)s") % {
@@ -278,7 +278,7 @@ def _check(
         )
     if actor is None or documents_to is None or actor.has_perm("ingestion.change_document"):
         return
-    # Others get no documents that neither they can read nor the actor may hand over as such.
+    # The successor gets only documents that they can read already, or that the actor may hand over.
     with reading_everything():
         readable = AccessEntry.lists_of(documents_to.pk)
         closed = _read_by_others(person).exclude(access_list__in=readable).count()

@@ -95,7 +95,7 @@ def _name_apart(principal: Principal, folder: str, name: str, file: "UploadedFil
     try:
         name = file_name(name)  # as it is stored: under another spelling the other file would be replaced
     except UploadRefused:
-        return name  # which is said when it is added
+        return name  # adding it will report the reason
     known = dict(Document.objects.owned_by(principal).filter(folder=folder).values_list("name", "sha256"))
     if name not in known:
         return name

@@ -88,7 +88,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     closed = False
 
     async def __call__(self, scope: Json, receive: Any, send: Any) -> None:
-        """The whole life of the socket reads as the person who opened it."""
+        """Handle the socket from its opening to its end, reading as the person who opened it."""
         with reading_as(getattr(scope.get("user"), "pk", None)), ExitStack() as self.held:
             await super().__call__(scope, receive, send)
 
@@ -331,7 +331,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await asyncio.gather(reader, return_exceptions=True)
 
     async def _read_run(self, run_id: UUID, place: int, after: int) -> None:
-        """Send a run to the page: what it does not have yet in one frame, then what comes.
+        """Send a run to the page: first what it lacks, in one frame, then events as they come.
 
         A page that reads slowly delays only itself, not the answer. Raises Refused.
         """

@@ -73,9 +73,9 @@ def conversations(
 def place_of(conversation_id: UUID, hit: message_search.Hit | None, last: int | None = None) -> str:
     """The URL of a matching message in a conversation with this last position.
 
-    That of an answer has a text fragment that highlights the words. A browser highlights the first place of
-    the page with that text, and the sidebar comes before the answer: the fragment has the words beside those
-    that match. A question is also a title there, and has none.
+    The URL of an answer has a text fragment that highlights the words. Browsers highlight the first match on
+    the page, and the sidebar comes before the answer, so the fragment also has the words beside the match.
+    The sidebar shows questions as titles, so the URL of a question has no fragment.
     """
     if hit is None:
         return reverse("chat:conversation", args=[conversation_id])

@@ -156,7 +156,7 @@ def for_reader(view: View[P]) -> Callable[..., HttpResponse]:
 @require_safe
 @for_reader
 def shared(request: HttpRequest, page: SharedPage) -> HttpResponse:
-    """The turns that are asked for, or the answer, read only."""
+    """The requested turns or answer, read only."""
     place = request.GET.get("source")
     panel = page.panel(place, source_asked_for(request)) if place else None
     sharing.record_opening(page.principal, page.share)

@@ -91,7 +91,7 @@ def signed_in(view: View[P]) -> Callable[Concatenate[HttpRequest, P], HttpRespon
 def share(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
     """Share a conversation or one answer; only this response shows the link.
 
-    A form with `foresee` shares nothing: the page says what its readers may miss.
+    With `foresee` in the form nothing is shared: the page only shows what its readers would not see.
     """
     row = own_conversation(principal, conversation_id)
     also = request.POST.get("answer", "") or request.GET.get("answer", "")
@@ -105,7 +105,7 @@ def share(request: HttpRequest, principal: Principal, conversation_id: UUID) -> 
     )
     made, status, announced = "", 200, False
     is_valid = form.is_bound and form.is_valid()
-    audience = form.audience() if is_valid else Audience(everyone=True)  # at most so much is left out
+    audience = form.audience() if is_valid else Audience(everyone=True)  # the most that could be left out
     answer = by_position.get(also)
     if is_valid and not foresees:
         try:

@@ -190,8 +190,8 @@ class Panel:
     def page_boxes(self) -> PageBoxes | None:
         """The boxes of the marked words on the page's image; None if unknown.
 
-        A passage with the whole of its table may have rows of the pages before and after: each is marked on
-        its own page.
+        A passage completed with its whole table may have rows of adjacent pages: each is marked on its own
+        page.
         """
         if self.source is None or not self.has_image:
             return None
@@ -245,7 +245,7 @@ class Panel:
             document=self.source.document_id,
             position__range=(position - REACH - 1, position + REACH + 1),
         ).exclude(position=position)
-        # With the whole of its table, the passage has the contents of some neighbours.
+        # Completed with its whole table, the passage contains some of its neighbours.
         others = [
             (row.position - position, row.content) for row in near if row.content not in self.source.content
         ]
@@ -311,7 +311,7 @@ class Panel:
         for content in contents or [own]:
             if content not in own:
                 shown.append(parts_of(flowing(content), []))
-            elif not is_own_shown:  # with the whole of its table, it has the contents of some neighbours
+            elif not is_own_shown:  # with its whole table, it contains some neighbours
                 shown.append(self.parts)
                 is_own_shown = True
         return shown

@@ -31,7 +31,7 @@ MAX_CHOSEN = 6  # of the questions written by managers
 LOOKED_AT = 24  # newest documents
 TRIED = 12  # questions, each at the cost of a search
 KEPT_SECONDS = 600
-LANGUAGES = {"de": "german", "en": "english"}  # of pages, as those of questions are called
+LANGUAGES = {"de": "german", "en": "english"}  # languages of pages, by the names that questions use
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ class Version:
     position: int
     number: int
     parts: list[tuple[Answer, str]]
-    others: list[tuple[int, int, bool]]  # to see in its place: position, number, whether it is this one
+    others: list[tuple[int, int, bool]]  # to choose from: position, number, whether it is this one
     question: Message | None = None  # if the versions are of a question
     question_html: str = ""
 
@@ -55,7 +55,7 @@ class Comparison:
     after: list[str]
     removed: int
     added: int
-    alike: bool  # enough for the differences to be marked
+    alike: bool  # alike enough for the differences to be marked
 
 
 def compared(before: Sequence[str], after: Sequence[str]) -> Comparison:

@@ -77,12 +77,12 @@ class ErrorFormat(Protocol):
     """The form in which a protocol refuses a request."""
 
     def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
-        """The body of a refusal; `member` names what of the request is wrong."""
+        """The body of a refusal; `member` names the member at fault."""
         ...
 
 
 class ChatProtocol(ErrorFormat, Protocol):
-    """The interface of a protocol in which one chats."""
+    """The interface of a chat protocol."""
 
     stream_type: str  # media type of a stream
     gap: float  # minimum seconds between two chunks of a stream
@@ -117,7 +117,7 @@ def choose_streamed(headers: Mapping[str, str], body: Any, version: str = "2025"
 
 
 def rag_chat(body: Any, version: str) -> RagChat:
-    """RAG chat of a version; without a session in the request, the answer names it in both forms."""
+    """RAG chat of a version; for a request without a session, the answer has the session in both forms."""
     decided = isinstance(body, dict) and "session_state" in body
     return RagChat2026(decided=decided) if version == "2026" else RagChat(decided=decided)
 

@@ -33,14 +33,14 @@ class QuotedPart:
 
 
 def is_phrase(text: str) -> bool:
-    """Whether the text is one that the site gives as an answer where it has found nothing, or was greeted."""
+    """Whether the text is one of the site's fixed answers: that it found nothing, or to a greeting."""
     return text.strip() in PHRASES
 
 
 def is_quoted(message: Message) -> bool:
     """Whether the site wrote the answer without a language model, as its steps say.
 
-    A model that is only called the same was given a prompt.
+    A language model of the same name would have been given a prompt.
     """
     if message.run_id is None or message.imported or message.verified:
         return False

@@ -48,7 +48,7 @@ def preview(principal: Principal, share: Share, audience: Audience) -> SharePrev
     ]
     answers = [each for each in shown if each.message.role == Message.Role.ASSISTANT]
     questions = [each for each in shown if each.message.role == Message.Role.USER]
-    # Only those by which something is left out: no answer need rest on all that was found for it.
+    # Only documents whose absence leaves something out: an answer need not use all that was found for it.
     closing = frozenset().union(*(each.closed_documents for each in shown))
     in_doubt = [found for key, found in doubtful.items() if key in closing]
     own = [each for each, _ in in_doubt if each.owner_id == principal.user_id]

@@ -2,8 +2,8 @@
 
 An answer whose sources are all open to the reader is shown completely. Of any other one, and of later ones,
 which may repeat it, only the statements are shown that are supported by an open passage. An answer that the
-site put together from quotations rests on the passages that it cites alone, and so does each of its parts. A
-verified answer for certain groups is shown to their members alone.
+site put together from quotations rests only on the passages that it cites, and so does each of its parts. A
+verified answer for certain groups is shown only to their members.
 """
 
 import ast
@@ -93,7 +93,7 @@ class _Reader:
     def may_get(self, message: Message) -> bool:
         """Whether a verified answer is for everybody, or for a group of the reader.
 
-        One that was stored before its groups were may have been for other groups.
+        An answer that was stored before its groups were recorded may have been for other groups.
         """
         if not message.verified:
             return True
@@ -259,8 +259,8 @@ OpenTo = Callable[[Document], bool]
 def shared_messages(principal: Principal, share: Share, is_open: OpenTo | None = None) -> list[SharedMessage]:
     """The messages that a share shows, in order, as `principal` may see them now.
 
-    With `is_open` as somebody sees them who may open, of what `principal` may open, only these documents, and
-    who is in no group.
+    With `is_open`, as seen by somebody who is in no group and may open only those of the documents open to
+    `principal` for which it is true.
     """
     path = Branches(share.conversation_id).path_to(share.up_to)
     rows = share.conversation.messages.filter(position__in=path)
@@ -270,7 +270,7 @@ def shared_messages(principal: Principal, share: Share, is_open: OpenTo | None =
     with reading_everything():
         # The remaining sources, used only for comparison and never shown.
         known = [source.pk for sources in open_sources.values() for source in sources]
-        # Their default order joins the messages, for which PostgreSQL may compare each with each.
+        # The default order would join the messages, and PostgreSQL may then compare every pair of rows.
         others = Source.objects.filter(message__in=[row.pk for row in messages]).order_by()
         others = others.exclude(pk__in=known)
         closed_sources: dict[UUID, list[Source]] = {}
@@ -290,8 +290,8 @@ def shared_messages(principal: Principal, share: Share, is_open: OpenTo | None =
 def _is_of_unknown_origin(message: Message, answers: int, answered_words: Set[str]) -> bool:
     """Whether a program imported the text, or gave earlier messages that it may repeat.
 
-    The model is given the `answers` before it too, with the `answered_words`: what is more, or has other
-    words, comes from the program, which may send other messages in place of the stored ones.
+    The model is also given earlier answers: there are `answers` of them, with `answered_words`. More
+    messages, or other words, come from the program, which may replace the stored messages by others.
     """
     if message.imported or (message.client_id is not None and message.run_id is None):
         return True
@@ -398,7 +398,7 @@ def _readable(
 def closed_questions(
     principal: Principal, questions: Sequence[str], is_open: OpenTo | None
 ) -> dict[str, frozenset[int]]:
-    """Those of the questions that were generated from documents closed to the reader, with these."""
+    """The questions that were generated from documents closed to the reader, with these documents."""
     if not questions:
         return {}
     with reading_everything():

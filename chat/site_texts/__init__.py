@@ -1,7 +1,8 @@
 """The texts of the site as this process knows them: reading them costs no query.
 
-Each web process reads them again every two seconds, and at once where they are changed. A process that has
-not read any, and one whose database is away at its start, uses those of the program and its settings.
+Each web process reads them again every two seconds, and at once when it changes them. Until a process has
+read any, for instance while the database is unavailable, it uses the built-in texts and those of its
+settings.
 """
 
 import asyncio
@@ -68,7 +69,7 @@ class InUse:
 
     @cached_property
     def mark_digest(self) -> str:
-        """For its address, which another picture changes."""
+        """Part of the picture's URL, which therefore changes with the picture."""
         return hashlib.sha256(self.mark).hexdigest()[:16] if self.mark else ""
 
     @property
@@ -116,7 +117,7 @@ def reload() -> None:
 
 
 def forget() -> None:
-    """Use the texts of the program and its settings until the next read."""
+    """Use the built-in texts and those of the settings until the next read."""
     _in_use.clear()
 
 

@@ -196,7 +196,7 @@ class SiteTextsAdmin(OwnFilters, AuditedChanges, admin.ModelAdmin):  # type: ign
         return (*shown, *SiteTexts.TEXTS)
 
     def formfield_for_dbfield(self, db_field: "Field[Any, Any]", request: HttpRequest, **kwargs: Any) -> Any:
-        """Day and time have one label, which a screen reader needs at both."""
+        """Day and time share one label, and screen readers need it at both."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if field and isinstance(field.widget, forms.MultiWidget):
             for part, widget in zip((gettext("day"), gettext("time")), field.widget.widgets, strict=True):

@@ -140,7 +140,7 @@ class SiteTexts(models.Model):
 
     @classmethod
     def lock_newest(cls) -> "SiteTexts | None":
-        """The version in use, to which nobody else adds another until the transaction ends."""
+        """The version in use, locked so that nobody else adds another until the transaction ends."""
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
         return cls.objects.first()

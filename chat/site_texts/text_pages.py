@@ -14,7 +14,7 @@ MARK_POLICY = "default-src 'none'; sandbox"
 
 @require_safe
 def privacy(request: HttpRequest) -> HttpResponse:
-    """The site's own note, or in general terms what is stored."""
+    """The site's own privacy note, or a general description of what is stored."""
     return render(request, "chat/privacy.html", {"note": current().texts.translated("privacy")})
 
 

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server on 127.0.0.1 that behaves as told, also badly.
+"""An OpenAI-compatible server on 127.0.0.1 whose behaviour, also the bad one, is scripted by tests.
 
     with FakeOpenAI() as fake:
         fake.script("stall", answer("Hello"))      # for the next streams; afterwards each is answered well
@@ -48,7 +48,7 @@ class FakeOpenAI:
         return [request for request in self.requests if request.streaming]
 
     def script(self, *behaviours):
-        """What the next streams do: names of FAULTS, or functions of an Exchange. Then all are good."""
+        """Script the next streams by names of FAULTS or functions of an Exchange. All later ones succeed."""
         self._script = behaviours_of(behaviours)
 
     def script_for(self, mark, *behaviours):

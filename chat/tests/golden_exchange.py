@@ -21,7 +21,7 @@ PASSAGES = (
     (f"page={17}", 17, "", "What is included in the Northwind Health standard plan is listed here."),
 )
 WORDS = ("The", " plan", f" [{FILE}#page=91].")
-# What the site adds about “The plan”, which both words of the passage support.
+# Verification adds that “The plan” is supported: the passage has both words.
 VERIFIED = {"start": 0, "end": 8, "citations": [f"{FILE}#page=91"], "verdict": "supported"}
 QUESTIONS = ("What types of prescription drugs are covered?", "Which services cost less?")
 
@@ -36,7 +36,7 @@ BEYOND |= {
     "minimum_search_score",
     "also_searched_for",
 }
-# What may stand where an example shows null; and lists and objects that only Azure fills.
+# Values that are allowed where an example shows null, and lists and objects that only Azure fills.
 FOR_NULL = {"session_state": str, "sessionState": str, "category": str, "props": dict, "error": dict}
 AZURE_ONLY = {"content_filter_results", "prompt_filter_results"}
 
@@ -46,7 +46,7 @@ def golden(name):
 
 
 def differences(example, actual, path="$"):
-    """What is unlike the example, in words."""
+    """The differences from the example, in words."""
     name = path.rpartition(".")[2]
     if name in AZURE_ONLY and not actual:
         return []
@@ -115,7 +115,7 @@ class GoldenTestCase(TransactionTestCase):
         return [json.loads(line) for line in b"".join(response.body).splitlines()]
 
     async def events(self, path, body, *, alone=True, **options):
-        """The data of a stream of server-sent events; `alone`, one to each piece that was sent."""
+        """The data of a stream of server-sent events; with `alone`, each must be a piece of its own."""
         response = await self.post(path, body, **options)
         self.assertEqual((response.status_code, response.headers["Content-Type"]), (200, "text/event-stream"))
         told = [part.decode() for part in response.body]

@@ -65,11 +65,11 @@ class Exchange:
         await self.send(chunk(reason=reason) + event(usage) + b"data: [DONE]\n\n")
 
     async def gone(self):
-        """Until the caller closes its end."""
+        """Wait until the caller closes its end."""
         await asyncio.to_thread(self.request.closed.wait, 20)
 
     def reset(self):
-        # Lingering for no time turns the close into a reset.
+        # A linger time of 0 makes the close a reset.
         self.writer.get_extra_info("socket").setsockopt(
             socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
         )
@@ -87,7 +87,7 @@ def chunk(text=None, reason=None, **delta):
 
 
 def escaped(text):
-    """A piece of text as JSON's own escapes, of which some are no characters."""
+    """Text in JSON's own escapes, some of which are not valid characters."""
     return chunk("!").replace(b"!", text.encode())
 
 

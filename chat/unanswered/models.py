@@ -1,4 +1,4 @@
-"""What the worker found about unanswered questions. No words of anybody."""
+"""What the worker found about unanswered questions, without their texts."""
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField

@@ -11,7 +11,7 @@ from ingestion.search.tokens import plain_words
 
 LIKE = 0.6  # share of common words for questions of a group
 COMPARED = 100  # other wordings that a question is compared with
-MIN_TOLD = 10  # words; a shorter message tells no situation
+MIN_TOLD = 10  # words; a shorter message describes no situation
 _FIRST_PERSON = re.compile(r"\b(?:i|me|my|we|us|our|ich|mir|mich|mein\w*|wir|uns|unser\w*)\b", re.IGNORECASE)
 # A message of these alone asks nothing.
 SMALL_TALK = frozenset(

@@ -168,5 +168,5 @@ class UnansweredPage(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 def reader_of(request: HttpRequest) -> Principal:
-    """The manager as they read in the portal: with their own rights."""
+    """The manager, who reads with the same rights as in the portal."""
     return Principal(request.user.pk or 0, "session")

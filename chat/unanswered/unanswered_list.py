@@ -201,9 +201,9 @@ def judged_at() -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class ShownDocument:
-    """A document that answers to a group's questions cited, and to how many of them.
+    """A document that was cited in answers to a group's questions, and in how many of them.
 
-    `sure` is true if an answer may be named that was not only the closest that an unsure search found.
+    `sure` is true if it may be named even without the answers that came from unsure searches.
     """
 
     id: int

@@ -70,7 +70,7 @@ BEING = re.compile(r"\b(?:is|are|was|were|be|been|being|gets?|wird|werden|wurde|
 _PAST = re.compile(r"\b(?:was|were|did|had)\b")
 _PAST_GERMAN = re.compile(r"\b(?:war|waren|hatte|hatten|wurde|wurden)\b")
 _FUTURE = re.compile(r"\b(?:will|shall|won t|going to)\b")
-# “Who do I call?” asks for somebody else than “Who calls?”.
+# “Who do I call?” asks for another person than “Who calls?”.
 _WHOM = re.compile(
     r"\bwho (?:(?:do|does|did|don t|doesn t|didn t)\b"
     r"|(?:can|could|may|must|shall|should|will|would) (?:i|we|you|they|he|she)\b)"
@@ -83,7 +83,7 @@ _OTHERS = frozenset(("they", "them", "he", "him", "she", "er", "ihm", "ihn"))
 _ACQUIRES = re.compile(r"\b(?:gets?|getting|got|obtains?|bekomm\w*|erhalt\w*|erhält)\b")
 _PLACES = frozenset(("where", "where from", "how", "who", "whom"))
 QUANTITIES = frozenset(("how much", "how many", "how long", "how often", "how far", "when"))
-# Between the same words each says something else; prepositions that are not here may replace each other.
+# Prepositions that change the meaning. Those that are not listed here may replace each other.
 _PREPOSITIONS = {
     "with": "with",
     "mit": "with",
@@ -101,7 +101,7 @@ _PREPOSITIONS = {
     "through": "through",
     "durch": "through",
 }
-# What a German verb ends a question with: “Wie schalte ich die Heizung ein?”
+# Separable prefixes of German verbs at the end of a question: “Wie schalte ich die Heizung ein?”
 _PARTICLES = frozenset(("an", "auf", "aus", "bei", "durch", "ein", "mit", "um", "vor", "weg", "zu", "zurück"))
 COUNTS = frozenset(("number", "amount", "count", "anzahl", "zahl"))
 # Words without a subject that still distinguish questions.
@@ -115,7 +115,7 @@ _TELLING = frozenset(
     weniger andere noch schon auch außer statt als ab
     """.split()  # noqa: SIM905 (a list of words reads as one)
 )
-# Nouns that verification passes over, because answers use them of their sources.
+# Nouns that verification ignores, because answers use them for their sources.
 _OF_SOURCES = re.compile(
     r"\b(page|document|source|section|seite|abschnitt|dokument|quelle)(?:e?s|e?n)?\b", re.IGNORECASE
 )
@@ -198,7 +198,7 @@ class Question:
 
     @cached_property
     def is_passive(self) -> bool:
-        """Whether it may be passive; the words are those of the agent."""
+        """Whether it may be passive, so that its words are about the agent."""
         return self.asks_for == "who" and bool(BEING.search(self.words))
 
     @cached_property
@@ -224,7 +224,7 @@ class Question:
 
     @cached_property
     def particle(self) -> str:
-        """The end of a German verb that is separated from it."""
+        """The prefix of a German verb that is separated from it."""
         last = self._main.rpartition(" ")[2]
         return last if last in _PARTICLES and is_german(self.text) else ""
 

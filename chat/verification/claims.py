@@ -33,7 +33,7 @@ UNANSWERED = 0.8
 # place; if it has few, it is about something else; between them it may be written otherwise.
 LEAST_SHARE = 0.55
 OTHER_SUBJECT = 0.3
-LITERAL_SHARE = 0.85  # from which what differs is a difference, and not put in other words
+LITERAL_SHARE = 0.85  # above it, a difference is not a paraphrase
 _WEIGHTS = {Kind.NUMBER: 1.5, Kind.NAME: 1.5, Kind.WORD: 1.0, Kind.POLAR: 0.3, Kind.NEGATION: 0.0}
 
 

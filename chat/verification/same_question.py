@@ -122,7 +122,7 @@ def _is_put_in_passive(one: Question, other: Question, places: Sequence[int]) ->
 
 
 def _is_passive_of(passive: Question, active: Question, start: int, end: int) -> bool:
-    """Whether the verb, first of these words in one and last in the other, is passive in one alone."""
+    """Whether the verb (first of the words in one question, last in the other) is passive in only one."""
     if not BEING.search(passive.words) or not passive.content[end - 1].endswith(("ed", "n", "t", "d")):
         return False
     if (active.asks_for, passive.asks_for) == ("who", "by whom"):

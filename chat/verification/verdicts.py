@@ -57,7 +57,7 @@ class _Finding:
     unclear: bool = False
 
     def proof(self, citation: Citation, rank: int) -> Proof:
-        """Of the passage with most of the words; of `rank`, the first with that label, if none has any."""
+        """The proof by the passage with most marked words, else by that of the best unit, else by `rank`."""
         if self.marks:
             counts: dict[int, int] = {}
             for each, (first, last) in self.marks:
@@ -103,7 +103,7 @@ def _kept(answer: str, sources: Sequence[Citable]) -> tuple[Statement, ...]:
 
 
 def verify_anew(answer: str, sources: Iterable[Citable]) -> tuple[Statement, ...]:
-    """The same, without a look at what was verified before."""
+    """As :func:`verify`, but without its cache."""
     by_label: dict[str, list[Passage]] = {}
     for source in sources:
         by_label.setdefault(source.label, []).append(Passage(source))
@@ -242,7 +242,7 @@ def _judged(
     facts = max(evidence.values())
     if facts >= CONTRADICTION or (facts >= MISPLACED and is_literal):
         return _Finding("not_found", chosen, (), share)
-    # Words in common are alike: then nothing is left to compare.
+    # If all words are in common, nothing is left to compare.
     likeness = 1.0 if share == 1 or not claim.spoken else _likeness(claim, passages)
     places = {(unit.rank, unit.place + step) for unit in chosen for step in range(-NEAR, NEAR + 1)}
     near = [unit for unit in units if (unit.rank, unit.place) in places]
@@ -294,7 +294,7 @@ def _evidence(
 def _is_nearly_literal(claim: Claim, unit: Unit, known: Collection[str]) -> bool:
     """Whether a sentence has nearly all words of the statement, so that what differs is a difference.
 
-    Of a few words that says little, unless the statement has most words of the sentence, too.
+    In a short statement this means little, unless it has most words of the sentence, too.
     """
     held = [value for value in claim.content if value in unit.values or value in known]
     if len(held) < LITERAL_SHARE * len(claim.content):

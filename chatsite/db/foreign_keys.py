@@ -1,7 +1,7 @@
 """Foreign keys on which PostgreSQL itself acts when a row is deleted, for migrations.
 
-While machines are upgraded one after the other, the version before deletes rows without knowing the tables
-that refer to them since; a constraint of Django's alone would refuse that.
+While machines are upgraded one after the other, the previous version deletes rows without knowing newer
+tables that refer to them; a constraint of Django's alone would refuse that.
 """
 
 from collections.abc import Iterable
@@ -39,7 +39,7 @@ END $$
 def act_on_delete(action: str, columns: Iterable[str]) -> list[str]:
     """Statements for RunSQL, of a migration that is not atomic: with `action`, CASCADE or SET NULL.
 
-    Columns are given as "table.column". Rows are looked at without a lock against writers.
+    Columns are given as "table.column". Existing rows are validated without blocking writers.
     """
     statements = []
     for column in columns:

@@ -36,12 +36,12 @@ class Departures:
         return time.monotonic() - self.since
 
     def wait(self, number: int) -> float:
-        """Seconds in which so many leave, one after the other."""
+        """Seconds until this many have left, one after the other."""
         return number * max(self.each, STALL_SHARE * self.stall)
 
 
 class Lane:
-    """So many places at once on one event loop; who finds none waits in order."""
+    """A number of places on one event loop; whoever finds none free waits in order."""
 
     def __init__(self, places: int) -> None:
         self._free = places

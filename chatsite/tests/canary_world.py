@@ -1,8 +1,8 @@
-"""Who and what the canary test is about. Run inside the site's own settings, it makes all of it and says how
-to come in: `manage.py shell -c "from chatsite.tests.canary_world import make; make()"`.
+"""The people and documents of the canary test. Run with the settings of a site, this creates them and prints
+how to sign in: `manage.py shell -c "from chatsite.tests.canary_world import make; make()"`.
 
-Each document holds a word that stands nowhere else, in its title, its heading and its text, and has a topic
-by which anyone who asked for it would find it first, if they could.
+Each document has a word that occurs nowhere else, in its title, its heading and its text. Its topic would
+make it the first result for anybody who asks about it and may read it.
 """
 
 import json
@@ -50,7 +50,7 @@ class Canary:
         object.__setattr__(self, "name", f"paper-{self.number:02}.md")
 
     def readers(self, later=False):
-        """Names of those who may read it, also after what happens half-way."""
+        """Names of those who may read it; with `later`, after the changes in the middle of the test."""
         if later and self.number == LATER["deleted"]:
             return set()
         readers = {self.owner, *self.people}
@@ -59,7 +59,7 @@ class Canary:
             memberships = {(person, group) for person, groups in GROUPS.items() for group in groups}
             memberships -= {LATER["left"]} if later else set()
             readers |= {person for person, group in memberships if group in self.groups}
-        if later and not self.guests:  # whose account is disabled is a guest
+        if later and not self.guests:  # somebody with a disabled account counts as a guest
             readers.discard(LATER["disabled"])
         return readers - {""}
 

@@ -34,7 +34,7 @@ PROGRAMS = (
     "google-chrome-stable",
 )
 FLAGS = ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
-# Frames are drawn by a thread of the browser: handed to a process they take a seventh more CPU.
+# Frames are drawn in a thread of the browser; a process of its own would take a seventh more CPU.
 FLAGS += ["--in-process-gpu"]
 SECONDS = 60  # for each action and expectation; only a fault reaches it
 
@@ -69,7 +69,7 @@ def session_chromium():
 
 
 def pytest_itemcollected(item):
-    """Mark what uses the browser, also where a module forgets to say so."""
+    """Mark tests that use the browser, also in modules that lack the mark."""
     if "chromium" in getattr(item, "fixturenames", ()):
         item.add_marker("browser")
 
@@ -118,7 +118,7 @@ def sign_in(page, username, password):
     page.wait_for_url(lambda address: "/accounts/sign-in/" not in address)
 
 
-# A transition of what is folded away stays in the list after its end.
+# Transitions of folded elements stay in the list after their end.
 STILL = """() => !document.getAnimations().some(
   each => each instanceof CSSTransition && each.playState === 'running'
 )"""

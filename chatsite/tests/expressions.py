@@ -20,7 +20,7 @@ BREAKERS = ("", "\x00", "a", "\n", "]", "!")
 
 @dataclass(frozen=True)
 class Expression:
-    """One expression, where it stands, and by which methods its text is looked at."""
+    """One expression, its place, and the methods that are called with it."""
 
     place: str
     pattern: re.Pattern
@@ -41,7 +41,7 @@ def trees():
 
 @cache
 def uses():
-    """Of each file and name, the methods that are called on what has that name there."""
+    """For each file and name, the methods that are called on objects of that name."""
     found = {}
     for path, tree in trees().items():
         for node in ast.walk(tree):
@@ -63,7 +63,7 @@ def methods_of(path, name):
 
 
 def unlike(methods):
-    """Those whose work no other one contains.
+    """The methods whose work no other method includes.
 
     Some go through a text alike; `sub` begins as `search` does, and `search` by looking where `match` does.
     """
@@ -99,7 +99,7 @@ def expressions():
 
 
 def other_engines():
-    """Imports by which an expression would escape this look."""
+    """Imports through which an expression would not be found here."""
     for path, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node.module in ("re", "regex", "sre_compile"):

@@ -1,4 +1,4 @@
-"""How each of the protocols tells that an answer failed: at once, and after some text."""
+"""How each protocol reports a failed answer: at once, and after some text."""
 
 import json
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ PLAIN, CODED, OPENAI, COMPLETION = "plain", "coded", "openai", "completion"
 
 @dataclass(frozen=True)
 class Form:
-    """A door of one protocol, and the form of its errors."""
+    """An endpoint of one protocol, and the form of its errors."""
 
     name: str
     path: str
     error: str
     members: tuple = ()  # of the request, beside its messages
     streamed: bool = True
-    keeps_text: bool = False  # whether what failed after some text is told as a message with the text
+    keeps_text: bool = False  # whether a failure after some text is sent as a message with that text
 
 
 FORMS = [
@@ -60,7 +60,7 @@ def _values(answer):
 
 
 def error(form, code):
-    """What the member `error` has to be."""
+    """The expected value of the member `error`."""
     words = WORDS[code]
     if form.error == CODED:
         return {"message": words, "code": code}

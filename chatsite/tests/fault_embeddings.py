@@ -1,4 +1,4 @@
-"""What becomes of questions and documents when the server of embeddings fails."""
+"""What happens to questions and documents when the embedding server fails."""
 
 import json
 import time
@@ -24,7 +24,7 @@ OTHER_SIZE = "The embedding service answers with vectors of another size than 8 
 
 @dataclass(frozen=True)
 class BadEmbedding:
-    """One way to fail; a document's owner is told `reason`, and it is tried again or has failed."""
+    """One way to fail; a document's owner sees `reason`, and the document is tried again or has failed."""
 
     name: str
     behave: object
@@ -37,12 +37,12 @@ class BadEmbedding:
 
 
 def numbers(*values):
-    """Such a vector for each text."""
+    """Respond with a vector of these values for each text."""
 
     async def behave(exchange):
         count = len(exchange.request.body["input"])
         items = [{"object": "embedding", "index": place, "embedding": values} for place in range(count)]
-        # As Python writes them, which is no JSON where one is not a number.
+        # As Python writes it: NaN makes it invalid JSON.
         await exchange.whole(200, json.dumps({"object": "list", "data": items}).encode())
 
     return behave

@@ -1,4 +1,4 @@
-"""What becomes of an answer when the model's server fails: one row for each way it can."""
+"""What happens to an answer when the model's server fails: one row for each way in which it can."""
 
 import asyncio
 import email.utils
@@ -44,7 +44,7 @@ STATUS = {
     "rate_limited": 429,
     "context_overflow": 400,
     "content_filter": 400,
-}  # of a whole answer; 502 for the others
+}  # status of a whole answer; 502 for the other codes
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Fault:
 
     @property
     def note(self):
-        """What stands below the answer on the page."""
+        """The note below the answer on the page."""
         if self.state == "complete":
             return "The answer reached its length limit." if self.reason == "length" else ""
         return NOTES.get(self.state, f"{self.words} Your question is saved.")
@@ -204,6 +204,6 @@ AWAY = [
     Fault("refused", (), "failed", GONE, calls=0),
     Fault("a black hole", (), "failed", GONE, calls=0, least=CONNECT, door="whole"),
 ]
-# What a whole answer says when to ask again, where it is not the site's own guess.
+# Retry-After of whole answers, where it is not the site's own default.
 RETRY_AFTER = {"429 with a long wait": 60, "503 with a wait of an hour": 300}
 NAMES = [fault.name for fault in [*FAULTS, *AWAY]]

@@ -1,4 +1,4 @@
-"""Asking a site through each of its doors, and gathering whatever a question left anywhere."""
+"""Asks a site through each of its APIs, and collects every trace that a question left."""
 
 import json
 import time
@@ -42,7 +42,7 @@ class Outcome:
     seconds: float = 0.0
     run: str = ""
     retry_after: str | None = None  # of a whole reply
-    request: str = ""  # its id, where the door tells one
+    request: str = ""  # its id, if the API returns one
     row: dict = field(default_factory=dict)  # as PostgreSQL has it
     history: list = field(default_factory=list)
     page: str = ""
@@ -52,7 +52,7 @@ class Outcome:
         return "\n".join([self.reply, self.page, self.row["everything"], str(self.history)])
 
     def thought(self, name):
-        """What the search says of itself, in a whole reply."""
+        """A property of the steps in a whole reply."""
         found = [thought["props"] for thought in self.value["context"]["thoughts"]]
         return next(props[name] for props in found if props and name in props)
 
@@ -115,7 +115,7 @@ class Asker:
         self.session.get("/")
 
     def ask(self, mark, door="stream"):
-        """The outcome, also as everything else of the site has it."""
+        """The outcome: the reply, and what all other parts of the site have of it."""
         began = time.monotonic()
         told = DOORS[door](self.session, mark)
         told.seconds = time.monotonic() - began

@@ -1,4 +1,4 @@
-"""What tests of faults need: a model's server that answers as the question says, callers, what was stored.
+"""Support for tests of faults: a model's server that answers as the question says, callers, what was stored.
 
 A question "tell red1 words 40 pause 50" is answered with "red1-0 red1-1 …" and 50 ms between two words, so
 that every text, whole or not, says by itself whose it is and whether it is a prefix.
@@ -67,7 +67,7 @@ def told(question):
 
 
 def body_of(question, conversation=None):
-    """Of a request. Something was said before it: without that and without documents no model is asked."""
+    """The body of a request with earlier messages: without these and without documents no model is asked."""
     said = [{"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Good day."}]
     messages = [*said, {"role": "user", "content": question}]
     return json.dumps({"messages": messages, "session_state": conversation}).encode()
@@ -152,7 +152,7 @@ class Caller:
         return self.site.session().request(method, path, headers=self.headers(), timeout=timeout)
 
     def events(self, run, after=0, timeout=HANG_SECONDS):
-        """(connection, response) of what a run tells from there on."""
+        """(connection, response) of the events of a run from there on."""
         path = f"/chat/runs/{run}/events?after={after}"
         return self.site.session().stream("GET", path, None, self.headers(), timeout)
 
@@ -259,7 +259,7 @@ def cluster(migrated=True):
 
 
 def close_code(websocket, seconds=HANG_SECONDS):
-    """With which the site closes a WebSocket; what comes before it is not looked at."""
+    """The code with which the site closes a WebSocket; earlier frames are ignored."""
     try:
         while True:
             websocket.recv(timeout=seconds + MARGIN_SECONDS)
@@ -268,7 +268,7 @@ def close_code(websocket, seconds=HANG_SECONDS):
 
 
 def at_once(*calls, seconds=HANG_SECONDS):
-    """What each of them gives, or the exception it raised; all begin at the same moment."""
+    """The result of each function, or the exception it raised; all start at the same moment."""
     found, gate = [None] * len(calls), threading.Barrier(len(calls))
 
     def run(place, call):

@@ -1,4 +1,4 @@
-"""Published front ends, each at one origin with a site as an operator puts it, in headless Chromium.
+"""Published front ends, each at one origin with a site, as an operator deploys them, in headless Chromium.
 
 The built front ends are not part of the repository. They are looked for in `shared/clients` beside it, and
 their tests are skipped where they are missing.

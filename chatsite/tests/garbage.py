@@ -1,4 +1,4 @@
-"""Pytest plugin: Python's garbage collector leaves alone what lives as long as the run.
+"""Pytest plugin: keeps Python's garbage collector from scanning what lives as long as the run.
 
 All tests exist before the first one runs. Without this, each full collection of garbage would look through
 them and all modules.

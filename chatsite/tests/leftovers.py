@@ -1,4 +1,4 @@
-"""Folders of test runs, and what a run that was killed has left: sites, servers, mounts, files.
+"""Folders of test runs, and what killed runs have left: sites, servers, mounts, files.
 
 A run holds a lock on each of its folders, which the kernel drops with it, however it ends.
 """
@@ -29,13 +29,13 @@ def temporary_folder():
 
 
 def keep(folder):
-    """Have no other run take the folder for what a dead one has left, while this process lives."""
+    """Lock the folder, so that no other run removes it while this process lives."""
     _held.append(os.open(folder, os.O_RDONLY))
     fcntl.flock(_held[-1], fcntl.LOCK_SH)
 
 
 def clear():
-    """End and remove what belongs to runs that are dead; their folders."""
+    """End and remove what dead runs have left; returns their folders."""
     return [folder for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*") if _cleared(folder)]
 
 

@@ -1,4 +1,4 @@
-"""A question whose answer is written for some 18 seconds, for tests that must be there before it ends."""
+"""A question whose answer takes some 18 seconds, for tests that need an unfinished one."""
 
 from chatsite.tests.faults import upload
 
@@ -16,7 +16,7 @@ def _roll_call(name):
 
 
 def add_long_answer(session):
-    """A document only for whoever is signed in there; it has to be read before it is asked about."""
+    """Add a document only for the person signed in there; wait until it is read before asking about it."""
     text = "\n\n".join(map(_roll_call, ("first", "second")))
     status, reply = upload(session, "night-watch.txt", text.encode(), who="me")
     assert status == 201, reply

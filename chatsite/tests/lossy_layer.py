@@ -8,7 +8,7 @@ LOST = 0.2
 
 
 class LossyLayer(RedisChannelLayer):
-    """Of what is sent, a fifth arrives nowhere."""
+    """Drops a fifth of all messages."""
 
     async def group_send(self, group, message):
         if random.random() >= LOST:

@@ -1,4 +1,4 @@
-"""The site's settings with a Redis between the processes that loses a fifth of what it is told."""
+"""The site's settings with a Redis between the processes that loses a fifth of all messages."""
 
 from chatsite.settings import CHANNEL_LAYERS
 from chatsite.tests.site_settings import *  # noqa: F403

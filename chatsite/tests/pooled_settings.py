@@ -1,4 +1,4 @@
-"""The settings of a web process behind a pooler, for tests, which act for the site."""
+"""The settings of a web process behind a pooler, which tests use in place of the site's own."""
 
 import os
 

@@ -57,8 +57,8 @@ def wait_for_state(page, state, seconds=ANSWER_SECONDS):
 
 
 def wait_until(page, script, seconds=ANSWER_SECONDS):
-    """Wait until a JavaScript expression is true. It is asked again with every frame, and on a new page."""
-    # As a function: the pages' security policy forbids to evaluate a string again and again.
+    """Wait until a JavaScript expression is true. It is evaluated again in every frame, and on a new page."""
+    # As a function: the pages' security policy forbids evaluating a string repeatedly.
     page.wait_for_function(f"() => ({script})", timeout=(seconds + MARGIN_SECONDS) * 1000)
 
 

@@ -8,8 +8,8 @@ from functools import cache
 
 from chatsite.tests.expressions import ROOT, trees
 
-# Of which the text is nobody else's, or which do something else with it than reading it: their names are part
-# of the tree, of its settings, or of the machine.
+# Functions that are left out, by module (None: all): their text comes from the site, its settings or the
+# machine, or they do not parse it.
 NOT_FOREIGN = {
     "chat.errors": {"words", "status"},
     "chat.llm.chat_model": {"instructions"},

@@ -136,7 +136,7 @@ class Site:
 
     @property
     def passwords(self):
-        """Of the demo accounts, as the terminal shows them."""
+        """The passwords of the demo accounts, as the terminal shows them."""
         return dict(ACCOUNT.findall(self.output))
 
     def sign_in(self, username, password=""):
@@ -157,7 +157,7 @@ class Site:
         return [child for child in found if module in " ".join(_command(child))]
 
     def wait_for(self, module, seconds=HANG_SECONDS):
-        """Until a process of the site runs."""
+        """Wait until a process of the site runs."""
         deadline = time.monotonic() + seconds
         while not self.children(module):
             assert time.monotonic() < deadline
@@ -289,7 +289,7 @@ def _templates():
 
 
 def wait_for_documents(site, seconds=HANG_SECONDS):
-    """Until every document of the site was read."""
+    """Wait until every document of the site was read."""
     deadline = time.monotonic() + seconds
     with psycopg.connect(**reading_parameters(site.folder), autocommit=True) as connection:
         while connection.execute(UNREAD).fetchone() != (0,):
@@ -308,7 +308,7 @@ def pytest_configure():
 
 
 def pytest_unconfigure():
-    """The first process of a run ends last."""
+    """Remove the templates; the first process of a run ends last."""
     if "PYTEST_XDIST_WORKER" not in os.environ:
         shutil.rmtree(_templates(), ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""The settings of the sites that tests start: the product's own, but for what hashes and the disk cost.
+"""The settings of the sites that tests start: the product's own, with cheaper hashes and disk writes.
 
 A password's hash takes 0.4 s of CPU, at every sign-in and three times at the first start with the demo.
 

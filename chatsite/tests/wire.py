@@ -28,7 +28,7 @@ class Wire:
         self.cut()
 
     def cut(self):
-        """Every connection ends, and no new one is made."""
+        """End every connection, and make no new one."""
         self._whole = False
         for each in list(self._open):
             with contextlib.suppress(OSError):
@@ -38,7 +38,7 @@ class Wire:
         self._whole = True
 
     def swallow(self):
-        """Connections that there are look open for ever, and carry nothing any more."""
+        """Keep the present connections open, but carry nothing any more."""
         self._age += 1
 
     def _accept(self):

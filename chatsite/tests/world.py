@@ -143,7 +143,7 @@ class World:
         return conversation
 
     def delete_conversation(self):
-        """As its owner would, so that it can be brought back."""
+        """Delete it as its owner would, so that it can be restored."""
         Conversation.objects.update(deleted_at=timezone.now())
 
     def finish_answer(self):

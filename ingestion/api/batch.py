@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 
 class TooLargeBatch(exceptions.APIException):
-    """A body that is not taken."""
+    """The body is refused."""
 
     status_code = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     default_detail = format_lazy(
@@ -112,7 +112,7 @@ class BatchRequestSerializer(StrictSerializer):
 
 
 class BatchResultSerializer(serializers.Serializer[Any]):
-    """What became of one item, as its own request would have been answered."""
+    """The result of one item, like the response to a request for it alone."""
 
     id = serializers.CharField(allow_blank=True)
     status = serializers.IntegerField(help_text="200, 201, 204, or that of the refusal.")

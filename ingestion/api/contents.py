@@ -59,7 +59,7 @@ class PageSerializer(serializers.Serializer[Any]):
 
 
 class VersionSerializer(serializers.Serializer[Any]):
-    """One reading of a document, which took the place of the one before."""
+    """A version of a document as it was read; it replaced the one before."""
 
     version = serializers.IntegerField()
     sha256 = serializers.CharField(help_text="Of the file that was read.")

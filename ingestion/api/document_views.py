@@ -102,7 +102,7 @@ class RawBodyParser(BaseParser):
 
 
 class Refusal(exceptions.APIException):
-    """A file that is not taken."""
+    """A file that is refused."""
 
     def __init__(self, refusal: documents.UploadRefused) -> None:
         super().__init__(in_words(refusal.message))
@@ -182,7 +182,7 @@ class DocumentWriteView(OneDocumentView):
         *,
         may_replace: bool = True,
     ) -> tuple[Document, str]:
-        """Add or replace the document of that name, and what happened to it. Raises APIException."""
+        """Add or replace the document of that name; returns it and the outcome. Raises APIException."""
         if not is_external_id(external_id):
             raise ProblemDetails(str(NAMES), "id")
         # The extension of the uploaded file, if the program's own name has none that tells the format.
@@ -245,7 +245,7 @@ class DocumentWriteView(OneDocumentView):
             demand_scope(self.principal, Scope.ADMIN_DOCUMENTS)
 
     def audience(self, requested: Mapping[str, Any], current: Audience | None = None) -> Audience:
-        """The readers of a wish, by the rule of the portal's form. Raises ValidationError."""
+        """The readers named in a request, by the rules of the portal's form. Raises ValidationError."""
         names, people = requested.get("groups", []), requested.get("users", [])
         # The form's field takes lists and entries like “Ann Smith (ann)”, too.
         if unknown := sorted(name for name in {*people} if directory.usernames(name) != {name}):
@@ -360,7 +360,7 @@ class DocumentView(DocumentWriteView):
 
 
 class SlashedDocumentView(DocumentView):
-    """A document whose name has a slash, which there is not: a `PUT` of one is refused in words."""
+    """Refuses names with a slash, which no document has: a `PUT` gets an explanation."""
 
     schema = None  # not described
 
@@ -374,12 +374,12 @@ def is_external_id(name: str) -> bool:
 
 
 def details_of(requested: Mapping[str, Any]) -> Details:
-    """Those members of a wish that are a document's details."""
+    """The members of a request that are a document's details."""
     return cast(Details, {name: requested[name] for name in Details.__annotations__ if name in requested})
 
 
 def validated(serializer_class: type[serializers.Serializer[Any]], values: Mapping[str, Any]) -> Any:
-    """The parameters of an address or a form. Raises ValidationError, also for one that has no meaning."""
+    """The parameters of an address or a form. Raises ValidationError, also for an unknown one."""
     requested = serializer_class(data=values)
     unknown = sorted(values.keys() - requested.fields.keys() - {"file"})
     if unknown:

@@ -115,7 +115,7 @@ class _Comparison:
         return (owner | audience.user_ids).union(*members) & self.all
 
     def _named(self, those: Audience, others: Audience, readers: frozenset[int] | None) -> Iterable[Key]:
-        """Readers of `those` of whom at least one account is not among `readers`, those of `others`."""
+        """Readers in `those` with at least one account that is not in `readers`, the accounts of `others`."""
         if those.guests and not others.guests:
             yield GUESTS, 0
         if readers is None:

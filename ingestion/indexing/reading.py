@@ -131,7 +131,7 @@ def _swap(
 ) -> bool:
     """Replace the passages, and the file if there is a new one, in one transaction.
 
-    False where another embedding model has taken over meanwhile: then nothing is changed, nor where it is
+    Returns False without a change if another embedding model has taken over meanwhile, or if it is
     interrupted while the passages are written, which takes minutes for the largest documents.
     """
     with transaction.atomic():

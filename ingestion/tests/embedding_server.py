@@ -1,4 +1,4 @@
-"""A server of embeddings on 127.0.0.1 that answers as told."""
+"""An embedding server on 127.0.0.1 whose answers are scripted."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from django.test import override_settings
 
 
 def by_words(dimensions):
-    """A model to whom texts are alike that have words in common."""
+    """A model for which texts with common words are alike."""
 
     def reply(texts):
         vectors = []
@@ -39,7 +39,7 @@ class Server(ThreadingHTTPServer):
         return [text for body in self.asked for text in body["input"]]
 
     def settings(self, model="model", dimensions=3, **more):
-        """Those of a site that embeds here."""
+        """The settings of a site that uses this server."""
         return override_settings(
             EMBEDDING_MODEL=model,
             EMBEDDING_DIMENSIONS=dimensions,

@@ -16,7 +16,9 @@ GOOD = "# Good\n\nThe ferry leaves at nine."
 
 
 def corpus(address):
-    """{name: (bytes, part of the reason, or READY)}; whoever connects to `address` was led there."""
+    """{name: (bytes, part of the reason, or READY)}; a connection to `address` means that a link was
+    followed.
+    """
     return {
         **_bombs(),
         **_xml(address),
@@ -52,7 +54,7 @@ def _bombs():
 
 
 def slow_sheet():
-    """100 KB that are read for longer than is allowed."""
+    """100 KB that take longer to read than is allowed."""
     return _sheet("", "".join(_row(number, "XFD") for number in range(2, 20_000)))
 
 

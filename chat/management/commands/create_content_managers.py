@@ -72,7 +72,7 @@ class Command(BaseCommand):
 
 
 def content_permissions() -> list[Permission]:
-    """The permissions of RIGHTS: Django's four have the name of their model behind them, others have none."""
+    """The permissions of RIGHTS. Django's four end with the name of their model, others do not."""
     return [
         Permission.objects.get(
             content_type__app_label=app, codename=f"{act}_{model}" if act in EVERYTHING else act

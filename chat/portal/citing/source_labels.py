@@ -34,7 +34,7 @@ class Found(Protocol):
 def place_of(label: str, heading: str, pages: Sequence[int] = ()) -> str:
     """The place of a passage in its document: “page 4”, “sheet 2026”, a heading, or nothing.
 
-    `pages` are those of a passage that is on others than its label says: “pages 1–2”.
+    `pages` are given if the passage is on other pages than its label says: “pages 1–2”.
     """
     if len(pages) > 1:
         return gettext("pages %(first)s–%(last)s") % {"first": min(pages), "last": max(pages)}
@@ -106,7 +106,7 @@ def searched(readable: int | None, passages: int, documents: int) -> str:
 
 
 def searched_in(scope: str, passages: int) -> str:
-    """As :func:`searched`, of a search in a part of the documents."""
+    """As :func:`searched`, for a search in a part of the documents."""
     if not passages:
         return gettext("Found nothing in %(scope)s; nothing else was searched") % {"scope": scope}
     return gettext("Read %(passages)s in %(scope)s") % {"passages": _passages(passages), "scope": scope}

@@ -25,9 +25,9 @@ Stretches = Sequence[Stretch]  # in their order
 
 
 def stretches_of(sources: Iterable[Source]) -> dict[int, Stretches]:
-    """By the key of the source, the parts of its content on several pages; at most one query.
+    """For each source on several pages the parts of its content, by the source's key; at most one query.
 
-    Without a source that is on one page, or whose document was read again since.
+    Leaves out sources on one page, and those whose document was read again since.
     """
     joined = {source.pk: source for source in sources if _may_be_joined(source)}
     if not joined:
@@ -52,7 +52,7 @@ def pages_of(stretches: Stretches, spans: Iterable[Sequence[int]] | None = None)
 
 
 def spans_on(page: int, stretches: Stretches, spans: Iterable[Sequence[int]]) -> list[tuple[int, int]]:
-    """What of these spans is on the page."""
+    """The parts of these spans that are on the page."""
     return [
         (max(start, each.start), min(end, each.end))
         for start, end in spans

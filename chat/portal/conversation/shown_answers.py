@@ -304,7 +304,7 @@ class Answer:
     def all_found(self) -> bool:
         """Whether each cited statement is supported by a source that the reader may still open.
 
-        Passages that are shown because none answers support nothing.
+        Passages shown because no sentence answers the question do not count as support.
         """
         if self.text.startswith(UNSURE):
             return False
@@ -364,7 +364,7 @@ class Answer:
 
     @property
     def unanswered_in(self) -> str:
-        """The scope of a search in a part of the documents, if the answer cites nothing of it."""
+        """The scope, if only a part of the documents was searched and the answer cites none of it."""
         is_complete = self.message.state == Message.State.COMPLETE
         return self.scope if is_complete and self.repeatable and not self.message.citations else ""
 
@@ -394,7 +394,7 @@ class Answer:
 
 
 def scope_of(answer: Message, run: Run | None = None) -> str:
-    """The scope of an answer, by its steps, and until they are there by its run; empty for everything."""
+    """The scope of an answer: from its steps, or from its run until these exist; empty for everything."""
     for thought in answer.thoughts:
         if thought.get("title") == SEARCHED_FOR:
             return str((thought.get("props") or {}).get("scope", ""))
@@ -404,8 +404,9 @@ def scope_of(answer: Message, run: Run | None = None) -> str:
 def answers_of(
     principal: Principal, messages: Sequence[Message], branches: Branches | None = None
 ) -> list[Answer]:
-    """The given answers with their sources: two queries, one for the run of a running one, and one for the
-    pages of cited passages that may be on several."""
+    """The given answers with their sources, in two queries; one more for a running answer, and one for cited
+    passages that may be on several pages.
+    """
     ids = [message.pk for message in messages]
     readable: dict[Any, list[Source]] = {}
     visible = Source.objects.visible_to(principal).filter(message__in=ids).select_related("document")

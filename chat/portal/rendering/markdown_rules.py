@@ -189,10 +189,10 @@ def mathml(tex: str, *, display: bool = False) -> str:
 
 
 def _finish(state: StateCore) -> None:
-    """Core rule: what is changed when all tokens are known."""
+    """Core rule: make the changes that need all tokens."""
     cites = (child for token in state.tokens for child in token.children or () if child.type == "cite")
     for number, cite in enumerate(cites, start=state.env["first"]):
-        # A chip belongs to its statement: it differs from others that lead to the same source.
+        # Each chip belongs to one statement, so its link differs from those of other chips for the source.
         cite.meta["html"] = cite.meta["html"].replace('" data-source', f'&amp;s={number}" data-source', 1)
     _move_chips(state.tokens)
     for place, token in enumerate(state.tokens):
@@ -234,7 +234,7 @@ def _move_chips(tokens: Sequence[Token]) -> None:
 
 
 def _label_cells(tokens: Sequence[Token]) -> None:
-    """Give each cell of a short table the name of its column: in a narrow place each is a line of its own.
+    """Give each cell of a short table the name of its column: where space is narrow, each cell is a line.
 
     A table that is no longer laid out as one needs its roles, or some browsers hide it from screen readers.
     """
@@ -263,7 +263,7 @@ def _label_cells(tokens: Sequence[Token]) -> None:
 
 
 def _with_hosts(children: Sequence[Token]) -> Iterator[Token]:
-    """Behind each link the host that it leads to, unless its text is its address."""
+    """Add the host after each link, unless the link's text is its address."""
     opened: list[tuple[Token, str]] = []
     text = ""
     for token in children:

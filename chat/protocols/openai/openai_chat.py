@@ -83,7 +83,7 @@ class OpenAI:
 
     @classmethod
     def of(cls, body: Any) -> "OpenAI":
-        """As this request wants it. Raises InvalidRequest."""
+        """The protocol as this request wants it. Raises InvalidRequest."""
         members = an_exchange(body)
         return cls(counts=counts_usage(members), json=_format(members) is not None)
 

@@ -181,7 +181,7 @@ class Responses(OpenAI):
                 "“input” must hold messages of the user alone, where “previous_response_id” names the others."
             )
             raise InvalidRequest(words, "input")
-        # All of it is new, in one message.
+        # All input messages are new and together make up the question.
         return replace(request, question="\n\n".join(turn.content for turn in collected.turns), earlier=())
 
     def encoder(self) -> "ResponsesEncoder":  # type: ignore[override]

@@ -26,7 +26,7 @@ UNEQUAL = frozenset(("fewer", "less", "more", "weniger", "mehr"))
 
 
 def related_words(claim: Claim, missing: Sequence[str], chosen: Sequence[Unit]) -> dict[str, str]:
-    """Words that are parts, other forms or synonyms of words that are there: Urlaubstage and Urlaub."""
+    """Words that are parts, other forms or synonyms of words in the source: Urlaubstage and Urlaub."""
     found: dict[str, str] = {}
     for value in missing:
         for unit in chosen:
@@ -46,10 +46,10 @@ def name_evidence(
     missing: Sequence[str],
     share: float,
 ) -> float:
-    """Evidence that a name is not in the source, or neither in a chosen unit, a heading nor shortly before
-    where no other name takes its place.
+    """Evidence that the source lacks a name, or has it only far from the chosen units: neither in them, in a
+    heading, nor shortly before them without another name in its place.
 
-    The units have `share` of the other words: if that is much, the thing may have another name there.
+    The units have `share` of the other words; if that is large, the source may use another name.
     """
     found = 0.0
     held = frozenset().union(*(unit.values for unit in chosen))
@@ -185,7 +185,7 @@ def _own_evidence(
     held: frozenset[str],
     known: Collection[str],
 ) -> float:
-    """Evidence of what the claim denies and the source does not; `before` is before the negations there."""
+    """Evidence of what the claim denies and the source does not; `before` precedes the negations there."""
     evidence = 0.0
     for scope in (_scope(claim.tokens, at, claim) for at in own):
         same = any(_deny_the_same(scope, each.scope, each.after, claim, held) for each in theirs)
@@ -258,7 +258,7 @@ def _is_of_claimed_column(claim: Claim, unit: Unit, at: int) -> bool:
 
 
 def _denied_in_last_column(claim: Claim, chosen: Sequence[Unit]) -> bool | None:
-    """Whether the claim names a cell of a last column with a negation as its header; None without one."""
+    """Whether the claim names a cell in the last column, if its header is a negation; otherwise None."""
     found = None
     for unit in chosen:
         if unit.table >= 0 and any(token.kind is Kind.NEGATION for token in unit.header[-2:]):
@@ -332,7 +332,7 @@ def _is_turned(own: Sequence[Token], at: int, found: Sequence[Token], place: int
 
 
 def _pole(found: Sequence[Token], at: int) -> tuple[int, int]:
-    """The pair of a word and its side, the other one where it is denied (“may not”)."""
+    """The pair of a word and its side; if the word is denied (“may not”), the opposite side."""
     pair, side = POLES[found[at].value]
     # “Not allowed”, “no visitors allowed”
     near = (*found[max(0, at - 2) : at], *found[at + 1 : at + 2])

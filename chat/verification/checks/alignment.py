@@ -18,7 +18,7 @@ from ingestion.search.translations import translations_of
 
 NEIGHBOURS = 2  # words on each side of a noun
 SLOT = 2  # words of the source beside an aligned neighbour, of which one may be the exchanged noun
-NEAR = 6  # words between a noun and its neighbours in the source, from which it belongs to others
+NEAR = 6  # words between a noun and its neighbours in the source; beyond, it belongs to others
 LEAST_CLAUSE = 3  # tokens; a shorter one belongs to the one beside it
 TOPIC = 3  # sentences that have a noun which they all are about, so that “it” may stand for it
 MAX_PLACES = 6  # of a word in a sentence
@@ -58,7 +58,7 @@ class Alignment:
 
     @cached_property
     def aligned(self) -> list[str]:
-        """For each of them the value that it has in the sentence; empty if the sentence lacks it."""
+        """For each token its value in the sentence; empty if the sentence lacks it."""
         return [self._counterpart(token) for token in self.own]
 
     @cached_property

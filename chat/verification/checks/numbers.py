@@ -27,9 +27,9 @@ PERIODS = {
     ("2", "week"): ("fortnight", "fortnightly", "biweekly", "zweiwöchentlich", "vierzehntägig"),
 }
 MAX_BEFORE = 16  # characters before a number that are read
-NEARLY = 1.15  # times a share that is said to be exceeded
+NEARLY = 1.15  # “more than 10 %” fits a source with up to this many times 10 %
 MAX_RANGE_GAP = 5  # characters between them: “3 to 5”
-RATE_TOKENS = 2  # from a number to the time that it is of
+RATE_TOKENS = 2  # from a number to its unit of time: “a month”
 MAX_NUMBERS = 60  # of a statement that are compared
 MAX_HOLDING = 10  # occurrences of a number that are examined
 
@@ -56,7 +56,7 @@ def number_evidence(
 
     The units have `share` of the other words.
     """
-    # More than that get no assurance, which would take seconds.
+    # More numbers would take seconds to compare, so they are not confirmed.
     found = 0.0 if len(claim.numbers) <= MAX_NUMBERS else MISPLACED
     places = claim.numbers if not found else []
     own = [claim.tokens[place] for place in places]
@@ -136,8 +136,8 @@ def _missing(
 ) -> float:
     """Evidence that a number which the chosen units lack is wrong.
 
-    If they say the rest, and have no other number in its place, it may be written otherwise. In other words
-    only a number beside the same words is in its place.
+    If the units have the rest and no other number in its place, the number may be written in another way.
+    Where the wording differs, only a number beside the same words counts as being in its place.
     """
     number = claim.tokens[place]
     if number.value == "0" or any(  # “below zero” is “negative”
@@ -241,7 +241,7 @@ def _begins_range(unit: Unit, at: int) -> bool:
 
 
 def _rate(found: Sequence[Token], place: int) -> str:
-    """The time that a number is of, by the words after it: “$200 a month”, “two days per week”."""
+    """The unit of time after a number, if it is a rate: “$200 a month”, “two days per week”."""
     for at in range(place + 1, min(place + 1 + RATE_TOKENS, len(found))):
         token = found[at]
         if token.opens or token.kind is Kind.NUMBER:

@@ -14,7 +14,7 @@ NEAR = 4  # tokens: the greatest distance between related ones
 CLEARLY_MORE = 2  # words by which a sentence with another number must match more of a statement
 LEAST_HEADER = 4  # words of a header with two columns of numbers
 FIRST_HALF, SECOND_HALF = 0.55, 0.67  # of a header: positions of the words of two columns
-MAX_TOKENS = 2_000  # more than a unit has between two of its words
+MAX_TOKENS = 2_000  # more tokens than any unit has
 RANGE_TOKENS = 2  # from one number of a range to the other
 OPENING = POLES["opens"][0]
 

@@ -1,6 +1,7 @@
 """Times of day as they are written: 9am, 09:00, 9 Uhr, half past nine, halb zehn.
 
-Twelve hours are written like the other twelve where nothing says which: such times have a unit of their own.
+“9:30” may be in the morning or in the evening. Unless the text says which, such times have a unit of their
+own.
 """
 
 import re
@@ -52,7 +53,7 @@ def spoken_time(text: str, folded: str, start: int) -> Token | None:
 
 
 def same_time(one: Token, other: Token) -> bool:
-    """Whether two numbers of which one is a time are the same; “from nine to 17:30” has its hours alone."""
+    """Whether two numbers, at least one of them a time, are the same; in “nine to 17:30” the nine is one."""
     first, second = minutes_of(one), minutes_of(other)
     if first is None or second is None:
         return False

@@ -1,7 +1,7 @@
 """What a sentence states that can be compared: words, numbers with their units, dates, names, negations.
 
-English and German have lists of their own; other languages go by their words, numbers and capitals, scripts
-that do not space words by pairs of characters.
+There are lists for English and German. Other languages are compared by words, numbers and capitals, and
+scripts that do not space words by pairs of characters.
 """
 
 import re
@@ -117,10 +117,10 @@ def _multiplied(found: list[Token], text: str) -> list[Token]:
 
 
 def _with_bounds(found: list[Token], text: str) -> list[Token]:
-    """Bounds of numbers as they are meant.
+    """Correct the bounds of numbers that a negation changes.
 
-    Of “nobody may take more than two weeks” the “more” is “most”: the negation denies nothing else. Of “no
-    later than one hour before” the “most” is “least”: it is at least an hour before.
+    In “nobody may take more than two weeks”, “more” becomes “most”, and the negation denies nothing else. In
+    “no later than one hour before”, “most” becomes “least”: it is at least an hour before.
     """
     if not any(token.kind in (Kind.POLAR, Kind.NEGATION) for token in found):
         return found

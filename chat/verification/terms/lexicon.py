@@ -312,14 +312,14 @@ BEFORE_UNITS = _words(
     "within inside after under than last lasts for most least innerhalb binnen nach höchstens mindestens"
     " spätestens"
 )
-# Behind these a noun phrase begins.
+# A noun phrase begins after these.
 BEFORE_NOUNS = _words(
     """
     a an the your our his her their its this these every each any some another by with of in from at on into
     about against between during for without via per
     """
 )
-# Behind the last word of a noun phrase there may be one of these.
+# One of these may follow the last word of a noun phrase.
 AFTER_NOUNS = _words(
     """
     is are was were be been has have had can could may might must shall should will would do does did and or

@@ -22,7 +22,7 @@ from . import record
 
 AT_ONCE = 2_000  # entries
 ERASED_AT_ONCE = 1_000  # entries
-LATE = 10_000  # newer entries that may be sealed before one that was long in being committed
+LATE = 10_000  # newer entries that may be sealed before one whose commit took long
 BEGINNING = "0" * 64  # the hash before the first
 LOCK = 0x6175_6469  # of the advisory lock that all who change seals hold
 
@@ -179,10 +179,10 @@ def trim(days: int) -> int:
 
 @transaction.atomic
 def forget(person_id: int) -> None:
-    """Replace the person's name by their number where an entry says that it is theirs.
+    """Replace the person's name by their number in entries that mark it as theirs.
 
-    Entries by or about the person also lose their subject. Of the subjects of others only the places of
-    their name change; a text that merely contains the same words stays.
+    Entries by or about the person also lose their subject. In the subjects of other entries only the marked
+    name changes; text that merely contains the same words stays.
     """
     lock()
     own = models.Q(actor_id=person_id) | models.Q(person_id=person_id)

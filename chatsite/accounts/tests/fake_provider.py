@@ -83,7 +83,7 @@ class FakeProvider:
         return group
 
     def payload(self, **claims):
-        """Good claims, changed; None takes one away."""
+        """Valid claims with these changes; None removes a claim."""
         now = int(time.time())
         good = {"iss": self.issuer, "aud": CLIENT, "sub": "s-1", "iat": now, "exp": now + 300}
         return {name: value for name, value in (good | claims).items() if value is not None}

@@ -70,7 +70,7 @@ def write_down(endpoint: WebhookEndpoint, event: str, data: Data) -> WebhookDeli
 
 
 class TooManyByHand(Exception):
-    """As many tests and replays of an endpoint wait as may."""
+    """The most tests and replays of an endpoint are waiting already."""
 
 
 @transaction.atomic

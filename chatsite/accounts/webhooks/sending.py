@@ -101,7 +101,7 @@ def delete_old() -> None:
 
 
 def give_up_oldest() -> None:
-    """Give up the oldest deliveries of endpoints for which more wait than may."""
+    """Give up the oldest deliveries of endpoints for which more than MAX_WAITING wait."""
     waiting = WebhookDelivery.objects.filter(state=State.WAITING)
     counted = waiting.order_by().values("endpoint").annotate(number=Count("pk"))
     for row in counted.filter(number__gt=MAX_WAITING):

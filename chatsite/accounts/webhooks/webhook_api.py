@@ -146,7 +146,7 @@ class TooMany(exceptions.APIException):
 
 
 class TooManyWaiting(exceptions.APIException):
-    """As many tests and replays of a webhook wait as may."""
+    """The most tests and replays of a webhook are waiting already."""
 
     status_code = status.HTTP_429_TOO_MANY_REQUESTS
 

@@ -1,4 +1,4 @@
-"""`manage.py reembed`: all documents over to the embedding model that the settings name."""
+"""`manage.py reembed`: moves all documents to the embedding model that the settings name."""
 
 import sys
 import time

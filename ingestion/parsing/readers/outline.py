@@ -69,7 +69,7 @@ class Outline:
         self._anchor = f"{name}-{seen}" if seen else name
         self._open = True
         if len(whole) > HEADING_CHARACTERS or len(self._joined_path()) > HEADING_CHARACTERS:
-            self.paragraph(whole)  # the section's heading does not have all of it
+            self.paragraph(whole)  # the heading above is shortened, so keep it as text
 
     def paragraph(self, text: str) -> None:
         if text := clean(text).strip():

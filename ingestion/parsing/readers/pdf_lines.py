@@ -280,7 +280,7 @@ def sections_of(pages: list[list[Line]], bookmarks: Bookmarks | None = None) -> 
                 continue
             heading = " › ".join(line.text for line in path)
             text = _without_hyphenation(_paragraphs(run, full), compounds)
-            if pending and len(heading) > HEADING_CHARACTERS:  # the section's heading does not have all of it
+            if pending and len(heading) > HEADING_CHARACTERS:  # the heading is shortened
                 text = f"{pending[0].text}\n\n{text}"
             yield Section(f"page={number}", number, one_line(heading, HEADING_CHARACTERS), text)
             pending = []

@@ -54,7 +54,7 @@ def read_text(path: Path, limits: Limits) -> Contents:
             headings[level:] = [(underline, title)]
             skipped = number + 1
             if len(" › ".join(each for _, each in headings)) > HEADING_CHARACTERS:
-                part, size = [line], len(line)  # the section's heading does not have all of it
+                part, size = [line], len(line)  # the heading above is shortened, so keep it as text
         elif number != skipped and (part or line.strip()):
             part.append(line)
             size += len(line)

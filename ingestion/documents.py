@@ -132,10 +132,10 @@ def upsert(
 
     An uploaded document is identified by its owner, folder and name, under a unique constraint: however many
     callers send one file at once, it is one document. It gets the audience of the last call. Readers that
-    this adds see the document when the new file has been read; readers that it removes lose access now.
-    A `mirrored` document is identified by its SourceFile instead, and is always added here; one with an
-    `external_id` by its owner and that, so that its folder and name may change. Of the `details`, those that
-    are left out stay as they are.
+    this adds see the document when the new file has been read; readers that it removes lose access now. A
+    document with an `external_id` is identified by its owner and that id, so that its folder and name may
+    change. A `mirrored` document is identified by its SourceFile, and is always added here. Members that
+    `details` lacks stay as they are.
 
     Raises UploadRefused; with `within_quota` also if the file exceeds the owner's quota. Without
     `may_replace` raises Exists if there is such a document, and keeps nothing of the file.
@@ -428,7 +428,7 @@ def _reading_lock(document_id: int) -> Iterator[None]:
 
 
 def _was_deleted(document_id: int, stored: files.Stored | None) -> bool:
-    """Whether the document was deleted while it was read, which is no fault; a new file goes as well."""
+    """Whether the document was deleted while it was read, which is no fault; removes its new file."""
     try:
         if Document.objects.filter(pk=document_id).exists():
             return False

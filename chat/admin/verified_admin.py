@@ -229,7 +229,7 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         kwargs: dict[str, Any] = super().get_formset_kwargs(request, obj, inline, prefix)
         if isinstance(inline, CitationInline):
             kwargs["reader"] = reader_of(request)
-            if obj.pk is None:  # also when it is sent: a row without words of its document is left out
+            if obj.pk is None:  # also for a submitted form: a row without words of its document is dropped
                 kwargs["initial"] = [{"document": number} for number in _sources_in(request)]
         if isinstance(inline, QuestionInline) and obj.pk is None and request.method == "GET":
             kwargs["initial"] = [{"text": text} for text in asked_in(request)]

@@ -105,7 +105,7 @@ def _for_named_file(findings: Findings, quotations: Sequence[Quotation]) -> Sequ
 def _for_chosen_file(
     findings: Findings, quotations: Sequence[Quotation], others: Sequence[Quotation]
 ) -> Sequence[Quotation]:
-    """One place, which must answer the question, and in another way than the others."""
+    """A quotation of one place, which must answer the question, and in another way than the other places."""
     least = OF_OTHER_FILE * findings.sentences[0].score
     return [
         each
@@ -156,7 +156,7 @@ def _sentences(findings: Findings) -> Quoted:
     first, is_answered = findings.first, findings.is_answered
     has_all = is_answered and first.has_all
     kept = _kept(findings.quotations, is_answered=is_answered, has_all=has_all)
-    # Beside everything that was asked for, a place with less is no other answer.
+    # If one place has everything that was asked for, a place with less is not an alternative.
     is_several = is_answered and any(
         each.is_another_answer(first) and (not has_all or each.has_all) for each in kept
     )

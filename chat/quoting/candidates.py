@@ -106,7 +106,7 @@ class Quotation:
     def is_another_answer(self, first: "Quotation") -> bool:
         """Whether it is from another document or chapter, with no number of the first if one is asked for.
 
-        Where the first counts what “how many” are asked of, it must too.
+        If the first has a number of what is counted (“how many”), this one must have one, too.
         """
         if self.chapter == first.chapter or first.sentence.is_counted > self.sentence.is_counted:
             return False

@@ -97,8 +97,7 @@ class Findings:
     def is_answered(self) -> bool:
         """Whether the first quotation clearly answers the question."""
         first = self.first
-        # What agents before have quoted is left out, and still says how well the search and the sentences
-        # agree.
+        # What earlier agents have quoted is left out, but still shows how well search and sentences agree.
         best = self.sentences[0] if first is self._in_order[0] else first.sentence
         return (
             first.has_amount
@@ -123,7 +122,7 @@ class Findings:
         best_labels = {source.label for source in self.sources if source.score == best}
         if first.is_part_of_table and first.has_all and self.sources[sentence.passage].label in best_labels:
             return True
-        # Where what the search prefers lacks what is asked for, it is no other answer.
+        # If what the search prefers lacks what is asked for, it is not an alternative.
         return (
             self.question.amount is not None
             and first.has_all

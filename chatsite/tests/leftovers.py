@@ -66,7 +66,7 @@ def _end(folder):
 
 
 def _belongs(process, folder):
-    """A site by its data directory, a server by its command."""
+    """Whether a process uses the folder: a site as its data directory, a server in its command."""
     with contextlib.suppress(psutil.Error):
         if any(folder in word for word in process.cmdline()):
             return True

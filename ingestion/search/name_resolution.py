@@ -52,7 +52,7 @@ def resolve_name(principal: Principal, *spellings: str) -> NameResolution:
             found = rows("resolve_name", parameters | {"name": last, "folder": folder if slash else None})
         candidates |= {row["id"] for row in found}
     choices = tuple(readable.filter(Q(pk__in=candidates) | Q(public_id__in=cited)).order_by("-pk"))
-    # The only remaining document is not it if another one was cited under that name.
+    # If another document was cited under that name, the only remaining one is not meant.
     if len(choices) == 1 and not cited:
         return NameResolution(choices[0])
     return NameResolution(choices=choices[:MAX_CHOICES])

@@ -76,7 +76,7 @@ def remove(name: str) -> None:
 
 
 def discard(stored: Stored, document_id: int) -> None:
-    """Remove a file that was to replace the document's file, unless it has."""
+    """Remove a file that was to replace the document's file, unless it did."""
     if not Document.objects.filter(pk=document_id, file=stored.name).exists():
         remove(stored.name)
 
@@ -137,7 +137,7 @@ def _kept(document: Document, part: str, make: Callable[[Path], bytes]) -> bytes
         made = make(path)
     with _answering():
         default_storage.save(cached, ContentFile(made))
-        if not default_storage.exists(name):  # deleted meanwhile, and its images before this one
+        if not default_storage.exists(name):  # deleted meanwhile with its other images
             _remove_images(name)
     return made
 

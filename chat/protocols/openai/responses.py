@@ -297,7 +297,7 @@ class ResponsesEncoder:
         self._open = self._refusing = self._item_done = False
 
     def encode(self, event: Event) -> list[Any]:
-        """An error event outside the run: the stream cannot be followed to its end."""
+        """The error event for a failure to follow the run, which may still continue."""
         assert isinstance(event, Failed)
         words = errors.words(event.code)
         return [self._event("error", code=event.code, message=words, param=None)]

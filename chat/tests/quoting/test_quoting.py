@@ -2,25 +2,14 @@
 
 import asyncio
 
-from django.test import SimpleTestCase, override_settings
+from django.test import override_settings
 
-from chat.llm.chat_model import (
-    NOTHING_FITS,
-    Contribution,
-    Prompt,
-    Text,
-)
-from chat.quoting.quoted_answer import PARTLY, SEVERAL
+from chat.llm.chat_model import NOTHING_FITS, Contribution, Prompt, Text
+from chat.quoting.quoted_answer import SEVERAL
 from chat.quoting.quoting_model import QuotingModel, quote
-from chat.requests import EarlierMessage
+from chat.tests.quoting_case import LEAVE, QuotingCase
 from chat.tests.sources import source
-from chat.verification import verify
 from history.tally import UNSURE
-
-LEAVE = source(
-    label="handbook.pdf#page=3",
-    content="Annual leave is taken between 1 January and 31 December. Boots are cleaned weekly.",
-)
 
 VISITORS = [
     source(
@@ -43,40 +32,7 @@ VISITORS = [
 ]
 
 
-@override_settings(QUOTING_WORDS_PER_SECOND=1_000_000)
-class QuotingTests(SimpleTestCase):
-    def answer(self, question, *earlier, sources=(LEAVE,), fit=4.0):
-        async def collected():
-            turns = [EarlierMessage("user", text) for text in earlier]
-            parts = QuotingModel().answer(Prompt(question, turns, list(sources), 0.3, fit=fit))
-            return "".join([part.text async for part in parts if isinstance(part, Text)])
-
-        return asyncio.run(collected())
-
-    def test_a_follow_up_is_answered_from_what_it_leans_on(self):
-        answer = self.answer("And until when do I use it?", "How much annual leave is there?")
-        self.assertIn(
-            "> Annual leave is taken between 1 January and 31 December. Boots are cleaned weekly. [", answer
-        )
-
-    def test_a_follow_up_leans_on_the_question_that_stood_alone_not_on_other_follow_ups(self):
-        earlier = [EarlierMessage("user", text) for text in ("How much leave is there?", "And for crews?")]
-        query = asyncio.run(QuotingModel().search_query("What if I was ill?", earlier))
-        self.assertEqual(query.text, "How much leave is there? What if I was ill?")
-
-    def test_asking_whether_there_is_something_leans_on_nothing(self):
-        earlier = [EarlierMessage("user", "How much leave do I get?")]
-        for question, query in (
-            ("Is there a company gym?", "Is there a company gym?"),
-            ("How do I get there by bus?", "How much leave do I get? How do I get there by bus?"),
-        ):
-            self.assertEqual(asyncio.run(QuotingModel().search_query(question, earlier)).text, query)
-
-    def test_what_the_last_question_asks_counts_more_than_what_it_leans_on(self):
-        both = source(1, "a.md", "Annual leave is taken in summer.\n\nBoots are cleaned weekly.")
-        answer = self.answer("And the boots?", "When is leave taken?", sources=[both])
-        self.assertIn("Boots", answer.split("> ")[1])
-
+class QuotingTests(QuotingCase):
     def test_what_no_passage_names_is_not_found(self):
         stations = source(
             content="Find your station before the ship sails.\n\nThe order to leave is given by voice."
@@ -248,74 +204,12 @@ class QuotingTests(SimpleTestCase):
         answer = self.answer("How many days off do I have?", sources=[steps], fit=6.0)
         self.assertTrue(answer.startswith(UNSURE), answer)
 
-    def test_what_to_ask_next_has_to_do_with_the_question_or_is_of_the_same_chapter(self):
-        text = "Refunds are paid within 30 days of the claim to the account. " * 3
-        claim = source(1, "a.md", f"Claim expenses within 30 days. {text}", heading="Claiming")
-        lost = source(2, "a.md", f"Lost receipts: {text}", heading="Claiming › Lost receipts")
-        freight = source(3, "b.md", f"Goal three: {text}", heading="Goal three")
-        prompt = Prompt("By when do I claim expenses?", [], [claim, lost, freight], 0.3, fit=6.0)
-        asked = asyncio.run(QuotingModel().followups(prompt, "Claim expenses within 30 days. [a.md]"))
-        self.assertEqual(len(asked), 1)
-        self.assertIn("receipts", asked[0])
-
-    def test_a_follow_up_stays_with_what_the_question_before_was_about(self):
-        notes = source(1, "meetings.md", "Notice what has changed, and give much notice to it.", score=0.9)
-        sabbatical = source(2, "sabbatical.md", "Tell your team 4 weeks before a sabbatical.", score=0.9)
-        answer = self.answer(
-            "how much notice?", "When can I take a sabbatical?", sources=[notes, sabbatical], fit=6.0
-        )
-        self.assertIn("4 weeks", answer.split("> ")[1])
-
-    def test_numbered_parts_are_quoted_in_their_order_and_whole(self):
-        parts = [
-            source(
-                rank,
-                "plan.md",
-                text,
-                title="Development plan",
-                heading=f"Your goals › Goal {name}",
-                score=score,
-            )
-            for rank, name, text, score in (
-                (1, "three: freight", "You spend six days with the freight office.", 0.99),
-                (2, "two: delegation", "You hand over the berth planning.", 0.98),
-                (3, "one: certificate", "You complete the certificate.", 0.87),
-            )
-        ]
-        other = source(4, "plan.md", "Your mentor is the superintendent.", heading="Your mentor", score=0.5)
-        question = "What are the goals of the development plan?"
-        answer = self.answer(question, sources=[*parts, other], fit=6.0)
-        self.assertTrue(answer.startswith("**Your goals › Goal one: certificate**"), answer)
-        self.assertLess(answer.index("berth planning"), answer.index("six days"))
-        for incomplete in (parts, [parts[0], parts[2], other]):
-            self.assertTrue(self.answer(question, sources=incomplete, fit=6.0).startswith(PARTLY))
-        self.assertNotIn("certificate", self.answer("What is goal three?", sources=[*parts, other], fit=6.0))
-
     def test_what_is_paid_to_somebody_does_not_say_whether_they_have_to_pay(self):
         allowance = source(1, "a.md", "An allowance of £8 a month is paid to everyone with a full uniform.")
         question = "Do I have to pay for my uniform?"
         self.assertTrue(self.answer(question, sources=[allowance], fit=6.0).startswith(UNSURE))
         free = source(1, "b.md", "The uniform is issued free of charge.")
         self.assertTrue(self.answer(question, sources=[free], fit=6.0).startswith("> The uniform"))
-
-    def test_a_rule_is_quoted_before_its_exception(self):
-        rule = (
-            "Salaries arrive on the 25th of each month, as all of you know. "
-            + "It is paid by bank transfer. " * 9
-        )
-        page = source(1, "a.md", f"{rule}In December everyone is paid on the 19th. " + "Slips follow. " * 20)
-        answer = self.answer("When do I get paid?", sources=[page], fit=6.0)
-        self.assertLess(answer.index("25th"), answer.index("19th"))
-
-    def test_of_many_rows_those_are_quoted_that_were_asked_for(self):
-        rows = "\n".join(
-            f"Grade: {grade}; Notice: {number} weeks" for number, grade in enumerate("KLMNPQR", 2)
-        )
-        page = source(1, "a.md", rows, heading="Notice of grades")
-        answer = self.answer("How many weeks is the notice of grade N?", sources=[page], fit=6.0)
-        self.assertIn("| N | 5 weeks [a.md] |", answer)
-        self.assertNotIn("| K |", answer)
-        self.assertIn("of 7 rows", answer)
 
     def test_a_name_in_a_remark_is_not_what_the_row_is_about(self):
         ellery = (
@@ -339,15 +233,6 @@ class QuotingTests(SimpleTestCase):
             "When does the ferry to Carrow Quay leave?", sources=[source(1, "a.csv", rows)], fit=8.0
         )
         self.assertIn("09:00", answer)
-
-    def test_a_table_has_the_heading_that_it_is_about(self):
-        table = "Situation: Ordinary; Days carried: 5\nSituation: Exceptional; Days carried: 10"
-        page = source(1, "a.md", table, heading="4 Carry-over of leave › Maternity")
-        self.assertIn(
-            "**Carry-over of leave**", self.answer("How many days are carried over?", sources=[page])
-        )
-        page = source(1, "a.md", table, heading="4 Carry-over of leave › Exceptional situations")
-        self.assertIn("› Exceptional", self.answer("How many days are carried over?", sources=[page]))
 
     def test_a_german_question_is_translated_although_a_table_comes_first(self):
         fares = source(
@@ -406,93 +291,10 @@ class QuotingTests(SimpleTestCase):
         for question in ("When is annual leave taken?", "How long is the winter discount on boots?"):
             self.assertNotIn("model", self.answer(question))
 
-    def test_a_sentence_is_quoted_with_its_paragraph_and_one_citation(self):
-        page = source(1, "a.md", "Boots are lent.\n\nLeave is booked early. It is 27 days a year. Ask first.")
-        self.assertEqual(
-            self.answer("How many days is leave?", sources=[page]),
-            "> Leave is booked early. It is 27 days a year. Ask first. [a.md]",
-        )
-
-    def test_an_item_brings_its_lead_in_and_the_other_items(self):
-        page = source(
-            1, "a.md", "Boots.\n\nOn the first day bring:\n\n- your passport\n- a signed contract\n"
-        )
-        for question in ("Do I bring my passport?", "What do I bring on the first day?"):
-            self.assertEqual(
-                self.answer(question, sources=[page]),
-                "> On the first day bring:\n>\n> - your passport\n> - a signed contract [a.md]",
-            )
-
-    def test_a_paragraph_that_introduces_a_list_brings_it_whole(self):
-        page = source(
-            1,
-            "a.md",
-            "There are kinds of account. They are these two:\n\nKinds\n\n- Asset: owned\n- Debt: owed\n",
-        )
-        self.assertEqual(
-            self.answer("What kinds of account are there?", sources=[page]),
-            "> There are kinds of account. They are these two:\n>\n> - Asset: owned\n> - Debt: owed [a.md]",
-        )
-
-    def test_a_lead_in_brings_the_command_below_it(self):
-        page = source(1, "a.md", "Downloads are many. To resume a download, type:\n\nwget -c ADDRESS\n")
-        self.assertEqual(
-            self.answer("How do I resume a download?", sources=[page]),
-            "> Downloads are many. To resume a download, type: wget -c ADDRESS [a.md]",
-        )
-
-    def test_a_paragraph_brings_the_table_below_it(self):
-        notice = source(
-            label="handbook.pdf#page=16",
-            content="Give notice in writing on form PF-60. The periods below apply to both sides.\n"
-            "Who: Grades A to D; Notice: 4 weeks\nWho: Grades E to G; Notice: 8 weeks",
-        )
-        answer = self.answer("On which form do I give notice in writing?", sources=[notice])
-        quoted, table = answer.split("\n\n", 1)
-        paragraph = notice.content.partition("\n")[0]
-        self.assertEqual(quoted, f"> {paragraph} [handbook.pdf#page=16]")
-        self.assertIn("| Grades E to G | 8 weeks [handbook.pdf#page=16] |", table)
-
-    def test_a_row_is_quoted_with_its_short_table_and_header(self):
-        rows = "Grade: E; Salary: £48,000\nGrade: F; Salary: £52,000\nGrade: G; Salary: £57,000"
-        page = source(1, "a.xlsx", rows, heading="Pay › Bands")
-        self.assertEqual(
-            self.answer("What is the salary of grade F?", sources=[page]),
-            "**Pay › Bands**\n\n| Grade | Salary |\n| --- | --- |\n| E | £48,000 [a.xlsx] |\n"
-            "| F | £52,000 [a.xlsx] |\n| G | £57,000 [a.xlsx] |",
-        )
-
-    def test_neither_a_heading_nor_a_question_nor_a_line_of_contents_is_quoted(self):
-        text = (
-            "4.2 Sick pay\n\nHow long is sick pay paid?\n\nSick pay . . . . . . . 12\n\n"
-            "Sick pay is paid for eight weeks."
-        )
-        answer = self.answer("How long is sick pay paid?", sources=[source(1, "a.md", text)])
-        self.assertEqual(answer, "> Sick pay is paid for eight weeks. [a.md]")
-
-    def test_what_points_back_to_a_heading_is_quoted_with_it(self):
-        page = source(1, "a.md", "This directory holds the logs.", heading="5 Var › 5.1 /var/log")
-        answer = self.answer("Where are the logs?", sources=[page])
-        self.assertEqual(answer, "**Var › /var/log**\n\n> This directory holds the logs. [a.md]")
-
     def test_a_definition_comes_before_other_sentences_with_the_same_words(self):
         text = "The use of /srv is described in part two.\n\n/srv contains data of this site."
         answer = self.answer("What is /srv used for?", sources=[source(1, "a.md", text)])
         self.assertTrue(answer.startswith("> /srv contains data of this site. [a.md]"), answer)
-
-    def test_every_quotation_is_found_in_its_source(self):
-        sources = [
-            source(
-                1,
-                "a.md",
-                "Leave is booked early. It is 27 days a year.\n\n- Five days may be\n  carried over",
-            ),
-            source(2, "b.xlsx", "Grade: E; Leave: 25 days\nGrade: F; Leave: 28 days", heading="Leave"),
-        ]
-        answer = self.answer("How many days of leave are there in grade F?", sources=sources)
-        verdicts = [statement.verdict for statement in verify(answer, sources)]
-        self.assertTrue(verdicts)
-        self.assertLessEqual(set(verdicts), {"quoted", "supported"}, answer)
 
     def test_a_german_question_is_answered_by_whichever_translation_the_passage_has(self):
         rates = source(1, "travel.md", "Own cars are paid 45 pence a mile. Trains are booked early.")
@@ -559,12 +361,6 @@ class QuotingTests(SimpleTestCase):
                 answer = self.answer(question, sources=[source(1, "a.md", own)], fit=8.0)
                 self.assertTrue(answer.startswith(f"> {own}"), answer)
 
-    def test_after_a_question_for_a_time_a_form_is_asked_for(self):
-        text = "Claims for a delay are accepted for two months on form CS-04."
-        before = "When are claims for a delay paid?"
-        answer = self.answer("Which form is it?", before, sources=[source(1, "a.md", text)], fit=8.0)
-        self.assertTrue(answer.startswith(f"> {text}"), answer)
-
     def test_one_thing_of_another_is_not_found_where_the_other_is_not_named(self):
         rates = source(1, "a.md", "Rates for 2026: in capital cities a hotel may cost 155 pounds a night.")
         answer = self.answer("What is the capital of France?", sources=[rates], fit=1.0)
@@ -627,30 +423,6 @@ class QuotingTests(SimpleTestCase):
         answer = self.answer(question, sources=[source(1, "a.md", f"{text} That is for 8 weeks.")], fit=6.0)
         self.assertFalse(answer.startswith(UNSURE), answer)
 
-    def test_a_german_follow_up_leans_on_its_question_in_the_language_of_the_documents(self):
-        rates = source(
-            1,
-            "handbook.md",
-            "Overtime on a Saturday is paid at 1.5 times, on a Sunday at 2 times the rate.",
-            heading="Overtime",
-        )
-        rise = source(
-            1, "handbook.md", "Staff have 27 days of annual leave. After five years it rises to 30 days."
-        )
-        abroad = source(
-            1, "abroad.md", "You apply on form PF-27, which the manager approves.", heading="Working abroad"
-        )
-        for before, question, passage, said in (
-            ("Wie hoch ist der Zuschlag für Überstunden am Sonntag?", "Und am Samstag?", rates, "1.5 times"),
-            ("Wie viele Urlaubstage habe ich?", "Und nach fünf Jahren?", rise, "rises to 30 days"),
-            ("Kann ich aus dem Ausland arbeiten?", "Wo muss ich das beantragen?", abroad, "form PF-27"),
-        ):
-            pay = source(
-                2, "pay.md", "Pay day is the 25th, on a Saturday or Sunday the day before.", score=0.5
-            )
-            answer = self.answer(question, before, sources=[passage, pay], fit=5.0)
-            self.assertIn(said, answer.split("> ")[1], answer)
-
     def test_a_clear_answer_to_a_german_question_is_given_as_one(self):
         rule = source(1, "a.html", "A password has at least 14 characters.", heading="Passwords")
         answer = self.answer("Wie lang muss mein Passwort sein?", sources=[rule], fit=8.0)
@@ -658,39 +430,3 @@ class QuotingTests(SimpleTestCase):
 
     def test_nothing_is_quoted_where_nothing_fits(self):
         self.assertEqual(self.answer("Which quark is heaviest?"), NOTHING_FITS)
-
-    def test_what_a_cited_page_holds_besides_is_asked_about_next(self):
-        page, rule = "handbook.pdf#page=3", "Annual leave is taken between 1 January and 31 December."
-        sources = [
-            source(1, page, rule, heading="4 Leave › 4.1 The rule"),
-            source(
-                2, page, 4 * "Sick leave is not annual leave. ", heading="4 Leave › 4.2 Long-term sickness"
-            ),
-            source(3, page, "It may be carried over.", heading="4 Leave › 4.1 The rule"),
-        ]
-        prompt = Prompt("When is annual leave taken?", [], sources, 0.3)
-        questions = asyncio.run(QuotingModel().followups(prompt, f"> {rule} [{page}]"))
-        self.assertEqual(questions, ["What should I know about long-term sickness?"])
-
-    def test_what_is_asked_next_has_to_do_with_the_question_and_is_in_its_language(self):
-        rule, loss = (
-            "Annual leave is 27 days a year.",
-            4 * "After the loss of a baby, both parents are away. ",
-        )
-        other = "00000000-0000-0000-0000-000000000002"
-        unpaid = 4 * "Unpaid leave is agreed with the manager. "
-        sources = [
-            source(1, "a.md", rule, heading="Days"),
-            source(2, "b.md", loss, heading="Loss of a baby", document_id=other),
-            source(3, "b.md", unpaid, heading="Unpaid leave", document_id=other),
-        ]
-
-        def asked_next(question):
-            return asyncio.run(
-                QuotingModel().followups(Prompt(question, [], sources, 0.3), f"> {rule} [a.md]")
-            )
-
-        self.assertEqual(
-            asked_next("How much annual leave do I get?"), ["What should I know about unpaid leave?"]
-        )
-        self.assertEqual(asked_next("Wie viele Urlaubstage habe ich?"), [])

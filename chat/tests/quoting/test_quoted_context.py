@@ -1,0 +1,144 @@
+"""What is quoted with a sentence: its paragraph, list, table or heading."""
+
+from chat.quoting.quoted_answer import PARTLY
+from chat.tests.quoting_case import QuotingCase
+from chat.tests.sources import source
+from chat.verification import verify
+
+
+class QuotedContextTests(QuotingCase):
+    def test_numbered_parts_are_quoted_in_their_order_and_whole(self):
+        parts = [
+            source(
+                rank,
+                "plan.md",
+                text,
+                title="Development plan",
+                heading=f"Your goals › Goal {name}",
+                score=score,
+            )
+            for rank, name, text, score in (
+                (1, "three: freight", "You spend six days with the freight office.", 0.99),
+                (2, "two: delegation", "You hand over the berth planning.", 0.98),
+                (3, "one: certificate", "You complete the certificate.", 0.87),
+            )
+        ]
+        other = source(4, "plan.md", "Your mentor is the superintendent.", heading="Your mentor", score=0.5)
+        question = "What are the goals of the development plan?"
+        answer = self.answer(question, sources=[*parts, other], fit=6.0)
+        self.assertTrue(answer.startswith("**Your goals › Goal one: certificate**"), answer)
+        self.assertLess(answer.index("berth planning"), answer.index("six days"))
+        for incomplete in (parts, [parts[0], parts[2], other]):
+            self.assertTrue(self.answer(question, sources=incomplete, fit=6.0).startswith(PARTLY))
+        self.assertNotIn("certificate", self.answer("What is goal three?", sources=[*parts, other], fit=6.0))
+
+    def test_a_rule_is_quoted_before_its_exception(self):
+        rule = (
+            "Salaries arrive on the 25th of each month, as all of you know. "
+            + "It is paid by bank transfer. " * 9
+        )
+        page = source(1, "a.md", f"{rule}In December everyone is paid on the 19th. " + "Slips follow. " * 20)
+        answer = self.answer("When do I get paid?", sources=[page], fit=6.0)
+        self.assertLess(answer.index("25th"), answer.index("19th"))
+
+    def test_of_many_rows_those_are_quoted_that_were_asked_for(self):
+        rows = "\n".join(
+            f"Grade: {grade}; Notice: {number} weeks" for number, grade in enumerate("KLMNPQR", 2)
+        )
+        page = source(1, "a.md", rows, heading="Notice of grades")
+        answer = self.answer("How many weeks is the notice of grade N?", sources=[page], fit=6.0)
+        self.assertIn("| N | 5 weeks [a.md] |", answer)
+        self.assertNotIn("| K |", answer)
+        self.assertIn("of 7 rows", answer)
+
+    def test_a_table_has_the_heading_that_it_is_about(self):
+        table = "Situation: Ordinary; Days carried: 5\nSituation: Exceptional; Days carried: 10"
+        page = source(1, "a.md", table, heading="4 Carry-over of leave › Maternity")
+        self.assertIn(
+            "**Carry-over of leave**", self.answer("How many days are carried over?", sources=[page])
+        )
+        page = source(1, "a.md", table, heading="4 Carry-over of leave › Exceptional situations")
+        self.assertIn("› Exceptional", self.answer("How many days are carried over?", sources=[page]))
+
+    def test_a_sentence_is_quoted_with_its_paragraph_and_one_citation(self):
+        page = source(1, "a.md", "Boots are lent.\n\nLeave is booked early. It is 27 days a year. Ask first.")
+        self.assertEqual(
+            self.answer("How many days is leave?", sources=[page]),
+            "> Leave is booked early. It is 27 days a year. Ask first. [a.md]",
+        )
+
+    def test_an_item_brings_its_lead_in_and_the_other_items(self):
+        page = source(
+            1, "a.md", "Boots.\n\nOn the first day bring:\n\n- your passport\n- a signed contract\n"
+        )
+        for question in ("Do I bring my passport?", "What do I bring on the first day?"):
+            self.assertEqual(
+                self.answer(question, sources=[page]),
+                "> On the first day bring:\n>\n> - your passport\n> - a signed contract [a.md]",
+            )
+
+    def test_a_paragraph_that_introduces_a_list_brings_it_whole(self):
+        page = source(
+            1,
+            "a.md",
+            "There are kinds of account. They are these two:\n\nKinds\n\n- Asset: owned\n- Debt: owed\n",
+        )
+        self.assertEqual(
+            self.answer("What kinds of account are there?", sources=[page]),
+            "> There are kinds of account. They are these two:\n>\n> - Asset: owned\n> - Debt: owed [a.md]",
+        )
+
+    def test_a_lead_in_brings_the_command_below_it(self):
+        page = source(1, "a.md", "Downloads are many. To resume a download, type:\n\nwget -c ADDRESS\n")
+        self.assertEqual(
+            self.answer("How do I resume a download?", sources=[page]),
+            "> Downloads are many. To resume a download, type: wget -c ADDRESS [a.md]",
+        )
+
+    def test_a_paragraph_brings_the_table_below_it(self):
+        notice = source(
+            label="handbook.pdf#page=16",
+            content="Give notice in writing on form PF-60. The periods below apply to both sides.\n"
+            "Who: Grades A to D; Notice: 4 weeks\nWho: Grades E to G; Notice: 8 weeks",
+        )
+        answer = self.answer("On which form do I give notice in writing?", sources=[notice])
+        quoted, table = answer.split("\n\n", 1)
+        paragraph = notice.content.partition("\n")[0]
+        self.assertEqual(quoted, f"> {paragraph} [handbook.pdf#page=16]")
+        self.assertIn("| Grades E to G | 8 weeks [handbook.pdf#page=16] |", table)
+
+    def test_a_row_is_quoted_with_its_short_table_and_header(self):
+        rows = "Grade: E; Salary: £48,000\nGrade: F; Salary: £52,000\nGrade: G; Salary: £57,000"
+        page = source(1, "a.xlsx", rows, heading="Pay › Bands")
+        self.assertEqual(
+            self.answer("What is the salary of grade F?", sources=[page]),
+            "**Pay › Bands**\n\n| Grade | Salary |\n| --- | --- |\n| E | £48,000 [a.xlsx] |\n"
+            "| F | £52,000 [a.xlsx] |\n| G | £57,000 [a.xlsx] |",
+        )
+
+    def test_neither_a_heading_nor_a_question_nor_a_line_of_contents_is_quoted(self):
+        text = (
+            "4.2 Sick pay\n\nHow long is sick pay paid?\n\nSick pay . . . . . . . 12\n\n"
+            "Sick pay is paid for eight weeks."
+        )
+        answer = self.answer("How long is sick pay paid?", sources=[source(1, "a.md", text)])
+        self.assertEqual(answer, "> Sick pay is paid for eight weeks. [a.md]")
+
+    def test_what_points_back_to_a_heading_is_quoted_with_it(self):
+        page = source(1, "a.md", "This directory holds the logs.", heading="5 Var › 5.1 /var/log")
+        answer = self.answer("Where are the logs?", sources=[page])
+        self.assertEqual(answer, "**Var › /var/log**\n\n> This directory holds the logs. [a.md]")
+
+    def test_every_quotation_is_found_in_its_source(self):
+        sources = [
+            source(
+                1,
+                "a.md",
+                "Leave is booked early. It is 27 days a year.\n\n- Five days may be\n  carried over",
+            ),
+            source(2, "b.xlsx", "Grade: E; Leave: 25 days\nGrade: F; Leave: 28 days", heading="Leave"),
+        ]
+        answer = self.answer("How many days of leave are there in grade F?", sources=sources)
+        verdicts = [statement.verdict for statement in verify(answer, sources)]
+        self.assertTrue(verdicts)
+        self.assertLessEqual(set(verdicts), {"quoted", "supported"}, answer)

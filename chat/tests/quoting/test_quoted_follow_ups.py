@@ -1,0 +1,119 @@
+"""Follow-up questions that are answered by quotations, and the questions to ask next."""
+
+import asyncio
+
+from chat.llm.chat_model import Prompt
+from chat.quoting.quoting_model import QuotingModel
+from chat.requests import EarlierMessage
+from chat.tests.quoting_case import QuotingCase
+from chat.tests.sources import source
+
+
+class FollowUpTests(QuotingCase):
+    def test_a_follow_up_is_answered_from_what_it_leans_on(self):
+        answer = self.answer("And until when do I use it?", "How much annual leave is there?")
+        self.assertIn(
+            "> Annual leave is taken between 1 January and 31 December. Boots are cleaned weekly. [", answer
+        )
+
+    def test_a_follow_up_leans_on_the_question_that_stood_alone_not_on_other_follow_ups(self):
+        earlier = [EarlierMessage("user", text) for text in ("How much leave is there?", "And for crews?")]
+        query = asyncio.run(QuotingModel().search_query("What if I was ill?", earlier))
+        self.assertEqual(query.text, "How much leave is there? What if I was ill?")
+
+    def test_asking_whether_there_is_something_leans_on_nothing(self):
+        earlier = [EarlierMessage("user", "How much leave do I get?")]
+        for question, query in (
+            ("Is there a company gym?", "Is there a company gym?"),
+            ("How do I get there by bus?", "How much leave do I get? How do I get there by bus?"),
+        ):
+            self.assertEqual(asyncio.run(QuotingModel().search_query(question, earlier)).text, query)
+
+    def test_what_the_last_question_asks_counts_more_than_what_it_leans_on(self):
+        both = source(1, "a.md", "Annual leave is taken in summer.\n\nBoots are cleaned weekly.")
+        answer = self.answer("And the boots?", "When is leave taken?", sources=[both])
+        self.assertIn("Boots", answer.split("> ")[1])
+
+    def test_what_to_ask_next_has_to_do_with_the_question_or_is_of_the_same_chapter(self):
+        text = "Refunds are paid within 30 days of the claim to the account. " * 3
+        claim = source(1, "a.md", f"Claim expenses within 30 days. {text}", heading="Claiming")
+        lost = source(2, "a.md", f"Lost receipts: {text}", heading="Claiming › Lost receipts")
+        freight = source(3, "b.md", f"Goal three: {text}", heading="Goal three")
+        prompt = Prompt("By when do I claim expenses?", [], [claim, lost, freight], 0.3, fit=6.0)
+        asked = asyncio.run(QuotingModel().followups(prompt, "Claim expenses within 30 days. [a.md]"))
+        self.assertEqual(len(asked), 1)
+        self.assertIn("receipts", asked[0])
+
+    def test_a_follow_up_stays_with_what_the_question_before_was_about(self):
+        notes = source(1, "meetings.md", "Notice what has changed, and give much notice to it.", score=0.9)
+        sabbatical = source(2, "sabbatical.md", "Tell your team 4 weeks before a sabbatical.", score=0.9)
+        answer = self.answer(
+            "how much notice?", "When can I take a sabbatical?", sources=[notes, sabbatical], fit=6.0
+        )
+        self.assertIn("4 weeks", answer.split("> ")[1])
+
+    def test_after_a_question_for_a_time_a_form_is_asked_for(self):
+        text = "Claims for a delay are accepted for two months on form CS-04."
+        before = "When are claims for a delay paid?"
+        answer = self.answer("Which form is it?", before, sources=[source(1, "a.md", text)], fit=8.0)
+        self.assertTrue(answer.startswith(f"> {text}"), answer)
+
+    def test_a_german_follow_up_leans_on_its_question_in_the_language_of_the_documents(self):
+        rates = source(
+            1,
+            "handbook.md",
+            "Overtime on a Saturday is paid at 1.5 times, on a Sunday at 2 times the rate.",
+            heading="Overtime",
+        )
+        rise = source(
+            1, "handbook.md", "Staff have 27 days of annual leave. After five years it rises to 30 days."
+        )
+        abroad = source(
+            1, "abroad.md", "You apply on form PF-27, which the manager approves.", heading="Working abroad"
+        )
+        for before, question, passage, said in (
+            ("Wie hoch ist der Zuschlag für Überstunden am Sonntag?", "Und am Samstag?", rates, "1.5 times"),
+            ("Wie viele Urlaubstage habe ich?", "Und nach fünf Jahren?", rise, "rises to 30 days"),
+            ("Kann ich aus dem Ausland arbeiten?", "Wo muss ich das beantragen?", abroad, "form PF-27"),
+        ):
+            pay = source(
+                2, "pay.md", "Pay day is the 25th, on a Saturday or Sunday the day before.", score=0.5
+            )
+            answer = self.answer(question, before, sources=[passage, pay], fit=5.0)
+            self.assertIn(said, answer.split("> ")[1], answer)
+
+    def test_what_a_cited_page_holds_besides_is_asked_about_next(self):
+        page, rule = "handbook.pdf#page=3", "Annual leave is taken between 1 January and 31 December."
+        sources = [
+            source(1, page, rule, heading="4 Leave › 4.1 The rule"),
+            source(
+                2, page, 4 * "Sick leave is not annual leave. ", heading="4 Leave › 4.2 Long-term sickness"
+            ),
+            source(3, page, "It may be carried over.", heading="4 Leave › 4.1 The rule"),
+        ]
+        prompt = Prompt("When is annual leave taken?", [], sources, 0.3)
+        questions = asyncio.run(QuotingModel().followups(prompt, f"> {rule} [{page}]"))
+        self.assertEqual(questions, ["What should I know about long-term sickness?"])
+
+    def test_what_is_asked_next_has_to_do_with_the_question_and_is_in_its_language(self):
+        rule, loss = (
+            "Annual leave is 27 days a year.",
+            4 * "After the loss of a baby, both parents are away. ",
+        )
+        other = "00000000-0000-0000-0000-000000000002"
+        unpaid = 4 * "Unpaid leave is agreed with the manager. "
+        sources = [
+            source(1, "a.md", rule, heading="Days"),
+            source(2, "b.md", loss, heading="Loss of a baby", document_id=other),
+            source(3, "b.md", unpaid, heading="Unpaid leave", document_id=other),
+        ]
+
+        def asked_next(question):
+            return asyncio.run(
+                QuotingModel().followups(Prompt(question, [], sources, 0.3), f"> {rule} [a.md]")
+            )
+
+        self.assertEqual(
+            asked_next("How much annual leave do I get?"), ["What should I know about unpaid leave?"]
+        )
+        self.assertEqual(asked_next("Wie viele Urlaubstage habe ich?"), [])

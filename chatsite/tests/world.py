@@ -34,6 +34,12 @@ NAME = "minutes.pdf"
 PDF = SAMPLES / "everyone" / "safety-manual.pdf"  # any file with pages
 
 
+def rows_of(table):
+    """The rows of a table in text below its header: [{column: word}]"""
+    header, *lines = [line.split() for line in table.splitlines() if line.strip()]
+    return [dict(zip(header, line, strict=True)) for line in lines]
+
+
 class World:
     """`owner` has a conversation, an API key, and a document that the group of `member` may read."""
 

@@ -11,15 +11,12 @@ import shutil
 import tempfile
 
 import pytest
-from asgiref.sync import AsyncSingleThreadContext, sync_to_async
-from asgiref.testing import ApplicationCommunicator
+from asgiref.sync import AsyncSingleThreadContext
 from django.conf import settings
 from django.test import Client, SimpleTestCase, TransactionTestCase, override_settings
 
-from chatsite.asgi import application
-from chatsite.tests.limits import HANG_SECONDS
-from chatsite.tests.routes import address, admin_addresses, routes, socket_address, socket_routes
-from chatsite.tests.world import NOWHERE, ROLES, World
+from chatsite.tests.routes import address, admin_addresses, routes
+from chatsite.tests.world import ROLES, World, rows_of
 
 # door: session (the portal's cookie) or key (Authorization: Bearer; anonymous presents a wrong one)
 TABLE = """
@@ -320,11 +317,6 @@ admin:accounts_user_export           POST session  sign-in  sign-in  sign-in  si
 admin:accounts_auditentry_changelist GET session  sign-in  sign-in  sign-in  sign-in  yes      sign-in
 """
 
-# WebSocket URLs: whether the connection is taken. What travels on it is tested with the consumer.
-SOCKETS = """
-pattern                        anonymous stranger member   owner    staff    disabled
-ws/c/<uuid:conversation_id>/   absent    absent   absent   yes      absent   absent
-"""
 # What must have happened for a row to make sense.
 BEFORE = {
     "chat:undo": World.delete_conversation,
@@ -338,20 +330,11 @@ ADMIN_OPEN_TO_ALL = {"admin:login", "admin:logout"}
 CHANGING = re.compile(r'(name="csrfmiddlewaretoken" value=")[^"]+|[0-9a-f]{32}|[0-9a-f-]{36}')
 
 
-def parse(table):
-    """[{column: word}]"""
-    header, *lines = [line.split() for line in table.splitlines() if line.strip()]
-    return [dict(zip(header, line, strict=True)) for line in lines]
-
-
 class EveryRouteHasARow(SimpleTestCase):
     def test_every_url(self):
-        known = {row["route"] for row in parse(TABLE)}
+        known = {row["route"] for row in rows_of(TABLE)}
         missing = {name for name, _ in routes() if not name.startswith("admin:")} - known
         self.assertEqual(missing, set(), "routes without a row in the access matrix")
-
-    def test_every_websocket(self):
-        self.assertEqual(set(socket_routes()), {row["pattern"] for row in parse(SOCKETS)})
 
 
 @pytest.mark.slow
@@ -390,7 +373,7 @@ class Matrix(TransactionTestCase):
 
     def test_every_row(self):
         wrong = []
-        for row in parse(TABLE):
+        for row in rows_of(TABLE):
             for role in ROLES:
                 BEFORE.get(row["route"], lambda world: None)(self.world)
                 answer = self.ask(row, role, self.world.arguments)
@@ -458,71 +441,3 @@ def plain(answer):
         return "a stream"
     body = b"".join(answer.streaming_content) if answer.streaming else answer.content
     return CHANGING.sub("", body.decode("utf-8", "replace"))
-
-
-class Sockets(TransactionTestCase):
-    def setUp(self):
-        self.world = World()
-        self.clients = {role: Client() for role in ROLES}
-        for role, person in self.world.people.items():
-            self.clients[role].force_login(person)
-        self.world.disable()
-
-    async def test_every_row(self):
-        arguments = await sync_to_async(lambda: self.world.arguments)()
-        nothing = arguments | {"conversation_id": NOWHERE}
-        for row in parse(SOCKETS):
-            for role in ROLES:
-                with self.subTest(f"{row['pattern']} as {role}"):
-                    answer = await self.knock(socket_address(row["pattern"], arguments), role)
-                    if row[role] == "yes":
-                        self.assertEqual(answer["type"], "websocket.accept")
-                    else:
-                        self.assertEqual(answer["type"], "websocket.close")
-                        unknown = await self.knock(socket_address(row["pattern"], nothing), role)
-                        self.assertEqual(answer, unknown)
-
-    async def test_an_address_without_a_socket_is_refused_like_a_conversation_that_does_not_exist(self):
-        for role in ROLES:
-            for path in ("/", "/ws/", "/ws/c/1/", "/chat"):
-                unknown = await self.knock(f"/ws/c/{NOWHERE}/", role)
-                self.assertEqual(await self.knock(path, role), unknown)
-
-    async def test_a_page_of_another_origin_opens_no_socket(self):
-        arguments = await sync_to_async(lambda: self.world.arguments)()
-        path = socket_address(next(iter(socket_routes())), arguments)
-        for origin in (
-            "http://evil.test",
-            "http://localhost:9000",
-            "null",
-            "",
-            "http://[",
-            "file://localhost",
-        ):
-            with self.subTest(origin):
-                answer = await self.knock(path, "owner", origin)
-                self.assertEqual(answer["type"], "websocket.close")
-        with self.settings(CSRF_TRUSTED_ORIGINS=["https://localhost", "http://*.localhost:9000"]):
-            for origin in ("https://localhost", "http://localhost"):
-                self.assertEqual((await self.knock(path, "owner", origin))["type"], "websocket.accept")
-
-    async def knock(self, path, role, origin="http://localhost"):
-        """The first thing a socket says."""
-        cookies = self.clients[role].cookies.output(header="", sep=";").strip()
-        scope = {
-            "type": "websocket",
-            "path": path,
-            "query_string": b"",
-            "subprotocols": [],
-            "headers": [
-                (b"origin", origin.encode()),
-                (b"host", b"localhost"),
-                (b"cookie", cookies.encode()),
-            ],
-        }
-        socket = ApplicationCommunicator(application, scope)
-        await socket.send_input({"type": "websocket.connect"})
-        answer = await socket.receive_output(timeout=HANG_SECONDS)
-        await socket.send_input({"type": "websocket.disconnect", "code": 1000})
-        await socket.wait(timeout=HANG_SECONDS)
-        return answer

@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from django.test import SimpleTestCase
 
 from chatsite.server.backup import age, backup_bucket, backup_file, database
-from chatsite.tests.serving.test_backup import FEW, PASSPHRASE, Site
+from chatsite.tests.operations.test_backup import FEW, PASSPHRASE, Site
 
 pytestmark = pytest.mark.slow
 

@@ -134,7 +134,7 @@ LEFT_OUT = re.compile(r"(?P<path>.+) \((?P<reason>[^()]+)\)\Z", re.DOTALL)
 
 
 def in_words(reason: str) -> str:
-    """A stored reason in the current language; one that no message fits as it is."""
+    """A stored reason in the current language; unchanged if it is none of the messages."""
     return _stored.translated(reason)
 
 

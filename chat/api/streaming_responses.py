@@ -111,7 +111,7 @@ async def _chunks(
 ) -> AsyncGenerator[list[object] | None, None]:
     """Lists of chunks; None about every second without news."""
     encoder = protocol.encoder()
-    # Found once: looking at a protocol takes longer than encoding.
+    # Looked up once, because a check against a Protocol takes longer than encoding.
     numbered = encoder.numbered if isinstance(encoder, NumberedEncoder) else None
     failed = Failed("failed", "internal")
     try:

@@ -33,7 +33,7 @@ class QuotedPart:
 
 
 def is_phrase(text: str) -> bool:
-    """Whether the text is one of the site's fixed answers: that it found nothing, or to a greeting."""
+    """Whether the text is one of the site's fixed answers: a greeting, or that nothing was found."""
     return text.strip() in PHRASES
 
 

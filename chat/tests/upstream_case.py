@@ -49,7 +49,7 @@ async def collect(model, prompt=PROMPT):
 
 
 class FakeServerTestCase(SimpleTestCase):
-    deadlines = {}  # those of the settings; QUICK where one is to be met
+    deadlines = {}  # settings; QUICK in tests that reach a deadline
 
     def setUp(self):
         self.fake = self.enterContext(FakeOpenAI())

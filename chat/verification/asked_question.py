@@ -27,7 +27,7 @@ _COURTESY = re.compile(
     r"|(?:kann|können|könnten|könnte) (?:mir )?(?:sie|du|jemand)(?: mir)?(?: bitte)? sagen\s+"
     r"|(?:ich (?:möchte|würde gern|will) wissen)\s+)?"
 )
-_ASKS = (  # of matches at the same position the first counts
+_ASKS = (  # the first of the matches at one position applies
     ("how much", r"how much|wie ?viel"),
     ("how many", r"how many|wie ?viele"),
     ("how long", r"how long|wie lange?"),
@@ -198,7 +198,7 @@ class Question:
 
     @cached_property
     def is_passive(self) -> bool:
-        """Whether it may be passive, so that its words are about the agent."""
+        """Whether a question for “who” may be in the passive: “who was informed?”"""
         return self.asks_for == "who" and bool(BEING.search(self.words))
 
     @cached_property

@@ -170,7 +170,7 @@ class Passage:
 
     @cached_property
     def units(self) -> list[Unit]:
-        """Sentences, list items and table rows, also of tables that only left their lines, as in a PDF."""
+        """Sentences, list items and table rows, also of tables that are only lines, as in a PDF."""
         lines = _lines(self.text)
         header: tuple[Token, ...] = ()
         columns: tuple[Token, ...] = ()

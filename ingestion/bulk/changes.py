@@ -32,7 +32,7 @@ from .models import BulkChange, BulkItem
 TASK = "ingestion.bulk_change"
 BATCH = 50  # documents per transaction
 SECONDS = 5.0  # per job
-RETENTION = timedelta(days=30)  # of a change; it can be undone as long
+RETENTION = timedelta(days=30)  # after which a change is deleted and cannot be undone any more
 GONE = gettext_noop("It was deleted meanwhile.")
 MOVED = gettext_noop("It now belongs to somebody else.")
 PART = gettext_noop("It is part of an archive or a message, which decides this.")
@@ -401,7 +401,7 @@ def _apply(
     of.write(document, wanted, actor)
     document.refresh_from_db()
     after = of.read(document)
-    if after == present:  # the owner was added, or somebody who was deleted meanwhile
+    if after == present:  # `wanted` lacked only the owner, or had somebody who was deleted meanwhile
         return Outcome.UNCHANGED
     item.before, item.after = present, after
     return Outcome.DONE

@@ -156,7 +156,7 @@ def _switch(space: EmbeddingSpace) -> Iterator[Progress]:
 
 
 def _embed_with_retries(model: Embedder, texts: Sequence[str]) -> Generator[Progress, None, Vectors]:
-    """Retry and report it: a wrong URL looks like an unavailable server."""
+    """Retry failed calls and report each: a wrong URL looks like an unavailable server."""
     for wait in RETRY_DELAYS:
         try:
             return model.embed(texts)

@@ -44,7 +44,7 @@ class Readers:
 
 @dataclass(frozen=True, slots=True)
 class PartsState:
-    """How many of the files in an archive or a message are where; of those in nested ones, none."""
+    """How many files of an archive or a message are in each state; files of nested ones do not count."""
 
     total: int = 0
     ready: int = 0

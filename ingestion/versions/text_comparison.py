@@ -39,7 +39,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """A word, and whether a paragraph ends after it: in its own text, and before it was changed."""
+    """A word, and whether a paragraph ends after it: in the text that has the word, and in the old text."""
 
     text: str
     ends: bool
@@ -151,7 +151,7 @@ def _words(paragraphs: Sequence[str]) -> list[_Word]:
 
 
 def _paragraphs(fates: Sequence[tuple[Kind, _Word]]) -> Iterator[Paragraph]:
-    """Paragraphs as they end in the new text, and in the old text for what is removed."""
+    """Group words into paragraphs: by the ends in the new text, and for removed words by those in the old."""
     pieces: list[tuple[Kind, list[str]]] = []
     waits = False  # the new paragraph has ended, but removed words that belonged to it may follow
     for index, (kind, word) in enumerate(fates):

@@ -31,11 +31,12 @@ BODY_BYTES_PER_SECOND = 500  # of a body, on average over any BODY_SECONDS
 BODY_SECONDS = 30.0
 PACE_SECONDS = 10.0  # between two looks at a body's pace
 MAX_FRAMING_BYTES = 65_536  # of a chunked body: sizes, extensions, trailers; and FRAMING_RATIO times the body
-FRAMING_RATIO = 1  # of a long body: chunks of six bytes on average; of a short one any
-# Of a piece of a body; one with more is followed by a wait, because each chunk costs a call of the parser.
+FRAMING_RATIO = 1  # bytes of framing for each byte of a long body: its chunks have six bytes on average
+# Chunks in a piece of a body. A piece with more is followed by a wait, because each chunk costs a call of the
+# parser.
 MAX_CHUNKS = 40
-CHUNKS_PER_SECOND = 100_000  # of such pieces, of all connections together
-TURN_SECONDS = 10.0  # of such a wait; a connection that would wait longer is closed
+CHUNKS_PER_SECOND = 100_000  # in such pieces, for all connections together
+TURN_SECONDS = 10.0  # longest wait after such a piece; a connection that would wait longer is closed
 # For which a refused caller is still read: an immediate reset would discard the response.
 LINGER_SECONDS = 1.0
 SPARE_FILES = 128  # descriptors that are not for callers: database, files, listeners
@@ -98,8 +99,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._body_seen = 0
         self._body_looked = 0.0
         self._cycles: list[Any] = []  # requests that are running, or waiting for an earlier one
-        # Received while a request waits behind another one, or for its turn; and where the rest begins, which
-        # is not copied for each request in it.
+        # Bytes received while a request waits for an earlier one or for its turn, and where those not yet
+        # parsed begin, so that they need not be copied for each request.
         self._unread, self._unread_from = b"", 0
         self._chunks = 0  # of the body, in the current piece
         self._turn: asyncio.TimerHandle | None = None

@@ -19,9 +19,10 @@ Sample = Mapping[frozenset[int], float]  # the number of passages with exactly t
 
 @dataclass(frozen=True, slots=True)
 class TermGroups:
-    """Groups of words (by number), of which a passage must have one completely; the `common` groups that
-    match more passages than wanted, for the case that the others match hardly any; and, for words that are
-    not searched alone, the share of passages with them in the sample."""
+    """Groups of words (by number): a passage is selected if it has all words of one group. `common` are the
+    groups that match more passages than wanted, used if the others match hardly any; for words that are not
+    searched alone, also the share of the sample's passages that have them.
+    """
 
     groups: tuple[tuple[int, ...], ...]
     common: tuple[tuple[int, ...], ...]
@@ -29,8 +30,9 @@ class TermGroups:
 
 
 def merged_samples(rough: Sample, counted: Sample, uncommon: Collection[int], size: float) -> Sample:
-    """The sample `counted` of `size` passages, which lacks those without any of the `uncommon` words; their
-    numbers are taken from the `rough` sample, in proportion."""
+    """Complete the sample `counted` of `size` passages: it lacks passages with none of the `uncommon` words,
+    whose numbers are taken from the `rough` sample in proportion.
+    """
     if not uncommon:
         return rough
     ratio = size / sum(rough.values())

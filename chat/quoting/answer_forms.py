@@ -1,8 +1,8 @@
 """The forms in which a question can be answered by quotations, in the order in which they are tried.
 
 Rows of a table that meet conditions, a quotation of each file, the numbered parts of something, and sentences
-with what belongs to them. A form that finds nothing leaves the question to the next; the last one always
-answers, and says whether it is sure.
+with what belongs to them. A form that finds nothing leaves the question to the next; where none answers, the
+closest passages are quoted.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -13,7 +13,8 @@ from chat.sources import SourceView
 from ingestion.search.rough_stems import held_stems, weak_stems
 from ingestion.search.sentence_splitting import spans_of
 
-from .candidates import CLOSEST, SECOND, Quotation, quotations_of
+from .candidates import SECOND, Quotation, quotations_of
+from .confidence import is_close
 from .extracts import extract
 from .findings import Findings
 from .numbered_parts import asks_for_all, numbered_parts
@@ -21,7 +22,7 @@ from .quoted_answer import Quoted
 from .rendering import markdown
 
 QUOTATIONS = 2
-CLOSEST_SCORE = 0.8  # share of the best sentence's score, if none of them clearly answers
+FILE_SCORE = 0.8  # share of the best sentence's score, for another quotation of a file that is named
 SECOND_OF_ALL = 0.94  # for a second quotation if the first has everything that was asked for
 OF_OTHER_FILE = 0.5  # for one of the files that were chosen
 
@@ -39,11 +40,10 @@ class AnswerForm:
 
 
 def quoted_in_best_form(findings: Findings) -> Quoted:
-    """The answer in the first form that the question asks for and the passages have."""
-    if not findings.quotations:
-        return Quoted((), is_sure=False)
-    answers = (form.answer(findings) for form in ANSWER_FORMS if form.is_asked(findings))
-    return next(answer for answer in answers if answer)
+    """The answer in the first form that the question asks for and the passages have, or what is closest."""
+    forms = ANSWER_FORMS if findings.quotations else ()
+    answers = (form.answer(findings) for form in forms if form.is_asked(findings))
+    return next((answer for answer in answers if answer), None) or _closest_passages(findings)
 
 
 # --- Rows that a question selects by conditions ---
@@ -95,9 +95,7 @@ def _for_named_file(findings: Findings, quotations: Sequence[Quotation]) -> Sequ
     known = held_stems(quotations[0].text) if quotations else frozenset[str]()
     more = findings.question.stems - weak_stems() - known
     kept = [
-        each
-        for each in quotations
-        if each.share >= CLOSEST_SCORE or not more.isdisjoint(held_stems(each.text))
+        each for each in quotations if each.share >= FILE_SCORE or not more.isdisjoint(held_stems(each.text))
     ]
     return kept[:QUOTATIONS]
 
@@ -153,34 +151,34 @@ def _parts_quoted(parts: Iterable[int], passages: Sequence[SourceView]) -> list[
 
 
 def _sentences(findings: Findings) -> Quoted:
-    first, is_answered = findings.first, findings.is_answered
-    has_all = is_answered and first.has_all
-    kept = _kept(findings.quotations, is_answered=is_answered, has_all=has_all)
+    """The first of the quotations, and others that are nearly as good."""
+    first, *others = findings.quotations
+    has_all = first.has_all
+    least = SECOND_OF_ALL if has_all else SECOND
+    kept = [first, *(each for each in others if each.is_of_best or each.share >= least)][:QUOTATIONS]
     # If one place has everything that was asked for, a place with less is not an alternative.
-    is_several = is_answered and any(
-        each.is_another_answer(first) and (not has_all or each.has_all) for each in kept
-    )
+    is_several = any(each.is_another_answer(first) and (not has_all or each.has_all) for each in kept)
     alike = findings.rows_alike
     findings.shown.update(alike.rows)
     texts = (*_texts(alike.text), *findings.quoted(kept))
-    return Quoted(texts, is_answered, is_several, is_part=not alike.is_whole)
+    return Quoted(texts, True, is_several, is_part=not alike.is_whole)
 
 
-def _kept(quotations: Sequence[Quotation], *, is_answered: bool, has_all: bool) -> list[Quotation]:
-    """The first of the quotations, and others that are nearly as good; none if they neither answer nor have
-    enough of what the question names."""
-    first = quotations[0]
-    least = (SECOND_OF_ALL if has_all else SECOND) if is_answered else CLOSEST_SCORE
-    kept = [first, *(each for each in quotations[1:] if each.is_of_best or each.share >= least)]
-    if is_answered:
-        return kept[:QUOTATIONS]
-    kept = kept[:CLOSEST]
-    if not any(each.is_close for each in kept):
-        return []
-    if first.is_for_others:
-        own = next((each for each in kept if not each.is_for_others and each.answers), first)
+# --- What is closest if nothing answers ---
+
+
+def _closest_passages(findings: Findings) -> Quoted:
+    """The passages that the search finds best; none if they have too little of what the question names."""
+    kept = list(findings.closest)
+    if not any(is_close(each.held, findings.prompt.fit) for each in kept):
+        return Quoted((), is_sure=False)
+    if kept[0].is_for_others:
+        own = next((each for each in kept if not each.is_for_others and each.answers), kept[0])
         kept.sort(key=lambda each: each is not own)
-    return kept
+    alike = findings.rows_alike
+    findings.shown.update(alike.rows)
+    texts = (*_texts(alike.text), *findings.quoted(kept))
+    return Quoted(texts, is_sure=False, is_part=not alike.is_whole)
 
 
 def _texts(text: str) -> tuple[str, ...]:
@@ -191,5 +189,5 @@ ANSWER_FORMS = (
     AnswerForm("selected rows", _asks_selected_rows, _selected_rows),
     AnswerForm("each file", _asks_each_file, _each_file),
     AnswerForm("numbered parts", _asks_numbered_parts, _numbered_parts),
-    AnswerForm("sentences", bool, _sentences),
+    AnswerForm("sentences", lambda findings: findings.is_answered, _sentences),
 )

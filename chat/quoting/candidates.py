@@ -1,7 +1,7 @@
 """Quotations that may answer a question: the best sentences with what belongs to them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from chat.llm.chat_model import Prompt
@@ -11,12 +11,12 @@ from chat.quoting.questions.applicability import outsiders_in
 from chat.quoting.questions.question import Question
 from chat.sources import SourceView
 
-from .confidence import answers, is_close
-from .extracts import Extract, extract, without_rows
+from .confidence import answers
+from .extracts import Extract, extract, with_surroundings, without_rows
 from .rendering import markdown
 from .sentence_selection import Sentence
 
-CLOSEST = 3  # quotations if none of them clearly answers
+QUOTATIONS = 3  # that are looked at
 SECOND = 0.85  # share of the best sentence's score, for a second quotation
 OF_BEST_PASSAGE = 0.7  # the same for the best sentence of the passage that the search finds best
 
@@ -66,10 +66,6 @@ class Quotation:
         return answers(self.held, share=1.0)
 
     @cached_property
-    def is_close(self) -> bool:
-        return is_close(self.held)
-
-    @cached_property
     def has_amount(self) -> bool:
         """Whether an amount, if one is asked for, is in the sentence or follows it."""
         amount = self.question.amount
@@ -88,6 +84,12 @@ class Quotation:
     def is_for_others(self) -> bool:
         words, *_, heading = self.held.texts
         return self.question.is_for_others(outsiders_in(f"{words} {heading}"))
+
+    @property
+    def in_passage(self) -> "Quotation":
+        """With what is around it in its passage."""
+        quoted = with_surroundings(self.source.content, self.quoted)
+        return replace(self, quoted=quoted, text=markdown(quoted, self.source, self.all_rows))
 
     def without(self, shown: set[ShownRow]) -> str:
         """The text without the rows in `shown`, to which its rows are added; empty if nothing remains."""
@@ -123,8 +125,8 @@ def chapter_of(source: SourceView) -> str:
 def quotations_of(
     question: Question, prompt: Prompt, found: Sequence[Sentence], sources: Sequence[SourceView]
 ) -> list[Quotation]:
-    """The best sentences with their context, at most `CLOSEST`, without duplicate places or what agents have
-    quoted before.
+    """The best sentences with their context, at most `QUOTATIONS`, without duplicate places or what agents
+    have quoted before.
 
     The second one is from the passage that the search finds best, if the first is not.
     """
@@ -154,7 +156,7 @@ def quotations_of(
         share = sentence.score / found[0].score
         is_of_best = sentence == of_best
         quotations.append(Quotation(text, quoted, all_rows, source, sentence, share, is_of_best, question))
-        if len(quotations) == CLOSEST:
+        if len(quotations) == QUOTATIONS:
             break
     return quotations
 

@@ -24,6 +24,7 @@ WEAK = 0.3  # weight of verbs and other words that do not name the subject
 OF_DOCUMENTS = 0.8  # how much a word of documents counts for the everyday one
 MIN_AS_ASKED = 0.2  # of these words, in any form, but not other words for them
 MIN_CLOSE = 0.34  # of what a question names, that one of the closest passages must have: more than a third
+FOUND = 1.0  # the fit of a search that is sure of its best passage
 MIN_NAMED = 0.6  # of what a question names, that an answer must have to be shown as one: both of two words
 
 # The weights of `evidence`, in its order, and the constant.
@@ -51,11 +52,12 @@ def answers(quoted: QuotedText, share: float = MIN_NAMED) -> bool:
     )
 
 
-def is_close(quoted: QuotedText) -> bool:
+def is_close(quoted: QuotedText, fit: float) -> bool:
     """Whether it has enough of what its question names for passages to be shown that may not answer.
 
-    Of a question that only asks for one thing of another (“the capital of France”), it must have both: a rate
-    for capital cities says nothing about France.
+    If the search, of which `fit` is the result, is sure of its best passage, this may be in other words. Of a
+    question that only asks for one thing of another (“the capital of France”), it must have both: a rate for
+    capital cities says nothing about France.
     """
     question = quoted.question
     needed = [question.object]
@@ -65,7 +67,7 @@ def is_close(quoted: QuotedText) -> bool:
         return False
     named = question.named
     # A translation may lack a word that the quotation has in another language.
-    return question.is_translated or quoted.known(named) >= MIN_CLOSE * len(named)
+    return question.is_translated or fit >= FOUND or quoted.known(named) >= MIN_CLOSE * len(named)
 
 
 def confidence(quoted: QuotedText, score: float, fit: float) -> float:

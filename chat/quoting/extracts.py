@@ -17,6 +17,7 @@ MAX_ROWS = 12
 MAX_UNASKED_ROWS = 6  # of a table; a longer one is quoted with the rows that were asked for
 FEW_ROWS = 3  # that were asked for
 MAX_TABLE = 1_600  # of a table that is quoted in full
+MAX_PASSAGE = 700  # of a passage that is quoted in full
 MAX_ITEM = 80  # of a list item that intentionally ends without a full stop
 
 _POINTS_BACK = re.compile(
@@ -27,6 +28,7 @@ _POINTS_BACK = re.compile(
     re.IGNORECASE,
 )
 _RUNNING_TITLE = re.compile(r"\d{1,4} (?:chapter|section|part|kapitel)\b", re.IGNORECASE)
+NUMBERED = re.compile(r"\d{1,2}[.)]\s")
 _COMPLETE = re.compile(r".*[.!?:;…。！？]['\"”’»)\]*_]{0,4}\Z", re.DOTALL)
 
 
@@ -34,9 +36,10 @@ _COMPLETE = re.compile(r".*[.!?:;…。！？]['\"”’»)\]*_]{0,4}\Z", re.DOT
 class Extract:
     """A quotation: the text at start:end of a passage's content.
 
-    `kind` is text (one paragraph), list (`lead` and `lines`) or table (`columns` and `lines`, the rows).
-    `heading` is the heading without which the text cannot be understood, or empty. Of a table, `rows` is the
-    number of its rows in the content, and `matching` are those of `lines` that were asked for.
+    `kind` is text (one paragraph), list (`lead` and `lines`), table (`columns` and `lines`, the rows) or
+    passage (`lines`, its paragraphs and items as Markdown). `heading` is the heading without which the text
+    cannot be understood, or empty. Of a table, `rows` is the number of its rows in the content, and
+    `matching` are those of `lines` that were asked for.
     """
 
     start: int
@@ -80,6 +83,53 @@ def extract(
             return _table(spans, at + 1, [span.start for span in spans], has_part_of_table)
         return _list(content, spans, at + 1)
     return _paragraph(content, spans, at, has_part_of_table)
+
+
+def as_item(text: str) -> str:
+    """The text of a list item as Markdown; a numbered one has its number already."""
+    return text if NUMBERED.match(text) else f"- {text}"
+
+
+def with_surroundings(content: str, quoted: Extract) -> Extract:
+    """The whole passage if it is short; of a longer one the extract with the adjacent sentences that fit.
+
+    A table stays as it is, and so does what is next to one.
+    """
+    spans = spans_of(content)
+    start = next(number for number, span in enumerate(spans) if span.start == quoted.start)
+    end = next(number for number, span in enumerate(spans) if span.end == quoted.end)
+    if quoted.kind == "table" or any(span.is_row for span in spans[start : end + 1]):
+        return quoted
+    first, last = start, end
+
+    def fits(first: int, last: int) -> bool:
+        if first < 0 or last == len(spans) or spans[first].is_row or spans[last].is_row:
+            return False
+        return spans[last].end - spans[first].start <= MAX_PASSAGE
+
+    while fits(first - 1, last) and spans[first - 1].block == spans[first].block:
+        first -= 1
+    while fits(first, last + 1):
+        last += 1
+    while fits(first - 1, last):
+        first -= 1
+    # What introduces text that is left out.
+    while last > end and (spans[last].is_heading or spans[last].text.endswith(":")):
+        last -= 1
+    while first < start and spans[first].is_heading:
+        first += 1
+    blocks: dict[int, list[Span]] = {}
+    for span in spans[first : last + 1]:
+        blocks.setdefault(span.block, []).append(span)
+    lines = []
+    for block in blocks.values():
+        text = " ".join(span.text for span in block)
+        lines.append(f"**{text}**" if block[0].is_heading else as_item(text) if block[0].is_item else text)
+    if lines[0][:1].islower():
+        lines[0] = f"… {lines[0]}"
+    if last == len(spans) - 1 and not spans[last].is_item and not _COMPLETE.match(lines[-1]):
+        lines[-1] += " …"
+    return Extract(spans[first].start, spans[last].end, "passage", lines=tuple(lines), needs_heading=True)
 
 
 def without_rows(quoted: Extract, shown: Collection[str]) -> Extract | None:

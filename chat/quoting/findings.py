@@ -13,8 +13,10 @@ from ingestion.search.rough_stems import held_stems
 
 from .candidates import Quotation, ShownRow, quotations_of
 from .confidence import confidence, is_sure
-from .sentence_selection import Sentence, best_sentences
+from .sentence_selection import Sentence, best_sentences, sentences_of_each
 
+CLOSEST = 4  # passages that are quoted if nothing answers
+NOT_FAR = 0.6  # of the best search result's score, for these
 LOOKED_AT = 12  # sentences, some of them in the same place
 AGREES = 0.95  # of the best passage's score: the search and the choice of sentences agree
 PREFERRED = 0.85  # of the best sentence's score, for one of the passage that the search prefers
@@ -79,6 +81,21 @@ class Findings:
         return self.quotations[0]
 
     @cached_property
+    def closest(self) -> Sequence[Quotation]:
+        """Passages to quote if nothing answers: that of the first quotation, then in the search's order."""
+        first = self.first.sentence.passage if self.quotations else 0
+        least = NOT_FAR * max((source.score for source in self.sources), default=0.0)
+        closest: list[Quotation] = []
+        sentences = sentences_of_each(self.question, self.passages, self.other_rows)
+        for place, found in sorted(enumerate(sentences), key=lambda each: each[0] != first):
+            if place != first and self.sources[place].score < least:
+                continue
+            best = quotations_of(self.question, self.prompt, found, self.sources)[:1]
+            if not any(best and best[0].sentence.text in known.text for known in closest):
+                closest += [each.in_passage for each in best]
+        return closest[:CLOSEST]
+
+    @cached_property
     def selected(self) -> SelectedRows:
         """The rows that the question selects by conditions."""
         found = [each.text for each in self.sentences]
@@ -88,7 +105,7 @@ class Findings:
     @cached_property
     def rows_alike(self) -> SelectedRows:
         """The rows with the same name as the first one, if that is a row and the question names it."""
-        if not self.first.is_part_of_table:
+        if not self.quotations or not self.first.is_part_of_table:
             return SelectedRows()
         row = self.first.sentence.text
         return rows_alike(self.question.text, row, self.passages, self.prompt.table_rows)

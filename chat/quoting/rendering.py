@@ -1,20 +1,20 @@
 """Quotations as Markdown, each with its citation."""
 
 import re
+from itertools import pairwise
 
 from chat.quoting.table_rows.quoted_tables import table_markdown
 from chat.quoting.table_rows.table_notices import notice
 from chat.sources import SourceView
 from ingestion.search.rough_stems import held_stems
 
-from .extracts import Extract
+from .extracts import NUMBERED, Extract, as_item
 
 MAX_HEADING = 160  # characters
 
 _CAPTION = re.compile(
     r"^(?:(?:chapter|section|part|annex|appendix|kapitel|abschnitt)\s+)?[\d.\s§)(:-]+", re.IGNORECASE
 )
-_NUMBER = re.compile(r"\d{1,2}[.)]\s")
 
 
 def markdown(quoted: Extract, source: SourceView, all_rows: int) -> str:
@@ -34,11 +34,15 @@ def markdown(quoted: Extract, source: SourceView, all_rows: int) -> str:
         below = notice(shown, total) if shown < total or all_rows else ""
         return "\n\n".join(part for part in (heading, lead, table, below) if part)
     lines = [quoted.lead] if quoted.lead else []
-    lines += [line if _NUMBER.match(line) else f"- {line}" for line in quoted.lines]
-    quotation = "\n".join(f"> {line}" for line in lines)
-    if quoted.lead and quoted.lines:
-        quotation = quotation.replace("\n", "\n>\n", 1)
+    lines += quoted.lines if quoted.kind == "passage" else map(as_item, quoted.lines)
+    quotation = f"> {lines[0]}"
+    for before, line in pairwise(lines):
+        quotation += f"\n> {line}" if _is_item(before) and _is_item(line) else f"\n>\n> {line}"
     return "\n\n".join(part for part in (heading, f"{quotation} {cite}") if part)
+
+
+def _is_item(line: str) -> bool:
+    return line.startswith("- ") or bool(NUMBERED.match(line))
 
 
 def heading_above(source: SourceView, table: str = "") -> str:

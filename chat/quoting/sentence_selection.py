@@ -78,6 +78,16 @@ def best_sentences(
     return list(best.values())
 
 
+def sentences_of_each(
+    question: Question, passages: Sequence[Quotable], other_rows: Collection[str] = ()
+) -> list[list[Sentence]]:
+    """The sentences of every passage, best first, however little they have of the question."""
+    found: list[list[Sentence]] = [[] for _ in passages]
+    for sentence in _judged(question, passages, other_rows, everything=True):
+        found[sentence.passage].append(sentence)
+    return found
+
+
 def best_sentences_per_passage(
     question: Question, passages: Sequence[Quotable], count: int = 2
 ) -> list[list[Sentence]]:

@@ -30,8 +30,11 @@ class FollowUpTests(QuotingCase):
             self.assertEqual(asyncio.run(QuotingModel().search_query(question, earlier)).text, query)
 
     def test_what_the_last_question_asks_counts_more_than_what_it_leans_on(self):
-        both = source(1, "a.md", "Annual leave is taken in summer.\n\nBoots are cleaned weekly.")
-        answer = self.answer("And the boots?", "When is leave taken?", sources=[both])
+        both = [
+            source(1, "a.md", "Annual leave is taken in summer."),
+            source(2, "b.md", "Boots are cleaned weekly."),
+        ]
+        answer = self.answer("And the boots?", "When is leave taken?", sources=both)
         self.assertIn("Boots", answer.split("> ")[1])
 
     def test_what_to_ask_next_has_to_do_with_the_question_or_is_of_the_same_chapter(self):

@@ -1,6 +1,7 @@
 """Answers without a model: what is quoted, and how sure the site says it is."""
 
 import asyncio
+import re
 
 from django.test import override_settings
 
@@ -182,7 +183,7 @@ class QuotingTests(QuotingCase):
         )
         staff = source(2, "travel.md", "The limit of a hotel in London is £105.", heading="Travel", score=0.6)
         answer = self.answer("What is the hotel limit?", sources=[guests, staff], fit=-1.0)
-        self.assertTrue(answer.startswith(f"{UNSURE}\n\n> The limit of a hotel in London"), answer)
+        self.assertTrue(answer.startswith(f"{UNSURE}\n\n**Travel**\n\n> The limit of a hotel"), answer)
 
     def test_a_place_with_the_amount_comes_before_a_likelier_one_without(self):
         where = source(1, "a.md", "How much you can spend on a desk is listed in the sheet.", score=0.9)
@@ -276,7 +277,10 @@ class QuotingTests(QuotingCase):
     def test_a_clear_answer_and_a_doubtful_one_are_told_apart(self):
         self.assertTrue(self.answer("When is annual leave taken?").startswith("> Annual leave"))
         self.assertTrue(self.answer("How long is the discount on boots?").startswith(UNSURE))
-        self.assertEqual(self.answer("How long is the winter discount on boots?"), NOTHING_FITS)
+        question = "How long is the winter discount on boots?"
+        self.assertEqual(self.answer(question, fit=0.9), NOTHING_FITS)
+        # The search is sure of its best passage, though it has other words.
+        self.assertTrue(self.answer(question, fit=1.0).startswith(UNSURE))
 
     @override_settings(QUOTING_WORDS_PER_SECOND=0)
     def test_an_answer_comes_in_one_piece_unless_a_pace_is_set(self):
@@ -429,4 +433,25 @@ class QuotingTests(QuotingCase):
         self.assertTrue(answer.startswith("> A password has"), answer)
 
     def test_nothing_is_quoted_where_nothing_fits(self):
-        self.assertEqual(self.answer("Which quark is heaviest?"), NOTHING_FITS)
+        self.assertEqual(self.answer("Which quark is heaviest?", fit=0.5), NOTHING_FITS)
+
+    def test_the_closest_passages_are_those_that_the_search_finds_best(self):
+        other = "The bar opens at noon."
+        texts = ("Kids swim with a grown-up.", other, "Nobody under 16 goes in alone.", f"{other} It is big.")
+        sources = [
+            source(rank, f"{rank}.md", text, score=1 - rank / 10) for rank, text in enumerate(texts, 1)
+        ]
+        answer = self.answer("How old must children be?", sources=sources, fit=1.2)
+        self.assertTrue(answer.startswith(UNSURE))
+        self.assertEqual(re.findall(r"\[(\d)\.md\]", answer)[:3], ["1", "2", "3"])
+
+    def test_a_closest_passage_is_quoted_whole_and_a_long_one_around_the_best_sentence(self):
+        text = "Tokens are given out after each shift.\n\n- Swap one for a meal.\n- Drinks are free."
+        (quoted,) = self.answer("Will I get a meal?", sources=[source(1, "a.md", text)]).split("\n\n")[1:]
+        lines = ("Tokens are given out after each shift.", "", "- Swap one for a meal.", "- Drinks are free.")
+        self.assertEqual(quoted, "\n".join(f"> {line}".rstrip() for line in lines) + " [a.md]")
+        filler = [f"Paragraph {number} is about gardens and trees." for number in range(60)]
+        filler[30] = "Whoever helps is fed in the tent."
+        answer = self.answer("Will I get fed for it?", sources=[source(1, "a.md", "\n\n".join(filler))])
+        self.assertIn("is fed in the tent", answer)
+        self.assertLess(len(answer), 1_000)

@@ -54,12 +54,14 @@ class Searching:
 class Verified:
     """Who verified an answer written by a person, and until which day (ISO 8601).
 
-    `person` is the id of the account that `by` names; None for a team. `groups` has the ids of the only
-    groups that get the answer; it is empty for everybody. Both are stored, and never sent.
+    `question` is the one it was written for, if the one asked has other words. `person` is the id of the
+    account that `by` names; None for a team. `groups` has the ids of the only groups that get the answer; it
+    is empty for everybody. These two are stored, and never sent.
     """
 
     by: str
     until: str
+    question: str = ""
     person: int | None = None
     groups: tuple[int, ...] = ()
 
@@ -252,7 +254,7 @@ def from_json(value: list[Any]) -> Event | None:
 
 
 def verified_from_json(members: Mapping[str, str] | None) -> Verified | None:
-    return Verified(members["by"], members["until"]) if members else None
+    return Verified(members["by"], members["until"], members.get("question", "")) if members else None
 
 
 def thought_from_json(members: Mapping[str, Any]) -> Thought:

@@ -8,8 +8,15 @@ from django.utils.translation import gettext
 
 
 def signed(verified: Mapping[str, str] | None) -> str:
-    """“Verified by the People Team until 31 March 2027”; empty for an answer that is not verified."""
+    """“Verified by the People Team until 31 March 2027”; empty for an answer that is not verified.
+
+    It names the question for which the answer was written, if another was asked.
+    """
     if not verified:
         return ""
     until = date_format(date.fromisoformat(verified["until"]), gettext("j F Y"))
-    return gettext("Verified by %(person)s until %(day)s") % {"person": verified["by"], "day": until}
+    words = gettext("Verified by %(person)s until %(day)s")
+    if question := verified.get("question"):
+        words = gettext("Verified by %(person)s until %(day)s, for the question “%(question)s”")
+        return words % {"person": verified["by"], "day": until, "question": question}
+    return words % {"person": verified["by"], "day": until}

@@ -25,6 +25,7 @@ from history.signatures import signed
 from ingestion.search import retrieval
 from ingestion.search.passage_completion import complete_passages
 from ingestion.search.retrieval import FoundPassage
+from ingestion.search.tokens import plain_words
 
 from .run import AcceptedRun
 from .searching import Search, as_source
@@ -54,9 +55,10 @@ def verified_answer(run: AcceptedRun) -> tuple[VerifiedModel, Search] | None:
     request, principal = run.request, run.principal
     if run.by_team or not run.may_be_verified or not _is_plain(request):
         return None
-    answer_id = matching(principal, request.question)
-    if answer_id is None or leaned_on(request.question, request.earlier):
+    match = _matching_question(principal, request.question)
+    if match is None or leaned_on(request.question, request.earlier):
         return None
+    answer_id, written_for = match
     answer = VerifiedAnswer.objects.select_related("owner").get(pk=answer_id)
     passages = cited_passages(principal, answer_id)
     if not passages or len(passages) != answer.citation_count:
@@ -64,8 +66,17 @@ def verified_answer(run: AcceptedRun) -> tuple[VerifiedModel, Search] | None:
     labels = [passage.label for passage in passages]
     by_name = answer.owner_id if answer.owner and not answer.team else None
     groups = tuple(answer.groups.order_by("pk").values_list("pk", flat=True))
-    verified = Verified(answer.signature, answer.valid_until.isoformat(), by_name, groups)
+    same_words = plain_words(written_for) == plain_words(request.question)
+    verified = Verified(
+        answer.signature,
+        answer.valid_until.isoformat(),
+        "" if same_words else written_for,
+        by_name,
+        groups,
+    )
     mark = {"by": verified.by, "until": verified.until}
+    if verified.question:
+        mark["question"] = verified.question
     distinct = tuple(dict.fromkeys(passages))
     found = Search(
         request.question,
@@ -113,11 +124,23 @@ def cited_passages(principal: Principal, answer_id: int) -> list[FoundPassage]:
 
 def matching(principal: Principal, question: str) -> int | None:
     """The id of the newest verified answer to the question that this reader may get."""
+    match = _matching_question(principal, question)
+    return match[0] if match else None
+
+
+def _matching_question(principal: Principal, question: str) -> tuple[int, str] | None:
+    """The id of that answer, and the question for which it was written."""
     parameters = {"user_id": principal.user_id, "today": timezone.localdate()}
-    for row in rows("verified_answers", parameters, SQL):
-        if asks_the_same(question, row["text"]):
-            return int(row["answer_id"])
-    return None
+    found = [
+        (int(row["answer_id"]), str(row["text"]))
+        for row in rows("verified_answers", parameters, SQL)
+        if asks_the_same(question, row["text"])
+    ]
+    # Of the newest answer's questions, the one with the same words.
+    own = [match for match in found if match[0] == found[0][0]]
+    return next(
+        (match for match in own if plain_words(match[1]) == plain_words(question)), (own or [None])[0]
+    )
 
 
 def with_labels(text: str, labels: Sequence[str]) -> str:

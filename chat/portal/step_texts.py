@@ -48,6 +48,7 @@ FACTS = {  # words for their properties
     "prompt_template": gettext_noop("instructions of the request"),
     "by": gettext_noop("verified by"),
     "until": gettext_noop("until"),
+    "question": gettext_noop("written for"),
 }
 VALUES = {
     ("retrieval_mode", "hybrid"): gettext_noop("words and meaning"),

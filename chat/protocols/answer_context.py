@@ -36,10 +36,13 @@ def context(found: ContextReady) -> Json:
 
 
 def verified(found: ContextReady | None) -> Json:
-    """The member of a verified answer: who vouches for it, and its last day."""
+    """The member of a verified answer: who vouches for it, its last day, and its question if another."""
     if found is None or found.verified is None:
         return {}
-    return {"verified": {"by": found.verified.by, "until": found.verified.until}}
+    mark = {"by": found.verified.by, "until": found.verified.until}
+    if found.verified.question:
+        mark["question"] = found.verified.question
+    return {"verified": mark}
 
 
 def followups(questions: tuple[str, ...]) -> Json:

@@ -149,6 +149,9 @@ class VerifiedSerializer(serializers.Serializer[Any]):
 
     by = serializers.CharField()
     until = serializers.DateField()
+    question = serializers.CharField(
+        required=False, help_text="The question it was written for, if it has other words than the one asked."
+    )
 
 
 class StoredMessageSerializer(serializers.Serializer[Message]):
@@ -229,7 +232,9 @@ class StoredMessageSerializer(serializers.Serializer[Message]):
 
     @extend_schema_field(VerifiedSerializer)
     def get_verified(self, row: Message) -> Any:
-        return row.verified and {name: row.verified[name] for name in ("by", "until")}
+        return row.verified and {
+            name: row.verified[name] for name in ("by", "until", "question") if row.verified.get(name)
+        }
 
     def get_timestamp(self, row: Message) -> str:
         return (row.client_members or {}).get("timestamp") or clock_time(row.created_at)

@@ -17,6 +17,7 @@ from chatsite.accounts.models import ApiKey
 from chatsite.accounts.principal import Principal
 from history import conversation_export
 from history.models import Conversation, Message
+from history.signatures import signed
 from ingestion.access.lists import Audience, set_audience
 from ingestion.documents import delete_document
 from ingestion.models import Document, Passage
@@ -98,6 +99,17 @@ class VerifiedAnswerTests(TransactionTestCase):
         stored = Message.objects.get(role="assistant")
         self.assertEqual((stored.state, stored.verified["by"]), ("complete", "People Team"))
         self.assertEqual(stored.sources.get().document, self.document)
+
+    def test_it_names_the_question_it_was_written_for_unless_it_has_the_words_asked(self):
+        for asked in (QUESTION, QUESTION.upper().rstrip("?")):
+            self.assertNotIn("question", self.ask(asked)["context"]["verified"])
+        near = "By when must carried leave be used?"
+        reply = self.ask(near)
+        self.assertEqual(reply["context"]["verified"]["question"], QUESTION)
+        stored = Message.objects.filter(role="assistant").latest("created_at")
+        self.assertIn(f"for the question “{QUESTION}”", signed(stored.verified))
+        self.answer.questions.create(text=near)
+        self.assertNotIn("question", self.ask(near)["context"]["verified"])
 
     def test_a_look_alike_gets_a_generated_answer(self):
         for question in ("When must carried leave not be used?", "When must sick leave be used?"):

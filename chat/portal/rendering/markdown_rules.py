@@ -278,7 +278,7 @@ def _with_hosts(children: Sequence[Token]) -> Iterator[Token]:
                 continue
             host = address
             with suppress(ValueError):
-                parts = urlsplit(address)  # in the letters of its encoded form
+                parts = urlsplit(address)  # its host is ASCII, as in the link
                 host = parts.path if parts.scheme == "mailto" else parts.hostname or address
             shown = f' <span class="host">({html.escape(host)})</span>'
             yield Token("html", "", 0, meta={"html": shown})

@@ -53,7 +53,7 @@ def spoken_time(text: str, folded: str, start: int) -> Token | None:
 
 
 def same_time(one: Token, other: Token) -> bool:
-    """Whether two numbers, at least one of them a time, are the same; in “nine to 17:30” the nine is one."""
+    """Whether two numbers are the same time; a number without a unit counts as an hour."""
     first, second = minutes_of(one), minutes_of(other)
     if first is None or second is None:
         return False

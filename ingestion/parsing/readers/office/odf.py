@@ -229,7 +229,7 @@ def _numbered_rows(table: ElementTree.Element) -> Iterator[tuple[int, list[str]]
                 text = above[len(cells)][1]
             if (rows := _count(cell, "number-rows-spanned")) > 1 and text:
                 below[len(cells)] = rows - 1, text
-            # What is repeated ends there; a cell with a text of its own is never left out.
+            # Repetitions end at MOST_COLUMNS, but each cell with text is there at least once.
             most = max(1 if text else 0, MOST_COLUMNS - len(cells))
             cells += [text] * min(_count(cell, "number-columns-repeated"), most)
         while cells and not cells[-1]:

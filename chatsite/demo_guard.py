@@ -48,7 +48,20 @@ class DemoGuard:
             await receive()
             await send({"type": "websocket.close", "code": 4403})
         else:
-            await _refuse(scope, send)
+            if error_pages.is_for_programs(scope["path"]):
+                body, kind = error_pages.body(scope["path"], 403, WORDS)
+            else:
+                page = loader.render_to_string("demo_refused.html", {"words": WORDS})
+                body, kind = page.encode(), "text/html; charset=utf-8"
+            fields = [
+                (b"content-type", kind.encode()),
+                (b"content-length", str(len(body)).encode()),
+                (b"content-security-policy", PORTAL_POLICY.encode()),
+                (b"x-content-type-options", b"nosniff"),
+                (b"cache-control", b"no-store"),
+            ]
+            await send({"type": "http.response.start", "status": 403, "headers": fields})
+            await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
 
     async def _passwords_are_known(self) -> bool:
         if time.monotonic() - self._looked_at > LOOK_SECONDS:
@@ -59,20 +72,3 @@ class DemoGuard:
                 return self._open  # without the database nobody can sign in
             self._looked_at = time.monotonic()
         return self._open
-
-
-async def _refuse(scope: Message, send: Send) -> None:
-    if error_pages.is_for_programs(scope["path"]):
-        body, kind = error_pages.body(scope["path"], 403, WORDS)
-    else:
-        page = loader.render_to_string("demo_refused.html", {"words": WORDS})
-        body, kind = page.encode(), "text/html; charset=utf-8"
-    headers = [
-        (b"content-type", kind.encode()),
-        (b"content-length", str(len(body)).encode()),
-        (b"content-security-policy", PORTAL_POLICY.encode()),
-        (b"x-content-type-options", b"nosniff"),
-        (b"cache-control", b"no-store"),
-    ]
-    await send({"type": "http.response.start", "status": 403, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})

@@ -58,7 +58,17 @@ def conversation(
         is_last = index == len(items) - 1
         if dropped_role and not is_last and isinstance(item, dict) and item.get("role") == dropped_role:
             continue
-        said.append(_message(item, member, parts=parts))
+        if not isinstance(item, dict):
+            raise InvalidRequest(f"“{member}” must be an object.", member)
+        role = validators.one_of(item.get("role"), f"{member}.role", ROLES)
+        content, place = item.get("content"), f"{member}.content"
+        if parts and isinstance(content, list):
+            for part in content:
+                if not isinstance(part, dict) or part.get("type") != "text":
+                    raise InvalidRequest(f"“{place}” must be text: other parts are not read here.", place)
+            content = "\n".join(validators.a_text(part.get("text"), f"{place}.text") for part in content)
+        text = validators.a_text(content, place)
+        said.append(EarlierMessage("user" if role == "user" else "assistant", text))
     *earlier, last = said
     if last.role != "user":
         member = f"messages[{len(items) - 1}].role"
@@ -95,20 +105,6 @@ def session(value: Any, member: str) -> UUID | None:
 def session_answer(sent: Any, conversation_id: str) -> Any:
     """The session for the response: the id, or the client's object with the id added."""
     return sent | {SESSION_KEY: conversation_id} if isinstance(sent, dict) else conversation_id
-
-
-def _message(item: Any, member: str, *, parts: bool) -> EarlierMessage:
-    if not isinstance(item, dict):
-        raise InvalidRequest(f"“{member}” must be an object.", member)
-    role = validators.one_of(item.get("role"), f"{member}.role", ROLES)
-    content, place = item.get("content"), f"{member}.content"
-    if parts and isinstance(content, list):
-        for part in content:
-            if not isinstance(part, dict) or part.get("type") != "text":
-                raise InvalidRequest(f"“{place}” must be text: other parts are not read here.", place)
-        content = "\n".join(validators.a_text(part.get("text"), f"{place}.text") for part in content)
-    text = validators.a_text(content, place)
-    return EarlierMessage("user" if role == "user" else "assistant", text)
 
 
 # --- Overrides: checked, bounded, and turned into options ---

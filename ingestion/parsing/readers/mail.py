@@ -66,7 +66,46 @@ class Message:
 
 def read_mime(path: Path, limits: Limits, parts: Parts) -> Contents:
     """A MIME message with its attachments. Raises Unreadable."""
-    return _contents(_mime(path.read_bytes()), limits, parts)
+    try:
+        parsed = email.message_from_bytes(path.read_bytes(), policy=email.policy.default)
+    except (MessageError, ValueError, RecursionError) as error:
+        raise Unreadable(DAMAGED) from error
+    assert isinstance(parsed, EmailMessage)
+    header = {name: _header(parsed, name) for name in FIELDS}
+    if not any(header.values()):
+        raise Unreadable("The file is not a message: it has no header.")
+    message = Message(header)
+    pictures: dict[str, tuple[str, bytes]] = {}  # by the id under which the text shows them
+    for number, (part, choice) in enumerate(_parts(parsed)):
+        if number >= MAX_PARTS:
+            message.left_out.append(("further parts", TOO_MANY_PARTS))
+            break
+        kind = part.get_content_type()
+        name = part.get_filename() or ""
+        attached = part.get_content_disposition() == "attachment" or bool(name)
+        if kind == "message/rfc822":
+            inner = part.get_payload()
+            if isinstance(inner, list) and inner:
+                subject = one_line(_header(inner[0], "Subject"), 100) or "message"
+                name = name or subject
+                name = name if name.lower().endswith(".eml") else f"{name}.eml"
+                message.attachments.append((name, inner[0].as_bytes()))
+        elif attached or kind.startswith("image/"):
+            name = name or f"attachment{mimetypes.guess_extension(kind) or ''}"
+            identifier = str(part.get("Content-ID", "")).strip("<> ")
+            if kind.startswith("image/") and identifier:
+                pictures[identifier] = name, _bytes(part)
+            else:
+                message.attachments.append((name, _bytes(part)))
+        elif kind == "text/html":
+            message.texts.append(Text(choice, True, _text(part)))
+        elif kind == "text/plain" or kind.startswith(("multipart/", "message/")):
+            message.texts.append(Text(choice, False, _text(part)))
+        elif not (choice and kind.startswith("text/")):  # such a text says the same in one more format
+            message.attachments.append((f"attachment{mimetypes.guess_extension(kind) or ''}", _bytes(part)))
+    message.html = "".join(text.text for text in message.texts if text.is_html)
+    message.attachments += _without_logos(pictures, message.html)
+    return _contents(message, limits, parts)
 
 
 def read_outlook(path: Path, limits: Limits, parts: Parts) -> Contents:
@@ -105,49 +144,6 @@ def _contents(message: Message, limits: Limits, parts: Parts) -> Contents:
     for section in body.sections:
         contents.add(section.anchor or "message", None, section.heading, section.text)
     return contents
-
-
-def _mime(data: bytes) -> Message:
-    try:
-        parsed = email.message_from_bytes(data, policy=email.policy.default)
-    except (MessageError, ValueError, RecursionError) as error:
-        raise Unreadable(DAMAGED) from error
-    assert isinstance(parsed, EmailMessage)
-    header = {name: _header(parsed, name) for name in FIELDS}
-    if not any(header.values()):
-        raise Unreadable("The file is not a message: it has no header.")
-    message = Message(header)
-    pictures: dict[str, tuple[str, bytes]] = {}  # by the id under which the text shows them
-    for number, (part, choice) in enumerate(_parts(parsed)):
-        if number >= MAX_PARTS:
-            message.left_out.append(("further parts", TOO_MANY_PARTS))
-            break
-        kind = part.get_content_type()
-        name = part.get_filename() or ""
-        attached = part.get_content_disposition() == "attachment" or bool(name)
-        if kind == "message/rfc822":
-            inner = part.get_payload()
-            if isinstance(inner, list) and inner:
-                subject = one_line(_header(inner[0], "Subject"), 100) or "message"
-                name = name or subject
-                name = name if name.lower().endswith(".eml") else f"{name}.eml"
-                message.attachments.append((name, inner[0].as_bytes()))
-        elif attached or kind.startswith("image/"):
-            name = name or f"attachment{mimetypes.guess_extension(kind) or ''}"
-            identifier = str(part.get("Content-ID", "")).strip("<> ")
-            if kind.startswith("image/") and identifier:
-                pictures[identifier] = name, _bytes(part)
-            else:
-                message.attachments.append((name, _bytes(part)))
-        elif kind == "text/html":
-            message.texts.append(Text(choice, True, _text(part)))
-        elif kind == "text/plain" or kind.startswith(("multipart/", "message/")):
-            message.texts.append(Text(choice, False, _text(part)))
-        elif not (choice and kind.startswith("text/")):  # such a text says the same in one more format
-            message.attachments.append((f"attachment{mimetypes.guess_extension(kind) or ''}", _bytes(part)))
-    message.html = "".join(text.text for text in message.texts if text.is_html)
-    message.attachments += _without_logos(pictures, message.html)
-    return message
 
 
 def _chosen(texts: list[Text], limits: Limits) -> Iterator[tuple[bool, str]]:

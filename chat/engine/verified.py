@@ -138,9 +138,8 @@ def _matching_question(principal: Principal, question: str) -> tuple[int, str] |
     ]
     # Of the newest answer's questions, the one with the same words.
     own = [match for match in found if match[0] == found[0][0]]
-    return next(
-        (match for match in own if plain_words(match[1]) == plain_words(question)), (own or [None])[0]
-    )
+    same = (match for match in own if plain_words(match[1]) == plain_words(question))
+    return next(same, own[0] if own else None)
 
 
 def with_labels(text: str, labels: Sequence[str]) -> str:

@@ -6,11 +6,13 @@ from functools import cached_property
 from typing import Any
 
 from django.conf import settings
+from django.db.models import prefetch_related_objects
 from django.utils.translation import get_language, get_language_info, gettext, gettext_lazy, ngettext
 
 from chat import pleasantries
 from chat.errors import words
 from chat.events import RunResult, thought_from_json
+from chat.llm.chat_model import NOTHING_FITS
 from chat.models import Run
 from chat.permissions import may_see_thoughts
 from chat.portal.citing.source_labels import (
@@ -45,11 +47,13 @@ from history.models import Feedback, Message, Source
 from history.signatures import signed
 from history.tally import UNSURE, Tally, tally
 from ingestion.glossary.lookup import Glossary, Meaning
+from ingestion.models import Document
 from ingestion.parsing.language import language_tag
 from ingestion.search.scopes import describe
 
 REFERENCE_LENGTH = 12
 LANGUAGE_SAMPLE = 1_000  # characters of an answer from which its language is detected
+MAX_NEAREST = 3  # documents named where nothing answers
 SAVED = gettext_lazy("Your question is saved.")
 
 
@@ -367,6 +371,20 @@ class Answer:
         """The scope, if only a part of the documents was searched and the answer cites none of it."""
         is_complete = self.message.state == Message.State.COMPLETE
         return self.scope if is_complete and self.repeatable and not self.message.citations else ""
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether nothing in any document answers the question."""
+        return self.message.content == NOTHING_FITS and self.message.state == Message.State.COMPLETE
+
+    @cached_property
+    def nearest(self) -> Sequence[Document]:
+        """Where nothing answers, the documents that came closest, with the owners whom the reader may ask."""
+        if not self.is_nothing:
+            return ()
+        found = list({source.document_id: source.document for source in self.sources}.values())
+        prefetch_related_objects(found[:MAX_NEAREST], "owner")
+        return found[:MAX_NEAREST]
 
     @cached_property
     def feedback(self) -> Feedback | None:

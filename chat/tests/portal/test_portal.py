@@ -9,6 +9,7 @@ from django.test import TestCase
 from django.utils import timezone
 
 from chat.errors import Refused
+from chat.llm.chat_model import NOTHING_FITS
 from chat.models import Run
 from chat.portal.source_panel import panel_of
 from chat.statements import Statement, to_rows
@@ -391,6 +392,24 @@ class PanelTests(PortalCase):
         self.assertIn('data-source="1.1"', page)
         for rank in (2, 3):
             self.assertIn(f'data-source="1.r{rank}"', page)
+
+    def test_where_nothing_answers_the_owners_of_the_nearest_documents_are_named(self):
+        owner = make_user("keeper", first_name="Kim", last_name="Keeper")
+        closed = make_document("closed.md", title="Closed plan", owner=make_user("withheld"))
+        Document.objects.filter(pk=self.document.pk).update(owner=owner)
+        source = self.answer.sources.get()
+        source.pk, source.rank, source.document = None, 2, closed
+        source._state.adding = True
+        source.save()
+        Message.objects.filter(pk=self.answer.pk).update(
+            content=NOTHING_FITS, citations=[], labels=[LABEL, "closed.md"]
+        )
+        page = compact_text_of(self.client.get(self.url))
+        self.assertIn(f'href="/documents/{self.document.public_id}/"><bdi>Leave guide</bdi></a>', page)
+        self.assertIn("owner: <bdi>Kim Keeper</bdi>", page)
+        for word in ("Closed plan", "withheld"):
+            self.assertNotIn(word, page)
+        self.assertIn("owner: <bdi>Kim Keeper</bdi>", compact_text_of(self.client.get("/documents/")))
 
     def test_a_table_joined_of_several_passages_is_shown_once(self):
         rows = [f"Years: {number}; Weeks: {10 * number}" for number in range(1, 5)]

@@ -119,6 +119,7 @@ class Findings:
         return (
             first.has_amount
             and not (first.is_part_of_table and (self.selected.needs_all or self.selected.text))
+            and not (first.is_part_of_table and not self.question.in_order <= held_stems(first.sentence.text))
             and first.sentence.text not in self.other_rows
             and self._agrees(best)
             and first.answers

@@ -195,6 +195,13 @@ def _has_words_together(quoted: QuotedText) -> bool:
     return True
 
 
+def _has_head(quoted: QuotedText) -> bool:
+    """Whether it has what is asked about; not only in its title, which may have the organisation's name."""
+    words, _, *headings = (*quoted.texts, "")
+    head = quoted.question.head
+    return quoted.known(head, held_stems(" ".join((words, *headings)))) == len(head)
+
+
 def _has_extreme(quoted: QuotedText) -> bool:
     """Whether it says what is most or least, or has rows with a number of something named."""
     text, named = quoted.texts[0], quoted.question.named
@@ -252,6 +259,6 @@ ANSWER_TYPES = (
     AnswerType(
         "first noun",
         lambda question: question.head,
-        lambda quoted: quoted.known(quoted.question.head) == len(quoted.question.head),
+        _has_head,
     ),
 )

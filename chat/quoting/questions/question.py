@@ -26,6 +26,8 @@ _TIMELY = frozenset(map(stem, ("early", "late", "soon")))
 _MEASURE = r"(?:name|value|price|cost|amount|number|rate|fee|size|length|date|time|deadline|kind|type)s?\b"
 _HEAD = re.compile(
     r"\b(?:what|which|welche[rnms]?) (?!(?:is|are|was|were)\b)(\w+)"
+    r"|\b(?:when|where|how (?:long|late|early|often)) (?:does|do|did|is|are|was|were|will) (?:the|my|our) "
+    r"(?:(?:first|last|next|earliest|latest) )?(\w+)"
     rf"|(?:\A|\b(?:the|my|our|der|die|das|den|mein\w{{0,2}}) )(?!{_MEASURE})(\w+) (?:of|for|on|von|für)\b",
     re.IGNORECASE,
 )
@@ -45,6 +47,11 @@ _DOES = re.compile(
 )
 _DOES_IN_GERMAN = re.compile(
     r"\b\w{2,30}e (?:ich|wir|man) (?:(?:der|die|das|den|dem|eine?[nmr]?|mein\w{0,2}) )?([A-ZÄÖÜ]\w{1,60})"
+)
+# “The first sailing”, of which a row of a timetable says nothing unless it is marked so.
+_IN_ORDER = re.compile(
+    r"\b(?:first|earliest|last|latest|next|erste[nrsm]?|früheste[nrsm]?|letzte[nrsm]?|späteste[nrsm]?|nächste[nrsm]?)\b",
+    re.IGNORECASE,
 )
 _DIFFERENCE = re.compile(r"\b(?:difference|differ|unterschied)\w*\b", re.IGNORECASE)
 _SEVERAL = re.compile(r"\s*(?:what|which)\b|\bwelche\b", re.IGNORECASE)
@@ -157,7 +164,7 @@ class Question:
     def head(self) -> frozenset[str]:
         """The stems of its first noun: “deadline” of “the deadline for expenses”."""
         found = _HEAD.search(self.text)
-        return stems(found[1] or found[2]) & self.named if found else frozenset()
+        return stems(found[1] or found[2] or found[3]) & self.named if found else frozenset()
 
     # --- What it asks for ---
 
@@ -234,6 +241,11 @@ class Question:
     @cached_property
     def asks_extreme(self) -> bool:
         return bool(SUPERLATIVE.search(self.text))
+
+    @cached_property
+    def in_order(self) -> frozenset[str]:
+        """The stems of the words that ask for the first or last of several things."""
+        return stems(" ".join(_IN_ORDER.findall(self.own)))
 
     @cached_property
     def asks_difference(self) -> bool:

@@ -52,7 +52,6 @@ class Row:
     group: Group
     answer: VerifiedAnswer | None
     documents: list[ShownDocument]  # that the askers were shown
-    reader: str  # the manager's user name
     feedback: list[UUID]  # the bad answers with feedback that may be opened from here
 
     @property
@@ -69,15 +68,10 @@ class Row:
         return urlencode([("origin", "unanswered"), *asked, ("unanswered", self.group.key)])
 
     @property
-    def search_query(self) -> str:
-        """Query string for a search with one's own rights."""
-        return urlencode([("person", self.reader), *(("question", each) for each in self.group.wordings[:1])])
-
-    @property
     def word_query(self) -> str:
         """Query string for a new glossary entry."""
         asked = [("asked", wording) for wording in self.group.wordings[:1]]
-        word = [("kind", "everyday"), ("term", ", ".join(self.group.usual_words)), *asked]
+        word = [("kind", "everyday"), ("words", ", ".join(self.group.usual_words)), *asked]
         return urlencode([*word, ("unanswered", self.group.key)])
 
 
@@ -121,7 +115,6 @@ class UnansweredPage(admin.ModelAdmin):  # type: ignore[type-arg]
                     group,
                     answer_to(group.wordings[:MAX_WORDINGS], speaking),
                     shown,
-                    actor.get_username(),
                     said,
                 )
                 for group, shown, said in zip(page, documents, opinions, strict=True)

@@ -20,7 +20,7 @@ from django.utils.translation import gettext_lazy
 from chat.models import DismissedQuestion
 from chat.overview.models import CountedUntil
 from chat.unanswered.models import UnansweredQuestion
-from chat.verification.same_question import content_words
+from chat.verification.same_question import written_words
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import rows
 from history.models import Feedback, Message
@@ -111,23 +111,32 @@ class Group:
     @property
     def words(self) -> list[str]:
         """The content words that at least three people used, for a group without a wording to show."""
-        return sorted(word for word, people in self._users.items() if len(people) >= MIN_PEOPLE)
+        return self._used_by(MIN_PEOPLE)
 
     @property
     def usual_words(self) -> list[str]:
         """Those that at least half of the people used: the subject of the group."""
-        users, enough = self._users, max(MIN_PEOPLE, self.people / 2)
-        return sorted(word for word, people in users.items() if len(people) >= enough)
+        return self._used_by(max(MIN_PEOPLE, self.people / 2))
 
-    @property
-    def _users(self) -> dict[str, set[int]]:
-        """The people who used each content word."""
-        users: dict[str, set[int]] = {}
+    def _used_by(self, enough: float) -> list[str]:
+        """The content words of at least so many people, each as most of them wrote it.
+
+        A form of fewer than three people is not shown, but the word without its ending.
+        """
+        writers: dict[str, dict[str, list[tuple[int, str]]]] = {}  # by word and form: who wrote it, and how
         for each in self.asked:
             if not each.closed and each.person is not None:
-                for word in content_words(each.text):
-                    users.setdefault(word, set()).add(each.person)
-        return users
+                for word, form in written_words(each.text).items():
+                    forms = writers.setdefault(word, {})
+                    forms.setdefault(form.casefold(), []).append((each.person, form))
+        found = []
+        for word, forms in writers.items():
+            people = {form: {person for person, _ in by} for form, by in forms.items()}
+            if len(set().union(*people.values())) >= enough:
+                usual = max(sorted(people), key=lambda form: len(people[form]))
+                written = Counter(form for _, form in forms[usual]).most_common(1)[0][0]
+                found.append(written if len(people[usual]) >= MIN_PEOPLE else word)
+        return sorted(found, key=str.casefold)
 
     @property
     def is_shown(self) -> bool:

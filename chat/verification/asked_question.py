@@ -269,6 +269,11 @@ class Question:
         return tuple(word for word, _, _ in self._placed)
 
     @cached_property
+    def written(self) -> tuple[str, ...]:
+        """The content words as the text has them, in the order of `content`."""
+        return tuple(self.text[start:end] for _, start, end in self._placed)
+
+    @cached_property
     def prepositions(self) -> list[str]:
         """The kind of the preposition before each content word, and after the last; empty for none."""
         starts = [0, *(end for _, _, end in self._placed)]

@@ -252,4 +252,14 @@ def _stem(word: str) -> str:
 @lru_cache(MAX_PATTERNS)
 def content_words(text: str) -> frozenset[str]:
     """The words by which questions are grouped or looked up, each in its shortest form."""
-    return frozenset(min(_bases(word), key=lambda base: (len(base), base)) for word in read(text).content)
+    return frozenset(map(_shortest_base, read(text).content))
+
+
+def written_words(text: str) -> dict[str, str]:
+    """The `content_words`, each with the form that the text has."""
+    asked = read(text)
+    return dict(zip(map(_shortest_base, asked.content), asked.written, strict=True))
+
+
+def _shortest_base(word: str) -> str:
+    return min(_bases(word), key=lambda base: (len(base), base))

@@ -1,9 +1,13 @@
 """The glossary in the admin, with import and export as CSV, and the built-in list."""
 
+from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.contrib.postgres.search import SearchQuery
 from django.core.exceptions import PermissionDenied
 from django.db.models import ManyToManyField, QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -19,15 +23,19 @@ from chatsite.accounts.admin_base.read_only_admin import OwnFilters, RowsOnly
 from chatsite.accounts.admin_base.returning_admin import ReturnsToUnanswered
 from chatsite.accounts.audit import record
 from chatsite.accounts.models import AuditEntry, User
+from chatsite.accounts.principal import Principal
+from ingestion.models import Document, PassageWords
 from ingestion.search.office_words import lines
 from ingestion.search.tokens import plain_words
 
 from . import glossary_csv
 from .models import HouseWord, names_of
 
+LANGUAGES = ("simple", "english", "german")  # in which a word may stand in the index
+MAX_COUNTED = 1_000  # passages with a word; one with more is common
 MAX_ASKED = 300  # characters of a question shown beside the field
 ASKED = gettext_lazy(
-    "People asked “{}”. Keep the words that documents do not use, separated by "
+    "People asked “{}”. Enter the words that documents do not use, separated by "
     "commas: a question with one of them is also searched for the other words."
 )
 
@@ -91,6 +99,12 @@ class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, 
             kwargs["help_texts"] = {**kwargs.get("help_texts", {}), "term": hint}
         made = super().get_form(request, obj, change, **kwargs)
         return type("WordForm", (made,), {"user": user_of(request)})
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """Of the words of questions that were asked in vain, the one that documents use least."""
+        words = names_of(request.GET.get("words", "")[:MAX_ASKED])
+        initial = super().get_changeform_initial_data(request)
+        return initial | {"term": rarest(user_of(request).pk, words)} if words else initial
 
     def formfield_for_manytomany(
         self, db_field: "ManyToManyField[Any, Any]", request: HttpRequest, **kwargs: Any
@@ -164,3 +178,15 @@ class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, 
             lines=found,
             wanted=request.GET.get("q", ""),
         )
+
+
+def rarest(reader: int, words: Sequence[str]) -> str:
+    """The word that the fewest passages have which the reader may read; the longest of several."""
+    readable = Document.objects.visible_to(Principal(reader, "session")).searchable()
+    passages = PassageWords.objects.filter(document__in=readable).order_by()
+
+    def commonness(word: str) -> tuple[int, int]:
+        meant = reduce(or_, (SearchQuery(word, config=language) for language in LANGUAGES))
+        return passages.filter(search=meant)[:MAX_COUNTED].count(), -len(word)
+
+    return min(words, key=commonness)

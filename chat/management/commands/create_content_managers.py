@@ -22,6 +22,7 @@ RIGHTS = {
     ("chat", "verifiedcitation"): EVERYTHING,
     ("chat", "proofquestion"): EVERYTHING,
     ("chat", "proofrun"): ("add", "delete", "view"),
+    ("chat", "startingquestion"): EVERYTHING,
     ("chat", "dayfigures"): ("view_figures",),
     ("ingestion", "houseword"): EVERYTHING,
     ("ingestion", "document"): EVERYTHING,

@@ -27,6 +27,8 @@ PAGES = (
     "chat/proofquestion/collect/",
     "chat/proofrun/",
     "chat/proofrun/add/",
+    "chat/startingquestion/",
+    "chat/startingquestion/add/",
     "chat/verifiedanswer/",
     "chat/verifiedanswer/add/",
     "chat/verifiedanswer/unanswered/",

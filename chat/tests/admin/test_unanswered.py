@@ -9,6 +9,7 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import TestCase
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
 
@@ -117,7 +118,11 @@ class UnansweredTests(TestCase):
         self.assertNotIn("Search for it", page)
         self.manager.user_permissions.add(Permission.objects.get(codename="view_as_others"))
         second = html.unescape(self.page("?reason=told").content.decode())
-        self.assertIn("access/?person=ines&question=I+lost+my+badge", second)
+        searched = dict(re.findall(r'name="(person|question)" value="([^"]+)"', second))
+        self.assertEqual(searched, {"person": "ines", "question": told})
+        self.assertContains(
+            self.client.post(reverse("admin:ingestion_document_access"), searched), "ines</bdi> finds"
+        )
         self.assertIn(told, second)
         self.assertNotIn("Which form cancels", second)
         Feedback.objects.create(message=self.ask(told), rating="bad")
@@ -252,9 +257,27 @@ class UnansweredTests(TestCase):
         self.assertIn("quickly", group.words)
         link = html.unescape(re.search(r'href="([^"]+)">Add a word<', self.page().text).group(1))
         page = self.client.get(link)
-        self.assertEqual(page.context["adminform"].form["term"].value(), "car, charge, electric")
+        self.assertEqual(page.context["adminform"].form["term"].value(), "electric")
         self.assertContains(page, "People asked “Where may I charge an electric car?”.")
         self.assertNotContains(self.client.get(f"{link}&asked=<script>"), "<script>”")
+
+    def test_the_word_that_documents_use_least_is_offered_as_it_was_asked(self):
+        rights = Permission.objects.filter(codename__in=["add_houseword", "view_houseword"])
+        self.manager.user_permissions.add(*rights)
+        make_document("party.md", ["Book the pool or a party at the Christmas desk."], everyone=True)
+        for _ in range(3):
+            self.ask("Can we book swimming at the pool for the Christmas party?")
+        [group] = self.found().groups
+        self.assertEqual(group.usual_words, ["book", "Christmas", "party", "pool", "swimming"])
+        link = html.unescape(re.search(r'href="([^"]+)">Add a word<', self.page().text).group(1))
+        self.assertEqual(self.client.get(link).context["adminform"].form["term"].value(), "swimming")
+
+    def test_a_form_of_fewer_than_three_people_is_not_shown(self):
+        for text in ("Do trains run late?", "Does the train run late?", "Does the train ever run late?"):
+            self.ask(text)
+        read_texts([group := self.found().groups[0]])
+        self.assertIn("train", group.words)
+        self.assertNotIn("trains", group.words)
 
     def test_what_its_asker_shared_is_shown(self):
         said = self.ask(FERRY, answer="The ferry [a.md].", citations=[])

@@ -273,6 +273,8 @@ class WithholdingTests(SharingCase):
         self.say(f"Again: Zebra strike. {OPEN_STATEMENT}", given=given)
         self.share()
         self.assertIn("Zebra strike on Friday.", self.page())
+        for path in ("", "export.md"):
+            self.assertIn("Verified by People Team until 1 January 2030", self.page(path))
         self.client.post(self.url + "go-on")
         copied = Conversation.objects.get(owner=self.reader).messages.get(content__contains="Friday")
         self.assertEqual(copied.verified, mark)

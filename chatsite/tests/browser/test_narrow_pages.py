@@ -194,3 +194,18 @@ def test_the_first_column_of_many_stays_in_sight_with_the_number_of_the_source(c
         first.locator(".cite").click()
         expect(page.locator(".passage .wide tr.marked").first).to_be_visible()
         assert violations(page) == []
+
+
+@pytest.mark.parametrize("screen", [WIDE, PHONE], ids=["desk", "phone"])
+def test_a_new_key_and_how_to_try_it_stay_within_the_page(chromium, site, screen):
+    with signed_in(chromium, site, **screen) as page:
+        page.goto("/settings/keys/")
+        page.get_by_label("What is the key for?").fill("A script")
+        page.get_by_role("button", name="Create a key").click()
+        key, example = page.locator(".secret"), page.locator(".note pre")
+        right = page.locator(".note.ok").bounding_box()
+        for each in (key, example):
+            box = each.bounding_box()
+            assert box["x"] + box["width"] <= right["x"] + right["width"]
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert violations(page) == []

@@ -24,7 +24,7 @@ from ingestion.search.passage_completion import MAX_ALONE, REACH
 from ingestion.storage import files
 from ingestion.versions import former_versions
 
-from .citing.passage_parts import Part, flowing, parts_of
+from .citing.passage_parts import Part, flowing, is_table, is_table_continued, parts_of
 from .citing.source_labels import (
     grouped,
     place_of,
@@ -47,6 +47,7 @@ ZOOMS = (
     ("fit", gettext_lazy("Fit the width"), "fit"),
 )
 MAX_PASSAGES = 40  # of a page shown as text
+MAX_TABLE = 6_000  # characters of a table that is shown whole
 AROUND = 400  # characters of the adjacent passages
 FOUND_BY = {
     "words": gettext_lazy("its words"),
@@ -174,8 +175,9 @@ class Panel:
 
     @property
     def parts(self) -> list[Part]:
-        """The passage with the words marked that support the answer."""
-        return parts_of(flowing(self.source.content), self.spans) if self.source else []
+        """The passage with the words marked that support the answer, and with the rest of a short table."""
+        start = self._before_own
+        return parts_of(flowing(self._whole), [[first + start, last + start] for first, last in self.spans])
 
     @cached_property
     def spans(self) -> Sequence[Sequence[int]]:
@@ -233,27 +235,63 @@ class Panel:
         return why_readable(self.principal, self.source.document) if self.source else []
 
     @cached_property
-    def _neighbours(self) -> Mapping[int, str]:
-        """The contents of adjacent passages by distance."""
+    def _table(self) -> tuple[list[str], list[str]]:
+        """The passages before and after that have the rest of the passage's table, if it is short."""
+        if self.source is None:
+            return [], []
+        found: list[list[str]] = []
+        for direction in (-1, 1):
+            edge, contents = self.source.content, []
+            for _, content in sorted((abs(far), each) for far, each in self._near if far * direction > 0):
+                first, second = (edge, content) if direction > 0 else (content, edge)
+                if not is_table_continued(first, second) or not is_table(content):
+                    break
+                contents.append(content)
+                edge = content
+            found.append(contents)
+        before, after = found
+        rest = sum(map(len, (*before, *after)))
+        return (before[::-1], after) if rest + len(self.source.content) <= MAX_TABLE else ([], [])
+
+    @property
+    def _whole(self) -> str:
+        """The passage with the rest of its table."""
+        before, after = self._table
+        return "\n".join([*before, self.source.content, *after]) if self.source else ""
+
+    @property
+    def _before_own(self) -> int:
+        """Where the passage begins in the whole."""
+        return sum(len(content) + 1 for content in self._table[0])
+
+    @cached_property
+    def _near(self) -> Sequence[tuple[int, str]]:
+        """Distance and content of passages around this one that it does not contain."""
         if self.source is None or self.replaced:
-            return {}
+            return ()
         here = Passage.objects.filter(pk=self.source.passage_id, document=self.source.document_id)
         position = here.values_list("position", flat=True).first()
         if position is None:
-            return {}
+            return ()
         near = Passage.objects.filter(
             document=self.source.document_id,
             position__range=(position - REACH - 1, position + REACH + 1),
         ).exclude(position=position)
         # Completed with its whole table, the passage contains some of its neighbours.
-        others = [
-            (row.position - position, row.content) for row in near if row.content not in self.source.content
+        return [
+            (row.position - position, row.content)
+            for row in near.order_by("position")
+            if row.content not in self.source.content
         ]
-        before, after = (
-            [each for each in others if each[0] < 0][-1:],
-            [each for each in others if each[0] > 0][:1],
-        )
-        return {distance // abs(distance): content for distance, content in (*before, *after)}
+
+    @property
+    def _neighbours(self) -> Mapping[int, str]:
+        """The contents of the passages before (-1) and after (1) what is shown."""
+        before, after = self._table
+        left = [content for far, content in self._near if far < 0]
+        right = [content for far, content in self._near if far > 0]
+        left, right = left[: len(left) - len(before)][-1:], right[len(after) :][:1]
+        return {-1: left[0] if left else "", 1: right[0] if right else ""}
 
     @property
     def before(self) -> list[Part]:
@@ -305,7 +343,7 @@ class Panel:
         if self.source is None:
             return []
         contents = [] if self.replaced else self._page_contents(self.source)
-        own = self.source.content
+        own = self._whole
         shown: list[list[Part]] = []
         is_own_shown = False
         for content in contents or [own]:

@@ -118,6 +118,19 @@ def parts_of(content: str, quotes: Sequence[Sequence[int]]) -> list[Part]:
     return parts
 
 
+def is_table(content: str) -> bool:
+    """Whether a passage has nothing but rows of a table."""
+    return all(_row_of(line, 0) for line in content.splitlines())
+
+
+def is_table_continued(content: str, following: str) -> bool:
+    """Whether the first row of the following passage belongs to the table at the end of this one."""
+    last, first = content.splitlines()[-1:], following.splitlines()[:1]
+    return any(
+        _row_of(row, 0).keys() & _row_of(other, 0).keys() for row, other in zip(last, first, strict=False)
+    )
+
+
 def _row_of(line: str, position: int) -> dict[str, tuple[int, int]]:
     """The position of each column's value; empty if the line is not a table row."""
     row: dict[str, tuple[int, int]] = {}

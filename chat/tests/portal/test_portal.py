@@ -416,12 +416,18 @@ class PanelTests(PortalCase):
         document = make_document("pay.md", [("pay", None, "", row) for row in rows], everyone=True)
         conversation, answer = answered(self.user, document)
         passages = list(document.passages.all())
-        answer.sources.update(passage_id=passages[1].pk, content="\n".join(rows[1:3]), quotes=[[0, 5]])
+        answer.sources.update(passage_id=passages[1].pk, content="\n".join(rows[1:3]), quotes=[[7, 8]])
         url = f"/c/{conversation.pk}/source/1.1/"
         page = compact_text_of(self.client.get(f"{url}?view=page"))
         self.assertEqual([page.count(f"<td>{10 * number}</td>") for number in range(1, 5)], [1, 1, 1, 1])
         panel = panel_of(command_principal(self.user), conversation, "1.1", "passage")
-        self.assertEqual([part.rows[0][0][0].text for part in (*panel.before, *panel.after)], ["1", "4"])
+        self.assertEqual((panel.before, panel.after), ([], []))
+        (table,) = panel.parts
+        self.assertEqual([row[0][0].text for row in table.rows], ["1", "2", "3", "4"])
+        self.assertEqual([is_marked for is_marked, _ in table.named_rows], [False, True, False, False])
+        with patch("chat.portal.source_panel.MAX_TABLE", 70):
+            panel = panel_of(command_principal(self.user), conversation, "1.1", "passage")
+            self.assertEqual([part.rows[0][0][0].text for part in (*panel.before, *panel.after)], ["1", "4"])
 
     def test_what_may_no_longer_be_read_shows_neither_title_nor_text(self):
         set_audience(self.document, Audience(user_ids=frozenset({self.other.pk})))

@@ -310,6 +310,13 @@ def test_a_table_is_quoted_with_its_header_and_copied_as_csv(chromium, slow_site
         quoted = page.locator(".answer table tbody tr").first.locator("td").last
         number = quoted.locator(".cite").inner_text()
         assert not any(row.endswith(f" {number}") for row in rows)
+        quoted.locator(".cite").click()
+        page.get_by_role("button", name="Copy passage").click()
+        page.wait_for_function(
+            "before => navigator.clipboard.readText()"
+            ".then(text => !text.startsWith(before) && text.includes('ommuter'))",
+            arg=header,
+        )
 
 
 def test_small_steps_of_the_wheel_leave_the_end_of_a_running_answer_for_good(chromium, slow_site, answered):

@@ -62,7 +62,8 @@ function copyOf(button) {
   if (button.dataset.copyText) return navigator.clipboard.writeText(button.dataset.copyText);
   const answer = button.closest('.answer');
   if (answer) return copyAnswer(answer, button.dataset.copy);
-  return navigator.clipboard.writeText($('.passage .words').textContent);
+  const parts = $$('.passage > :not(.around)').map(part => part.innerText.trim());
+  return navigator.clipboard.writeText(parts.join('\n'));
 }
 document.addEventListener('click', async event => {
   const button = event.target.closest(BUTTONS);

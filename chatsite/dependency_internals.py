@@ -4,6 +4,7 @@ A new version of a dependency may change them without notice. No other module na
 `chatsite/tests/code/test_dependency_internals.py` names each that is gone or takes other parameters.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http import cookies
@@ -109,6 +110,18 @@ def connection_pools(wrapper: Any) -> list[Any]:
 def replace_pool_check(pool: Any, check: Callable[[Any], None]) -> None:
     """Replace the check of a pool that Django has made; a pool without one stays without."""
     pool._check = pool._check and check
+
+
+class _LastReturnedFirst(deque[Any]):
+    """A pool's queue of idle sessions, which the pool takes from the left."""
+
+    append = deque.appendleft
+
+
+def hand_out_last_returned(pool: Any) -> None:
+    """Let a pool hand out the session that was returned last. Its own order uses all of them in turn."""
+    with pool._lock:
+        pool._pool = _LastReturnedFirst(pool._pool)
 
 
 def check_open(session: Any) -> None:

@@ -16,7 +16,7 @@ import contextvars
 import functools
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -26,7 +26,6 @@ from django.conf import settings
 from django.db import OperationalError, connection
 from django.utils import timezone, translation
 
-from chatsite.dependency_internals import waiting_calls
 from chatsite.event_loops import PerEventLoop
 
 from .availability import (
@@ -35,6 +34,7 @@ from .availability import (
 )
 from .bulkheads import bulkheads
 from .lanes import Lane
+from .warm_threads import WarmThreads
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -238,9 +238,9 @@ def _set_request(name: str, *, keep_budget: bool = True) -> None:
 
 
 @functools.cache
-def _threads() -> ThreadPoolExecutor:
+def _threads() -> WarmThreads:
     # Never more threads than the pool has connections: work queues here, in order, and not inside the pool.
-    return ThreadPoolExecutor(settings.DATABASE_THREADS, thread_name_prefix="database")
+    return WarmThreads(settings.DATABASE_THREADS, "database")
 
 
 def libpq_parameters() -> dict[str, Any]:
@@ -300,7 +300,7 @@ async def in_database_within_budget(function: Callable[P, T], *args: P.args, **k
     Raises OperationalError, without having run anything, if no thread becomes free in time, and at once while
     the database is unavailable.
     """
-    if breaker.is_open or (breaker.is_missing and waiting_calls(_threads())):
+    if breaker.is_open or (breaker.is_missing and _threads().waiting):
         raise OperationalError("The database does not answer at the moment.")
     reader = _reader.get()
     if reader is None or reader.budget is None:  # a request's reader has one, and is not copied
@@ -335,7 +335,7 @@ async def in_database_within_budget(function: Callable[P, T], *args: P.args, **k
 
 def is_crowded() -> bool:
     """Whether requests of this event loop wait for a database thread."""
-    return bool(waiting_calls(_threads())) or any(lane.waiting for lane in _lanes_of().values())
+    return bool(_threads().waiting) or any(lane.waiting for lane in _lanes_of().values())
 
 
 def _submit(

@@ -118,7 +118,7 @@ class CapTests(AdmissionCase):
         def occupy():
             asyncio.run_coroutine_threadsafe(released.wait(), loop).result()
 
-        held = [threads.submit(occupy) for _ in range(threads._max_workers)]
+        held = [threads.submit(occupy) for _ in range(threads.max_workers)]
         with patch("chatsite.db.threads.WAIT_SECONDS", 0.1):
             client = AsyncClient(raise_request_exception=False)
             headers = {"Authorization": f"Bearer {secret}"}

@@ -39,7 +39,7 @@ from chatsite.db.threads import (
     default_reader,
     reader_name,
 )
-from chatsite.dependency_internals import connection_pools, replace_pool_check
+from chatsite.dependency_internals import connection_pools, hand_out_last_returned, replace_pool_check
 
 from . import pooling
 from .creation import DatabaseCreation
@@ -184,6 +184,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 return ConnectionPool.getconn(pool, timeout=timeout)
 
             replace_pool_check(pool, _check)
+            hand_out_last_returned(pool)
             pool.getconn = within_budget
             pool.connection_class = Session  # last, because another thread may already use the pool
         return pool

@@ -47,6 +47,7 @@ class Line:
 
     `whole` is a row of a table or recognised text: never a heading, never joined with its neighbours. `level`
     is that of the bookmark that points to the line; the size is 0 for a line that only the bookmark provides.
+    `left` is where it begins, in points.
     """
 
     text: str
@@ -54,6 +55,7 @@ class Line:
     bold: bool = False
     whole: bool = False
     level: int | None = None
+    left: float | None = None
 
     def outranks(self, other: "Line") -> bool:
         """Whether this heading ranks above another: bookmarks above lines that look like headings."""
@@ -144,7 +146,7 @@ def _lines(textpage: pypdfium2.PdfTextPage, text: str) -> Iterator[tuple[int, Li
             matrix = pdfium.FS_MATRIX()
             if pdfium.FPDFText_GetMatrix(textpage.raw, first, matrix):
                 size *= math.hypot(matrix.c, matrix.d)
-            yield start, Line(line, round(size, 1), bold)
+            yield start, Line(line, round(size, 1), bold, left=_left(textpage, first))
 
 
 def _character(textpage: pypdfium2.PdfTextPage, place: int) -> int:
@@ -152,6 +154,12 @@ def _character(textpage: pypdfium2.PdfTextPage, place: int) -> int:
     meaning."""
     index = int(pdfium.FPDFText_GetCharIndexFromTextIndex(textpage.raw, place))
     return index if index >= 0 else place
+
+
+def _left(textpage: pypdfium2.PdfTextPage, position: int) -> float | None:
+    left, right, bottom, top = (ctypes.c_double() for _ in range(4))
+    found = pdfium.FPDFText_GetCharBox(textpage.raw, position, left, right, bottom, top)
+    return left.value if found else None
 
 
 def _gap(textpage: pypdfium2.PdfTextPage, lines: list[tuple[int, Line]]) -> Iterator[bool]:
@@ -220,6 +228,9 @@ SHORT_LINE = 40  # never joined with the next
 MAX_MARKS = 100  # bookmarks of a page
 MARKED_LINES = 3  # the most lines of a bookmark's title
 BULLET = re.compile(r"^(?:[•◦▪‣–*-]|\(?\d{1,2}[.)]|[a-z]\))\s")
+ITEM_NUMBER = re.compile(r"^\(?(\d{1,2})[.)]\s")
+SENTENCE_ENDS = ".!?:;"
+INDENT = 3.0  # points: the lines of a list item begin farther to the right than its marker
 NUMBERED = re.compile(r"^(?:chapter|section|part|appendix|annex)?[\d.ivx]+(?=[^\d.ivx])", re.IGNORECASE)
 Bookmarks = Mapping[int, Sequence[tuple[int, str]]]  # level and title, by page number from 1
 
@@ -362,21 +373,45 @@ def _runs(lines: list[Line], headings: list[bool]) -> Iterator[tuple[bool, list[
 def _paragraphs(lines: list[Line], full: float) -> str:
     """Lines joined to paragraphs; lines shorter than `full` (rows, ends of paragraphs) are not continued."""
     text = ""
-    previous, size = "", 0.0
+    previous: Line | None = None  # unless it is whole
+    item: Line | None = None  # the first line of the list item that the previous one belongs to
     for line in lines:
-        continued = len(previous) >= full and line.size == size and not BULLET.match(line.text)
-        if line.whole:
-            text += f"\n{line.text}" if text else line.text
-            previous, size = "", 0.0
-            continue
-        if previous.endswith(BREAK):
-            text += line.text
-        elif continued:
-            text += f" {line.text}"
-        else:
-            text += f"\n{line.text}" if text else line.text
-        previous, size = line.text, line.size
+        joined = "\n" if text else ""
+        begins = _begins_item(line, previous, item)
+        if previous and not line.whole:
+            after_list = item is not None and not begins and _is_after(line, previous, item)
+            if previous.text.endswith(BREAK):
+                joined, begins = "", False
+            elif after_list:
+                joined, item = "\n\n", None
+            elif len(previous.text) >= full and line.size == previous.size and not begins:
+                joined = " "
+        text += joined + line.text
+        if begins:
+            item = line
+        elif joined == "\n":
+            item = None
+        previous = None if line.whole else line
     return clean(text)
+
+
+def _begins_item(line: Line, previous: Line | None, item: Line | None) -> bool:
+    """Whether a line begins an item of a list. A number that ends a sentence does not: *at frame / 40.*"""
+    found = BULLET.match(line.text)
+    if found is None or line.whole:
+        return False
+    number = ITEM_NUMBER.match(line.text)
+    if number is None or previous is None or previous.text[-1] in SENTENCE_ENDS:
+        return True
+    last = ITEM_NUMBER.match(item.text) if item else None
+    return int(number[1]) in {1, int(last[1]) + 1 if last else 1}
+
+
+def _is_after(line: Line, previous: Line, item: Line) -> bool:
+    """Whether a line begins the paragraph after a list: a sentence as far left as the markers."""
+    if line.left is None or item.left is None or previous.text[-1] not in SENTENCE_ENDS:
+        return False
+    return line.left <= item.left + INDENT
 
 
 def _without_hyphenation(text: str, compounds: set[str]) -> str:

@@ -32,6 +32,32 @@ class PdfTests(SimpleTestCase):
         )
         self.assertEqual(self.sections(scaled), [("Leave", f"{SENTENCE} and not later.")])
 
+    def test_a_number_that_ends_a_sentence_begins_no_list(self):
+        broken = f"{SENTENCE}, or at frame"
+        page = lines(("F1", 11, broken), ("F1", 11, "40. The master informs everybody."))
+        self.assertEqual(self.sections(page), [("", f"{broken} 40. The master informs everybody.")])
+        items = [f"1. {SENTENCE}", f"2. {SENTENCE}", f"3. {SENTENCE}"]
+        self.assertEqual(
+            self.sections(lines(*[("F1", 11, item) for item in items])), [("", "\n".join(items))]
+        )
+
+    def test_the_paragraph_after_a_list_is_not_part_of_its_last_item(self):
+        def page(left):
+            placed = [
+                (50, f"- {SENTENCE}."),
+                (50, f"- {SENTENCE}"),
+                (left, f"{SENTENCE}."),
+                (50, "Then apply."),
+            ]
+            return "".join(
+                f"BT /F1 11 Tf 1 0 0 1 {x} {780 - 20 * number} Tm ({text}) Tj ET\n"
+                for number, (x, text) in enumerate(placed)
+            )
+
+        wrapped = f"- {SENTENCE}.\n- {SENTENCE} {SENTENCE}."
+        self.assertEqual(self.sections(page(60)), [("", f"{wrapped}\n\nThen apply.")])
+        self.assertEqual(self.sections(page(50)), [("", f"{wrapped}\n\nThen apply.")])
+
     def test_bookmarks_name_headings_that_look_like_text(self):
         page = lines(
             ("F1", 11, "1 Leave"), ("F1", 11, SENTENCE), ("F1", 11, "1.1 In part-time"), ("F1", 11, "Less.")

@@ -46,9 +46,8 @@ def answerable(
     """
     keeps = isinstance(model, QuotingModel) and readable <= MAX_DOCUMENTS
     state = retrieval.readable_state(principal) if keeps else ""
-    reader = (
-        None if scope in ("", ALL) else principal.user_id
-    )  # some scopes depend on the person, such as their own documents
+    # Some scopes depend on the person, such as their own documents.
+    reader = None if scope in ("", ALL) else principal.user_id
 
     def outcome(question: str) -> bool:
         if not keeps:

@@ -223,7 +223,10 @@ class _Asked:
         rows = named_rows(f"{files.question} {wording}", earlier, [each.content for each in passages])
         is_translated = wording != files.question
         thing = untranslated_object(files.question, wording) if is_translated else frozenset[str]()
-        question = Question(wording, rows.earlier, subject, self.prompt.synonyms, is_translated, thing)
+        original = files.question if is_translated else ""
+        question = Question(
+            wording, rows.earlier, subject, self.prompt.synonyms, is_translated, thing, original
+        )
         return Findings(question, self.prompt, passages, files, rows.others, self.questions, set(shown))
 
     def _in_english(self, text: str) -> str:

@@ -53,6 +53,13 @@ _IN_ORDER = re.compile(
     r"\b(?:first|earliest|last|latest|next|erste[nrsm]?|früheste[nrsm]?|letzte[nrsm]?|späteste[nrsm]?|nächste[nrsm]?)\b",
     re.IGNORECASE,
 )
+_ENGLISH_ORDER = {
+    "erst": "first",
+    "frühest": "earliest",
+    "letzt": "last",
+    "spätest": "latest",
+    "nächst": "next",
+}
 _DIFFERENCE = re.compile(r"\b(?:difference|differ|unterschied)\w*\b", re.IGNORECASE)
 _SEVERAL = re.compile(r"\s*(?:what|which)\b|\bwelche\b", re.IGNORECASE)
 # What joins two things rather than names one: “ill before”, “a year may”.
@@ -71,7 +78,8 @@ class Question:
 
     All are in the language of the sources; `is_translated` says whether that is another one than the
     asker's, and `untranslated` has the stems of what something is done with if that has no translation.
-    `synonyms` has other words for its phrases.
+    `original` has the asker's words then: a translation leaves out “von” and “nach”. `synonyms` has other
+    words for its phrases.
     """
 
     own: str
@@ -80,6 +88,7 @@ class Question:
     synonyms: Synonyms = field(default_factory=dict)
     is_translated: bool = False
     untranslated: frozenset[str] = frozenset()
+    original: str = ""
 
     @cached_property
     def text(self) -> str:
@@ -245,7 +254,9 @@ class Question:
     @cached_property
     def in_order(self) -> frozenset[str]:
         """The stems of the words that ask for the first or last of several things."""
-        return stems(" ".join(_IN_ORDER.findall(self.own)))
+        asked = (word.lower().rstrip("emnrs") for word in _IN_ORDER.findall(self.original))
+        translated = (_ENGLISH_ORDER[word] for word in asked if word in _ENGLISH_ORDER)
+        return stems(" ".join([*_IN_ORDER.findall(self.own), *translated]))
 
     @cached_property
     def asks_difference(self) -> bool:
@@ -275,7 +286,7 @@ class Question:
 
     @cached_property
     def directions(self) -> frozenset[tuple[bool, str]]:
-        return directions_of(self.text)
+        return directions_of(f"{self.text} {self.original}")
 
     @cached_property
     def names_outsiders(self) -> bool:

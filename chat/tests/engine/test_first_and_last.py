@@ -47,3 +47,16 @@ class FirstAndLastTests(TestCase):
     def test_another_meaning_of_the_verb_is_no_answer_without_what_is_asked_about(self):
         for question in ("When does the first sailing leave in summer?", "When does the last ferry leave?"):
             self.assertFalse(self.quoted(question).is_sure, question)
+
+    def test_a_german_question_keeps_its_direction_and_its_last_in_english_rows(self):
+        rows = [
+            f"Sailing: W{number}; From: {start}; Depart: {time}; To: {end}; Season: winter"
+            for start, end in (("Ellery Quay", "Tarn Harbour"), ("Tarn Harbour", "Ellery Quay"))
+            for number, time in enumerate(TIMES, 10)
+        ]
+        halves = ["\n".join(rows[start : start + 4]) for start in range(0, len(rows), 4)]
+        make_document("winter.csv", halves, title="Winter timetable")
+        quoted = self.quoted("Wann fährt die letzte Fähre von Tarn Harbour nach Ellery Quay im Winter?")
+        self.assertFalse(quoted.is_sure)
+        self.assertIn("| W10 | Tarn Harbour |", quoted.texts[0])
+        self.assertNotIn("| W10 | Ellery Quay |", quoted.texts[0])

@@ -161,5 +161,5 @@ class UnansweredPage(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 def reader_of(request: HttpRequest) -> Principal:
-    """The manager, who reads with the same rights as in the portal."""
+    """The manager, with the rights that they have in the portal."""
     return Principal(request.user.pk or 0, "session")

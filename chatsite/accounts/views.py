@@ -61,7 +61,7 @@ class SignIn(auth_views.LoginView):
 
 
 class SignOut(auth_views.LogoutView):
-    """End this session. Whom the provider signed in is told that its own session goes on."""
+    """End this session, and remind people that their session with the provider continues."""
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         record_sign_out(request)

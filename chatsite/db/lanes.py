@@ -41,7 +41,7 @@ class Departures:
 
 
 class Lane:
-    """A number of places on one event loop; whoever finds none free waits in order."""
+    """A number of places on one event loop; callers wait in order for a free one."""
 
     def __init__(self, places: int) -> None:
         self._free = places

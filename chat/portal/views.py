@@ -101,13 +101,16 @@ def conversation_page(
     panel = panel_of(principal, conversation, place, *source_asked_for(request)) if place else None
     if place and panel is None:
         raise Http404
+    rating_form = request.GET.get("rating", "")
     context = {
         "conversation": conversation,
         "turns": turns,
         "page": page,
         "running": running[-1] if running else None,
+        # Without a script; a form on the page would lose what was typed.
+        "refreshes": bool(running) and not (panel or rating_form or {"problem", "text"} & kept.keys()),
         "panel": panel,
-        "rating_form": request.GET.get("rating", ""),
+        "rating_form": rating_form,
         "seen": turns[-1].last if turns else None,
         "shares": shares_of(principal, conversation),
         **scopes(principal, conversation.scope),

@@ -128,6 +128,7 @@ class PageTests(PortalCase):
         self.assertIn(f'<noscript><meta http-equiv="refresh" content="2; url={self.url}"></noscript>', page)
         self.assertIn("<title>Answering… – Carrying over leave", page)
         self.assertIn('aria-busy="true"', page)
+        self.assertNotIn('http-equiv="refresh"', text_of(self.client.get(f"{self.url}?rating=1")))
 
     def test_each_end_has_its_words_and_its_button(self):
         for state, words, button in (

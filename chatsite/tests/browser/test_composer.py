@@ -127,6 +127,24 @@ def test_of_two_questions_at_once_the_second_is_kept_and_told_why(chromium, slow
         see_question(two, "And sick leave?")
 
 
+def test_without_scripts_no_question_is_lost_when_the_page_refreshes(chromium, slow_site):
+    with (
+        signed_in(chromium, slow_site) as one,
+        signed_in(chromium, slow_site, java_script_enabled=False) as two,
+    ):
+        ask(one, LONG_QUESTION)
+        wait_for_state(one, "streaming")
+        two.goto(one.url)
+        expect(two.locator("meta[http-equiv=refresh]")).to_have_count(1)
+        expect(two.locator(".refreshes")).to_be_visible()
+        for box in ("#question", "#scope", "#send", "input[type=file]"):
+            expect(two.locator(box).first).to_be_hidden()
+        two.locator("#stop").click()
+        expect(two.locator("#question")).to_be_visible()
+        expect(two.locator("meta[http-equiv=refresh]")).to_have_count(0)
+        expect(two.locator(".refreshes")).to_have_count(0)
+
+
 def test_without_scripts_a_question_that_came_second_stays_on_its_page(chromium, slow_site):
     with (
         signed_in(chromium, slow_site) as one,

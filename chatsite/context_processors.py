@@ -135,6 +135,7 @@ SCRIPT_WORDS = [
     gettext_noop("Copied with 1 source."),
     gettext_noop("Copied with {n} sources."),
     gettext_noop("Copied."),
+    gettext_noop("Nothing was copied. Select the text and copy it with the keyboard."),
     gettext_noop("Could not be read: {n}"),
     gettext_noop("Documents: {n}"),
     gettext_noop("Earlier questions shown: {n}"),

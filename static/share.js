@@ -6,12 +6,27 @@
 const form = document.querySelector('form[data-creates]');
 const button = form?.querySelector('button.primary');
 
+class Refused extends Error {} // its cause: the note of the server
+
 async function create(body) {
-  const reply = await fetch(form.action, { method: 'POST', body, redirect: 'error' });
+  const reply = await fetch(form.action, { method: 'POST', body, redirect: 'manual' });
   const page = new DOMParser().parseFromString(await reply.text(), 'text/html');
   const note = page.querySelector('.shares > .note[data-copied]');
-  if (!reply.ok || !note) throw new Error(reply.status);
+  if (!reply.ok || !note) throw new Refused(reply.status, { cause: page.querySelector('form .note.danger') });
   return { note, links: page.querySelector('#links') };
+}
+function say(problem) {
+  form.querySelector('.note.danger')?.remove();
+  form.prepend(document.adoptNode(problem));
+  form.querySelector('[role=combobox]')?.focus({ preventScroll: true });
+  problem.scrollIntoView({ block: 'nearest' });
+}
+function failure() {
+  const problem = document.createElement('div');
+  problem.className = 'note danger';
+  problem.setAttribute('role', 'alert');
+  problem.textContent = form.dataset.failed;
+  return problem;
 }
 
 if (button && navigator.clipboard?.write && window.ClipboardItem) {
@@ -23,6 +38,7 @@ if (button && navigator.clipboard?.write && window.ClipboardItem) {
     const created = create(new FormData(form));
     const link = created.then(({ note }) => note.querySelector('[data-copy-text]').dataset.copyText);
     const text = link.then(address => new Blob([address], { type: 'text/plain' }));
+    text.catch(() => {}); // said below, also where the clipboard does not wait for it
     // Begun at once: a clipboard may be written to only in answer to a key or a click.
     const copied = navigator.clipboard.write([new ClipboardItem({ 'text/plain': text })]).then(
       () => true,
@@ -32,7 +48,7 @@ if (button && navigator.clipboard?.write && window.ClipboardItem) {
       const { note, links } = await created;
       const copy = note.querySelector('[data-copy-text]');
       copy.hidden = false;
-      if (await copied) note.querySelector('p').textContent = note.dataset.copied;
+      note.querySelector('p').textContent = (await copied) ? note.dataset.copied : note.dataset.uncopied;
       for (const old of document.querySelectorAll('.shares > .note, form .note.danger')) old.remove();
       const again = document.querySelector('.again');
       document.querySelector('#links')?.remove();
@@ -42,8 +58,10 @@ if (button && navigator.clipboard?.write && window.ClipboardItem) {
       again.open = false;
       note.scrollIntoView({ block: 'center' });
       copy.focus({ preventScroll: true });
-    } catch {
-      form.submit(); // the page says what is missing
+    } catch (error) {
+      if (!(error instanceof Refused)) say(failure());
+      else if (error.cause) say(error.cause);
+      else form.submit(); // leads to the form to sign in, or to the page that says what is wrong
     } finally {
       button.removeAttribute('aria-busy');
     }

@@ -134,16 +134,39 @@ def test_creating_a_link_copies_it_in_the_same_step(chromium, site):
         ask_and_wait(page)
         page.get_by_role("link", name="Share this answer").click()
         create = page.get_by_role("button", name="Create and copy link")
+        sent = []
+        page.on("request", lambda request: sent.append(request.method) if request.method == "POST" else None)
         create.click()
         expect(page.get_by_text("Choose a group, or name a person.")).to_be_visible()  # of the server
+        assert sent == ["POST"]
         page.get_by_role("combobox", name="People").fill("hr")
         create.click()
         expect(page.get_by_text("The link is ready and copied.")).to_be_visible()
+        expect(page.get_by_text("Choose a group, or name a person.")).to_have_count(0)
         expect(page.get_by_role("button", name="Copy link").first).to_be_focused()
         copied = page.evaluate("navigator.clipboard.readText()")
         assert copied == page.locator(".secret").inner_text()
         expect(page.locator("#links")).to_contain_text("With hr")
         assert violations(page) == []
+
+
+def test_a_link_that_could_not_be_copied_or_created_says_so(chromium, site):
+    with signed_in(chromium, site, with_problems=True, **WIDE) as page:
+        page.add_init_script(
+            "for (const name of ['write', 'writeText']) Clipboard.prototype[name] = () => Promise.reject()"
+        )
+        ask_and_wait(page)
+        page.get_by_role("link", name="Share this answer").click()
+        page.get_by_role("combobox", name="People").fill("hr")
+        page.route("**/share*", lambda route: route.abort())
+        page.get_by_role("button", name="Create and copy link").click()
+        expect(page.get_by_role("alert")).to_contain_text("The site could not be reached.")
+        page.unroute("**/share*")
+        page.get_by_role("button", name="Create and copy link").click()
+        expect(page.get_by_text("your browser did not let this page copy it")).to_be_visible()
+        expect(page.get_by_role("alert")).to_have_count(0)
+        page.get_by_role("button", name="Copy link").first.click()
+        expect(page.locator("#toast")).to_contain_text("Nothing was copied.")
 
 
 def test_versions_are_compared_without_losing_the_focus(chromium, site):

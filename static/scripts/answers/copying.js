@@ -71,6 +71,7 @@ document.addEventListener('click', async event => {
   try {
     await copyOf(button);
   } catch {
+    toast(t('Nothing was copied. Select the text and copy it with the keyboard.'));
     return;
   }
   const count = button.dataset.copy ? $$('.source-row', button.closest('.answer')).length : 0;

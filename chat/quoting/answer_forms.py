@@ -1,8 +1,8 @@
 """The forms in which a question can be answered by quotations, in the order in which they are tried.
 
-Rows of a table that meet conditions, a quotation of each file, the numbered parts of something, and sentences
-with what belongs to them. A form that finds nothing leaves the question to the next; where none answers, the
-closest passages are quoted.
+Rows of timetables, rows of another table that meet conditions, a quotation of each file, the numbered parts
+of something, and sentences with what belongs to them. A form that finds nothing leaves the question to the
+next; where none answers, the closest passages are quoted.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,6 +12,7 @@ from chat.quoting.table_rows.row_conditions import selects_rows
 from chat.sources import SourceView
 from ingestion.search.rough_stems import held_stems, weak_stems
 from ingestion.search.sentence_splitting import spans_of
+from ingestion.search.table_rows import cells_of
 
 from .candidates import SECOND, Quotation, quotations_of
 from .confidence import is_close
@@ -43,7 +44,8 @@ def quoted_in_best_form(findings: Findings) -> Quoted:
     """The answer in the first form that the question asks for and the passages have, or what is closest."""
     forms = ANSWER_FORMS if findings.quotations else ()
     answers = (form.answer(findings) for form in forms if form.is_asked(findings))
-    return next((answer for answer in answers if answer), None) or _closest_passages(findings)
+    answer = next((answer for answer in answers if answer), None) or _closest_passages(findings)
+    return replace(answer, is_sure=False) if _has_wrong_way(answer, findings) else answer
 
 
 # --- Rows that a question selects by conditions ---
@@ -59,6 +61,24 @@ def _selected_rows(findings: Findings) -> Quoted | None:
     if not selected.text or any(selected.text in each.text for each in findings.prompt.contributions):
         return None
     return Quoted((selected.text,), not selected.needs_all, is_part=not selected.is_whole)
+
+
+# --- Rows of timetables ---
+
+
+def _timetable_rows(findings: Findings) -> Quoted | None:
+    """The rows for the way and the time asked for; if either is not clear, the closest ones."""
+    rows = findings.timetable
+    if not rows.text or any(rows.text in each.text for each in findings.prompt.contributions):
+        return None
+    findings.shown.update(rows.rows)
+    return Quoted((rows.text,), findings.is_timetable_certain)
+
+
+def _has_wrong_way(answer: Quoted, findings: Findings) -> bool:
+    """Whether it shows a row that goes in the opposite direction."""
+    lines = (" | ".join(cells_of(row).values()) for row in findings.journeys.wrong_way)
+    return any(line in text for line in lines for text in answer.texts)
 
 
 # --- A quotation of each file ---
@@ -186,6 +206,7 @@ def _texts(text: str) -> tuple[str, ...]:
 
 
 ANSWER_FORMS = (
+    AnswerForm("timetable rows", lambda findings: not findings.question.subject, _timetable_rows),
     AnswerForm("selected rows", _asks_selected_rows, _selected_rows),
     AnswerForm("each file", _asks_each_file, _each_file),
     AnswerForm("numbered parts", _asks_numbered_parts, _numbered_parts),

@@ -7,7 +7,8 @@ from functools import cached_property
 from chat.llm.chat_model import Prompt
 from chat.quoting.questions.asked_files import AskedFiles
 from chat.quoting.questions.question import Question
-from chat.quoting.table_rows.quoted_tables import SelectedRows, rows_alike, selected_rows
+from chat.quoting.table_rows.journeys import FoundJourneys
+from chat.quoting.table_rows.quoted_tables import SelectedRows, rows_alike, rows_in_order, selected_rows
 from chat.sources import SourceView
 from ingestion.search.rough_stems import held_stems
 
@@ -30,8 +31,8 @@ class Findings:
     """The best sentences for a question, and what follows from them.
 
     `files` are those to be quoted each, `other_rows` the rows about other names than the one asked for,
-    `questions` is the number of questions that were asked at once, and `shown` has the rows of tables that
-    were quoted for those before.
+    `questions` is the number of questions that were asked at once, `shown` has the rows of tables that were
+    quoted for those before, and `journeys` the rows of timetables that are asked for.
     """
 
     question: Question
@@ -41,6 +42,7 @@ class Findings:
     other_rows: Collection[str]
     questions: int
     shown: set[ShownRow]
+    journeys: FoundJourneys
 
     @cached_property
     def _judged(self) -> tuple[list[Sentence], Sequence[SourceView]]:
@@ -101,6 +103,24 @@ class Findings:
         found = [each.text for each in self.sentences]
         question, rows = self.question, self.prompt.table_rows
         return selected_rows(question.own, self.passages, rows, found, question.other_words)
+
+    @cached_property
+    def timetable(self) -> SelectedRows:
+        """The rows of timetables that are asked for."""
+        if not self.journeys.rows:
+            return SelectedRows()
+        return rows_in_order(self.journeys.rows, self.passages, self.prompt.table_rows)
+
+    @cached_property
+    def is_timetable_certain(self) -> bool:
+        """Whether no other row can be meant: the table is whole, or it is the best result and says “last”."""
+        if not self.journeys.is_clear or self.timetable.is_whole:
+            return self.journeys.is_clear
+        best = max(source.score for source in self.sources)
+        labels = {source.label for source in self.sources if source.score == best}
+        rows, order = self.journeys.rows, self.question.in_order
+        found = {each.label for each in self.passages if any(row in each.content for row in rows)}
+        return bool(order) and found <= labels and all(order <= held_stems(row) for row in rows)
 
     @cached_property
     def rows_alike(self) -> SelectedRows:

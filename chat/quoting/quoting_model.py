@@ -14,6 +14,7 @@ from chat.llm.followup_detection import context_of, leaned_on
 from chat.quoting.questions.asked_files import asked_files
 from chat.quoting.questions.question import Question, untranslated_object
 from chat.quoting.questions.question_parts import parts_of
+from chat.quoting.table_rows.journeys import find_journeys
 from chat.quoting.table_rows.named_rows import named_rows
 from chat.requests import EarlierMessage
 from chat.sources import SourceView
@@ -227,7 +228,9 @@ class _Asked:
         question = Question(
             wording, rows.earlier, subject, self.prompt.synonyms, is_translated, thing, original
         )
-        return Findings(question, self.prompt, passages, files, rows.others, self.questions, set(shown))
+        journeys = find_journeys(files.question, passages)
+        others = rows.others | journeys.wrong_way
+        return Findings(question, self.prompt, passages, files, others, self.questions, set(shown), journeys)
 
     def _in_english(self, text: str) -> str:
         """A German text in the words of the sources; any other as it is."""

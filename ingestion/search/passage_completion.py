@@ -10,13 +10,14 @@ from chatsite.db.sql_files import prepared, rows_of_each
 
 from .retrieval import FoundPassage
 from .sentence_splitting import Span, spans_of
-from .table_rows import continues, table_around
+from .table_rows import continues, has_time, table_around
 
 REACH = 20  # passages before and after, among which the rest of a table is looked for
 MAX_ALONE = (
     600  # characters of a passage that is not joined with others (MAX_JOINED in indexing/splitting.py)
 )
 MAX_LENGTH = 2_500  # characters of a passage with the whole of its table
+MAX_TIMETABLE = 8_000  # the same if each row has a time of day: the last boat may be in any of them
 MAX_SECTION = 1_200  # characters of a passage with the whole of its section
 RUNNING_TITLE = 80  # characters of text that may be between the rows of a table that two pages have
 COMMON_COLUMNS = 2  # of the rows of a table on two pages
@@ -84,7 +85,8 @@ def _whole(passage: FoundPassage, around: Mapping[int, _Neighbour]) -> FoundPass
     if not (before or after) and is_first and is_last:
         return passage
     content = "\n".join([*reversed(before), passage.content, *after])
-    if is_first and is_last and len(content) <= MAX_LENGTH:
+    is_timetable = all(has_time(span.text) for span in around[0].spans if span.is_row)
+    if is_first and is_last and len(content) <= (MAX_TIMETABLE if is_timetable else MAX_LENGTH):
         return replace(passage, content=content)
     joined = spans_of(content)
     texts = {span.text for span in around[0].spans if span.is_row}

@@ -8,6 +8,7 @@ from .sentence_splitting import Span, spans_of
 
 MAX_CACHED = 5_000  # rows, some hundred bytes each
 
+_TIME_OF_DAY = re.compile(r"\d{1,2}[:.]\d{2}(?::\d{2})?(?: ?[ap]\.?m\.?)?(?: Uhr)?", re.IGNORECASE)
 _COLUMN = re.compile(r"([^:;\n]{1,100}): ")
 
 
@@ -46,3 +47,8 @@ def cells_of(row: str) -> Mapping[str, str]:
         else:
             cells[name] = f"{cells[name]}; {piece}" if name in cells else piece
     return cells
+
+
+def has_time(row: str) -> bool:
+    """Whether a cell is a time of day and nothing else: “18:35”."""
+    return any(_TIME_OF_DAY.fullmatch(cell.strip()) for cell in cells_of(row).values())

@@ -71,6 +71,34 @@ def rows_alike(
     return _table(wanted, columns, passages, table_rows)
 
 
+def rows_in_order(
+    wanted: Sequence[str], passages: Sequence[SourceView], table_rows: Mapping[int, int]
+) -> SelectedRows:
+    """The `wanted` rows, of which some may lack a column without a cell, such as that of the remarks."""
+    places: dict[str, SourceView] = {}
+    seen: set[str] = set()
+    is_cut = False
+    for passage in passages:
+        here = rows_of(passage.content)
+        if not here.keys().isdisjoint(wanted):
+            places.update((text, passage) for text in here if text not in places)
+            seen.update(here)
+            is_cut |= bool(table_rows.get(passage.passage_id))
+    kept = wanted[:MAX_SELECTED]
+    columns = tuple(
+        dict.fromkeys(name for text in sorted(kept, key=_width, reverse=True) for name in _columns(text))
+    )
+    cells = [([cells_of(text).get(name, "") for name in columns], places[text].label) for text in kept]
+    below = notice(len(kept), 0 if is_cut else len(seen)) if is_cut or len(kept) < len(seen) else ""
+    rows = frozenset((places[text].sourcefile, places[text].heading, text) for text in kept)
+    is_whole = not is_cut and len(kept) == len(wanted)
+    return SelectedRows(f"{table_markdown(columns, cells)}\n\n{below}".rstrip(), is_whole, rows=rows)
+
+
+def _width(row: str) -> int:
+    return len(_columns(row))
+
+
 def _columns(row: str) -> tuple[str, ...]:
     return tuple(cells_of(row))
 

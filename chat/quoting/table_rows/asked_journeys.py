@@ -1,0 +1,185 @@
+"""What a question says of a journey: from where to where, first or last, at which time and on which days.
+
+It is read in the language in which it was asked, English or German: a translation leaves out small words.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from ingestion.search.rough_stems import stems, weak_stems
+from ingestion.search.translations import stems_of_question
+
+from .clock_times import AskedTimes, asked_times
+from .timetables import SEASONS, seasons_named
+from .weekdays import days_named
+
+MIN_ALIAS = 4  # letters of a word that stands for the name of a place: “Sennick” for “Sennick Harbour”
+
+_GENERIC = stems(
+    "port harbour harbor quay pier bay station terminal central centre center town city island north south"
+    " east west hafen bahnhof insel airport flughafen markt stadt nord süd ost"
+)
+_ARTICLE = r"(?:the |dem |der |den |das )?"
+_FROM = re.compile(
+    rf"\b(?:from|out of|leav(?:es?|ing)|depart(?:s|ing)?|von|ab|aus) {_ARTICLE}\Z", re.IGNORECASE
+)
+_TO = re.compile(
+    r"\b(?:to|towards?|into|for|reach(?:es)?|arriv(?:es?|ing) (?:in|at)|nach|bis|zum?|zur|richtung)"
+    rf" {_ARTICLE}\Z",
+    re.IGNORECASE,
+)
+_TO_IN_A_PAIR = re.compile(r"(?:->?|→|–|—|>|\bnach|\bto)\s*\Z", re.IGNORECASE)
+_IN = re.compile(r"\b(?:in|at)\s\Z", re.IGNORECASE)
+_ARRIVES = re.compile(
+    r"\barriv|\breach|\bbe (?:in|at)\b|\bget (?:in|to [^?]{1,40} by)\b|\bankomm|\bankunft"
+    r"|\bkomm\w{0,2} [^?]{0,100} an\b|\bsein\b|\blegt? [^?]{0,100} an\b",
+    re.IGNORECASE,
+)
+_DEPARTS = re.compile(
+    r"\bleav|\bdepart|\babfahr|\babfähr|\bableg|\babgeh|\bstart"
+    r"|\b(?:legt|legen|fährt|fahren|geht|gehen) [^?]{0,100} ab\b",
+    re.IGNORECASE,
+)
+_LAST = re.compile(r"\b(?:last|latest|letzte\w?|späteste\w?)\b", re.IGNORECASE)
+_FIRST = re.compile(r"\b(?:first|earliest|erste\w?|früheste\w?)\b", re.IGNORECASE)
+_NEXT = re.compile(r"\b(?:next|nächste\w?)\b", re.IGNORECASE)
+_WEEKEND = re.compile(r"\b(?:at the |on the |am )?(?:weekends?|wochenenden?)\b", re.IGNORECASE)
+_WEEKDAYS = re.compile(
+    r"\b(?:on )?(?:weekdays?|working days?|werktags?|werktagen?|wochentags?|unter der woche)\b", re.IGNORECASE
+)
+# What the rows of a week do not say: whether a date is in the season, or which day it is today.
+_DATE = re.compile(
+    r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december|januar|februar|märz"
+    r"|mai|juni|juli|oktober|dezember|today|tomorrow|tonight|now|heute|morgen|jetzt|christmas|easter|weihnachten|ostern)\b",
+    re.IGNORECASE,
+)
+_ASKS_ANOTHER = re.compile(
+    r"\b(?:how (?:long|far|much|many|often|old|late)|who|whom|why|costs?|price|fares?|kostet|kosten|wer|warum"
+    r"|wieso|weshalb|wie (?:lange|weit|oft|viele|teuer))\b",
+    re.IGNORECASE,
+)
+# What may be said of a journey without a condition on it.
+_TRAVEL = stems(
+    "time boat ferry ship sailing sail crossing departure arrival arrive depart leave connection"
+    " timetable schedule travel journey trip run go get reach catch service line want list show tell"
+    " please bus train tram flight day one way uhr wann fähre fähren schiff schiffe boot boote"
+    " überfahrt verbindung verbindungen abfahrt abfahrten ankunft busse zug züge bahn fährt fahren"
+    " fahre abfährt abfahren legt legen ablegt geht gehen gibt komme kommt kommen ankommt ankommen muss"
+    " möchte will kann noch bitte hin richtung fahrplan fahrt sein wie viel wieviel"
+)
+
+
+@dataclass(frozen=True)
+class AskedJourney:
+    """What a question says of a journey between some of `places`."""
+
+    question: str
+    places: frozenset[str]
+
+    @cached_property
+    def _found(self) -> list[tuple[int, int, str]]:
+        """Where the question names places: start, end, and the name in the timetable."""
+        names = [(name, place) for place in self.places for name in (place, *self._aliases(place))]
+        found: list[tuple[int, int, str]] = []
+        for name, place in sorted(names, key=lambda each: -len(each[0])):
+            for match in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", self.question, re.IGNORECASE):
+                if not any(start < match.end() and match.start() < end for start, end, _ in found):
+                    found.append((*match.span(), place))
+        return sorted(found)
+
+    def _aliases(self, place: str) -> Iterable[str]:
+        """The words that no other place has."""
+        others = {word for other in self.places - {place} for word in re.findall(r"\w+", other)}
+        for word in re.findall(r"\w+", place):
+            if len(word) >= MIN_ALIAS and word not in others and not stems(word) & _GENERIC:
+                yield word
+
+    @cached_property
+    def named(self) -> Sequence[str]:
+        """The places that it names, in order."""
+        return tuple(dict.fromkeys(place for _, _, place in self._found))
+
+    @cached_property
+    def direction(self) -> tuple[str, str] | None:
+        """The places of departure and of destination, of which one may be empty; None if it is not clear."""
+        start: set[str] = set()
+        end: set[str] = set()
+        is_arrival, is_departure = bool(_ARRIVES.search(self.question)), bool(_DEPARTS.search(self.question))
+        for number, (at, until, place) in enumerate(self._found):
+            before = self.question[self._found[number - 1][1] if number else 0 : at]
+            following = self._found[number + 1 : number + 2]
+            after = self.question[until : following[0][0]] if following else ""
+            if _FROM.search(before):
+                start.add(place)
+            elif _TO.search(before) or (number and start and _TO_IN_A_PAIR.search(before)):
+                end.add(place)
+            elif _TO_IN_A_PAIR.fullmatch(after.strip()):
+                start.add(place)
+            elif _IN.search(before) and is_arrival != is_departure:
+                (end if is_arrival else start).add(place)
+        if len(self.named) == 2 and len(start | end) == 1:
+            (start if end else end).update(set(self.named) - start - end)
+        is_clear = len(start) <= 1 and len(end) <= 1 and not start & end
+        if not self.named or not is_clear or start | end != set(self.named):
+            return None
+        return next(iter(start), ""), next(iter(end), "")
+
+    @cached_property
+    def times(self) -> AskedTimes:
+        return asked_times(self._without_places)
+
+    @cached_property
+    def _without_places(self) -> str:
+        text = self.question
+        for start, end, _ in reversed(self._found):
+            text = f"{text[:start]}·{text[end:]}"
+        return text
+
+    @cached_property
+    def is_about_arrival(self) -> bool:
+        return bool(_ARRIVES.search(self._without_places))
+
+    @cached_property
+    def wants_last(self) -> bool | None:
+        """Whether it asks for the last or, if false, for the first; None for neither."""
+        is_last = bool(_LAST.search(self.question))
+        is_first = bool(_FIRST.search(self.question)) or (
+            bool(self.times.spans) and bool(_NEXT.search(self.question))
+        )
+        return is_last if is_last != is_first else None
+
+    @cached_property
+    def seasons(self) -> frozenset[str]:
+        return seasons_named(self._without_places)
+
+    @cached_property
+    def days(self) -> frozenset[int]:
+        days = days_named(self.question)
+        if _WEEKEND.search(self.question):
+            days |= {5, 6}
+        return days | frozenset(range(5)) if _WEEKDAYS.search(self.question) else days
+
+    @property
+    def asks_rows(self) -> bool:
+        """Whether it asks for journeys between two places, or for some of those from or to one."""
+        if _ASKS_ANOTHER.search(self._without_places):
+            return False
+        is_narrowed = self.wants_last is not None or bool(self.times.spans or self.days)
+        return len(self.named) == 2 or (self.direction is not None and is_narrowed)
+
+    @property
+    def is_dated(self) -> bool:
+        """Whether it names a date, or “next” without a time: timetables of a week do not say that."""
+        rest = self.times.rest
+        return bool(_DATE.search(rest)) or (bool(_NEXT.search(rest)) and not self.times.spans)
+
+    @cached_property
+    def other_words(self) -> frozenset[str]:
+        """The stems of what else it says: “with a motorhome”, “the Dunlin”."""
+        text = self.times.rest
+        for pattern in (_LAST, _FIRST, _NEXT, _WEEKEND, _WEEKDAYS, _DATE, *(each for _, each in SEASONS)):
+            text = pattern.sub(" ", text)
+        text = " ".join(word for word in re.findall(r"\w+", text) if not days_named(word))
+        return (stems(text) & stems_of_question(text)) - weak_stems() - _TRAVEL

@@ -1,0 +1,113 @@
+"""The rows of timetables that a question asks for: the last boat, or those after six in the evening."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from chat.sources import SourceView
+from ingestion.search.rough_stems import held_stems
+
+from .asked_journeys import AskedJourney
+from .timetables import Journey, journeys_in
+
+
+@dataclass(frozen=True, slots=True)
+class FoundJourneys:
+    """The rows, in the order of their times within each table.
+
+    `is_clear` is whether the direction and all conditions were understood and are met; otherwise the rows are
+    only the closest. `wrong_way` has the rows that go only in the opposite direction.
+    """
+
+    rows: tuple[str, ...] = ()
+    is_clear: bool = False
+    wrong_way: frozenset[str] = frozenset()
+
+
+def find_journeys(question: str, passages: Sequence[SourceView]) -> FoundJourneys:
+    """The journeys that `question` asks for; no rows if it asks for something else."""
+    journeys = journeys_in(passages)
+    asked = AskedJourney(question, frozenset(place for each in journeys for place in (each.start, each.end)))
+    if not asked.named:
+        return FoundJourneys()
+    right = [each for each in journeys if _goes(each, asked)]
+    wrong_way = {each.row for each in journeys if _goes_back(each, asked)} - {each.row for each in right}
+    rows, is_clear = _chosen(right, asked) if asked.asks_rows else ([], False)
+    return FoundJourneys(tuple(dict.fromkeys(each.row for each in rows)), is_clear, frozenset(wrong_way))
+
+
+def _goes(journey: Journey, asked: AskedJourney) -> bool:
+    """Whether a journey goes the way that is asked for; if that is not clear, between the places."""
+    if asked.direction is None:
+        return {journey.start, journey.end} <= set(asked.named)
+    start, end = asked.direction
+    return (not start or start == journey.start) and (not end or end == journey.end)
+
+
+def _goes_back(journey: Journey, asked: AskedJourney) -> bool:
+    if asked.direction is None:
+        return False
+    start, end = asked.direction
+    return (bool(start) and start == journey.end) or (bool(end) and end == journey.start)
+
+
+def _chosen(journeys: list[Journey], asked: AskedJourney) -> tuple[list[Journey], bool]:
+    """The journeys that meet the conditions, and whether all is clear and met; else the closest ones."""
+    is_clear = asked.direction is not None and not asked.is_dated
+    if asked.other_words:
+        journeys = [each for each in journeys if asked.other_words <= held_stems(each.row)]
+    if asked.seasons:
+        of_season = [each for each in journeys if asked.seasons <= each.seasons]
+        is_clear &= bool(of_season)
+        journeys = of_season or journeys
+    if asked.days:
+        of_days = [each for each in journeys if each.days and not asked.days.isdisjoint(each.days)]
+        is_clear &= bool(of_days)
+        journeys = of_days or journeys
+    timed = [each for each in journeys if each.time(of_arrival=asked.is_about_arrival) is not None]
+    if asked.wants_last is None and not asked.times.spans:
+        return _in_order(timed, asked) or journeys, is_clear
+    at_time, is_met = _at_time(timed, asked)
+    if is_met and asked.wants_last is not None:
+        at_time = _outermost(at_time, asked, wants_last=asked.wants_last)
+    return _in_order(at_time, asked), is_clear and is_met and len(timed) == len(journeys)
+
+
+def _in_order(journeys: Iterable[Journey], asked: AskedJourney) -> list[Journey]:
+    """By time, one table after the other."""
+    tables = list(dict.fromkeys(each.said for each in journeys))
+    return sorted(journeys, key=lambda each: (tables.index(each.said), _time(each, asked)))
+
+
+def _time(journey: Journey, asked: AskedJourney) -> int:
+    return journey.time(of_arrival=asked.is_about_arrival) or 0
+
+
+def _at_time(journeys: list[Journey], asked: AskedJourney) -> tuple[list[Journey], bool]:
+    """The journeys at the time asked for, and whether there are some; else the nearest ones."""
+    spans = asked.times.spans
+    if not spans:
+        return journeys, bool(journeys)
+    found = [[each for each in journeys if first <= _time(each, asked) <= last] for first, last in spans]
+    kept = [each for each in journeys if any(each in of_span for of_span in found)]
+    if kept:
+        readings = {tuple(of_span) for of_span in found if of_span}
+        return kept, len(readings) == 1
+    first, last = spans[0]
+    earlier = [each for each in journeys if _time(each, asked) < first]
+    later = [each for each in journeys if _time(each, asked) > last]
+    return [
+        *_outermost(earlier, asked, wants_last=True),
+        *_outermost(later, asked, wants_last=False),
+    ], False
+
+
+def _outermost(journeys: list[Journey], asked: AskedJourney, *, wants_last: bool) -> list[Journey]:
+    """The last or first ones of each table, way and day: one on Fridays alone is not the last on Mondays."""
+    best = []
+    for way in dict.fromkeys((each.said, each.start, each.end) for each in journeys):
+        of_way = [each for each in journeys if (each.said, each.start, each.end) == way]
+        for day in sorted(asked.days) or range(7):
+            of_day = [each for each in of_way if each.days is None or day in each.days]
+            times = [_time(each, asked) for each in of_day]
+            best += [each for each in of_day if _time(each, asked) == (max if wants_last else min)(times)]
+    return list(dict.fromkeys(best))

@@ -1,6 +1,7 @@
 // The palette: fetched when it is first opened, and again for each query. Focus stays in its box; the arrow keys move
 // through the options, Enter follows the current one. Without an option, Enter searches the conversations.
-// Beside the places that the server finds it offers what the page itself can do: [data-acts], and the last sources.
+// Beside the places that the server finds it offers what the page itself can do: [data-acts], the buttons and the menu of
+// the bar, and the last sources.
 // begin() returns open().
 
 const PAUSE = 120; // ms without a key before the query is sent
@@ -16,11 +17,12 @@ export function begin({ $, $$, t, parsed }, address) {
     return parsed(await answer.text());
   }
 
-  // The buttons and links of the last turn, or of a page without any.
+  // The buttons and links of the last turn, or of a page without any, and those of the bar.
   function actions(query) {
     const scope = $$('.turn').at(-1) ?? $('main');
+    const targets = new Set([...$$('[data-acts]', scope), ...$$('.bar :is(a.button, .menu .row)')]);
     const named = [
-      ...$$('[data-acts]', scope).map(target => [target, target.ariaLabel ?? target.textContent.trim()]),
+      ...[...targets].map(target => [target, target.ariaLabel ?? target.textContent.trim()]),
       ...$$('.source-row[data-source]', scope).map(target => {
         const [number, title] = ['.cite', 'strong'].map(part => $(part, target)?.textContent.trim() ?? '');
         return [target, `${t('Source')} ${number}: ${title}`, number];
@@ -54,7 +56,7 @@ export function begin({ $, $$, t, parsed }, address) {
       option.id = `palette-here-${number}`;
       option.setAttribute('aria-selected', 'false');
       $('.text', option).textContent = name;
-      const icon = $('svg, .cite', target);
+      const icon = $('svg, .cite', target) ?? $('summary svg', target.closest('.menu') ?? target);
       if (icon) option.prepend(icon.cloneNode(true));
       option.addEventListener('click', event => {
         event.preventDefault();
@@ -111,9 +113,8 @@ export function begin({ $, $$, t, parsed }, address) {
     } else if (event.key === 'Enter' && all[at] && !event.isComposing) {
       event.preventDefault();
       all[at].click();
-    } else if (event.key === 'Escape' && !event.target.value && !event.isComposing) {
-      // The first Escape empties a search field. Safari keeps each further one from the dialog.
-      event.preventDefault();
+    } else if (event.key === 'Escape' && !event.isComposing) {
+      event.preventDefault(); // a search field would be emptied first
       dialog.close();
     }
   }

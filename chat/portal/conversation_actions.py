@@ -228,7 +228,7 @@ def rename(request: HttpRequest, principal: Principal, conversation_id: UUID) ->
         return render(request, "chat/rename.html", {"conversation": row, "problem": refused}, status=403)
     except ValueError as problem:
         return render(request, "chat/rename.html", {"conversation": row, "problem": problem}, status=400)
-    return SeeOther(reverse("chat:conversation", args=[row.pk]))
+    return SeeOther(reverse("chat:conversation", args=[row.pk]) + "#content")  # the new title gets the focus
 
 
 @require_POST

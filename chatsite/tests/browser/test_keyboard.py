@@ -99,6 +99,26 @@ def test_the_palette_does_what_the_page_offers(chromium, site):
         expect(page.locator("form.edit textarea")).to_be_focused()
 
 
+def test_the_palette_offers_the_menu_and_one_escape_closes_it(chromium, site):
+    with signed_in(chromium, site, **WIDE) as page:
+        ask_and_wait(page)
+        for words in ("Move to", "Pin", "Export", "Archive", "Delete", "Share"):
+            press(page, "Control+k")
+            page.keyboard.type(words.lower())
+            expect(page.locator("#palette [aria-selected=true]")).to_contain_text(words)
+            press(page, "Escape")
+            expect(page.locator("#palette")).to_be_hidden()
+        press(page, "Control+k")
+        page.keyboard.type("rename")
+        expect(page.locator("#palette [aria-selected=true]")).to_contain_text("Rename")
+        press(page, "Enter")
+        expect(page.locator("#new-title")).to_be_focused()
+        page.locator("#new-title").fill("Leave carried over")
+        press(page, "Enter")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Leave carried over")
+        expect(page.get_by_role("heading", level=1)).to_be_focused()
+
+
 def test_what_is_typed_before_the_palette_has_come_stands_in_it(chromium, site):
     with signed_in(chromium, site, **WIDE) as page:
         page.goto("/")

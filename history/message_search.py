@@ -86,13 +86,25 @@ def page(
     return rows[:limit], conversation_lists.place(rows[limit - 1])
 
 
+def titled(principal: Principal, query: str, limit: int) -> list[Conversation]:
+    """Up to `limit` of the caller's conversations whose title has all words, newest first."""
+    words = _words(query)
+    if not words:
+        return []
+    mine = Conversation.objects.owned_by(principal).filter(_has_title(principal, words))
+    return conversation_lists.page(mine, limit)[0]
+
+
+def _has_title(principal: Principal, words: Sequence[str]) -> Coalesce:
+    """Titles without indexed words are matched by a pattern."""
+    return Coalesce(_read(principal, words), ExpressionWrapper(_in_title(words), BooleanField()))
+
+
 def _read_through(
     principal: Principal, words: Sequence[str], most: int, below: Place | None
 ) -> tuple[list[Conversation], Place | None]:
     """Matches among the next `most` conversations, and where the rest begins."""
-    # Titles without indexed words are matched by a pattern.
-    titled = Coalesce(_read(principal, words), ExpressionWrapper(_in_title(words), BooleanField()))
-    mine = Conversation.objects.owned_by(principal).annotate(titled=titled)
+    mine = Conversation.objects.owned_by(principal).annotate(titled=_has_title(principal, words))
     read, older = conversation_lists.page(mine, most, below)
     found = {row.pk for row in read if row.titled}  # type: ignore[attr-defined]
     said = Message.objects.chosen().filter(conversation__in=[row.pk for row in read if row.pk not in found])

@@ -1,6 +1,7 @@
 """The command palette (Ctrl or ⌘ K): finds conversations, documents and pages, as HTML for its script."""
 
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -87,6 +88,11 @@ def palette(request: HttpRequest, principal: Principal) -> HttpResponse:
         Entry("search", _whole(each.title), each.url, _whole(each.text) if each.text else "")
         for each in results[:MAX_CONVERSATIONS]
     ]
+    if query and asked:
+        everything = f"{reverse('chat:search')}?{urlencode({'q': query})}#found"
+        asked.append(
+            Entry("search", gettext("All conversations with “%(words)s”") % {"words": query}, everything)
+        )
     found_projects = projects.named(principal, query)[:MAX_PROJECTS] if query else []
     named = [Entry("folder", each.name, reverse("chat:project", args=[each.pk])) for each in found_projects]
     listing = documents.ListingQuery(words=query)

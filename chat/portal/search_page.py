@@ -46,11 +46,15 @@ def conversations(
 ) -> tuple[list[Result], str]:
     """A page of the caller's conversations that match, newest first, and the cursor of the next page.
 
-    An empty query matches all archived ones, or all others. An unknown cursor gives the first page.
+    The first page begins with those whose title has all words; no other page has these. An empty query
+    matches all archived ones, or all others. An unknown cursor gives the first page.
     """
     below = place_in_list(cursor)
     if query:
-        rows, following = message_search.page(principal, query, PER_PAGE, below)
+        titled = message_search.titled(principal, query, PER_PAGE)
+        rows, following = _beside(principal, query, titled, below)
+        if below is None:
+            rows = [*titled, *rows]
     else:
         mine = Conversation.objects.owned_by(principal)
         listed = mine.exclude(archived_at=None) if archived else mine.current()
@@ -68,6 +72,19 @@ def conversations(
         for row in rows
     ]
     return results, conversation_lists.cursor(following) if following else ""
+
+
+def _beside(
+    principal: Principal, query: str, known: list[Conversation], below: conversation_lists.Place | None
+) -> tuple[list[Conversation], conversation_lists.Place | None]:
+    """The next matches that are not `known`, and where the page after them begins."""
+    keys = {row.pk for row in known}
+    while True:
+        page, following = message_search.page(principal, query, PER_PAGE, below)
+        rows = [row for row in page if row.pk not in keys]
+        if rows or following is None:
+            return rows, following
+        below = following
 
 
 def place_of(conversation_id: UUID, hit: message_search.Hit | None, last: int | None = None) -> str:

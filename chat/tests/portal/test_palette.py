@@ -35,6 +35,21 @@ class Palette(TestCase):
         self.assertIn(f'href="/c/{self.conversation.pk}/#q-0"', page)
         self.assertIn(f"/documents/{self.document.public_id}/", page)
 
+    def test_titles_with_the_words_come_first_and_all_results_are_an_option(self):
+        for number in range(40):  # newer, and more than a page
+            self.said(self.user, f"Lenses {number}", "Who pays for glasses?")
+        for page in (self.found("glasses"), self.client.get("/search/?q=glasses").content.decode()):
+            found = re.findall(r'href="/c/([^/]+)/', page.partition('class="results"')[2] or page)
+            self.assertEqual(found[0], str(self.conversation.pk))
+            self.assertEqual(len(found), len(set(found)))
+        self.assertIn('href="/search/?q=glasses#found"', self.found("glasses"))
+        self.assertNotIn("#found", self.found("xylophone"))
+        self.assertNotIn("#found", self.found(""))
+        first = self.client.get("/search/?q=glasses")
+        second = self.client.get("/search/", {"q": "glasses", "cursor": first.context["older"]})
+        shown = [each.conversation.pk for page in (first, second) for each in page.context["results"]]
+        self.assertEqual((len(shown), len(set(shown))), (41, 41))
+
     def test_a_word_of_an_answer_is_found_beside_its_neighbours(self):
         """The sidebar has titles with the same word, and comes first."""
         for text, fragment in (

@@ -3,6 +3,7 @@
 import re
 from datetime import date
 
+from django.db.models import Q
 from django.utils.translation import gettext, gettext_noop
 
 NAME = gettext_noop("Attachments")
@@ -12,6 +13,16 @@ _FOLDER = re.compile(rf"{NAME}(?=\Z|/\d{{4}}-\d\d-\d\d\Z)")
 def of_day(day: date) -> str:
     """The folder of the files that are attached on this day."""
     return f"{NAME}/{day:%Y-%m-%d}"
+
+
+def attached() -> Q:
+    """Documents that were attached to a question."""
+    return Q(folder__regex=rf"^{NAME}(/\d{{4}}-\d\d-\d\d)?$")
+
+
+def origin(folder: str) -> str:
+    """What tells a reader where a source comes from: its folder, unless the site chose that."""
+    return gettext("Attached to a question") if _FOLDER.match(folder) else folder
 
 
 def as_shown(folder: str) -> str:

@@ -25,7 +25,7 @@ from pgvector.django import HalfVectorField
 from chatsite.accounts.principal import Principal
 
 from .access.models import AccessEntry, AccessList
-from .attachment_folder import as_shown
+from .attachment_folder import as_shown, origin
 from .bulk.models import BulkChange, BulkItem  # noqa: F401 (tables of this app)
 from .details import is_web_address
 from .glossary.models import HouseWord  # noqa: F401 (a table of this app)
@@ -276,6 +276,11 @@ class Document(models.Model):
     def shown_folder(self) -> str:
         """Its folder in the reader's language."""
         return as_shown(self.folder)
+
+    @property
+    def shown_origin(self) -> str:
+        """Its folder, or that it was attached to a question."""
+        return origin(self.folder)
 
     @property
     def is_expired(self) -> bool:

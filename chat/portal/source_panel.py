@@ -158,7 +158,7 @@ class Panel:
                 "count": grouped(document.page_count),
             }
         place = place[:1].upper() + place[1:]
-        return " · ".join(filter(None, (document.shown_folder.replace("/", " / "), place)))
+        return " · ".join(filter(None, (document.shown_origin.replace("/", " / "), place)))
 
     @property
     def replaced(self) -> bool:

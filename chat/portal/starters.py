@@ -14,6 +14,7 @@ from chat import site_texts
 from chat.engine.trial import is_answerable
 from chat.llm import configured_model
 from chatsite.accounts.principal import Principal
+from ingestion.attachment_folder import attached
 from ingestion.models import Document
 from ingestion.search.translations import language_of
 from ingestion.suggested_questions import needs_context, questions_of
@@ -58,7 +59,7 @@ def found_starts(principal: Principal) -> list[Start]:
 
     Cached for ten minutes for the caller, their readable documents and the language.
     """
-    newest = Document.objects.visible_to(principal).searchable().order_by("-pk")
+    newest = Document.objects.visible_to(principal).searchable().exclude(attached()).order_by("-pk")
     columns = ("pk", "version", "title", "name", "folder", "category", "language", "questions")
     documents = list(newest.only(*columns)[:LOOKED_AT])
     if not documents:

@@ -135,7 +135,7 @@ class SourceLine:
 
     @property
     def folder(self) -> str:
-        return self.source.document.shown_folder if self.source else ""
+        return self.source.document.shown_origin if self.source else ""
 
     @property
     def use(self) -> str:

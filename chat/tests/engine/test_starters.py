@@ -90,3 +90,9 @@ class SuggestionTests(MediaMixin, TransactionTestCase):
         await in_database(Document.objects.filter(pk=document.pk).update, questions=questions)
         found = await in_database(starts, Principal(self.user.pk, "command"))
         self.assertEqual([start.question for start in found], questions[1:])
+
+    async def test_no_start_is_made_from_a_file_that_was_attached_to_a_question(self):
+        principal = Principal(self.user.pk, "command")
+        self.assertTrue(await in_database(starts, principal))
+        await in_database(Document.objects.update, folder="Attachments/2026-11-27")
+        self.assertEqual(await in_database(starts, principal), [])

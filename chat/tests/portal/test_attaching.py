@@ -50,6 +50,8 @@ class AttachTests(AttachCase):
             self.assertRegex(document.shown_folder, r"^Anhänge/\d{4}-\d\d-\d\d$")
             self.assertEqual(describe(reader, "folder:Attachments"), "dem Ordner „Anhänge“")
             self.assertEqual(as_shown("Attachments/Plans"), "Attachments/Plans")
+            self.assertEqual(document.shown_origin, "An eine Frage angehängt")
+            self.assertEqual(Document(folder="Attachments/Plans").shown_origin, "Attachments/Plans")
         self.assertEqual(
             told["scope"], {"value": f"document:{document.public_id}", "words": "Only “crane.md”"}
         )

@@ -25,7 +25,7 @@ from .serializers.response_serializers import (
     readable_text,
 )
 from .signatures import signed
-from .tally import UNSURE, is_by_model, is_unclear, tally
+from .tally import HEDGES, is_by_model, is_unclear, tally
 
 # Any scheme but http, https and mailto, in a link or a link reference.
 UNSAFE_LINK = re.compile(r"(?i)(\]\(\s*|\]:\s*)(?!https?:|mailto:)([a-z][a-z0-9+.-]*):")
@@ -111,7 +111,7 @@ def _answer(message: Message, readable: Sequence[Source]) -> list[str]:
     by_model, unclear = (sum(map(test, statements)) for test in (is_by_model, is_unclear))
     counted = tally((row["verdict"] for row in statements), by_model, unclear, message.verified)
     # If a source was withdrawn, the line on citations would reveal too much and be wrong.
-    if not set(message.citations) - titles.keys() and not message.content.startswith(UNSURE):
+    if not set(message.citations) - titles.keys() and not message.content.startswith(HEDGES):
         parts.append(" · ".join(f"*{line}*" for line in (counted.summary, counted.rest) if line and order))
     return parts
 

@@ -7,8 +7,11 @@ from typing import Any
 
 from django.utils.translation import gettext, gettext_noop, ngettext
 
-# The sentence above passages that do not answer: their citations confirm nothing.
+# The sentences above passages that do not answer, and above one that has the question's words and the kind of
+# thing it asks for, but that may mean something else. Their citations confirm nothing.
 UNSURE = gettext_noop("No exact answer found. The closest passages:")
+LIKELY = gettext_noop("This may answer your question:")
+HEDGES = (UNSURE, LIKELY)
 
 
 @dataclass(frozen=True, slots=True)

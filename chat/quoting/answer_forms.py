@@ -15,16 +15,17 @@ from ingestion.search.sentence_splitting import spans_of
 from ingestion.search.table_rows import cells_of
 
 from .candidates import SECOND, Quotation, quotations_of
-from .confidence import is_close
+from .confidence import is_close, is_likely
 from .extracts import extract
 from .findings import Findings
 from .numbered_parts import asks_for_all, numbered_parts
-from .quoted_answer import Quoted
+from .quoted_answer import OTHERS, Quoted
 from .rendering import markdown
 
 QUOTATIONS = 2
 FILE_SCORE = 0.8  # share of the best sentence's score, for another quotation of a file that is named
 SECOND_OF_ALL = 0.94  # for a second quotation if the first has everything that was asked for
+BEHIND = 2  # passages after one that may answer
 OF_OTHER_FILE = 0.5  # for one of the files that were chosen
 
 
@@ -197,8 +198,31 @@ def _closest_passages(findings: Findings) -> Quoted:
         kept.sort(key=lambda each: each is not own)
     alike = findings.rows_alike
     findings.shown.update(alike.rows)
+    if not alike.text and _may_answer(findings, kept[0]):
+        first, *others = findings.quoted(kept[: 1 + BEHIND]) or ("",)
+        texts = (first, OTHERS, *others) if others else _texts(first)
+        return Quoted(texts, is_sure=False, is_likely=bool(first))
     texts = (*_texts(alike.text), *findings.quoted(kept))
     return Quoted(texts, is_sure=False, is_part=not alike.is_whole)
+
+
+def _may_answer(findings: Findings, closest: Quotation) -> bool:
+    """Whether nothing that was checked speaks against the closest passage.
+
+    Rows of a table may be others than those asked for although they have all of its words.
+    """
+    question, sentence = findings.question, closest.sentence
+    selected = findings.selected if closest.is_part_of_table else None
+    others = [each.score for each in findings.sources if each.label != closest.source.label]
+    lead = closest.source.score - max(others, default=0.0)
+    return (
+        is_likely(closest.held, closest.source.score, lead)
+        and closest.has_amount
+        and not closest.is_for_others
+        and sentence.text not in findings.other_rows
+        and not (selected and (selected.needs_all or selected.text))
+        and not (closest.is_part_of_table and not question.in_order <= held_stems(sentence.text))
+    )
 
 
 def _texts(text: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from chat.quoting.questions.answer_types import QuotedText, types_asked_for
 from ingestion.embedding.word_vectors import word_vectors
-from ingestion.search.rough_stems import STOP_WORDS, forms, stem, weak_stems
+from ingestion.search.rough_stems import STOP_WORDS, forms, held_stems, stem, weak_stems
 from ingestion.search.stopwords import without_question_words
 from ingestion.search.tokens import has_unspaced_script, plain_words, search_text
 from ingestion.search.translations import without_grammar
@@ -25,6 +25,11 @@ OF_DOCUMENTS = 0.8  # how much a word of documents counts for the everyday one
 MIN_AS_ASKED = 0.2  # of these words, in any form, but not other words for them
 MIN_CLOSE = 0.34  # of what a question names, that one of the closest passages must have: more than a third
 FOUND = 1.0  # the fit of a search that is sure of its best passage
+LIKELY = 1.7  # the share of what is named and the score of the search, added, of a passage that may answer
+LEADING = 0.9  # the score of the search from which half of what is named is enough
+MIN_LEAD = 0.15  # its distance to the best score of another place, for that
+MIN_LED = 0.5  # of what is named, that such a passage must have
+MIN_HEADED = 0.3  # and its headings
 MIN_NAMED = 0.6  # of what a question names, that an answer must have to be shown as one: both of two words
 
 # The weights of `evidence`, in its order, and the constant.
@@ -70,6 +75,23 @@ def is_close(quoted: QuotedText, fit: float) -> bool:
     return question.is_translated or fit >= FOUND or quoted.known(named) >= MIN_CLOSE * len(named)
 
 
+def is_likely(quoted: QuotedText, score: float, lead: float) -> bool:
+    """Whether a passage that does not clearly answer may be introduced as one that may.
+
+    It has the numbers of the question, every kind of thing that it asks for, and nearly all of what it names;
+    half is enough if the search clearly prefers it to all others and its headings are about the subject.
+    `score` is that of the search, `lead` its distance to the best score of another place.
+    """
+    if _lacks_number(quoted) or not all(each.is_in(quoted) for each in types_asked_for(quoted.question)):
+        return False
+    named = quoted.question.named
+    known = quoted.known(named) / len(named)
+    if known == 1 or known + score >= LIKELY:
+        return True
+    headed = quoted.known(named, held_stems(quoted.texts[-1])) / len(named)
+    return known >= MIN_LED and headed >= MIN_HEADED and score >= LEADING and lead >= MIN_LEAD
+
+
 def confidence(quoted: QuotedText, score: float, fit: float) -> float:
     """The probability (0..1) that a quotation answers; from `SURE` on it may be called the answer.
 
@@ -112,12 +134,17 @@ def evidence(quoted: QuotedText, score: float, fit: float) -> list[float]:
         met = [1.0 if stem(word) in entity.asking else share for word, share in zip(asked, met, strict=True)]
     # Each German noun looks like a name.
     names = _NAME.findall(question.text) if question.language != "german" else []
-    numbers = map(plain_words, _NUMBER.findall(question.text))
     return [
         score,
         max(-1.0, min(fit, MAX_FIT)),
         sum(map(float.__mul__, met, weights)) / total,
         float(any(f" {name} " not in text for name in map(plain_words, names) if name not in _NOT_NAMES)),
-        float(any(f" {number} " not in text for number in numbers)),
+        float(_lacks_number(quoted)),
         math.log(1 + len(asked)),
     ]
+
+
+def _lacks_number(quoted: QuotedText) -> bool:
+    """Whether it lacks a number that the question has, written as there."""
+    text = f" {plain_words(' '.join(quoted.texts))} "
+    return any(f" {plain_words(number)} " not in text for number in _NUMBER.findall(quoted.question.text))

@@ -4,27 +4,32 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext_noop
 
-from history.tally import UNSURE
+from history.tally import LIKELY, UNSURE
 
 NOTHING_MORE = gettext_noop("There is nothing to add from the documents you may read.")
 SEVERAL = gettext_noop("More than one place may answer this:")
 PARTLY = gettext_noop("These are the parts that were found; there may be more:")
-NOTICES = (UNSURE, SEVERAL, PARTLY, NOTHING_MORE)
+OTHERS = gettext_noop("Other passages that were found:")
+NOTICES = (UNSURE, LIKELY, SEVERAL, PARTLY, OTHERS, NOTHING_MORE)
 
 
 @dataclass(frozen=True, slots=True)
 class Quoted:
     """Quotations as Markdown, whether the first clearly answers, whether they are from several places that
-    may answer the same question, and whether they may be only some of the parts that are asked for."""
+    may answer the same question, and whether they may be only some of the parts that are asked for.
+
+    If the first does not clearly answer, `is_likely` is whether it has what the question names and asks for.
+    """
 
     texts: tuple[str, ...]
     is_sure: bool
     is_several: bool = False
     is_part: bool = False
+    is_likely: bool = False
 
     @property
     def notice(self) -> str:
         """The sentence above them; empty if they are the answer."""
         if not self.is_sure:
-            return UNSURE
+            return LIKELY if self.is_likely else UNSURE
         return SEVERAL if self.is_several else PARTLY if self.is_part else ""

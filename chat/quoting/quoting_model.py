@@ -175,6 +175,7 @@ def quote(prompt: Prompt) -> Quoted:
         all(each.is_sure for each in quoted),
         any(each.is_several for each in quoted),
         any(each.is_part for each in quoted),
+        all(each.is_sure or each.is_likely for each in quoted),
     )
 
 

@@ -45,7 +45,7 @@ from history.branches import Branches
 from history.citation_text import without
 from history.models import Feedback, Message, Source
 from history.signatures import signed
-from history.tally import UNSURE, Tally, tally
+from history.tally import HEDGES, Tally, tally
 from ingestion.glossary.lookup import Glossary, Meaning
 from ingestion.models import Document
 from ingestion.parsing.language import language_tag
@@ -308,9 +308,9 @@ class Answer:
     def all_found(self) -> bool:
         """Whether each cited statement is supported by a source that the reader may still open.
 
-        Passages shown because no sentence answers the question do not count as support.
+        Passages shown because no sentence clearly answers the question do not count as support.
         """
-        if self.text.startswith(UNSURE):
+        if self.text.startswith(HEDGES):
             return False
         counted = self.tally
         is_checked = counted.found and not counted.missing and not counted.unclear

@@ -1,0 +1,60 @@
+"""Passages that may answer a question without a model: more than the closest, less than the answer."""
+
+from chat.llm.chat_model import Prompt
+from chat.quoting.quoted_answer import LIKELY, OTHERS, UNSURE
+from chat.quoting.quoting_model import quote
+from chat.tests.quoting_case import QuotingCase
+from chat.tests.sources import source
+
+RECEIPTS = source(
+    1,
+    "travel.md#lost",
+    "You may sign a declaration on form FN-05, no more than three times a year and for no more than £40.",
+    heading="Lost receipts",
+    score=0.95,
+)
+ADVANCES = source(
+    2, "travel.md#advances", "An advance is settled with the claim.", heading="Advances", score=0.7
+)
+QUESTION = "I lost the receipt for a taxi, can I still get my money back?"
+
+
+class LikelyAnswerTests(QuotingCase):
+    def quoted(self, question, *sources, fit=1.5):
+        return quote(Prompt(question, [], list(sources), 0.3, fit=fit))
+
+    def test_a_passage_that_the_search_prefers_and_whose_heading_is_about_it_may_answer(self):
+        answer = self.answer(QUESTION, sources=[RECEIPTS, ADVANCES], fit=1.5)
+        self.assertTrue(answer.startswith(f"{LIKELY}\n\n**Lost receipts**\n\n> You may sign"), answer)
+
+    def test_the_other_passages_are_below_a_line_of_their_own(self):
+        texts = self.quoted(QUESTION, RECEIPTS, ADVANCES).texts
+        self.assertEqual(texts[1], OTHERS)
+        self.assertIn("An advance", texts[2])
+
+    def test_a_passage_among_others_that_the_search_ranks_as_high_is_one_of_the_closest(self):
+        other = source(2, "b.md", "A taxi is booked by the office.", heading="Taxis", score=0.94)
+        self.assertEqual(self.quoted(QUESTION, RECEIPTS, other).notice, UNSURE)
+
+    def test_a_passage_without_what_is_asked_for_is_one_of_the_closest(self):
+        for question in (
+            "When do I get money back for a lost taxi receipt?",
+            "What is the telephone number for lost taxi receipts?",
+            "May I do that for a lost taxi receipt of 700 pounds?",
+        ):
+            self.assertEqual(self.quoted(question, RECEIPTS, ADVANCES).notice, UNSURE, question)
+
+    def test_a_passage_for_others_is_one_of_the_closest(self):
+        refunds = source(
+            1,
+            "guide.md",
+            "Passengers who lost a taxi receipt sign a declaration for their money.",
+            heading="Lost receipts of passengers",
+            score=0.95,
+        )
+        self.assertEqual(self.quoted(QUESTION, refunds, ADVANCES, fit=0.5).notice, UNSURE)
+
+    def test_it_is_no_answer_for_what_needs_one(self):
+        quoted = self.quoted(QUESTION, RECEIPTS, ADVANCES)
+        self.assertFalse(quoted.is_sure)
+        self.assertTrue(quoted.is_likely)

@@ -230,7 +230,7 @@ def _texts(text: str) -> tuple[str, ...]:
 
 
 ANSWER_FORMS = (
-    AnswerForm("timetable rows", lambda findings: not findings.question.subject, _timetable_rows),
+    AnswerForm("timetable rows", lambda findings: bool(findings.journeys.rows), _timetable_rows),
     AnswerForm("selected rows", _asks_selected_rows, _selected_rows),
     AnswerForm("each file", _asks_each_file, _each_file),
     AnswerForm("numbered parts", _asks_numbered_parts, _numbered_parts),

@@ -218,7 +218,8 @@ class _Asked:
         """What the sources have for the question, with the words of its context."""
         passages = self.sources.passages
         files = asked_files(self.text, passages, chosen=self.prompt.narrowed)
-        texts = (files.question, " ".join(leaned_on(self.text, self.before)), context)
+        before = " ".join(leaned_on(self.text, self.before))
+        texts = (files.question, before, context)
         wording, subject, context = map(self._in_english, texts) if translated else texts
         earlier = f"{subject} {context}".strip()
         # A translation may leave out a name.
@@ -229,7 +230,7 @@ class _Asked:
         question = Question(
             wording, rows.earlier, subject, self.prompt.synonyms, is_translated, thing, original
         )
-        journeys = find_journeys(files.question, passages)
+        journeys = find_journeys(files.question, before, passages)
         others = rows.others | journeys.wrong_way
         return Findings(question, self.prompt, passages, files, others, self.questions, set(shown), journeys)
 

@@ -5,11 +5,11 @@ It is read in the language in which it was asked, English or German: a translati
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ingestion.search.rough_stems import stems, weak_stems
-from ingestion.search.translations import stems_of_question
+from ingestion.search.translations import without_grammar
 
 from .clock_times import AskedTimes, asked_times
 from .timetables import SEASONS, seasons_named
@@ -17,6 +17,7 @@ from .weekdays import days_named
 
 MIN_ALIAS = 4  # letters of a word that stands for the name of a place: “Sennick” for “Sennick Harbour”
 
+_WORD = re.compile(r"\w+")
 _GENERIC = stems(
     "port harbour harbor quay pier bay station terminal central centre center town city island north south"
     " east west hafen bahnhof insel airport flughafen markt stadt nord süd ost"
@@ -45,6 +46,9 @@ _DEPARTS = re.compile(
 _LAST = re.compile(r"\b(?:last|latest|letzte\w?|späteste\w?)\b", re.IGNORECASE)
 _FIRST = re.compile(r"\b(?:first|earliest|erste\w?|früheste\w?)\b", re.IGNORECASE)
 _NEXT = re.compile(r"\b(?:next|nächste\w?)\b", re.IGNORECASE)
+_BACK = re.compile(
+    r"\b(?:back|return(?:ing)?|(?:the )?other way(?: round)?|zurück|rück\w*|umgekehrt)\b", re.IGNORECASE
+)
 _WEEKEND = re.compile(r"\b(?:at the |on the |am )?(?:weekends?|wochenenden?)\b", re.IGNORECASE)
 _WEEKDAYS = re.compile(
     r"\b(?:on )?(?:weekdays?|working days?|werktags?|werktagen?|wochentags?|unter der woche)\b", re.IGNORECASE
@@ -71,39 +75,63 @@ _TRAVEL = stems(
 )
 
 
+def _words(text: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(text)]
+
+
 @dataclass(frozen=True)
 class AskedJourney:
-    """What a question says of a journey between some of `places`."""
+    """What a question says of a journey between some of `places`.
+
+    What it does not say is as in the `earlier` question: “and in summer?”
+    """
 
     question: str
     places: frozenset[str]
+    earlier: "AskedJourney | None" = None
 
     @cached_property
     def _found(self) -> list[tuple[int, int, str]]:
         """Where the question names places: start, end, and the name in the timetable."""
-        names = [(name, place) for place in self.places for name in (place, *self._aliases(place))]
+        names = [(_words(name), place) for place in self.places for name in (place, *self._aliases(place))]
+        names.sort(key=lambda each: -len(each[0]))
+        words = _words(self.question)
+        spans = [match.span() for match in _WORD.finditer(self.question)]
         found: list[tuple[int, int, str]] = []
-        for name, place in sorted(names, key=lambda each: -len(each[0])):
-            for match in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", self.question, re.IGNORECASE):
-                if not any(start < match.end() and match.start() < end for start, end, _ in found):
-                    found.append((*match.span(), place))
-        return sorted(found)
+        at = 0
+        while at < len(words):
+            here = ((len(name), place) for name, place in names if name == words[at : at + len(name)])
+            length, place = next(here, (0, ""))
+            if length:
+                found.append((spans[at][0], spans[at + length - 1][1], place))
+            at += length or 1
+        return found
 
     def _aliases(self, place: str) -> Iterable[str]:
         """The words that no other place has."""
-        others = {word for other in self.places - {place} for word in re.findall(r"\w+", other)}
-        for word in re.findall(r"\w+", place):
+        others = {word for other in self.places - {place} for word in _words(other)}
+        for word in _words(place):
             if len(word) >= MIN_ALIAS and word not in others and not stems(word) & _GENERIC:
                 yield word
 
     @cached_property
     def named(self) -> Sequence[str]:
         """The places that it names, in order."""
-        return tuple(dict.fromkeys(place for _, _, place in self._found))
+        own = tuple(dict.fromkeys(place for _, _, place in self._found))
+        return own if own or not self.earlier else self.earlier.named
 
     @cached_property
     def direction(self) -> tuple[str, str] | None:
         """The places of departure and of destination, of which one may be empty; None if it is not clear."""
+        before = self.earlier.direction if self.earlier else None
+        if not self._found:
+            return before[::-1] if before and _BACK.search(self.question) else before
+        if before and (own := self._own_direction):  # “and from Ellery?”
+            return own[0] or before[0] * (before[0] != own[1]), own[1] or before[1] * (before[1] != own[0])
+        return self._own_direction
+
+    @cached_property
+    def _own_direction(self) -> tuple[str, str] | None:
         start: set[str] = set()
         end: set[str] = set()
         is_arrival, is_departure = bool(_ARRIVES.search(self.question)), bool(_DEPARTS.search(self.question))
@@ -122,13 +150,16 @@ class AskedJourney:
         if len(self.named) == 2 and len(start | end) == 1:
             (start if end else end).update(set(self.named) - start - end)
         is_clear = len(start) <= 1 and len(end) <= 1 and not start & end
-        if not self.named or not is_clear or start | end != set(self.named):
+        if not is_clear or start | end != set(self.named):
             return None
         return next(iter(start), ""), next(iter(end), "")
 
     @cached_property
     def times(self) -> AskedTimes:
-        return asked_times(self._without_places)
+        own = asked_times(self._without_places)
+        if own.spans or not self.earlier:
+            return own
+        return AskedTimes(self.earlier.times.spans, own.rest)
 
     @cached_property
     def _without_places(self) -> str:
@@ -139,7 +170,8 @@ class AskedJourney:
 
     @cached_property
     def is_about_arrival(self) -> bool:
-        return bool(_ARRIVES.search(self._without_places))
+        is_own = bool(_ARRIVES.search(self._without_places))
+        return is_own or (self.earlier is not None and self.earlier.is_about_arrival)
 
     @cached_property
     def wants_last(self) -> bool | None:
@@ -148,26 +180,39 @@ class AskedJourney:
         is_first = bool(_FIRST.search(self.question)) or (
             bool(self.times.spans) and bool(_NEXT.search(self.question))
         )
+        if not is_last and not is_first and self.earlier:
+            return self.earlier.wants_last
         return is_last if is_last != is_first else None
 
     @cached_property
     def seasons(self) -> frozenset[str]:
-        return seasons_named(self._without_places)
+        own = seasons_named(self._without_places)
+        return own if own or not self.earlier else self.earlier.seasons
 
     @cached_property
     def days(self) -> frozenset[int]:
         days = days_named(self.question)
         if _WEEKEND.search(self.question):
             days |= {5, 6}
-        return days | frozenset(range(5)) if _WEEKDAYS.search(self.question) else days
+        if _WEEKDAYS.search(self.question):
+            days |= frozenset(range(5))
+        return days if days or not self.earlier else self.earlier.days
 
     @property
     def asks_rows(self) -> bool:
         """Whether it asks for journeys between two places, or for some of those from or to one."""
-        if _ASKS_ANOTHER.search(self._without_places):
+        if _ASKS_ANOTHER.search(self._without_places) or (self.earlier and not self._goes_on):
             return False
         is_narrowed = self.wants_last is not None or bool(self.times.spans or self.days)
         return len(self.named) == 2 or (self.direction is not None and is_narrowed)
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether it says anything of a journey itself, after an earlier question for one."""
+        alone = replace(self, earlier=None)
+        says = alone.named or alone.times.spans or alone.days or alone.seasons or alone.is_about_arrival
+        is_other = bool(says) or alone.wants_last is not None or bool(_BACK.search(self.question))
+        return is_other and self.earlier is not None and self.earlier.asks_rows
 
     @property
     def is_dated(self) -> bool:
@@ -179,7 +224,18 @@ class AskedJourney:
     def other_words(self) -> frozenset[str]:
         """The stems of what else it says: “with a motorhome”, “the Dunlin”."""
         text = self.times.rest
-        for pattern in (_LAST, _FIRST, _NEXT, _WEEKEND, _WEEKDAYS, _DATE, *(each for _, each in SEASONS)):
+        for pattern in (
+            _BACK,
+            _LAST,
+            _FIRST,
+            _NEXT,
+            _WEEKEND,
+            _WEEKDAYS,
+            _DATE,
+            *(each for _, each in SEASONS),
+        ):
             text = pattern.sub(" ", text)
-        text = " ".join(word for word in re.findall(r"\w+", text) if not days_named(word))
-        return (stems(text) & stems_of_question(text)) - weak_stems() - _TRAVEL
+        # A short question may not show its language.
+        words = without_grammar([word for word in _words(text) if not days_named(word)], "german")
+        own = stems(" ".join(words)) - weak_stems() - _TRAVEL - stems("und aber oder")
+        return own | self.earlier.other_words if self.earlier else own

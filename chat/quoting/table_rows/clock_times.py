@@ -41,11 +41,13 @@ _CONDITION = re.compile(
     rf"{_TIME.format(n=1)}",
     re.IGNORECASE,
 )
-_PARTS = (
-    (r"\b(?:in the |this )?mornings?\b|\b(?:am )?(?:vormittags?|morgens)\b|\b(?:am|jeden) morgen\b", 0, NOON),
-    (r"\b(?:in the |this )?afternoons?\b|\b(?:am )?nachmittags?\b", NOON, EVENING),
-    (r"\b(?:in the |this )?evenings?\b|\b(?:am )?abends?\b", EVENING, DAY),
+_MORNING = re.compile(
+    r"\b(?:in the |this )?mornings?\b|\b(?:am )?(?:vormittags?|morgens)\b|\b(?:am|jeden) morgen\b",
+    re.IGNORECASE,
 )
+_AFTERNOON = re.compile(r"\b(?:in the |this )?afternoons?\b|\b(?:am )?nachmittags?\b", re.IGNORECASE)
+_LATER = re.compile(r"\b(?:in the |this )?evenings?\b|\b(?:am )?abends?\b", re.IGNORECASE)
+_PARTS = ((_MORNING, 0, NOON), (_AFTERNOON, NOON, EVENING), (_LATER, EVENING, DAY))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +75,9 @@ def asked_times(question: str) -> AskedTimes:
     """What a question says of the time of day: a part of the day, or times with a word such as “after”."""
     first, last, rest = 0, DAY, question
     for pattern, begin, end in _PARTS:
-        if re.search(pattern, rest, re.IGNORECASE):
+        if pattern.search(rest):
             first, last = begin, end - 1
-            rest = re.sub(pattern, " ", rest, flags=re.IGNORECASE)
+            rest = pattern.sub(" ", rest)
             break
     if match := _BETWEEN.search(rest):
         is_clear = bool(match["clock1"] or match["clock2"])

@@ -23,10 +23,14 @@ class FoundJourneys:
     wrong_way: frozenset[str] = frozenset()
 
 
-def find_journeys(question: str, passages: Sequence[SourceView]) -> FoundJourneys:
-    """The journeys that `question` asks for; no rows if it asks for something else."""
+def find_journeys(question: str, earlier: str, passages: Sequence[SourceView]) -> FoundJourneys:
+    """The journeys that `question`, which may go on with an `earlier` one, asks for.
+
+    There are no rows if it asks for something else.
+    """
     journeys = journeys_in(passages)
-    asked = AskedJourney(question, frozenset(place for each in journeys for place in (each.start, each.end)))
+    places = frozenset(place for each in journeys for place in (each.start, each.end))
+    asked = AskedJourney(question, places, AskedJourney(earlier, places) if earlier else None)
     if not asked.named:
         return FoundJourneys()
     right = [each for each in journeys if _goes(each, asked)]
@@ -102,10 +106,14 @@ def _at_time(journeys: list[Journey], asked: AskedJourney) -> tuple[list[Journey
 
 
 def _outermost(journeys: list[Journey], asked: AskedJourney, *, wants_last: bool) -> list[Journey]:
-    """The last or first ones of each table, way and day: one on Fridays alone is not the last on Mondays."""
+    """The last or first ones of each table and day: one on Fridays alone is not the last on Mondays.
+
+    If the direction is not clear, also of each of the two.
+    """
     best = []
-    for way in dict.fromkeys((each.said, each.start, each.end) for each in journeys):
-        of_way = [each for each in journeys if (each.said, each.start, each.end) == way]
+    ways = [(each.said, "" if asked.direction else each.start) for each in journeys]
+    for way in dict.fromkeys(ways):
+        of_way = [each for each, own in zip(journeys, ways, strict=True) if own == way]
         for day in sorted(asked.days) or range(7):
             of_day = [each for each in of_way if each.days is None or day in each.days]
             times = [_time(each, asked) for each in of_day]

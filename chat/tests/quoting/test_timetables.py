@@ -1,11 +1,13 @@
 """Answers without a model from timetables: the rows of the way, the time and the days that are asked for."""
 
 import re
+from dataclasses import replace
 
 from django.test import SimpleTestCase
 
 from chat.llm.chat_model import Prompt
 from chat.quoting.quoting_model import quote
+from chat.requests import EarlierMessage
 from chat.tests.sources import source
 
 SAILINGS = (
@@ -36,10 +38,11 @@ def page(rows, heading="Winter timetable", **values):
 WINTER = page(table())
 
 
-def asked(question, *sources, cut=0):
+def asked(question, *sources, cut=0, earlier=()):
     found = sources or (WINTER,)
     table_rows = {each.passage_id: cut for each in found} if cut else {}
-    return quote(Prompt(question, [], found, 0.3, fit=5.0, table_rows=table_rows))
+    turns = [EarlierMessage("user", text) for text in earlier]
+    return quote(Prompt(question, turns, found, 0.3, fit=5.0, table_rows=table_rows))
 
 
 def shown(quoted):
@@ -75,9 +78,27 @@ class TimetableTests(SimpleTestCase):
                 "Wann fährt das letzte Schiff von Old Mill nach Tarn Quay im Winter?": "B3",
                 "Wann legt die erste Fähre sonntags in Old Mill nach Tarn Quay ab?": "B2",
                 "When is the first ferry from Tarn Quay to Old Mill?": "A1 A2",  # on weekdays, on Sundays
+                "When does the last boat leave Old Mill?": "B3",
                 "I must arrive in Old Mill by 11:30, which boat from Tarn Quay?": "A1 A2",
             }
         )
+
+    def test_a_question_that_goes_on_keeps_what_it_does_not_say_again(self):
+        summer = page(
+            table([("S1", "Daily", "Old Mill", "21:25", "Tarn Quay", "22:10"), *SAILINGS[1:3]]), "Summer"
+        )
+        first = "When does the last boat from Old Mill to Tarn Quay leave on a winter evening?"
+        for question, row in (
+            ("and in summer?", "S1"),
+            ("and back?", "A4"),
+            ("and the first?", "B3"),
+            ("und sonntags?", "B3"),
+            ("and when does it arrive?", "B3"),
+        ):
+            with self.subTest(question):
+                quoted = asked(question, WINTER, replace(summer, rank=2, passage_id=2), earlier=[first])
+                self.assertEqual((shown(quoted), quoted.is_sure), (row, True))
+        self.assertNotEqual(shown(asked("and how long does it take?", earlier=[first])), "B3")
 
     def test_without_a_row_that_fits_the_nearest_ones_are_closest(self):
         self.assert_rows(

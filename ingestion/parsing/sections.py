@@ -89,15 +89,6 @@ class Contents:
             self.characters += len(text)
             self.sections.append(Section(section_anchor, page, one_line(heading, HEADING_CHARACTERS), text))
 
-    def add_lines(self, section_anchor: str, heading: str, lines: Iterable[str]) -> None:
-        """Add lines, whose number and size are checked while they arrive."""
-        kept, size = [], 0
-        for line in lines:
-            kept.append(line)
-            size += len(line) + 1
-            self.check(size)
-        self.add(section_anchor, None, heading, "\n".join(kept))
-
     def check(self, more: int) -> None:
         """Raise Unreadable if that many more characters exceed the limit."""
         if self.characters + more > self._most:

@@ -58,12 +58,6 @@ def has_listeners(event: Event) -> bool:
     return WebhookEndpoint.objects.listening(event).exists()
 
 
-def announce_to(owner_id: int, event: Event, data: Data) -> None:
-    """The same for an event that concerns one person."""
-    for endpoint in WebhookEndpoint.objects.listening(event).filter(owner=owner_id):
-        write_down(endpoint, event, data)
-
-
 def write_down(endpoint: WebhookEndpoint, event: str, data: Data) -> WebhookDelivery:
     """Queue an event, to be sent as soon as the transaction has committed."""
     return WebhookDelivery.objects.create(endpoint=endpoint, event=event, data=data)

@@ -249,7 +249,7 @@ class Usage(models.Model):
 
 class VerifiedAnswerQuerySet(models.QuerySet["VerifiedAnswer"]):
     def managed_by(self, user_id: int) -> "VerifiedAnswerQuerySet":
-        """Answers whose sources this person may all read, and their own ones even with a deleted source."""
+        """Answers whose sources the person may all read, and own answers even with a deleted source."""
         closed = VerifiedCitation.objects.exclude(
             document__access_list__in=AccessEntry.lists_of(user_id)
         ).filter(answer=models.OuterRef("pk"))

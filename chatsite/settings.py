@@ -186,7 +186,7 @@ SECURE_SSL_REDIRECT = HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
-TRUSTED_PROXIES = environment.words("CHATSITE_TRUSTED_PROXIES")  # whose word on the caller's address counts
+TRUSTED_PROXIES = environment.words("CHATSITE_TRUSTED_PROXIES")  # whose X-Forwarded-For is trusted
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
@@ -210,7 +210,7 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.0",
     "COMPONENT_SPLIT_REQUEST": True,
-    "COMPONENT_SPLIT_PATCH": False,  # a PATCH here has members that it cannot do without
+    "COMPONENT_SPLIT_PATCH": False,  # members of a PATCH body can be required here
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "SCHEMA_PATH_PREFIX": "/",
     "ENUM_NAME_OVERRIDES": {
@@ -252,7 +252,7 @@ STORAGES: dict[str, dict[str, Any]] = {
 }
 FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
-DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000  # bytes of a body other than files; a longest message needs 400 KB
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000  # bytes of a body without its files; the longest message has 400 KB
 BODY_LIMIT = 1_000_000  # bytes of a request's body on every URL but those of the next line
 UPLOAD_BODY_LIMIT = environment.whole("CHATSITE_UPLOAD_BODY_LIMIT", 220_000_000, least=1_000_000)
 UPLOAD_PATHS = (
@@ -263,7 +263,7 @@ UPLOAD_PATHS = (
 )
 ATTACHMENT_BODY_LIMIT = 12_000_000  # bytes of a question with images
 ATTACHMENT_PATHS = (r"^/(chat|ask|api/chat)/?(/?stream/?)?$",)
-IMAGE_PATHS = (r"^/v1//?(chat/completions|responses)/?$",)  # where images come within JSON
+IMAGE_PATHS = (r"^/v1//?(chat/completions|responses)/?$",)  # URLs that accept images within JSON
 
 # --- Reading documents ---
 

@@ -41,7 +41,7 @@ from .unanswered_list import (
 )
 
 GROUPS_SHOWN = 25  # on a page
-MAX_WORDINGS = 5  # that a new answer starts with
+MAX_WORDINGS = 5  # with which the form of a new answer is filled
 MAX_REASON = 300  # characters
 
 
@@ -76,7 +76,7 @@ class Row:
 
 
 class UnansweredPage(admin.ModelAdmin):  # type: ignore[type-arg]
-    """What the admin of verified answers has for the questions that nothing answered yet."""
+    """The part of the admin of verified answers that handles unanswered questions."""
 
     def unanswered_view(self, request: HttpRequest) -> HttpResponse:
         """The list, or the group that the address names. A POST dismisses a group."""

@@ -88,7 +88,7 @@ class Group:
 
     @property
     def counted(self) -> Counter[str]:
-        """How many of its questions are listed for each of REASONS, and how many tell a situation."""
+        """The number of its questions by reason (of REASONS); TOLD counts those that describe a situation."""
         return Counter(reason for each in self.asked for reason in each.reasons)
 
     @property
@@ -115,7 +115,7 @@ class Group:
 
     @property
     def usual_words(self) -> list[str]:
-        """Those that at least half of the people used: the subject of the group."""
+        """The content words that at least half of the people used: the subject of the group."""
         return self._used_by(max(MIN_PEOPLE, self.people / 2))
 
     def _used_by(self, enough: float) -> list[str]:
@@ -222,7 +222,7 @@ class ShownDocument:
 
 
 def documents_shown(principal: Principal, groups: Sequence[Group]) -> list[list[ShownDocument]]:
-    """Of each group the documents that its askers were shown most often, as far as `principal` may know.
+    """For each group, the documents shown most often to its askers, limited to what `principal` may know.
 
     A document counts if the asker agreed to show the question, or if it was shown to at least three people.
     """
@@ -251,9 +251,9 @@ def documents_shown(principal: Principal, groups: Sequence[Group]) -> list[list[
 
 
 def feedback_on(groups: Sequence[Group]) -> list[list[UUID]]:
-    """Of each group the newest bad answers whose askers agreed that content managers read them.
+    """For each group, the newest bad answers whose askers agreed that content managers read them.
 
-    Other feedback is not linked to a question: whose it is could be guessed from the wording.
+    Other feedback is not linked to a question, because the wording could reveal its author.
     """
     asked = {each.message for group in groups for each in group.asked if each.shared and not each.closed}
     answers = dict(UnansweredQuestion.objects.filter(message__in=asked).values_list("message_id", "answers"))

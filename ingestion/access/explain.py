@@ -67,7 +67,7 @@ def why_readable(principal: Principal, document: Document) -> list[str]:
 
 
 def explain(user: User, document: Document) -> Explanation:
-    """The same for an administrator, also if the person may not read it."""
+    """Explain to an administrator why the person may read the document, or why not."""
     name = user.get_username()
     grounds = _access_reasons(user, document)
     reasons = [gettext(TO_OTHERS[ground.kind]).format(person=name, group=ground.group) for ground in grounds]

@@ -116,7 +116,7 @@ class PageView(OneDocumentView):
 
 
 class VersionsView(OneDocumentView):
-    """What was read in when."""
+    """The versions of a document, with the times at which they were read."""
 
     required_scopes = (Scope.DOCUMENTS_READ,)
     serializer_class = VersionSerializer

@@ -1,8 +1,8 @@
-"""The kinds of answers that questions ask for, and whether a quotation has them.
+"""Types of answers that a question can ask for, and checks whether a quotation is of such a type.
 
-An amount, a count, a person, a place, another thing, a definition, an extreme, a permission, a case that is
-not so, a direction. Each is tried if the question asks for it, in the order of `ANSWER_TYPES`; a quotation
-that lacks one of them is no answer.
+Examples are an amount, a count, a person, a place, a definition, an extreme, a permission or a direction.
+The types for which a question asks are checked in the order of `ANSWER_TYPES`; a quotation that fails one of
+these checks does not answer the question.
 """
 
 import re
@@ -22,11 +22,11 @@ from .entities import has_deed, has_place, says_who, says_who_does
 from .instructions import says_how
 from .question import NEGATION, Question
 
-BETWEEN = 2  # words between those of a phrase
-TOGETHER = 8  # words from one to the other of two that stand together in a question
+BETWEEN = 2  # other words allowed between the words of a phrase
+TOGETHER = 8  # largest distance, in words, of two words that are adjacent in the question
 
 _UNITS = frozenset(map(stem, ("minute", "hour", "day", "week", "month", "year", "time", "period")))
-# “A smoke-filled space” says nothing about smoking.
+# The first part of such an adjective does not count: “a smoke-filled space” says nothing about smoking.
 _DESCRIBED_BY = re.compile(r"\b\w{1,30}-(?=\w{1,30}(?:ed|free|proof|resistant)\b)", re.IGNORECASE)
 _NO_WORDS = frozenset[str]()
 _PAYS = dict.fromkeys(
@@ -43,7 +43,7 @@ _NEGATIVE = re.compile(
 
 @dataclass(frozen=True)
 class QuotedText:
-    """The text of a quotation, then its title and heading, compared with a question."""
+    """A quotation compared with a question; `texts` has the quoted text, then its title and heading."""
 
     question: Question
     texts: tuple[str, ...]
@@ -62,7 +62,7 @@ class QuotedText:
 
     @cached_property
     def phrases(self) -> Sequence[tuple[frozenset[str], Sequence[frozenset[str]]]]:
-        """The stems of the question's phrases with synonyms whose words are near each other here."""
+        """The stems of each phrase of the question, with its synonyms whose words are close together here."""
         return [
             (phrase, [words for _, words in others if words and self._is_together(words)])
             for phrase, others in self.question.phrases
@@ -82,7 +82,7 @@ class QuotedText:
         return any(wanted <= frozenset().union(*self.order[at : at + size]) for at in starts)
 
     def known(self, words: Collection[str], held: frozenset[str] | None = None) -> int:
-        """How many of the words are here, or in `held`, or all words of another phrase for them."""
+        """Return how many of the words, or synonyms of them, are in `held` (default: this quotation)."""
         held = self.stems if held is None else held
         return sum(
             word in held
@@ -93,13 +93,13 @@ class QuotedText:
         )
 
     def other_words(self, word: str) -> frozenset[str]:
-        """The stems of other words here for a stem of the question."""
+        """The stems of the synonyms that this quotation has for a stem of the question."""
         found = (each for phrase, others in self.phrases if word in phrase for each in others)
         return frozenset[str]().union(*found) - {word}
 
     @cached_property
     def known_as_asked(self) -> int:
-        """How many of the named words are here themselves, or in two parts (“payday”, “pay day”)."""
+        """How many of the named words occur literally, or as two words (“payday”, “pay day”)."""
         held, named = self.stems, self.question.named
         parts = {
             word
@@ -111,7 +111,7 @@ class QuotedText:
 
 @dataclass(frozen=True, slots=True)
 class AnswerType:
-    """A kind of answer: whether a question asks for it, and whether a quotation has it."""
+    """A type of answer, with tests whether a question asks for it and whether a quotation has it."""
 
     name: str
     is_asked: Callable[[Question], object]
@@ -123,7 +123,7 @@ def types_asked_for(question: Question) -> Sequence[AnswerType]:
 
 
 def _says_something(quoted: QuotedText) -> bool:
-    """Whether it says more than the question; numbers may be those of sections."""
+    """Whether the quotation says more than the question; numbers do not count (they may number sections)."""
     return any(not word.isdigit() and word not in quoted.question.stems for word in stems(quoted.texts[0]))
 
 
@@ -143,8 +143,11 @@ def _keeps_direction(quoted: QuotedText) -> bool:
 
 
 def _has_count(quoted: QuotedText) -> bool:
-    """Whether it is about the counted thing, and a sentence with a number of it has, with the headings, half
-    of what is named besides; and whether it is the sentence that mentions the thing, if only some do."""
+    """Whether the quotation gives a number of the counted thing.
+
+    The sentence with the number, or the one before it, must mention the thing if any sentence does. Together
+    with the headings, a sentence that counts the thing must also have half of the question's other names.
+    """
     question = quoted.question
     words = [word for word in question.counted if word in question.named]
     if not words:
@@ -154,7 +157,7 @@ def _has_count(quoted: QuotedText) -> bool:
     others = question.named - frozenset(words)
     thing = [frozenset({word}) | quoted.other_words(word) for word in words]
     spans = [span.text for span in spans_of(quoted.texts[0])]
-    # “Leave is booked early. It is 27 days.”: with the sentence before.
+    # The sentence before may name the thing: “Leave is booked early. It is 27 days.”
     named_so = {words[0], *(thing[0] - _UNITS)}  # “hours of rest” does not make hours a word for rest
     mentions = {place for place, text in enumerate(spans) if not named_so.isdisjoint(held_stems(text))}
     with_number = [place for place, text in enumerate(spans) if has_number(text)]
@@ -166,14 +169,14 @@ def _has_count(quoted: QuotedText) -> bool:
         if counts(thing, text)
     ]
     if not numbered and not _UNITS & frozenset(words) and not has_bare_number(quoted.texts[0]):
-        return False  # what it counts are hours or pounds
-    return not numbered or any(  # without one the number may be put in other words, or in a table
+        return False  # the numbers count units, such as hours or pounds
+    return not numbered or any(  # without such a sentence, the number may be in a table or in other words
         2 * quoted.known(others, held_stems(text) | quoted.headings) >= len(others) for text in numbered
     )
 
 
 def _has_deed(quoted: QuotedText) -> bool:
-    """Whether it has the verb of “Who approves …?”, or another word for it."""
+    """Whether the quotation has the verb of “Who approves …?”, or a synonym of it."""
     text = quoted.texts[0]
     words = held_stems(text)
     return all(
@@ -183,8 +186,10 @@ def _has_deed(quoted: QuotedText) -> bool:
 
 
 def _has_words_together(quoted: QuotedText) -> bool:
-    """Whether words that stand together in the question (“travel time”) do so here, if only its sentences
-    have both: “part-time … or world travel” is something else."""
+    """Whether words that are adjacent in the question (“travel time”) are near each other in the quotation.
+
+    Only pairs of which the quoted text has both words are checked: “part-time … or world travel” fails.
+    """
     own = held_stems(quoted.texts[0])
     for pair in quoted.question.pairs:
         if not all(word in own for word in pair):
@@ -196,14 +201,14 @@ def _has_words_together(quoted: QuotedText) -> bool:
 
 
 def _has_head(quoted: QuotedText) -> bool:
-    """Whether it has what is asked about; not only in its title, which may have the organisation's name."""
+    """Whether text or heading have the first noun of the question; the title may name the organisation."""
     words, _, *headings = (*quoted.texts, "")
     head = quoted.question.head
     return quoted.known(head, held_stems(" ".join((words, *headings)))) == len(head)
 
 
 def _has_extreme(quoted: QuotedText) -> bool:
-    """Whether it says what is most or least, or has rows with a number of something named."""
+    """Whether the quotation has a superlative or a limit, or a numeric column that the question names."""
     text, named = quoted.texts[0], quoted.question.named
     if SUPERLATIVE.search(text) or _EXTREME.search(text):
         return True
@@ -244,7 +249,7 @@ ANSWER_TYPES = (
     AnswerType("count", lambda question: question.counted, _has_count),
     AnswerType("extreme", lambda question: question.asks_extreme, _has_extreme),
     AnswerType(
-        "case that is not so",
+        "negated case",
         lambda question: question.is_negated,
         lambda quoted: any(map(_NEGATIVE.search, quoted.texts)),
     ),

@@ -1,4 +1,4 @@
-"""A question, read once: what it asks for, whom it is about, and under which conditions."""
+"""A parsed question: the words that it names, the type of answer it asks for, and its conditions."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -19,10 +19,10 @@ from .instructions import asks_how_to
 
 Synonyms = Mapping[str, Sequence[str]]  # other words for phrases of a question
 
-# “How late” asks for a time; in “my ferry is late” the word is what is asked about.
+# “How late” asks for a time, but in “my ferry is late” the word is the subject.
 _HOW_LATE = re.compile(r"\bhow (?:early|late|soon)\b", re.IGNORECASE)
 _TIMELY = frozenset(map(stem, ("early", "late", "soon")))
-# What only says in which respect something is asked about: “the name of the manager”.
+# Nouns that only name an attribute of the subject: “the name of the manager”.
 _MEASURE = r"(?:name|value|price|cost|amount|number|rate|fee|size|length|date|time|deadline|kind|type)s?\b"
 _HEAD = re.compile(
     r"\b(?:what|which|welche[rnms]?) (?!(?:is|are|was|were)\b)(\w+)"
@@ -35,12 +35,12 @@ _WHAT_IS = re.compile(rf"\s*(?:what|who)(?: is|'s|’s) the (?!{_MEASURE})\w+ of
 # “What if a guest does not come?” is not answered by what happens when one comes.
 NEGATION = r"\b(?:not|never|cannot|nicht|kein\w{0,2}|nie)\b|n['’]t\b"
 _NEGATION = re.compile(NEGATION, re.IGNORECASE)
-# What somebody asks to do: “Can I smoke on board?”
+# The verb (and its object) for which somebody asks permission: “Can I smoke on board?”
 _MAY_DO = re.compile(
     r"\s*(?:can|may|could) (?:i|we|you|one) (\w+)(?: (?:(?:my|our|the|an?|any|own|some) )+(\w+))?",
     re.IGNORECASE,
 )
-# What somebody does: the rest of the question is what he does it with.
+# The verb of the person who asks; the other named words are its objects.
 _DOES = re.compile(
     r"\b(?:do|does|can|could|may|must|should|would|will|darf|kann|muss) (?:i|we|you|one|ich|wir|man) (\w+)",
     re.IGNORECASE,
@@ -48,7 +48,7 @@ _DOES = re.compile(
 _DOES_IN_GERMAN = re.compile(
     r"\b\w{2,30}e (?:ich|wir|man) (?:(?:der|die|das|den|dem|eine?[nmr]?|mein\w{0,2}) )?([A-ZÄÖÜ]\w{1,60})"
 )
-# “The first sailing”, of which a row of a timetable says nothing unless it is marked so.
+# “The first sailing”: a row of a timetable answers this only if it is marked as the first.
 _IN_ORDER = re.compile(
     r"\b(?:first|earliest|last|latest|next|erste[nrsm]?|früheste[nrsm]?|letzte[nrsm]?|späteste[nrsm]?|nächste[nrsm]?)\b",
     re.IGNORECASE,
@@ -62,7 +62,7 @@ _ENGLISH_ORDER = {
 }
 _DIFFERENCE = re.compile(r"\b(?:difference|differ|unterschied)\w*\b", re.IGNORECASE)
 _SEVERAL = re.compile(r"\s*(?:what|which)\b|\bwelche\b", re.IGNORECASE)
-# What joins two things rather than names one: “ill before”, “a year may”.
+# Words that join two things instead of naming one: “ill before”, “a year may”.
 _BETWEEN = frozenset(
     map(
         stem, ("before", "after", "during", "may", "might", "until", "without", "between", "up", "out", "off")
@@ -73,13 +73,13 @@ _QUOTES = ".,;:?!\"'“”‘’()"
 
 @dataclass(frozen=True)
 class Question:
-    """What somebody asks: `own` is the question, `earlier` are the questions that it refers to or whose
-    subject it may share, and `subject` is the one that it goes on with.
+    """A question in its conversation.
 
-    All are in the language of the sources; `is_translated` says whether that is another one than the
-    asker's, and `untranslated` has the stems of what something is done with if that has no translation.
-    `original` has the asker's words then: a translation leaves out “von” and “nach”. `synonyms` has other
-    words for its phrases.
+    `own` is the question itself, `earlier` the questions to which it refers or whose subject it may share,
+    and `subject` the question that it continues. All are in the language of the sources; `is_translated`
+    says that this is not the asker's language. In that case `original` has the asker's words, because a
+    translation omits “von” and “nach”, and `untranslated` the stems of an object without a translation (see
+    `object`). `synonyms` maps phrases of the question to other words for them.
     """
 
     own: str
@@ -102,7 +102,7 @@ class Question:
 
     @cached_property
     def stems(self) -> frozenset[str]:
-        """The stems of the words with which it is asked, without function words."""
+        """The stems of its words, without function words."""
         return stems_of_question(self.text)
 
     @cached_property
@@ -115,55 +115,55 @@ class Question:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The stems of all words, also function words of German."""
+        """The stems of all of its words, including German function words."""
         return stems(self.text)
 
     @cached_property
     def asking(self) -> frozenset[str]:
-        """The stems of words that only say what kind of thing is asked for: “which form”."""
+        """The stems of the words that only name the type of the answer: “which form”."""
         entity = self.entity.asking if self.entity else frozenset[str]()
         return (self.amount.asking if self.amount else frozenset()) | entity
 
     @cached_property
     def named(self) -> frozenset[str]:
-        """The stems of what an answer must be about."""
+        """The stems of the words that an answer must be about."""
         weak = weak_stems() if _HOW_LATE.search(self.text) else weak_stems() - _TIMELY
         return (self.stems - weak - self.asking) or self.stems
 
     @cached_property
     def object(self) -> frozenset[str]:
-        """What something is done with: “stationery” in “How do I order stationery?”."""
+        """The stems of the object of the verb: “stationery” in “How do I order stationery?”."""
         found = _DOES.search(self.text)
         return self.named - stems(found[1]) if found else self.untranslated
 
     @cached_property
     def phrases(self) -> Sequence[tuple[frozenset[str], Sequence[tuple[str, frozenset[str]]]]]:
-        """The stems of each phrase with synonyms, and these with their stems."""
+        """The stems of each phrase that has synonyms, with each synonym and its stems."""
         return [
             (stems(phrase), [(other, stems(other)) for other in others])
             for phrase, others in self.synonyms.items()
         ]
 
     def other_words(self, word: str) -> frozenset[str]:
-        """Stems of other words for a stem of the question."""
+        """The stems of the synonyms of a stem of the question."""
         found = (each for phrase, others in self.phrases if word in phrase for _, each in others)
         return frozenset().union(*found) - {word}
 
     @cached_property
     def wanted(self) -> Mapping[str, frozenset[str]]:
-        """The stems of the question and of the earlier ones, each with those of other words for it."""
+        """The stems of this question and of the earlier ones, each with the stems of its synonyms."""
         words = self.own_stems | stems_of_question(self.earlier)
         return {word: self.other_words(word) | first_part(word) for word in words}
 
     @cached_property
     def literals(self) -> Sequence[str]:
-        """The words with symbols: paths, file names, 401(k)."""
+        """The words that contain symbols: paths, file names, 401(k)."""
         words = (word.strip(_QUOTES) for word in self.text.split())
         return [word for word in words if len(word) > 1 and not word.replace("-", "").isalnum()]
 
     @cached_property
     def compounds(self) -> Sequence[tuple[str, Sequence[tuple[str, str]]]]:
-        """Each word's stem with the stems of the two parts that it may be written in: “pay day”."""
+        """The stem of each word, with the stems of all pairs into which it can be split: “pay day”."""
         return [
             (stem(word), [(stem(word[:cut]), stem(word[cut:])) for cut in range(3, len(word) - 2)])
             for word in plain_words(self.text).split()
@@ -171,7 +171,7 @@ class Question:
 
     @cached_property
     def head(self) -> frozenset[str]:
-        """The stems of its first noun: “deadline” of “the deadline for expenses”."""
+        """The stem of its first noun: “deadline” in “the deadline for expenses”."""
         found = _HEAD.search(self.text)
         return stems(found[1] or found[2] or found[3]) & self.named if found else frozenset()
 
@@ -179,12 +179,12 @@ class Question:
 
     @cached_property
     def asks_head(self) -> bool:
-        """Whether it is “what is the … of …?”, and nothing else."""
+        """Whether it has the form “what is the … of …?”."""
         return bool(_WHAT_IS.match(self.own))
 
     @cached_property
     def amount(self) -> AskedAmount | None:
-        # After “When is it paid?”, “Which form is it?” asks for no time.
+        # “Which form is it?” does not ask for a time, even after “When is it paid?”.
         return asked_amount(self.own if entity_asked_for(self.own) else self.text)
 
     @cached_property
@@ -199,7 +199,7 @@ class Question:
 
     @cached_property
     def counted_forms(self) -> Sequence[frozenset[str]]:
-        """The same, each with the stems of other words for it."""
+        """The stems of `counted`, each with the stems of its synonyms."""
         return [frozenset({word}) | self.wanted.get(word, frozenset()) for word in self.counted]
 
     @cached_property
@@ -220,7 +220,7 @@ class Question:
 
     @cached_property
     def deed(self) -> frozenset[str]:
-        """The stem of what somebody does: “approves” in “Who approves overtime?”"""
+        """The stem of the verb: “approves” in “Who approves overtime?”"""
         return deed_asked_for(self.text) & self.named
 
     @cached_property
@@ -229,9 +229,10 @@ class Question:
 
     @cached_property
     def pairs(self) -> Sequence[tuple[str, str]]:
-        """The stems of adjacent words that it names: “travel” and “time”.
+        """The stems of adjacent named words: “travel” and “time”.
 
-        In a translation others may be adjacent, and in German a verb is far from what it says.
+        Empty for a translation, in which other words may be adjacent, and for German, where a verb may be far
+        from its object.
         """
         if self.is_translated or self.language == "german":
             return []
@@ -268,13 +269,13 @@ class Question:
 
     @cached_property
     def permission(self) -> frozenset[str]:
-        """The stems of what somebody asks whether he may do."""
+        """The stem of the verb for which permission is asked: “smoke”."""
         found = _MAY_DO.match(self.text)
         return stems(found[1]) & self.named if found else frozenset()
 
     @cached_property
     def permitted(self) -> frozenset[str]:
-        """The stems of what he asks whether he may do it with: “my own laptop”."""
+        """The stem of the object for which permission is asked: “laptop” in “my own laptop”."""
         found = _MAY_DO.match(self.text)
         return stems(found[2]) & self.named if found and found[2] else frozenset()
 
@@ -293,9 +294,9 @@ class Question:
         return names_outsiders(self.text)
 
     def is_for_others(self, outsiders: frozenset[str], named: frozenset[str] = frozenset()) -> bool:
-        """Whether a text with these people outside the organisation is for others than the question is about.
+        """Whether a text that names these outsiders is about other people than the question.
 
-        `named` has the stems of other words for those of the question.
+        `outsiders` are people outside the organisation; `named` has stems of the question's synonyms.
         """
         if not outsiders or self.names_outsiders:
             return False
@@ -303,8 +304,7 @@ class Question:
 
 
 def is_in_other_words(question: str, other: str) -> bool:
-    """Whether both name the same, and at most ask for it in other words: “the rate for dinner”, “how much for
-    dinner”."""
+    """Whether both questions name the same things: “the rate for dinner”, “how much for dinner”."""
     named, same = (Question(each).named - _measures() for each in (question, other))
     return bool(named) and named == same
 
@@ -315,7 +315,9 @@ def _measures() -> frozenset[str]:
 
 
 def untranslated_object(asked: str, wording: str) -> frozenset[str]:
-    """The stems of what is done something with in a German question, if its translation still has that word:
-    “Büromaterial” in “Wie bestelle ich Büromaterial?”."""
+    """The stems of the object of a German question, if its translation still contains the German word.
+
+    An example is “Büromaterial” in “Wie bestelle ich Büromaterial?”.
+    """
     found = _DOES_IN_GERMAN.search(asked)
     return stems(found[1]) & stems(wording) if found else frozenset()

@@ -21,9 +21,9 @@ _LENGTH = stems("length duration länge dauer")
 _SPEED = stems("speed geschwindigkeit")
 _PRICE = stems("price fare cost fee rate charge preis kosten gebühr tarif")
 _WEIGHT = stems("weight gewicht")
-_ANY = frozenset[str]()  # the column that is named after it: “the highest rate”
+_ANY = frozenset[str]()  # any column that the question names: “the highest rate”
 
-# The words for the column, and whether what is asked for has its greatest value.
+# By superlative: the words that name its column, and whether it asks for the greatest value.
 _MEANINGS: Sequence[tuple[str, Sequence[tuple[frozenset[str], bool]]]] = (
     ("oldest älteste", ((_YEAR, False), (_AGE, True))),
     ("newest youngest neueste neuste jüngste", ((_YEAR, True), (_AGE, False))),
@@ -69,9 +69,9 @@ def rows_with_extreme(
 ) -> tuple[str, ...]:
     """The rows with the least or greatest value of the column that `question` names, all that have it.
 
-    Empty if no column fits, or several do, if not all of its cells are numbers for `value`, or if the
-    question names what neither the columns nor some of the rows have. `other_words` returns the stems of
-    other words for a stem of the question.
+    Empty if not exactly one column fits, if `value` finds no number in one of its cells, or if the question
+    names something that neither the columns nor any row mentions. `other_words` returns the stems of the
+    synonyms of a stem of the question.
     """
     if _ASKS_ANOTHER.match(question) or _NOT_FIRST.search(question):
         return ()
@@ -112,7 +112,7 @@ def _by_columns(tables: Rows) -> list[Rows]:
 def _things(
     asked: Collection[str], rows: Rows, other_words: Callable[[str], frozenset[str]]
 ) -> frozenset[str]:
-    """The words of the question for what a row is about, which the first column names."""
+    """The words of the question that name the subject of the rows, as the first column does."""
     first = held_stems(next(iter(next(iter(rows.values())))))
     return frozenset(word for word in asked if word in first or not other_words(word).isdisjoint(first))
 

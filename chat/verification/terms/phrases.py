@@ -25,7 +25,7 @@ _PART = re.compile(
     r"|eine?[ms]?\s{1,20}(?P<teil>drittel|viertel|fünftel|zehntel)\b",
     re.IGNORECASE,
 )
-# “within a week”: one of a unit that is counted.
+# The unit in “within a week”, which means one week.
 _SINGLE = re.compile(
     r"\s{1,20}(?:second|minute|hour|day|week|fortnight|month|year|sekunde|minute|stunde"
     r"|tage?s?|woche|monats?|jahre?s?)\b",

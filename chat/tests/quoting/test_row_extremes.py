@@ -38,6 +38,7 @@ class ExtremeRowTests(SimpleTestCase):
         for question, names in (
             ("Which lorry is the oldest?", ["Berta"]),
             ("What is the newest lorry?", ["Clara"]),
+            ("Welcher Lkw hat den höchsten Preis im Winter?", ["Clara"]),
             ("Which is the longest lorry?", ["Anna", "Clara"]),
             ("Which lorry carries the highest load?", ["Berta"]),
             ("Which lorry is the cheapest in summer?", ["Dora"]),

@@ -30,6 +30,11 @@ class WordsTests(SimpleTestCase):
         self.assertIn("urlaub", translations_of("leave"))
         self.assertEqual(translations_of("quetzalcoatlus"), ())
 
+    def test_a_superlative_is_translated(self):
+        self.assertEqual(question_in_english("Welches Schiff nimmt die meisten Autos mit?"), "ship most car")
+        self.assertEqual(question_in_english("Welcher Raum hat die wenigsten Plätze?"), "room fewest plätze")
+        self.assertIn("dearest", question_in_english("Welche Fahrkarte ist die teuerste?"))
+
     def test_other_forms_and_compounds_are_translated(self):
         self.assertIn("stolen", translations_of_form("gestohlenen"))
         self.assertIn("hotel", translations_of_form("hotelzimmern"))

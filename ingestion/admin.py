@@ -29,7 +29,7 @@ from ingestion.access.lists import (
 )
 from ingestion.access.models import AccessEntry
 from ingestion.bulk.admin import ChangeMany
-from ingestion.bulk.forms import groups_field, people_field
+from ingestion.bulk.forms import OLD_ANSWERS, groups_field, people_field
 from ingestion.portal.descriptions import state
 from ingestion.portal.document_actions import details_in_words
 from ingestion.portal.upload_admin import AddSeveral, record_upserted
@@ -76,6 +76,7 @@ class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if self.instance.pk:
+            self.fields["everyone"].help_text = OLD_ANSWERS
             current = audience_of(self.instance)
             self.initial["everyone"] = current.everyone
             self.initial["guests"] = current.guests

@@ -24,6 +24,10 @@ from .models import BulkChange
 from .preview import Preview, preview
 
 Kind = BulkChange.Kind
+OLD_ANSWERS = gettext_lazy(
+    "Answers given before keep their text in people’s conversations, also of those who can no longer read the"
+    " document. Only the source is closed to them."
+)
 
 
 def people_field(**options: Any) -> "forms.ModelMultipleChoiceField[User]":
@@ -70,6 +74,7 @@ class ReadersForm(BulkForm):
         initial="add",
         widget=forms.RadioSelect,
         label=gettext_lazy("How"),
+        help_text=OLD_ANSWERS,
     )
     everyone = forms.BooleanField(required=False, label=gettext_lazy("Everyone who signs in"))
     guests = forms.BooleanField(required=False, label=gettext_lazy("Guests too"))

@@ -206,6 +206,11 @@ class DocumentsAdminTests(MediaMixin, TestCase):
         document = self.add(owner=self.ann)
         page = self.client.get(f"{LIST}{document.pk}/change/")
         self.assertContains(page, "Five days.")
+        for form in ("change", "delete"):
+            self.assertContains(
+                self.client.get(f"{LIST}{document.pk}/{form}/"), "Answers given before keep their text"
+            )
+        self.assertNotContains(self.client.get(f"{LIST}add/"), "Answers given before")
         response = self.client.post(
             f"{LIST}{document.pk}/change/", {"groups": [self.group.pk], "folder": "b"}
         )

@@ -24,6 +24,7 @@ from chat.events import (
 from chat.llm import ChatModel, Contribution, Prompt, SearchQuery, configured_model
 from chat.llm.chat_model import NOTHING_FOUND
 from chat.quoting.questions.question import is_in_other_words
+from chat.quoting.quoted_answer import OTHERS
 from chat.quoting.table_rows.table_notices import ROWS_SHOWN
 from chat.requests import EarlierMessage
 from chat.statements import marks_by_rank, to_rows
@@ -32,6 +33,7 @@ from chatsite.db.retry import retry_until_available
 from history import recording
 from history.models import Message, Source
 from history.recording import Closing
+from history.tally import LIKELY, UNSURE
 from ingestion.search import retrieval
 from ingestion.search.passage_completion import complete_passages, cut_tables
 from ingestion.search.ranking.fusion import FoundBy
@@ -322,8 +324,15 @@ class _Answer:
         """Questions from the model and the documents that the caller's search can answer."""
         if not (self.run.request.options.followups and self.prompt.sources):
             return []
-        suggested = await model.followups(self.prompt, self.text)
+        if self.text.startswith(UNSURE):
+            return []  # about passages that may have nothing to do with the question
+        suggested = await model.followups(self.prompt, self._answer)
         return await retry_until_available(self._answerable, model, suggested)
+
+    @property
+    def _answer(self) -> str:
+        """The text without passages that are merely close."""
+        return self.text.partition(OTHERS)[0] if self.text.startswith(LIKELY) else self.text
 
     def _offered(self) -> Counter[str]:
         """How often each question was suggested in the conversation."""
@@ -339,7 +348,7 @@ class _Answer:
             EarlierMessage("assistant", self.text),
         ]
         known = {turn.content for turn in earlier}
-        cited = [source.document_id for source in prompt.sources if f"[{source.label}]" in self.text]
+        cited = [source.document_id for source in prompt.sources if f"[{source.label}]" in self._answer]
         language = language_of(prompt.question)
         others = [
             each

@@ -17,6 +17,7 @@ from .rendering import markdown
 from .sentence_selection import Sentence
 
 QUOTATIONS = 3  # that are looked at
+NOTES = "Notes:"  # how the readers of slides introduce those of the presenter
 SECOND = 0.85  # share of the best sentence's score, for a second quotation
 OF_BEST_PASSAGE = 0.7  # the same for the best sentence of the passage that the search finds best
 
@@ -148,6 +149,9 @@ def quotations_of(
         quoted = extract(source.content, sentence.start, starts, has_part_of_table=bool(all_rows))
         if quoted is None or any(start < quoted.end and quoted.start < end for start, end in places):
             continue
+        if quoted.lead.startswith(NOTES) and "#slide=" in source.label:
+            # For themselves they may be instructions to whoever speaks.
+            quoted = with_surroundings(source.content, quoted)
         places.append((quoted.start, quoted.end))
         text = markdown(quoted, source, all_rows)
         said = (sentence.text, " ".join((quoted.lead, *quoted.lines)), text)

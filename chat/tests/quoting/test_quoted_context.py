@@ -32,6 +32,14 @@ class QuotedContextTests(QuotingCase):
             self.assertTrue(self.answer(question, sources=incomplete, fit=6.0).startswith(PARTLY))
         self.assertNotIn("certificate", self.answer("What is goal three?", sources=[*parts, other], fit=6.0))
 
+    def test_the_notes_of_a_slide_are_quoted_with_the_slide(self):
+        text = "Family matters\n\n- Your entitlements are in the guide\n\nNotes: The buddy gets no extra pay."
+        slide = source(1, "induction.pptx#slide=4", text, heading="Family matters")
+        page = source(1, "induction.md#page=4", text, heading="Family matters")
+        question = "Does the buddy get extra pay?"
+        self.assertIn("> - Your entitlements", self.answer(question, sources=[slide], fit=6.0))
+        self.assertNotIn("Your entitlements", self.answer(question, sources=[page], fit=6.0))
+
     def test_a_rule_is_quoted_before_its_exception(self):
         rule = (
             "Salaries arrive on the 25th of each month, as all of you know. "

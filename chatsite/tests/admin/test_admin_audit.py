@@ -72,7 +72,7 @@ OTHERS = {
     "ingestion_houseword_shipped": "the program's words",
     "chat_verifiedanswer_try": "an entry (test_verified_admin)",
     "chat_verifiedanswer_wordings": "an entry (test_verified_admin)",
-    "chat_verifiedanswer_unanswered": "an entry (test_unanswered)",
+    "chat_verifiedanswer_unanswered": "an entry (test_unanswered_actions)",
 }
 ROW_PAGES = ("changelist", "add", "change", "delete", "history")
 

@@ -52,7 +52,20 @@ class Totals:
     @property
     def share_answered(self) -> float | None:
         """Of the questions, in percent."""
-        return 100 * self.answered / self.questions if self.questions else None
+        return self._share(self.answered)
+
+    @property
+    def share_unsure(self) -> float | None:
+        """Of the questions that got the closest passages, in percent."""
+        return self._share(self.unsure)
+
+    @property
+    def share_refused(self) -> float | None:
+        """Of the questions for which nothing was found, in percent."""
+        return self._share(self.refused)
+
+    def _share(self, number: int) -> float | None:
+        return 100 * number / self.questions if self.questions else None
 
     @property
     def median(self) -> float | None:

@@ -21,7 +21,7 @@ from .figures import IN_FILE, MIN_PEOPLE, PERIODS, Figures, Totals, documents_of
 PERMISSION = "chat.view_figures"
 SERIES = (  # words for OUTCOMES
     gettext_lazy("Answered"),
-    gettext_lazy("Unsure"),
+    gettext_lazy("Closest passages, or no source"),
     gettext_lazy("Nothing found"),
     gettext_lazy("Failed"),
     gettext_lazy("Stopped"),

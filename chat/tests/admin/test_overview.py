@@ -23,6 +23,7 @@ from chat.persons.erasure import erase
 from chat.tests.conversations import answered
 from chatsite.accounts.models import User
 from history.models import Conversation, Feedback, Message
+from history.tally import UNSURE
 from ingestion.models import Document
 from ingestion.tests.factories import make_document, make_user
 
@@ -160,6 +161,20 @@ class PageTests(TestCase):
         chart = page.partition('<svg class="chart"')[2].partition("</svg>")[0]
         self.assertIn("<rect", chart)
         self.assertEqual(re.findall(r' (?:x|y|width|height|d)="[^"]*,[^"]*"', chart), [])
+
+    def test_closest_passages_have_a_share_of_their_own_beside_the_answered(self):
+        for person, content in zip(
+            self.crew,
+            ("Five days [open.md-1].", f"{UNSURE}\n\nFive days [open.md-1].", NOTHING_FITS),
+            strict=True,
+        ):
+            answer = run_of(person, self.open)
+            Message.objects.filter(pk=answer.pk).update(content=content)
+        count_ended_runs()
+        totals = self.client.get("/admin/").context["figures"].totals
+        shares = (totals.share_answered, totals.share_unsure, totals.share_refused)
+        self.assertEqual([round(share) for share in shares], [33, 33, 33])
+        self.assertContains(self.client.get("/admin/"), "closest passages, or no source: 33 %")
 
     def test_the_first_page_shows_what_was_counted(self):
         for person in (*self.crew, *self.pair):

@@ -142,6 +142,7 @@ class ChatModel(Protocol):
     name: str
     writes_json: bool  # whether answers can follow a JSON schema
     needs_sources: bool  # whether its answers are about the documents, and nothing is written without any
+    works_in_team: bool  # whether several agents can add to what the others wrote
     notices: tuple[str, ...]  # texts about itself, which are not statements about the documents
 
     def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:

@@ -57,6 +57,7 @@ class RemoteModel:
 
     writes_json = True
     needs_sources = True
+    works_in_team = True
     notices = ()
 
     def __init__(self, name: str = "") -> None:

@@ -35,6 +35,7 @@ class ScriptedModel:
     name: str = "scripted"
     writes_json: bool = True
     needs_sources: bool = True
+    works_in_team: bool = True
     notices: tuple[str, ...] = ()
     prompts: list[Prompt] = field(default_factory=list)
     closed: int = 0

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_http_methods, require_safe
 
-from chat.models import Agent
+from chat import runs
 from chatsite.accounts.holds import OnHold
 from chatsite.accounts.principal import Principal
 from history import conversation_lists, projects, recording
@@ -96,7 +96,7 @@ def project_page(request: HttpRequest, principal: Principal, project: Project, *
         "rows": rows,
         "cursor": cursor,
         "older": conversation_lists.cursor(following) if following else "",
-        "team_size": Agent.objects.team().count(),
+        "team_size": runs.team_size(),
         **offered,
     }
     return render(

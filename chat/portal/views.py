@@ -17,8 +17,8 @@ from django.utils.text import slugify
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
+from chat import runs
 from chat.limits import allowance_of
-from chat.models import Agent
 from chat.requests import is_scope
 from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.guests import guests_welcome
@@ -79,7 +79,7 @@ def new_page(request: HttpRequest, principal: Principal, **kept: Any) -> HttpRes
     context = {
         "starts": starts(principal),
         "hints": principal.method == "session" and not getattr(request.user, "hints_seen", True),
-        "team_size": Agent.objects.team().count(),
+        "team_size": runs.team_size(),
         **scopes(principal, scope_asked_for(request.GET)),
     }
     return render(

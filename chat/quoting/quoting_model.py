@@ -42,6 +42,7 @@ class QuotingModel:
     name = "quotations"
     writes_json = False
     needs_sources = True
+    works_in_team = False  # each agent would quote the same passages
     notices: tuple[str, ...] = NOTICES
 
     def __init__(self, name: str = "") -> None:

@@ -34,6 +34,7 @@ from .start import (
     begin,
     choose_branch,
     request_stop,
+    team_size,
 )
 
 __all__ = [
@@ -56,6 +57,7 @@ __all__ = [
     "start",
     "stop",
     "stop_followups",
+    "team_size",
     "wait_for_result",
     "watch",
 ]  # fmt: skip

@@ -28,6 +28,7 @@ from chat.limits import (
     allowance_of,
     with_one_more,
 )
+from chat.llm import configured_model
 from chat.llm.side_texts import title_of
 from chat.models import Agent, Run
 from chat.requests import Generation, InvalidRequest, RunRequest
@@ -52,6 +53,11 @@ def team() -> tuple[Speaker, ...]:
         Speaker(row.name, row.description, row.instructions, row.may_search, row.model)
         for row in Agent.objects.team()
     )
+
+
+def team_size() -> int:
+    """The number of active agents; 0 without a model that works in a team."""
+    return Agent.objects.team().count() if configured_model().works_in_team else 0
 
 
 SQL = Path(__file__).parent / "sql"
@@ -296,8 +302,9 @@ def _scoped(request: RunRequest, place: Conversation | Project) -> RunRequest:
 
 
 def _by_team(mode: str, request: RunRequest) -> bool:
-    """Whether the agents answer: in their own conversations, or on request."""
-    return request.team or mode == Conversation.Mode.MULTI_AGENT
+    """Whether the agents answer: in their own conversations, or on request, if the model works in a team."""
+    is_asked = request.team or mode == Conversation.Mode.MULTI_AGENT
+    return is_asked and configured_model().works_in_team
 
 
 def _first_speaker() -> str:

@@ -6,8 +6,7 @@ from django.test import TransactionTestCase, override_settings
 
 from chat import runs
 from chat.events import ContextReady, Finished, MessageDone, MessageStarted, TextDelta
-from chat.llm import ModelError, use_model
-from chat.llm.chat_model import NOTHING_FITS
+from chat.llm import ModelError, configured_model, use_model
 from chat.llm.scripted import ScriptedModel
 from chat.models import Agent, JournalEntry
 from chat.requests import RunRequest
@@ -46,11 +45,8 @@ class TeamTests(TransactionTestCase):
     async def ask(self, model=None, conversation=None, team=None, question=QUESTION):
         team = conversation is None if team is None else team
         request = RunRequest(question, conversation, team=team)
-        accepted = await in_database(runs.begin, self.principal, request)
-        if model is None:
-            runs.start(accepted)
-            return accepted, await self.collect(accepted)
-        with use_model(model):
+        with use_model(model or configured_model()):
+            accepted = await in_database(runs.begin, self.principal, request)
             runs.start(accepted)
             return accepted, await self.collect(accepted)
 
@@ -165,22 +161,24 @@ class TeamTests(TransactionTestCase):
             [(row.agent_name, row.content) for row in (await self.messages(accepted))[1:]], [("", "Alone.")]
         )
 
-    async def test_without_a_model_the_team_quotes_and_does_not_repeat_itself(self):
+    async def test_without_a_model_a_team_is_not_offered_and_one_answer_is_given(self):
+        self.assertEqual(await in_database(runs.team_size), 0)
         accepted, _ = await self.ask()
         _, *answers = await self.messages(accepted)
-        quoted = [line for row in answers for line in row.content.splitlines() if line.startswith(">")]
-        self.assertTrue(quoted)
-        self.assertEqual(len(quoted), len(set(quoted)))
-        self.assertIn(">", answers[-1].content)
+        self.assertEqual([row.agent_name for row in answers], [""])
+        self.assertIn("five days", answers[0].content)
 
-    async def test_without_a_model_nobody_adds_to_an_answer_that_found_nothing(self):
-        accepted, _ = await self.ask(question="Which quark is heaviest?")
-        _, *answers = await self.messages(accepted)
-        self.assertEqual([(row.agent_name, row.content) for row in answers], [("Ann", NOTHING_FITS)])
+    async def test_a_conversation_of_a_team_goes_on_with_it_once_there_is_a_model(self):
+        accepted, _ = await self.ask()
+        with use_model(TeamModel()):
+            self.assertEqual(await in_database(runs.team_size), 3)
+        again, _ = await self.ask(TeamModel(), accepted.conversation_id)
+        self.assertEqual((accepted.by_team, again.by_team), (False, True))
 
     async def test_any_answer_of_a_team_can_be_asked_for_again(self):
         accepted, _ = await self.ask(TeamModel())
         *_, last = await self.messages(accepted)
-        again = await in_database(runs.again, self.principal, last.pk)
+        with use_model(TeamModel()):
+            again = await in_database(runs.again, self.principal, last.pk)
         self.assertTrue(again.by_team)
         self.assertEqual(again.question_id, accepted.question_id)

@@ -360,8 +360,8 @@ class ConsumerTests(ConsumerCase):
         for order, name in enumerate(["Ann", "Bob"]):
             await in_database(Agent.objects.create, name=name, description="-", instructions="-", order=order)
         request = RunRequest("Carry over leave until when?", team=True)
-        accepted = await in_database(runs.begin, self.principal, request)
         with use_model(ScriptedModel(words=["Five ", "days.\n\n", "Yes."], pause=0.01)):
+            accepted = await in_database(runs.begin, self.principal, request)
             runs.start(accepted)
             socket = await self.socket(conversation_id=accepted.conversation_id)
             self.assertTrue((await socket.connect())[0])

@@ -1,0 +1,67 @@
+"""A team of agents on the page, in Chromium, with a server of a language model."""
+
+import shutil
+
+import pytest
+
+from chat.tests.fake_openai import FakeOpenAI
+from chat.tests.upstream_faults import answer
+from chatsite.tests.portal_pages import ask, signed_in, wait_for_state, wait_until
+from chatsite.tests.server import Site, prepared, temporary_folder, wait_for_documents
+
+pytestmark = [pytest.mark.browser, pytest.mark.server]
+
+QUESTION = "What must a claim for travel expenses contain?"
+WORDS = [f"Word {number} of an answer. " for number in range(20)]
+SECONDS = 60
+SECOND_HAS_TEXT = (
+    "!!document.querySelectorAll('.answer')[1]?.querySelector('.prose')?.textContent.includes('Word 3')"
+)
+
+
+@pytest.fixture(scope="module")
+def site():
+    folder = temporary_folder()
+    try:
+        with FakeOpenAI() as fake:
+            fake.script(*[answer(*WORDS, pause=0.1)] * 20)
+            model = {"OPENAI_BASE_URL": fake.url, "OPENAI_API_KEY": "k", "CHAT_MODEL": "m"}
+            with Site(prepared(folder), CHATSITE_DOCUMENT_QUESTIONS="0", **model) as site:
+                wait_for_documents(site)
+                yield site
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def ask_the_team(page):
+    page.goto("/")
+    page.locator("#mode").select_option("team")
+    ask(page, QUESTION)
+
+
+def wait_for_all(page):
+    wait_until(page, "document.querySelectorAll('.answer').length === 3", SECONDS)
+    wait_for_state(page, "complete", SECONDS)
+
+
+def assert_same_after_a_reload(page):
+    shown = page.locator(".answer .prose").all_inner_texts()
+    page.reload()
+    assert page.locator(".answer .prose").all_inner_texts() == shown
+
+
+def test_a_team_of_agents_answers_each_under_its_name(chromium, site):
+    with signed_in(chromium, site) as page:
+        ask_the_team(page)
+        wait_for_all(page)
+        assert page.locator(".agent").all_inner_texts() == ["Researcher", "Reviewer", "Editor"]
+        assert_same_after_a_reload(page)
+
+
+def test_a_reload_in_the_middle_of_a_team_repeats_nothing(chromium, site):
+    with signed_in(chromium, site) as page:
+        ask_the_team(page)
+        wait_until(page, SECOND_HAS_TEXT, SECONDS)
+        page.reload()
+        wait_for_all(page)
+        assert_same_after_a_reload(page)

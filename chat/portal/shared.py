@@ -27,7 +27,7 @@ from .conversation.shown_answers import Answer
 from .conversation.turn_pages import TurnsPage, page_at
 from .conversation.turns import Turn
 from .source_panel import Panel, panel_of_answer, position_of
-from .views import SeeOther, markdown_file, page_asked_for, source_asked_for
+from .views import SeeOther, exported_file, page_asked_for, source_asked_for
 
 P = ParamSpec("P")
 NOTES = {
@@ -174,21 +174,21 @@ def shared_source(request: HttpRequest, page: SharedPage, place: str) -> HttpRes
 
 @require_safe
 @for_reader
-def shared_export(request: HttpRequest, page: SharedPage) -> HttpResponse:
-    """The page as a Markdown file, or the answer at the position `answer`."""
+def shared_export(request: HttpRequest, page: SharedPage, ending: str = "md") -> HttpResponse:
+    """The page as a Markdown or HTML file, or the answer at the position `answer`."""
     position = request.GET.get("answer", "")
     if position:
         shown = [each for each in page.messages if str(each.message.position) == position]
         if not shown or shown[0].message.role != Message.Role.ASSISTANT or shown[0].closed:
             raise Http404
-        return markdown_file("answer", message_as_markdown(_plain(shown[0]), shown[0].sources))
+        return exported_file("answer", message_as_markdown(_plain(shown[0]), shown[0].sources), ending)
     texts = messages_as_markdown(
         page.title,
         page.share.created_at,
         [_plain(each) for each in page.messages],
         {each.message.pk: each.sources for each in page.messages},
     )
-    return markdown_file(page.title, texts)
+    return exported_file(page.title, texts, ending)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -35,6 +35,7 @@ from ingestion.search.scopes import ALL, OWN, describe, named
 from . import search_page as searching
 from .conversation.turn_pages import TurnsPage, asked_in, page_at
 from .conversation.turns import turn_of, turns_of
+from .exported_page import as_page
 from .source_panel import panel_of, position_of
 from .starters import starts
 
@@ -201,8 +202,10 @@ def search(request: HttpRequest, principal: Principal) -> HttpResponse:
 
 @require_safe
 @for_caller
-def export(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
-    """The conversation as a Markdown file, or one answer of it, at the position `answer`."""
+def export(
+    request: HttpRequest, principal: Principal, conversation_id: UUID, ending: str = "md"
+) -> HttpResponse:
+    """The conversation as a Markdown or HTML file, or one answer of it, at the position `answer`."""
     row = own_conversation(principal, conversation_id)
     position = request.GET.get("answer", "")
     if not position:
@@ -212,17 +215,18 @@ def export(request: HttpRequest, principal: Principal, conversation_id: UUID) ->
         text = None if one is None else answer_as_markdown(principal, row, one)
     if text is None:
         raise Http404
-    return markdown_file(row.title, text)
+    return exported_file(row.title, text, ending)
 
 
-def markdown_file(title: str, text: str) -> HttpResponse:
-    """A download named after the title."""
+def exported_file(title: str, text: str, ending: str) -> HttpResponse:
+    """A download named after the title: the Markdown, or a page made of it."""
     name = slugify(title)[:80] or "conversation"
+    is_page = ending == "html"
     return HttpResponse(
-        text,
-        content_type="text/markdown; charset=utf-8",
+        as_page(title or gettext("Conversation"), text) if is_page else text,
+        content_type=f"text/{'html' if is_page else 'markdown'}; charset=utf-8",
         headers={
-            "Content-Disposition": f'attachment; filename="{name}.md"',
+            "Content-Disposition": f'attachment; filename="{name}.{ending}"',
             "X-Content-Type-Options": "nosniff",
         },
     )

@@ -177,6 +177,29 @@ class ChangeTests(PortalCase):
         self.assertIn('filename="carrying-over-leave.md"', response.headers["Content-Disposition"])
         self.assertIn("## May I carry leave over?\n\nFive days [1].\n\n1. Leave guide", text_of(response))
 
+    def test_the_exported_page_has_the_same_and_neither_script_nor_anything_to_load(self):
+        hostile = (
+            f"{WORDS} [{LABEL}].\n\n<script>alert(1)</script> ![x](https://a.example/i.png)"
+            " [a](javascript:alert(1)) [b](https://b.example/)\n\n| A |\n|---|\n| 1 |"
+        )
+        Message.objects.filter(pk=self.answer.pk).update(content=hostile)
+        response = self.client.get(f"{self.url}export.html")
+        self.assertEqual(response.headers["Content-Type"], "text/html; charset=utf-8")
+        self.assertIn(
+            'attachment; filename="carrying-over-leave.html"', response.headers["Content-Disposition"]
+        )
+        page = text_of(response)
+        self.assertIn("<h2>May I carry leave over?</h2>", page)
+        self.assertIn(f"<p>{WORDS} [1].</p>", page)
+        self.assertIn("<li>Leave guide</li>", page)
+        self.assertIn("<td>1</td>", page)
+        self.assertIn('<a href="https://b.example/"', page)
+        for gone in ("<script", "<img", 'javascript:alert(1)"', 'href="javascript', "src="):
+            self.assertNotIn(gone, page)
+        self.assertEqual(self.client.get(f"{self.url}export.html?answer=99").status_code, 404)
+        self.client.logout()
+        self.assertEqual(self.client.get(f"{self.url}export.html").status_code, 302)
+
     def test_one_answer_is_exported_for_the_clipboard(self):
         response = self.client.get(f"{self.url}export.md?answer={self.answer.position}")
         self.assertEqual(text_of(response), "Five days [1].\n\n1. Leave guide\n")

@@ -62,7 +62,7 @@ class WithholdingTests(SharingCase):
 
     def test_exports_have_no_more_than_the_page(self):
         self.share()
-        for path in ("export.md", "export.md?answer=1"):
+        for path in ("export.md", "export.md?answer=1", "export.html", "export.html?answer=1"):
             text = self.page(path)
             self.assertIn("announced at least eight weeks", text)
             self.assertIn("[…]", text)

@@ -150,6 +150,7 @@ chat:several             POST   session  sign-in   yes      yes      yes      ye
 chat:delete              POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:undo                POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:export              GET    session  sign-in   absent   absent   yes      absent   sign-in
+chat:export-page         GET    session  sign-in   absent   absent   yes      absent   sign-in
 chat:move                GET    session  sign-in   absent   absent   yes      absent   sign-in
 chat:move                POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:projects            GET    session  sign-in   yes      yes      yes      yes      sign-in
@@ -180,6 +181,7 @@ chat:renew-share         POST   session  sign-in   absent   absent   yes      ab
 chat:shared              GET    session  sign-in   absent   yes      yes      absent   sign-in
 chat:shared-source       GET    session  sign-in   absent   yes      yes      absent   sign-in
 chat:shared-export       GET    session  sign-in   absent   yes      yes      absent   sign-in
+chat:shared-export-page  GET    session  sign-in   absent   yes      yes      absent   sign-in
 chat:shared-go-on        POST   session  sign-in   absent   yes      yes      absent   sign-in
 
 chat-api:chat            POST   session  401       yes      yes      yes      yes      401

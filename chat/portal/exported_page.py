@@ -1,0 +1,31 @@
+"""An export as a web page: one HTML file, without a script or anything to load, to be sent on or printed."""
+
+import functools
+
+import nh3
+from django.conf import settings
+from django.template.loader import render_to_string
+from django.utils.translation import get_language
+from markdown_it import MarkdownIt
+
+TAGS = {"h1", "h2", "h3", "h4", "h5", "h6", "p", "strong", "em", "s", "code", "pre", "blockquote", "hr", "br"}
+TAGS |= {"ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td", "a"}  # no img
+
+
+@functools.cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "linkify": False})
+    return parser.enable(["table", "strikethrough"]).disable(["image", "reference"])
+
+
+def as_page(title: str, markdown: str) -> str:
+    """The page of an exported text, which already has only what its reader may see."""
+    body = nh3.clean(
+        _parser().render(markdown),
+        tags=TAGS,
+        attributes={"a": {"href"}, "ol": {"start"}},
+        url_schemes={"http", "https", "mailto"},
+        link_rel="noopener noreferrer nofollow",
+    )
+    shown = {"title": title, "body": body, "language": get_language(), "site": settings.SITE_NAME}
+    return render_to_string("chat/exported.html", shown)

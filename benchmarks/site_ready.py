@@ -13,5 +13,5 @@ sys.path.insert(0, str(ROOT))
 os.environ.setdefault("CHATSITE_TEST_DATABASE", "benchmark_chatsite")
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
 os.environ |= {"OPENBLAS_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}  # as in a web process
-import_module("chatsite.tests.database")  # starts PostgreSQL, and stops it at the end
+import_module("chatsite.tests.plugins.database")  # starts PostgreSQL, and stops it at the end
 django.setup()

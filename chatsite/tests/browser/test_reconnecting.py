@@ -7,6 +7,7 @@ import psycopg
 import pytest
 from playwright.sync_api import expect
 
+from chatsite.tests.browser.wire import Wire
 from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
 from chatsite.tests.long_answer import LONG_QUESTION
 from chatsite.tests.portal_pages import (
@@ -21,7 +22,6 @@ from chatsite.tests.portal_pages import (
     wait_until,
 )
 from chatsite.tests.server import reading_parameters
-from chatsite.tests.wire import Wire
 
 pytestmark = [pytest.mark.browser, pytest.mark.server]
 

@@ -42,7 +42,7 @@ from chatsite.accounts.models import User
 from chatsite.http.body_limits import UPLOAD_PATHS, BodyLimit
 from chatsite.http.json_parser import StrictJSONParser
 from chatsite.normal_form import normal_form
-from chatsite.tests import expressions, scans
+from chatsite.tests.code import expressions, scans
 from chatsite.tests.limits import LONG_SECONDS
 from history.citation_text import without
 from history.message_search import excerpt

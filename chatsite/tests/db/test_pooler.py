@@ -20,9 +20,9 @@ from psycopg.conninfo import make_conninfo
 from chatsite.server.embedded_postgres import connection_parameters
 from chatsite.server.pooler import check_sessions
 from chatsite.server.refusal import StartRefused
+from chatsite.tests.db.pgbouncer import PgBouncer
 from chatsite.tests.faults import PASSWORD, FaultSite, Upstream, at_once, cluster, fresh, order, told, upload
 from chatsite.tests.limits import LONG_SECONDS
-from chatsite.tests.pgbouncer import PgBouncer
 from chatsite.tests.server import BASE, Site, temporary_folder
 
 pytestmark = [
@@ -174,7 +174,7 @@ def test_none_of_1600_looks_of_eight_threads_sees_what_another_reader_may_see(fo
     with PgBouncer(database, size=3) as pooler:
         values = addresses(folder, pooler, database)
         subprocess.run([sys.executable, "manage.py", "prepare"], cwd=BASE, env=values, check=True)
-        looks = [sys.executable, "-m", "chatsite.tests.pooled_looks"]
+        looks = [sys.executable, "-m", "chatsite.tests.db.pooled_looks"]
         done = subprocess.run(looks, cwd=BASE, env=values, capture_output=True, text=True, check=True)
     result = json.loads(done.stdout)
     assert result["wrong"] == []
@@ -184,7 +184,7 @@ def test_none_of_1600_looks_of_eight_threads_sees_what_another_reader_may_see(fo
 def test_the_tests_of_row_level_security_hold_through_a_pooler(folder, database):
     with PgBouncer(database) as pooler:
         values = addresses(folder, pooler, database) | {
-            "DJANGO_SETTINGS_MODULE": "chatsite.tests.pooled_settings"
+            "DJANGO_SETTINGS_MODULE": "chatsite.tests.db.pooled_settings"
         }
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--reuse-db"]
         done = subprocess.run(

@@ -73,7 +73,7 @@ def redis():
 def site(redis):
     """Two web processes with a Redis that is not there yet, and that loses a fifth of the messages later."""
     folder = temporary_folder()
-    values = {"REDIS_URL": redis.url, "DJANGO_SETTINGS_MODULE": "chatsite.tests.lossy_settings"}
+    values = {"REDIS_URL": redis.url, "DJANGO_SETTINGS_MODULE": "chatsite.tests.failures.lossy_settings"}
     try:
         with (
             Upstream() as upstream,

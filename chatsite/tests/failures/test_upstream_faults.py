@@ -15,10 +15,10 @@ import pytest
 from chat.llm.local_server import free_port
 from chat.tests.fake_openai import FakeOpenAI, completion_for, mark_of
 from chat.tests.upstream_faults import HEADER, KEY
-from chatsite.tests import fault_dialects, fault_embeddings
-from chatsite.tests.fault_dialects import FORMS
-from chatsite.tests.fault_embeddings import DIMENSIONS, FAILS
-from chatsite.tests.fault_table import (
+from chatsite.tests.failures import fault_dialects, fault_embeddings
+from chatsite.tests.failures.fault_dialects import FORMS
+from chatsite.tests.failures.fault_embeddings import DIMENSIONS, FAILS
+from chatsite.tests.failures.fault_table import (
     AWAY,
     DEADLINES,
     FAULTS,
@@ -29,7 +29,7 @@ from chatsite.tests.fault_table import (
     STATUS,
     long_text,
 )
-from chatsite.tests.fault_world import Asker, question
+from chatsite.tests.failures.fault_world import Asker, question
 from chatsite.tests.limits import LONG_SECONDS
 from chatsite.tests.server import Site, prepared, temporary_folder, wait_for_documents
 

@@ -21,8 +21,8 @@ from chat.protocols import mcp, mcp_tools
 from chat.tests.fake_openai import FakeOpenAI
 from chat.tests.upstream_faults import answer
 from chatsite.server.embedded_postgres import connection_parameters
-from chatsite.tests.canary_world import CANARIES, LATER, PEOPLE, TOPICS
 from chatsite.tests.limits import HANG_SECONDS, LONG_SECONDS
+from chatsite.tests.rights.canary_world import CANARIES, LATER, PEOPLE, TOPICS
 from chatsite.tests.server import BASE, TOKEN, Site, prepared, temporary_folder
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(LONG_SECONDS)]
@@ -269,7 +269,7 @@ def watch():
 
 
 def _make_world(site):
-    code = "from chatsite.tests.canary_world import make; make()"
+    code = "from chatsite.tests.rights.canary_world import make; make()"
     environment = {"CHATSITE_DATA_DIR": str(site.folder), "PATH": ""}
     command = [sys.executable, "manage.py", "shell", "-c", code]
     made = subprocess.run(command, cwd=BASE, env=environment, capture_output=True, text=True, check=False)

@@ -38,7 +38,15 @@ def run(tmp_path):
     started = []
 
     def start(name, *options, **environment):
-        command = [sys.executable, "-m", "pytest", "-p", "chatsite.tests.bounds", "-p", "no:cacheprovider"]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "chatsite.tests.plugins.bounds",
+            "-p",
+            "no:cacheprovider",
+        ]
         alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # other plugins take a second to load
         process = subprocess.Popen(
             [*command, "-p", "pytest_timeout", "-k", name, *options, str(tmp_path)],

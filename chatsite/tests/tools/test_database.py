@@ -5,7 +5,7 @@ from django.db import connection
 from django.test import TransactionTestCase
 
 from chatsite.accounts.models import User
-from chatsite.tests.database import flushed
+from chatsite.tests.plugins.database import flushed
 
 
 class FlushedTests(TransactionTestCase):

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 from django.test import SimpleTestCase, TestCase
 
-from chatsite.tests.schedule import GROUPS, pytest_collection_modifyitems
+from chatsite.tests.plugins.schedule import GROUPS, pytest_collection_modifyitems
 from chatsite.tests.server import BASE
 
 

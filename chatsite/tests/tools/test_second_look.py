@@ -41,7 +41,7 @@ def test_crash():
 
 def run(folder, *arguments, **environment):
     (folder / "test_some.py").write_text(TESTS)
-    command = [sys.executable, "-m", "pytest", "-p", "chatsite.tests.second_look", *arguments]
+    command = [sys.executable, "-m", "pytest", "-p", "chatsite.tests.plugins.second_look", *arguments]
     environment = {
         **os.environ,
         "PYTHONPATH": str(BASE),

@@ -1,5 +1,5 @@
 """The people and documents of the canary test. Run with the settings of a site, this creates them and prints
-how to sign in: `manage.py shell -c "from chatsite.tests.canary_world import make; make()"`.
+how to sign in: `manage.py shell -c "from chatsite.tests.rights.canary_world import make; make()"`.
 
 Each document has a word that occurs nowhere else, in its title, its heading and its text. Its topic would
 make it the first result for anybody who asks about it and may read it.

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from re import _constants, _parser
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PACKAGES = ("chat", "chatsite", "history", "ingestion")
 FUNCTIONS = {"compile", "match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer"}
 METHODS = FUNCTIONS - {"compile"}

@@ -3,4 +3,4 @@
 from chatsite.settings import CHANNEL_LAYERS
 from chatsite.tests.site_settings import *  # noqa: F403
 
-CHANNEL_LAYERS["default"]["BACKEND"] = "chatsite.tests.lossy_layer.LossyLayer"
+CHANNEL_LAYERS["default"]["BACKEND"] = "chatsite.tests.failures.lossy_layer.LossyLayer"

@@ -19,7 +19,7 @@ from django.conf import settings
 from django.db import connections, transaction
 from psycopg.pq import TransactionStatus
 
-os.environ.setdefault("CHATSITE_DATA_DIR", str(Path(__file__).resolve().parent.parent.parent / ".data-test"))
+os.environ.setdefault("CHATSITE_DATA_DIR", str(Path(__file__).resolve().parents[3] / ".data-test"))
 os.environ.setdefault("CHATSITE_DEBUG", "0")
 for name in (
     "OPENAI_API_KEY",
@@ -69,7 +69,7 @@ if not os.environ.get("DATABASE_URL"):
     atexit.register(cluster.stop)
 
 
-BASE = Path(__file__).resolve().parents[2]
+BASE = Path(__file__).resolve().parents[3]
 PACKAGES = ("chat", "chatsite", "history", "ingestion")
 MIGRATED = {"django_migrations", "django_content_type", "auth_permission"}
 UNDELETABLE = {"accounts_auditentry", "accounts_auditseal"}  # their triggers refuse; nothing refers to them

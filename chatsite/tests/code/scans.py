@@ -6,7 +6,7 @@ import importlib
 import inspect
 from functools import cache
 
-from chatsite.tests.expressions import ROOT, trees
+from chatsite.tests.code.expressions import ROOT, trees
 
 # Functions that are left out, by module (None: all): their text comes from the site, its settings or the
 # machine, or they do not parse it.

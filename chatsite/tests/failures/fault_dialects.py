@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 
-from chatsite.tests.fault_table import STATUS, WORDS
+from chatsite.tests.failures.fault_table import STATUS, WORDS
 
 JSON = {"Content-Type": "application/json"}
 PLAIN, CODED, OPENAI, COMPLETION = "plain", "coded", "openai", "completion"

@@ -24,6 +24,10 @@ from .outline import Outline
 from .web import chapter
 
 HEADER_CHARACTERS = 20_000
+# Characters of a header that the library parses at once: its time grows with their square.
+PARSED_CHARACTERS = 2_500
+PARSED_SUBJECT = 20_000
+RAW_ADDRESSES = 2 * HEADER_CHARACTERS  # of a list of addresses, which is parsed piece by piece
 MAX_ATTACHMENTS = 200
 TOO_MANY = f"only {MAX_ATTACHMENTS} attachments are read"
 NAME_CHARACTERS = 150
@@ -33,7 +37,8 @@ TOO_MANY_PARTS = f"only {MAX_PARTS} parts are read"
 STUB_SHARE = 2  # plain text with less than half of the words of the HTML beside it only points to the HTML
 STUB_MARGIN = 40  # words in which the two may differ, for footers and addresses of links
 SHOWN_PICTURE = re.compile(r"""cid:([^"'\s>)]{1,300})""", re.IGNORECASE)
-FIELDS = ("From", "To", "Cc", "Date", "Subject")
+ADDRESSES = ("From", "To", "Cc")
+FIELDS = (*ADDRESSES, "Date", "Subject")
 # Ids of Outlook's properties ([MS-OXPROPS]), without the type.
 SUBJECT, SENDER, SENDER_ADDRESS, TO, CC, BODY, HTML = "0037", "0C1A", "5D01", "0E04", "0E03", "1000", "1013"
 DATA, LONG_NAME, SHORT_NAME, CONTENT_ID = "3701", "3707", "3704", "3712"
@@ -43,6 +48,23 @@ SENT = 0x0039_0040
 PROPERTY_BYTES = 16
 PROPERTIES_AFTER = 32  # size of the header before a message's properties
 EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
+
+
+class BoundedPolicy(email.policy.EmailPolicy):
+    """Parses only the beginning of long headers, and returns headers that cannot be parsed as they are."""
+
+    def header_fetch_parse(self, name: str, value: str) -> Any:
+        limit = PARSED_SUBJECT if name.lower() == "subject" else PARSED_CHARACTERS
+        if len(value) > limit:
+            value = value[:limit].rpartition(" ")[0] or value[:limit]
+        try:
+            return super().header_fetch_parse(name, value)
+        except (ValueError, IndexError, TypeError, AttributeError, MessageError, RecursionError):
+            return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+# Messages within messages keep their headers as they are: folding them anew would parse them.
+POLICY = BoundedPolicy(refold_source="none")
 
 
 class Text(NamedTuple):
@@ -67,7 +89,7 @@ class Message:
 def read_mime(path: Path, limits: Limits, parts: Parts) -> Contents:
     """A MIME message with its attachments. Raises Unreadable."""
     try:
-        parsed = email.message_from_bytes(path.read_bytes(), policy=email.policy.default)
+        parsed = email.message_from_bytes(path.read_bytes(), policy=POLICY)
     except (MessageError, ValueError, RecursionError) as error:
         raise Unreadable(DAMAGED) from error
     assert isinstance(parsed, EmailMessage)
@@ -193,11 +215,21 @@ def _parts(message: Any) -> Iterator[tuple[Any, int]]:
 
 
 def _header(message: Any, name: str) -> str:
-    """A field of the header; many headers violate the standard."""
-    try:
+    """A field of the header; of a long list of addresses the beginning, parsed piece by piece."""
+    if name not in ADDRESSES:
         return str(message.get(name, ""))
-    except (ValueError, IndexError, TypeError, AttributeError, MessageError):
-        return next((str(value) for key, value in message.raw_items() if key.lower() == name.lower()), "")
+    raw = next((str(value) for key, value in message.raw_items() if key.lower() == name.lower()), "")
+    pieces = []
+    rest = raw[:RAW_ADDRESSES]
+    while rest:
+        end = len(rest)
+        if end > PARSED_CHARACTERS:
+            # After an address if possible, because a comma can be part of a name.
+            after = (rest.rfind(mark, 0, PARSED_CHARACTERS) + len(mark) for mark in (">,", ",", " "))
+            end = next((place for place in after if place > len(">,")), PARSED_CHARACTERS)
+        pieces.append(str(POLICY.header_fetch_parse(name, rest[:end].strip().removesuffix(","))))
+        rest = rest[end:]
+    return ", ".join(filter(None, pieces))
 
 
 def _bytes(part: Any) -> bytes:

@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import unittest
 import zipfile
+from email.headerregistry import HeaderRegistry
 from email.message import EmailMessage
 from pathlib import Path
 from unittest import mock
@@ -17,9 +18,9 @@ from django.test import SimpleTestCase
 from ingestion.parsing import process
 from ingestion.parsing.containers import LEADS_OUT
 from ingestion.parsing.formats import DAMAGED, FORMATS, PASSWORD
-from ingestion.parsing.readers import READERS
+from ingestion.parsing.readers import READERS, mail
 from ingestion.parsing.readers.office import legacy
-from ingestion.parsing.sections import Unreadable
+from ingestion.parsing.sections import Limits, Unreadable
 from ingestion.tests import building
 from ingestion.tests.parsing.test_reading_formats import reading
 
@@ -219,6 +220,54 @@ class OtherFormatsTests(SimpleTestCase):
         )
         parts = reading("b.eml", outer.as_bytes()).parts
         self.assertEqual([part.path for part in parts], ["Fährplan für März.eml"])
+
+    def test_the_library_parses_no_long_header_at_once(self):
+        headers = {
+            "Subject": "=?utf-8?q?Ferry?= " * 4_000,
+            "To": '"a" <a@example.org>, ' * 3_000,
+            "Cc": ",.(" * 20_000,
+            "Content-Type": "text/plain; " + "".join(f"x*{n}=a; " for n in range(4_000)),
+            "Content-Disposition": "inline; x=" + "=?utf-8?q?a?= " * 3_000,
+        }
+        data = (
+            "".join(f"{name}: {value}\n" for name, value in headers.items()) + "\nThe ferry leaves at nine."
+        )
+        with mock.patch.object(
+            HeaderRegistry, "__call__", autospec=True, side_effect=HeaderRegistry.__call__
+        ) as parsed:
+            found = reading("a.eml", data.encode())
+        lengths = {call.args[1].lower(): len(call.args[2]) for call in parsed.call_args_list}
+        self.assertLessEqual(set(map(str.lower, headers)), lengths.keys())
+        for name, length in lengths.items():
+            self.assertLessEqual(length, 20_000 if name == "subject" else 2_500, name)
+        self.assertTrue(found.title.startswith("FerryFerry"), found.title[:40])
+        self.assertEqual(found.sections[-1].text[-30:], "The ferry leaves at nine.")
+
+    def test_each_recipient_of_a_long_list_is_read(self):
+        names = [f'"Berg, Ada {n}" <ada.{n}@example.org>' for n in range(400)]
+        data = "From: a@example.org\nTo: " + ",\n ".join(names) + "\nSubject: Plan\n\nText."
+        header = reading("a.eml", data.encode()).sections[0].text
+        self.assertIn("To: " + ", ".join(names), header)
+
+    def test_a_header_that_the_library_cannot_parse_is_read_as_it_is(self):
+        for name in ("To", "Content-Type", "Content-Disposition"):
+            data = f"Subject: Plan\n{name}: {'(' * 2_000}\n\nThe ferry leaves at nine."
+            found = reading("a.eml", data.encode())
+            self.assertIn("leaves at nine", found.sections[-1].text, name)
+
+    def test_a_message_in_a_message_keeps_its_long_headers(self):
+        long = " ".join(f"<{n}@example.org>" for n in range(500))
+        inner = f"Subject: Inner\nReferences: {long}\n\nAn inner message."
+        data = (
+            "Subject: Fwd\nContent-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: message/rfc822\n\n"
+            f"{inner}\n--b--\n"
+        )
+        parts = mock.Mock(left_out=[])
+        with tempfile.NamedTemporaryFile() as file:
+            Path(file.name).write_text(data)
+            mail.read_mime(Path(file.name), Limits(100, 100_000, 1_000_000), parts)
+        parts.add.assert_called_once_with("Inner.eml", [mock.ANY])
+        self.assertIn(f"References: {long}\n", parts.add.call_args.args[1][0].decode())
 
     def test_a_message_of_html_is_read_without_its_furniture(self):
         found = self.parts("a.eml", message(html="<h1>News</h1><script>x()</script><p>The ferry leaves.</p>"))

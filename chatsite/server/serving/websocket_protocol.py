@@ -18,6 +18,7 @@ MAX_FRAMES = 300
 PERIOD = 10.0  # seconds
 PIECE_BYTES = 4_096  # that the parser gets at once: at most 682 frames
 CLOSED_FLOOD = 4429  # as for too many messages (chat.portal.consumers)
+CLOSED_NOT_UTF8 = 1007  # RFC 6455, section 7.4.1
 
 
 class LimitedWebSocketProtocol(WebSocketsSansIOProtocol):
@@ -45,16 +46,34 @@ class LimitedWebSocketProtocol(WebSocketsSansIOProtocol):
                 return
             super().data_received(data[start : start + PIECE_BYTES])
 
+    def send_receive_event_to_app(self) -> None:
+        """Pass a message on, or end the connection if its text is not UTF-8.
+
+        uvicorn logs a traceback for each, at level error.
+        """
+        if self.curr_msg_data_type == "text" and not self.close_sent:
+            self.frames = [b"".join(self.frames)]
+            try:
+                self.frames[0].decode()
+            except UnicodeDecodeError:
+                self.frames = []
+                self._fail(CLOSED_NOT_UTF8, "The text is not UTF-8.")
+                return
+        super().send_receive_event_to_app()
+
     def handle_events(self) -> None:
         now = self.loop.time()
         if now - self._since > PERIOD:
             self._frames, self._since = 0, now
         self._frames += len(self.conn.events)
         super().handle_events()
-        if self._frames <= MAX_FRAMES or self.transport.is_closing():
-            return
+        if self._frames > MAX_FRAMES and not self.transport.is_closing():
+            self._fail(CLOSED_FLOOD, "Too many frames.")
+
+    def _fail(self, code: int, reason: str) -> None:
+        """Close with a code if the handshake is complete, else without."""
         if self.handshake_complete and not self.close_sent:
-            self.conn.fail(CLOSED_FLOOD, "Too many frames.")
+            self.conn.fail(code, reason)
             self.handle_parser_exception()
         else:
             self.transport.abort()

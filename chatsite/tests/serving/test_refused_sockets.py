@@ -15,6 +15,11 @@ HANDSHAKE = (
     b"GET /c/1/socket HTTP/1.1\r\nHost: here\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
 )
+# Frames of text: one whole, one cut in the middle of a character, and one that is not UTF-8.
+MASK = bytes(4)
+WHOLE = b"\x81\x86" + MASK + "Fähr".encode() + b"!"
+HALVES = b"\x01\x82" + MASK + "Fä".encode()[:2] + b"\x80\x81" + MASK + "ä".encode()[1:]
+NOT_TEXT = b"\x81\x83" + MASK + b"\xff\xfe\x80"
 
 
 class Full(AddressLimit):
@@ -27,8 +32,8 @@ class Full(AddressLimit):
             queues._slots = lambda key, limit: 0
 
 
-async def answer_to_a_handshake(application):
-    """All that a client receives until the connection ends."""
+async def answer_to_a_handshake(application, frames=b""):
+    """All that a client receives until the connection ends; it sends `frames` once it was accepted."""
     loop = asyncio.get_running_loop()
     listening = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
@@ -46,6 +51,9 @@ async def answer_to_a_handshake(application):
             await loop.sock_sendall(caller, HANDSHAKE)
             while part := await loop.sock_recv(caller, 10_000):
                 received += part
+                if frames and b"\r\n\r\n" in received:
+                    await loop.sock_sendall(caller, frames)
+                    frames = b""
             await asyncio.sleep(0.05)  # what follows the response
     finally:
         caller.close()
@@ -77,3 +85,23 @@ def test_an_application_that_sends_nothing_is_still_an_error(caplog):
     received = uvloop.run(answer_to_a_handshake(silent))
     assert received.startswith(b"HTTP/1.1 500 ")
     assert "without completing handshake" in caplog.text
+
+
+def test_a_text_that_is_not_utf_8_ends_the_connection_and_is_no_error_in_the_log(caplog):
+    caplog.set_level(logging.INFO)
+    messages = []
+
+    async def accepting(scope, receive, send):
+        await receive()
+        await send({"type": "websocket.accept"})
+        while (message := await receive())["type"] != "websocket.disconnect":
+            messages.append(message)
+        messages.append(message)
+
+    received = uvloop.run(answer_to_a_handshake(accepting, WHOLE + HALVES + NOT_TEXT))
+    assert received.startswith(b"HTTP/1.1 101 ")
+    assert b"\x88\x18" + (1007).to_bytes(2) + b"The text is not UTF-8." in received
+    assert [message.get("text", message.get("code")) for message in messages] == ["Fähr!", "Fä", 1007]
+    assert all(record.levelno == logging.INFO and not record.exc_info for record in caplog.records), (
+        caplog.text
+    )

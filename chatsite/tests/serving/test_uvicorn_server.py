@@ -84,8 +84,9 @@ def test_a_request_says_what_became_of_its_answer():
 
 
 def test_a_websocket_has_what_the_limit_on_its_frames_uses():
-    for name in ("data_received", "handle_events", "handle_parser_exception"):
+    for name in ("data_received", "handle_events", "handle_parser_exception", "send_receive_event_to_app"):
         assert callable(vars(WebSocketsSansIOProtocol)[name])
+    assert {"frames", "curr_msg_data_type"} <= set(WebSocketsSansIOProtocol.handle_text.__code__.co_names)
     assert "handshake_complete" in WebSocketsSansIOProtocol.__init__.__code__.co_names
     assert {"handshake_complete", "initial_response"} <= set(WebSocketsSansIOProtocol.send.__code__.co_names)
     protocol = ServerProtocol()

@@ -214,7 +214,7 @@ class Portal:
         else:
             hand.click(self.get("link", "Documents").first)
             hand.click(self.get("link", "Add documents").first)
-        words = re.sub("<.*?>", "", self.say("<strong>Choose files</strong> or drop them here"))
+        words = f"{self.say('Which files?')} {self.say('Drop them here, or choose them:')}"
         hand.choose(self.page.get_by_role("button", name=name(words)).first, FILES)
         hand.click(self.get("checkbox", "HR"))
         hand.click(self.get("button", "Upload").last)

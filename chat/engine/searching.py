@@ -21,6 +21,7 @@ from chat.sources import Caption, Given, PageImage, SourceView
 from chatsite.accounts.principal import Principal
 from chatsite.db.retry import retry_until_available
 from history import recording
+from ingestion.models import Passage
 from ingestion.search import retrieval
 from ingestion.search.passage_completion import complete_passages, without_repeated
 from ingestion.search.retrieval import (
@@ -28,6 +29,7 @@ from ingestion.search.retrieval import (
     SearchResult,
 )
 from ingestion.search.rough_stems import matching_words
+from ingestion.search.scopes import documents_in
 
 from . import steps
 from .page_images import (
@@ -42,6 +44,9 @@ JUST_FOUND_SECONDS = 1.0  # for which the rights checked by the search still cou
 CANDIDATES = 30  # from which a ranker selects
 RANKED_CHARACTERS = 1_000  # of a passage, sent to the ranker
 MIN_RANKED_SHARE = 0.5  # of the passages that must have a score for the order to count
+
+# What narrows the passages beside the scope.
+NARROWING = ("include_category", "exclude_category", "minimum_score", "to_person", "to_groups")
 
 NO_RANKER = "This site has no ranker, so the order is the search’s own. A ranker needs a model."
 RANKER_FAILED = "The ranker did not answer, so the order is the search’s own."
@@ -183,11 +188,36 @@ def found_for(principal: Principal, query: SearchQuery, **options: Any) -> Searc
     """Search for a question; the results of a compound question's parts are interleaved.
 
     If one part finds nothing, the whole question is searched for too. Passages of short sections and tables
-    are completed.
+    are completed, and the rest of a short document that was chosen follows them.
     """
 
     found = _found_for(principal, query, **options)
-    return replace(found, passages=without_repeated(complete_passages(principal, found.passages)))
+    passages = complete_passages(principal, _with_the_rest(principal, found.passages, options))
+    return replace(found, passages=without_repeated(passages))
+
+
+def _with_the_rest(
+    principal: Principal, passages: tuple[FoundPassage, ...], options: Mapping[str, Any]
+) -> tuple[FoundPassage, ...]:
+    """The passages, then all others of a chosen scope that has no more of them than were asked for.
+
+    A question about a file of one page is often in other words than the file. Nothing is added if nothing was
+    found, or if the passages are narrowed in another way.
+    """
+    top = options.get("top", Options().top)
+    scope = options.get("scope", "")
+    if not passages or len(passages) >= top or any(map(options.get, NARROWING)):
+        return passages
+    documents = documents_in(principal, scope)
+    if documents is None:
+        return passages
+    every = Passage.objects.filter(document_id__in=documents).order_by("document_id", "position")
+    numbers = list(every.values_list("pk", flat=True)[: top + 1])
+    if len(numbers) > top:
+        return passages
+    known = {passage.passage_id for passage in passages}
+    rest = retrieval.load(principal, [number for number in numbers if number not in known])
+    return (*passages, *(replace(each, score=0.0, found_by="scope") for each in rest))
 
 
 def _found_for(principal: Principal, query: SearchQuery, **options: Any) -> SearchResult:

@@ -54,6 +54,7 @@ FOUND_BY = {
     "meaning": gettext_lazy("its meaning"),
     "both": gettext_lazy("its words and its meaning"),
     "person": gettext_lazy("a person, who verified the answer"),
+    "scope": gettext_lazy("reading the whole of a short document"),
 }
 
 

@@ -84,14 +84,24 @@ class Findings:
 
     @cached_property
     def closest(self) -> Sequence[Quotation]:
-        """Passages to quote if nothing answers: that of the first quotation, then in the search's order."""
+        """Passages to quote if nothing answers: that of the first quotation, then in the search's order.
+
+        Of chosen documents, those with the price or time that is asked for come first, because a short one
+        may say it in words of its own.
+        """
         first = self.first.sentence.passage if self.quotations else 0
         least = NOT_FAR * max((source.score for source in self.sources), default=0.0)
         closest: list[Quotation] = []
         sentences = sentences_of_each(self.question, self.passages, self.other_rows)
-        for place, found in sorted(enumerate(sentences), key=lambda each: each[0] != first):
-            if place != first and self.sources[place].score < least:
+        amount = self.question.amount if self.prompt.narrowed else None
+        fits = [bool(amount and amount.kind and amount.is_stated(each.content)) for each in self.passages]
+        for place, found in sorted(
+            enumerate(sentences), key=lambda each: (not fits[each[0]], each[0] != first)
+        ):
+            if place != first and not fits[place] and self.sources[place].score < least:
                 continue
+            if amount and fits[place]:
+                found.sort(key=lambda each: not amount.is_stated(each.text))
             best = quotations_of(self.question, self.prompt, found, self.sources)[:1]
             if not any(best and best[0].sentence.text in known.text for known in closest):
                 closest += [each.in_passage for each in best]

@@ -5,9 +5,10 @@ import json
 import pytest
 from django.core.cache import cache
 from django.core.management import call_command
-from django.test import AsyncClient, SimpleTestCase, TransactionTestCase, override_settings
+from django.test import AsyncClient, SimpleTestCase, TestCase, TransactionTestCase, override_settings
 
-from chat.llm.chat_model import Prompt
+from chat.engine.searching import found_for
+from chat.llm.chat_model import Prompt, SearchQuery
 from chat.portal.rendering.markdown import Citations, render
 from chat.quoting.quoting_model import quote
 from chat.quoting.table_rows.table_notices import ROWS_SHOWN, notice
@@ -16,12 +17,15 @@ from chatsite.accounts.models import ApiKey
 from chatsite.db.threads import in_database
 from chatsite.demo import SAMPLES
 from history.models import Message
+from ingestion.access.lists import Audience, set_audience
 from ingestion.models import Passage
 from ingestion.search import retrieval
 from ingestion.search.passage_completion import UNKNOWN, complete_passages, without_repeated
+from ingestion.tests.documents import principal_of
 from ingestion.tests.factories import command_principal, make_document, make_user
 from ingestion.tests.media import MediaMixin
 
+ROUND = ("Anyone may take part.", "Members give £7.50 each month.", "Priya cleans the machine on Fridays.")
 BANDS = [f"Grade: G{number}; Salary: £{number}1,000" for number in range(1, 15)]
 
 
@@ -175,3 +179,42 @@ class WholeTableTests(MediaMixin, TransactionTestCase):
             for number in (1, 2)
         ]
         self.assertEqual(self.joined(*pages).table_rows, 2 * (len(BANDS) + 9))
+
+
+class ShortDocumentTests(TestCase):
+    """A chosen document of few passages is read whole."""
+
+    def setUp(self):
+        self.principal = principal_of(make_user("asker"))
+        pages = [(f"page={number}", number, "", text) for number, text in enumerate(ROUND, 1)]
+        self.chosen = make_document("round.md", pages, everyone=True)
+
+    def found(self, top=5, **options):
+        query = SearchQuery("Who cleans the machine?")
+        options.setdefault("scope", f"document:{self.chosen.public_id}")
+        return found_for(self.principal, query, top=top, **options).passages
+
+    def test_all_its_passages_are_read_those_that_were_found_first(self):
+        found = self.found()
+        self.assertEqual(len(found), len(ROUND))
+        self.assertIn("cleans", found[0].content)
+        self.assertEqual({(each.score, each.found_by) for each in found[1:]}, {(0.0, "scope")})
+
+    def test_a_document_with_more_passages_than_are_asked_for_is_not(self):
+        self.assertEqual(len(self.found(top=2)), 1)
+
+    def test_without_a_scope_or_below_a_minimum_nothing_is_added(self):
+        self.assertEqual(len(self.found(scope="")), 1)
+        self.assertEqual(len(self.found(minimum_score=0.1)), 1)
+
+    def test_nothing_is_added_where_nothing_is_found(self):
+        query = SearchQuery("What is the boiling point of ethanol?")
+        scope = f"document:{self.chosen.public_id}"
+        self.assertEqual(found_for(self.principal, query, top=5, scope=scope).passages, ())
+
+    def test_a_document_that_is_closed_meanwhile_adds_nothing(self):
+        set_audience(self.chosen, Audience())
+        reader = principal_of(make_user("reader"))
+        query = SearchQuery("Who cleans the machine?")
+        scope = f"document:{self.chosen.public_id}"
+        self.assertEqual(found_for(reader, query, top=5, scope=scope).passages, ())

@@ -1,5 +1,7 @@
 """Passages that may answer a question without a model: more than the closest, less than the answer."""
 
+from dataclasses import replace
+
 from chat.llm.chat_model import Prompt
 from chat.quoting.quoted_answer import LIKELY, OTHERS, UNSURE
 from chat.quoting.quoting_model import quote
@@ -58,3 +60,16 @@ class LikelyAnswerTests(QuotingCase):
         quoted = self.quoted(QUESTION, RECEIPTS, ADVANCES)
         self.assertFalse(quoted.is_sure)
         self.assertTrue(quoted.is_likely)
+
+
+class ChosenDocumentTests(QuotingCase):
+    def test_of_chosen_documents_the_closest_passage_has_the_amount_that_is_asked_for(self):
+        rota = source(
+            1, "round.md#rota", "Priya cleans in the third week of each year.", heading="Rota", score=1.0
+        )
+        price = source(2, "round.md#price", "Members give £7.50 each month.", heading="Members", score=0.1)
+        asked = Prompt("What does the rota cost me a year?", [], [rota, price], 0.3, fit=1.5)
+        self.assertIn("Priya", quote(asked).texts[0])
+        chosen = quote(replace(asked, narrowed=True))
+        self.assertIn("£7.50", chosen.texts[0])
+        self.assertFalse(chosen.is_sure)

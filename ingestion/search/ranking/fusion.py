@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from .rerank import RerankScores
 
 Mode = Literal["hybrid", "text", "vectors"]
-FoundBy = Literal["words", "meaning", "both", "person"]
+FoundBy = Literal["words", "meaning", "both", "person", "scope"]
 
 
 # Named tuples, because a search creates hundreds: a frozen dataclass takes four times as long.

@@ -1,8 +1,8 @@
 """The forms in which a question can be answered by quotations, in the order in which they are tried.
 
-Rows of timetables, rows of another table that meet conditions, a quotation of each file, the numbered parts
-of something, and sentences with what belongs to them. A form that finds nothing leaves the question to the
-next; where none answers, the closest passages are quoted.
+Rows of timetables and of opening hours, rows of another table that meet conditions, a quotation of each file,
+the numbered parts of something, and sentences with what belongs to them. A form that finds nothing leaves the
+question to the next; where none answers, the closest passages are quoted.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -74,6 +74,15 @@ def _timetable_rows(findings: Findings) -> Quoted | None:
         return None
     findings.shown.update(rows.rows)
     return Quoted((rows.text,), findings.is_timetable_certain)
+
+
+def _open_rows(findings: Findings) -> Quoted | None:
+    """The rows that are open at a time."""
+    rows, is_certain = findings.open_then
+    if not rows.text or any(rows.text in each.text for each in findings.prompt.contributions):
+        return None
+    findings.shown.update(rows.rows)
+    return Quoted((rows.text,), is_certain)
 
 
 def _has_wrong_way(answer: Quoted, findings: Findings) -> bool:
@@ -231,6 +240,7 @@ def _texts(text: str) -> tuple[str, ...]:
 
 ANSWER_FORMS = (
     AnswerForm("timetable rows", lambda findings: bool(findings.journeys.rows), _timetable_rows),
+    AnswerForm("open rows", lambda findings: not findings.question.subject, _open_rows),
     AnswerForm("selected rows", _asks_selected_rows, _selected_rows),
     AnswerForm("each file", _asks_each_file, _each_file),
     AnswerForm("numbered parts", _asks_numbered_parts, _numbered_parts),

@@ -8,6 +8,7 @@ from chat.llm.chat_model import Prompt
 from chat.quoting.questions.asked_files import AskedFiles
 from chat.quoting.questions.question import Question
 from chat.quoting.table_rows.journeys import FoundJourneys
+from chat.quoting.table_rows.opening_hours import open_rows
 from chat.quoting.table_rows.quoted_tables import SelectedRows, rows_alike, rows_in_order, selected_rows
 from chat.sources import SourceView
 from ingestion.search.rough_stems import held_stems
@@ -113,6 +114,15 @@ class Findings:
         found = [each.text for each in self.sentences]
         question, rows = self.question, self.prompt.table_rows
         return selected_rows(question.own, self.passages, rows, found, question.other_words)
+
+    @cached_property
+    def open_then(self) -> tuple[SelectedRows, bool]:
+        """The rows that are open at the time asked for, and whether these are all, and meant."""
+        found = open_rows(self.question.original or self.question.own, self.question.own, self.passages)
+        if not found.rows:
+            return SelectedRows(), False
+        rows = rows_in_order(found.rows, self.passages, self.prompt.table_rows)
+        return rows, found.is_clear and rows.is_whole
 
     @cached_property
     def timetable(self) -> SelectedRows:

@@ -8,7 +8,8 @@ from .sentence_splitting import Span, spans_of
 
 MAX_CACHED = 5_000  # rows, some hundred bytes each
 
-_TIME_OF_DAY = re.compile(r"\d{1,2}[:.]\d{2}(?::\d{2})?(?: ?[ap]\.?m\.?)?(?: Uhr)?", re.IGNORECASE)
+_TIME = r"\d{1,2}[:.]\d{2}(?::\d{2})?(?: ?[ap]\.?m\.?)?(?: Uhr)?"
+_TIME_OF_DAY = re.compile(rf"{_TIME}(?: ?[-–] ?{_TIME})?", re.IGNORECASE)
 _COLUMN = re.compile(r"([^:;\n]{1,100}): ")
 
 
@@ -50,5 +51,5 @@ def cells_of(row: str) -> Mapping[str, str]:
 
 
 def has_time(row: str) -> bool:
-    """Whether a cell is a time of day and nothing else: “18:35”."""
+    """Whether a cell is a time of day, or two, and nothing else: “18:35”, “9:00–17:00”."""
     return any(_TIME_OF_DAY.fullmatch(cell.strip()) for cell in cells_of(row).values())

@@ -40,11 +40,12 @@ def days_named(text: str) -> frozenset[int]:
 @lru_cache(maxsize=MAX_CACHED)
 def days_of_row(row: str) -> frozenset[int] | None:
     """The days of the cells that say only days; None if the row has no such cell."""
-    found = [days for cell in cells_of(row).values() if (days := _days_of(cell.strip())) is not None]
+    found = [days for cell in cells_of(row).values() if (days := days_of(cell.strip())) is not None]
     return frozenset[int]().union(*found) if found else None
 
 
-def _days_of(cell: str) -> frozenset[int] | None:
+def days_of(cell: str) -> frozenset[int] | None:
+    """The days of a cell that says days and nothing else; None for any other."""
     if _DAILY.fullmatch(cell):
         return _EVERY
     if len(cell) > MAX_CELL or not _CELL.fullmatch(cell):

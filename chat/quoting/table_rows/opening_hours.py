@@ -1,0 +1,123 @@
+"""Rows of tables of opening hours that are open at a time: “Which desks are open after 6 pm on Friday?”
+
+The hours are in a column for each day, or in one (*Hours: 9:00–17:00*), or in two (*Opens*, *Closes*).
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from chat.sources import SourceView
+from ingestion.search.rough_stems import held_stems, stems, weak_stems
+from ingestion.search.table_rows import rows_of
+from ingestion.search.translations import without_grammar
+
+from .clock_times import DAY, asked_times, minutes_of
+from .weekdays import days_named, days_of, days_of_row
+
+LEAST_ROWS = 2  # of a table
+
+_ASKS = re.compile(
+    r"\b(?:which|what|welche[nrsm]?) .{1,100}\b(?:open|opened|staffed|geöffnet|offen|besetzt|auf)\b",
+    re.IGNORECASE,
+)
+_UNTIL = re.compile(r"\b(?:until|till|bis|not|nicht|never|always|immer|first|last|longest)\b", re.IGNORECASE)
+_OPENS = re.compile(r"(?:open|from|begin|start|von|ab\b|öffnet|beginn)", re.IGNORECASE)
+_CLOSES = re.compile(r"(?:clos|to\b|until|end|bis|schließ|ende)", re.IGNORECASE)
+_RANGE = re.compile(
+    r"([\d:.]{1,5} ?(?:[ap]\.?m\.?)?)(?: Uhr)? ?(?:[-–—]|to|bis) ?([\d:.]{1,5} ?(?:[ap]\.?m\.?)?)(?: Uhr)?",
+    re.IGNORECASE,
+)
+_CLOSED = re.compile(r"(?:closed|geschlossen|zu|[-–—])", re.IGNORECASE)
+_ALWAYS = re.compile(r"(?:all day|24 hours|24/7|24 h|durchgehend)", re.IGNORECASE)
+_WORD = re.compile(r"\w+")
+_DIGITS = re.compile(r"\d{1,2}")
+_OPEN_WORDS = stems(
+    "open opened staffed geöffnet offen besetzt auf uhr haben hat sind ist time clock after before"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRows:
+    """The rows that are open then; `is_clear` is whether one time is meant and the hours of all are known."""
+
+    rows: tuple[str, ...] = ()
+    is_clear: bool = False
+
+
+def open_rows(question: str, wording: str, passages: Sequence[SourceView]) -> OpenRows:
+    """The rows that `question` asks for; none if it asks for something else.
+
+    `wording` is the question in the language of the passages.
+    """
+    times, days = asked_times(question), days_named(question)
+    if not times.spans or not _ASKS.search(question) or _UNTIL.search(question):
+        return OpenRows()
+    words = _WORD.findall(asked_times(wording).rest.lower())
+    rest = " ".join(word for word in words if not days_named(word) and not word.isdigit())
+    named = stems(" ".join(without_grammar(rest.split(), "german"))) - weak_stems() - _OPEN_WORDS
+    found: dict[str, list[tuple[int, int]]] = {}
+    is_known = True
+    for passage in passages:
+        above = held_stems(f"{passage.title} {passage.heading}")
+        rows = {
+            row: _hours(row, cells, days)
+            for row, cells in rows_of(passage.content).items()
+            if named <= above | held_stems(row)
+        }
+        known = {row: hours for row, hours in rows.items() if hours is not None}
+        if len(known) >= LEAST_ROWS:
+            found.update(known)
+            is_known &= len(known) == len(rows)
+    chosen = {
+        tuple(row for row, hours in found.items() if any(_meet(each, span) for each in hours))
+        for span in times.spans
+    }
+    rows_then = tuple(row for row in found if any(row in of_span for of_span in chosen))
+    return OpenRows(rows_then, is_known and len(chosen) == 1)
+
+
+def _meet(hours: tuple[int, int], span: tuple[int, int]) -> bool:
+    """Whether both have more than a moment in common; “at six” is a moment."""
+    first, last = span
+    return hours[0] <= last and hours[1] > first
+
+
+def _hours(row: str, cells: Mapping[str, str], days: frozenset[int]) -> list[tuple[int, int]] | None:
+    """The hours of a row on one of the days, or on any; None if they are not known."""
+    by_day = {name: of for name in cells if (of := days_of(name))}
+    if by_day:
+        wanted = [cells[name] for name, of in by_day.items() if days & of]
+    elif days and days.isdisjoint(days_of_row(row) or frozenset(range(7))):
+        return []
+    elif days and days_of_row(row) is None:
+        return None
+    else:
+        opens = [minutes_of(cell) for name, cell in cells.items() if _OPENS.match(name)]
+        closes = [minutes_of(cell) for name, cell in cells.items() if _CLOSES.match(name)]
+        if len(opens) == len(closes) == 1 and opens[0] is not None and closes[0] is not None:
+            return [_until(opens[0], closes[0])]
+        wanted = [cell for cell in cells.values() if _RANGE.fullmatch(cell.strip())]
+    read = [_read(cell.strip()) for cell in wanted]
+    return [each for hours in read for each in hours or ()] if read and None not in read else None
+
+
+def _read(cell: str) -> list[tuple[int, int]] | None:
+    """The hours of a cell; none of one that is closed, None for other texts."""
+    if _CLOSED.fullmatch(cell):
+        return []
+    if _ALWAYS.fullmatch(cell):
+        return [(0, DAY)]
+    match = _RANGE.fullmatch(cell)
+    if match is None:
+        return None
+    first, last = (
+        minutes_of(f"{each}:00" if _DIGITS.fullmatch(each) else each)
+        for each in map(str.strip, match.groups())
+    )
+    return [_until(first, last)] if first is not None and last is not None else None
+
+
+def _until(first: int, last: int) -> tuple[int, int]:
+    """Closing at midnight or after it is on the next day."""
+    return first, last + DAY * (last <= first)

@@ -123,7 +123,7 @@ CONNECTIONS_ENDED = Counter(
     "connections_ended_total",
     "Connections ended without an answer of the site: evicted (silent, to make room), or by status.",
     ("reason",),
-    known=("evicted", "408", "431", "503"),
+    known=("evicted", "400", "408", "431", "501", "503"),
 )
 RUNS_RUNNING = Gauge("runs_running", "Answers that are being written.")
 RUNS = Counter("runs_total", "Answers that have ended, by their state.", ("state",))

@@ -43,8 +43,10 @@ SPARE_FILES = 128  # descriptors that are not for callers: database, files, list
 HALF_CLOSED_PROBE_SECONDS = 15
 
 REFUSALS = {
+    400: (b"Bad Request", "The request is not valid HTTP."),
     408: (b"Request Timeout", "The request did not arrive in time."),
     431: (b"Request Header Fields Too Large", "The request’s head, or one of its headers, is too large."),
+    501: (b"Not Implemented", "The only transfer encoding that is read is “chunked”."),
     503: (b"Service Unavailable", "Too many connections are open. Try again in a few seconds."),
 }
 ENDING = "The site restarts. Send this again in a few seconds."
@@ -90,6 +92,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._deadline: asyncio.TimerHandle | None = None
         self._stalled: asyncio.TimerHandle | None = None
         self._in_head = self._in_body = self._refused = self._upgraded = False
+        self._malformed = False  # the parser failed, and would fail again with what follows
         self._heads = 0  # heads that began in the current piece
         self._head_bytes = self._fields_bytes = 0
         self._header_bytes: Counter[bytes] = Counter()  # of those in MAX_HEADER_BYTES
@@ -161,6 +164,8 @@ class LimitedProtocol(HttpToolsProtocol):
         super().handle_websocket_upgrade()
 
     def data_received(self, data: bytes) -> None:
+        if self._malformed:
+            return
         if self._unread:
             data = self._unread[self._unread_from :] + data
         if self._turn is None:
@@ -234,6 +239,18 @@ class LimitedProtocol(HttpToolsProtocol):
             if self._wire_bytes - self._body_bytes > MAX_FRAMING_BYTES + FRAMING_RATIO * self._body_bytes:
                 self._end()
 
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what the parser could not read, in the form of all refusals."""
+        self._malformed = True
+        if self._refused:
+            return
+        cycle = self.cycle
+        if self._in_body and cycle is not None and not cycle.response_started:
+            metrics.CONNECTIONS_ENDED.add("400")
+            self._refuse_body(400, REFUSALS[400][1])
+        else:
+            self._refuse(400)
+
     def pause_writing(self) -> None:
         super().pause_writing()
         self._stalled = self.loop.call_later(settings.READER_SECONDS, self.transport.abort)
@@ -249,9 +266,13 @@ class LimitedProtocol(HttpToolsProtocol):
         cycle = self.cycle
         if not self._in_body or self._refused or self._upgraded or cycle is None or cycle.response_started:
             return
+        self._refuse_body(503, ENDING)
+
+    def _refuse_body(self, status: int, words: str) -> None:
+        """Refuse the newest request, unless earlier ones are still being answered, and close."""
         self._refused = True
-        if all(earlier.response_complete for earlier in self._cycles if earlier is not cycle):
-            self._write_refusal(503, ENDING)
+        if all(earlier.response_complete for earlier in self._cycles if earlier is not self.cycle):
+            self._write_refusal(status, words)
         self._end()
 
     # --- the parts of a request, as the parser finds them ---
@@ -285,6 +306,10 @@ class LimitedProtocol(HttpToolsProtocol):
             size > MAX_HEADER_BYTES[name] for name, size in self._header_bytes.items()
         ):
             self._refuse(431)
+            return
+        encodings = [value.strip().lower() for name, value in self.headers if name == b"transfer-encoding"]
+        if encodings not in ([], [b"chunked"]):  # the parser takes “gzip, chunked” for “chunked”
+            self._refuse(501)
             return
         self._body_credit = BODY_BYTES_PER_SECOND * BODY_SECONDS
         self._body_seen, self._body_looked = 0, self.loop.time()

@@ -1,5 +1,6 @@
 """Connections that are silent, drip, or send without end, on the server that `make run` starts."""
 
+import json
 import resource
 import shutil
 import socket
@@ -177,6 +178,34 @@ def test_callers_that_leave_with_requests_behind_each_other_are_no_error(site):
     for _ in range(5):
         prompt(site)
     assert site.lines("Exception in ASGI application") == before
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "status"),
+    [
+        (b"Transfer-Encoding: gzip, chunked", b"3\r\nabc\r\n0\r\n\r\n", 501),
+        (b"Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked", b"3\r\nabc\r\n0\r\n\r\n", 501),
+        (b"Transfer-Encoding: gzip", b"abc", 501),
+        (b"Transfer-Encoding: chunked, gzip", b"abc", 400),
+        (b"Transfer-Encoding: chunked", b"xyz\r\nabc\r\n0\r\n\r\n", 400),
+        (b"Transfer-Encoding: chunked\r\nContent-Length: 3", b"abc", 400),
+        (b"Content-Length: 3\r\nContent-Length: 4", b"abc", 400),
+        (b"Bare: carriage\rreturn", b"", 400),
+    ],
+)
+def test_malformed_framing_is_refused_once_and_in_json(site, head, body, status):
+    start = b"POST /chat HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    answer = asked(site, start + head + b"\r\n\r\n" + body + GET + b"\r\n")
+    assert answer.startswith(b"HTTP/1.1 %d " % status), answer
+    assert answer.count(b"HTTP/1.1") == 1, answer
+    head, _, said_of_it = answer.partition(b"\r\n\r\n")
+    assert b"content-type: application/json" in head
+    assert list(json.loads(said_of_it)) == ["error"]
+
+
+def test_a_chunked_body_is_read_whatever_the_case_of_its_encoding(site):
+    answer = asked(site, GET + b"Connection: close\r\nTransfer-Encoding: Chunked \r\n\r\n1\r\n \r\n0\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 200 "), answer
 
 
 def test_a_large_body_that_comes_with_its_head_is_no_large_head(site):

@@ -20,7 +20,7 @@ from chatsite.server.serving import http_protocol
 OVERRIDDEN = [
     "connection_made", "connection_lost", "data_received", "eof_received", "handle_websocket_upgrade",
     "pause_writing", "resume_writing", "on_message_begin", "on_url", "on_header", "on_headers_complete",
-    "on_body", "on_message_complete", "on_response_complete", "shutdown",
+    "on_body", "on_message_complete", "on_response_complete", "shutdown", "send_400_response",
 ]  # fmt: skip
 READ = ["connections", "cycle", "flow", "loop", "pipeline", "timeout_keep_alive", "transport"]
 

@@ -46,7 +46,7 @@ def quoted_in_best_form(findings: Findings) -> Quoted:
     forms = ANSWER_FORMS if findings.quotations else ()
     answers = (form.answer(findings) for form in forms if form.is_asked(findings))
     answer = next((answer for answer in answers if answer), None) or _closest_passages(findings)
-    return replace(answer, is_sure=False) if _has_wrong_way(answer, findings) else answer
+    return replace(answer, is_sure=False, is_likely=False) if _has_wrong_way(answer, findings) else answer
 
 
 # --- Rows that a question selects by conditions ---

@@ -36,7 +36,7 @@ from chatsite.accounts.guest_limits import count_question
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
 from chatsite.db.availability import breaker
-from chatsite.db.sql_files import Rows, rows_of_each, statement
+from chatsite.db.sql_files import Rows, rows, rows_of_each, statement
 from chatsite.db.threads import reading_as, retry_on_deadlock
 from chatsite.normal_form import normal_form
 from history import projects, recording
@@ -346,9 +346,10 @@ def begin(
     `reserve` takes the connection slot in which the caller waits for the answer, and may raise Refused; its
     argument is whether the question is known already.
 
-    The same key with the same request returns the same run, whatever its state. Without a key, the same
-    request after an answer that failed before its first word answers the stored question again, since clients
-    repeat a POST that got a 502. Raises Refused, or InvalidRequest for options that are not available.
+    The same key with the same request returns the same run, whatever its state; only a run that no process
+    executed is replaced by a new one. Without a key, the same request after an answer that failed before its
+    first word answers the stored question again, since clients repeat a POST that got a 502. Raises Refused,
+    or InvalidRequest for options that are not available.
     """
     _check(principal, request)
     digest = _digest(request)
@@ -356,11 +357,19 @@ def begin(
         with transaction.atomic():
             counts = counted(principal, digest)
             earlier = _by_key(principal, idempotency_key)
+            failed = None
+            if earlier and earlier.body_digest == digest and _was_never_executed(earlier):
+                failed, earlier = earlier, None
+                Run.objects.filter(pk=failed.pk).update(idempotency_key=None)
+                if timezone.localdate(failed.created_at) == limits.today() and counts.messages:
+                    rows(
+                        "take_back_message", {"owner": principal.user_id, "today": limits.today()}, LIMITS_SQL
+                    )
+                    counts = replace(counts, messages=counts.messages - 1)
             if reserve:
                 reserve(earlier is not None)
             if earlier is None:
                 allowance = admit(principal, counts)
-                failed = None
                 if counts.failed and not idempotency_key:
                     failed = Run.objects.select_related("question").filter(pk=counts.failed).first()
                 if failed is None:
@@ -499,5 +508,26 @@ def _by_key(principal: Principal, key: str | None) -> Run | None:
     if key is None:
         return None
     return (
-        Run.objects.filter(owner_id=principal.user_id, idempotency_key=key).select_related("answer").first()
+        Run.objects.filter(owner_id=principal.user_id, idempotency_key=key)
+        .select_related("answer", "question")
+        .first()
+    )
+
+
+def _was_never_executed(run: Run) -> bool:
+    """Whether a run ended without any event, and nothing but answers without text follows its question.
+
+    PostgreSQL can store a run after its caller was refused: the commit reached it while it hung. No process
+    starts such a run, so its lease expires with an empty journal.
+    """
+    if run.finished_at is None or run.last_event != finish.UNWRITTEN or not run.question.chosen:
+        return False
+    later = Message.objects.filter(conversation_id=run.conversation_id, position__gt=run.question.position)
+    return (
+        Conversation.objects.filter(pk=run.conversation_id, deleted_at=None).exists()
+        and not later.exclude(
+            role=Message.Role.ASSISTANT,
+            state__in=(Message.State.FAILED, Message.State.INTERRUPTED),
+            content="",
+        ).exists()
     )

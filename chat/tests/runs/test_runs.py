@@ -17,7 +17,7 @@ from chat.errors import Refused
 from chat.events import ContextReady, Failed, Finished, Started, TextDelta
 from chat.llm import ModelError, use_model
 from chat.llm.scripted import ScriptedModel
-from chat.models import JournalEntry, Lease, Run
+from chat.models import JournalEntry, Lease, MessageAllowance, Run
 from chat.requests import Options, RunRequest
 from chat.runs import (
     finish,
@@ -160,6 +160,15 @@ class RunTests(TransactionTestCase):
         self.assertEqual(message.state, "stopped")
         self.assertTrue(message.content and "".join(WORDS * 10).startswith(message.content))
         self.assertEqual((message.content, model.closed), (text_of(numbered), 1))
+
+    async def test_the_answer_to_a_run_that_no_process_executed_is_given_once(self):
+        await in_database(ask, self.principal, idempotency_key="k1")
+        await in_database(runs.expire_all)
+        model = ScriptedModel(words=["Five ", "days."])
+        accepted, numbered = await self.answered(model, idempotency_key="k1")
+        self.assertEqual(text_of(numbered), "Five days.")
+        again, replayed = await self.answered(model, idempotency_key="k1")
+        self.assertEqual((again.run_id, replayed), (accepted.run_id, numbered))
 
     async def test_stopping_twice_or_too_late_changes_nothing(self):
         accepted, _ = await self.answered(ScriptedModel(words=["Five."]))
@@ -422,6 +431,55 @@ class BeginTests(TransactionTestCase):
                 RunRequest("Carry over leave until when?", options=Options(top=9)),
                 idempotency_key="k1",
             )
+
+    def test_a_run_that_no_process_executed_is_begun_by_the_next_request_with_its_key(self):
+        lost = ask(
+            self.principal, idempotency_key="k1"
+        )  # its commit was not acknowledged, so nobody starts it
+        self.assertFalse(ask(self.principal, idempotency_key="k1").is_new)
+        runs.expire_all()
+        self.refused("idempotency_mismatch", ask, self.principal, "Other?", idempotency_key="k1")
+        begun = ask(self.principal, idempotency_key="k1")
+        self.assertTrue(begun.is_new)
+        self.assertNotEqual(begun.run_id, lost.run_id)
+        self.assertEqual(begun.question_id, lost.question_id)
+        again = ask(self.principal, idempotency_key="k1")
+        self.assertEqual((again.run_id, again.is_new), (begun.run_id, False))
+        self.assertEqual(Message.objects.get(pk=lost.answer_id).state, "interrupted")
+
+    def test_a_run_that_no_process_executed_is_not_counted_twice(self):
+        MessageAllowance.objects.create(user=self.user, messages=1)
+        ask(self.principal, idempotency_key="k1")
+        runs.expire_all()
+        begun = ask(self.principal, idempotency_key="k1")
+        self.assertTrue(begun.is_new)
+        self.assertEqual(begun.allowance.left, 0)
+        runs.expire_all()
+        self.refused("quota_exceeded", ask, self.principal, "Another?")
+
+    def test_fifty_at_once_begin_a_run_that_no_process_executed_once(self):
+        ask(self.principal, idempotency_key="k1")
+        runs.expire_all()
+
+        async def race():
+            calls = [in_database(ask, self.principal, idempotency_key="k1") for _ in range(50)]
+            return await asyncio.gather(*calls)
+
+        accepted = asyncio.run(race())
+        self.assertEqual(len({each.run_id for each in accepted}), 1)
+        self.assertEqual([each.is_new for each in accepted].count(True), 1)
+        self.assertEqual(Message.objects.filter(role="user").count(), 1)
+        self.assertEqual(Run.objects.count(), 2)
+
+    def test_a_run_that_was_executed_or_followed_by_another_question_keeps_its_key(self):
+        executed = ask(self.principal, idempotency_key="k1")
+        journal.flush([executed.run_id], [journal.Batch(executed.run_id, 1, [executed.started("model")])])
+        followed = ask(self.principal, idempotency_key="k2")
+        runs.expire_all()
+        ask(self.principal, "Another?", followed.conversation_id)
+        for key, known in (("k1", executed), ("k2", followed)):
+            again = ask(self.principal, idempotency_key=key)
+            self.assertEqual((again.run_id, again.is_new), (known.run_id, False))
 
     def test_the_same_key_of_another_person_is_another_key(self):
         first = ask(self.principal, idempotency_key="k1")

@@ -12,6 +12,7 @@ from .checks import (
     check_audit,
     check_database_role,
     check_database_settings,
+    check_dictionary,
     check_identity_settings,
     check_model_settings,
     check_names,
@@ -34,6 +35,7 @@ class ChatsiteConfig(AppConfig):
         checks.register(check_storage_settings, Tags.chatsite)
         checks.register(check_address_settings, Tags.chatsite)
         checks.register(check_answer_settings, Tags.chatsite)
+        checks.register(check_dictionary, Tags.chatsite)
         checks.register(check_reading_settings, Tags.chatsite)
         checks.register(check_secrets, Tags.chatsite)
         checks.register(check_names, Tags.chatsite)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib.util import find_spec
 from ipaddress import ip_address, ip_network
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -186,6 +187,13 @@ def check_reading_settings(app_configs: Sequence[AppConfig] | None, **kwargs: An
         return []
     message = "CHATSITE_OCR_LANGUAGES must be names that tesseract knows, such as eng or eng+deu, or empty."
     return [Error(message, id="chatsite.E081")]
+
+
+def check_dictionary(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
+    """A dictionary that is asked for must be there."""
+    if not settings.DICTIONARY or Path(settings.DICTIONARY).is_file():
+        return []
+    return [Error(f"CHATSITE_DICTIONARY, {settings.DICTIONARY}: there is no such file.", id="chatsite.E082")]
 
 
 def check_secrets(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:

@@ -48,6 +48,7 @@ FORGOTTEN = {  # of the environment of the tests
     "EMBEDDING_MODEL",
     "EMBEDDING_DIMENSIONS",
     "EMBEDDING_MODEL_DIR",
+    "CHATSITE_DICTIONARY",
     "REDIS_URL",
     "OIDC_ISSUER",
     "OIDC_AUDIENCE",

@@ -36,6 +36,12 @@ def german_stem(word: str) -> str:
         return str(_stemmer("german").stemWord(word))
 
 
+def english_stem(word: str) -> str:
+    """The stem of an English word, for look-ups; PostgreSQL stems English texts by itself."""
+    with _one_at_a_time:
+        return str(_stemmer("english").stemWord(word))
+
+
 def indexed_text(text: str, language: str) -> str:
     """The words of a text in this language that PostgreSQL indexes: stems, for one of LANGUAGES."""
     words = search_text(text)

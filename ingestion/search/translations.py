@@ -1,10 +1,14 @@
-"""Translates words of a question between German and English, for documents in the other language."""
+"""Translates words of a question between German and English, for documents in the other language.
+
+It uses a short list that comes with the product and, for words that are not in it, the site's dictionary.
+"""
 
 import functools
 import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+from .dictionary import Dictionary, dictionary
 from .rough_stems import stem, stems
 from .stems import german_stem
 from .tokens import plain_words, search_text
@@ -78,6 +82,7 @@ _UNITS = {"tage": "days", "tagen": "days", "wochen": "weeks", "stunden": "hours"
 _WEAK_ENDS = frozenset({*_UNITS, "tag", "zeit", "zeiten", "geld", "jahr", "stunde", "woche", "plan"})
 _LINKS = ("", "s", "n", "en", "es", "er")  # between the parts of a compound
 MIN_PART = 3  # letters, of a compound
+MIN_DICTIONARY_PART = 4  # letters; shorter parts would be found in too many words
 MAX_COMPOUND = 40  # letters
 _SAME = 3  # first letters that a part shares with a word of the list
 MAX_TRANSLATED = 64  # words of a question
@@ -97,7 +102,8 @@ def translations_of(word: str) -> tuple[str, ...]:
 @functools.lru_cache(maxsize=20_000)
 def translations_of_form(word: str) -> tuple[str, ...]:
     """The words of the translations of a word, in any form, or of the part that a compound is about."""
-    return _words(_phrases_of_form(word))
+    found = dictionary()
+    return _words((*_phrases_of_form(word), *(found.german_of(word) if found else ())))
 
 
 def _words(phrases: Sequence[str]) -> tuple[str, ...]:
@@ -106,11 +112,26 @@ def _words(phrases: Sequence[str]) -> tuple[str, ...]:
 
 def _phrases_of_form(word: str) -> tuple[str, ...]:
     """As `translations_of_form`, but words and phrases: “pay day”."""
-    known, of_stems = _known(), _by_stems()
     if len(word) > MAX_COMPOUND:
         return ()
-    if found := known.get(word) or of_stems.get(german_stem(word)):
+    if found := _of_list(word):
         return found
+    known = dictionary()
+    return (
+        (known.english_of(word) if known else ())
+        or _of_compound(word)
+        or (_of_parts(word, known) if known else ())
+    )
+
+
+def _of_list(word: str) -> tuple[str, ...]:
+    """The phrases in the list for a word in any form."""
+    return _known().get(word) or _by_stems().get(german_stem(word)) or ()
+
+
+def _of_compound(word: str) -> tuple[str, ...]:
+    """The phrases in the list for the part of a German compound that says most."""
+    of_stems = _by_stems()
     beginnings = _beginnings()
     if word[:_SAME] not in beginnings:
         return ()
@@ -122,6 +143,20 @@ def _phrases_of_form(word: str) -> tuple[str, ...]:
         first = next((each for each in firsts if len(each) >= MIN_PART and german_stem(each) in of_stems), "")
         if first and german_stem(last) in of_stems:
             return of_stems[german_stem(first if last in _WEAK_ENDS else last)]
+    return ()
+
+
+def _of_parts(word: str, known: Dictionary) -> tuple[str, ...]:
+    """The phrases in the dictionary for both parts of a German compound: “ferry route”."""
+    for cut in range(MIN_DICTIONARY_PART, len(word) - MIN_DICTIONARY_PART + 1):  # the longest last part first
+        if not (lasts := known.english_of(word[cut:])):
+            continue
+        for link in _LINKS:
+            first = word[: cut - len(link)]
+            if len(first) < MIN_DICTIONARY_PART or not word[:cut].endswith(link):
+                continue
+            if firsts := known.english_of(first):
+                return tuple(f"{before} {after}" for before in firsts[:2] for after in lasts[:2])
     return ()
 
 
@@ -185,12 +220,14 @@ def question_in_english(question: str, held: Collection[str] = ()) -> str:
             unit = next((end for end in _UNITS if word.endswith(end)), "")
             named += [_UNITS[unit]] if unit else []
             others = () if word in {unit, *_english_words()} else _phrases_of_form(word)
-            if others:
-                in_held = [each for each in others if all(stem(part) in held for part in each.split())]
-                # “Wann wird das Gehalt gezahlt?”: when is the salary paid, not the pay.
-                following = {stem(other) for each in content[place + 1 :] for other in in_english([each])}
-                fit = [each for each in in_held if following.isdisjoint(map(stem, each.split()))]
-                named += [*fit, *in_held, others[0]][0].split()
+            in_held = [each for each in others if all(stem(part) in held for part in each.split())]
+            # “Wann wird das Gehalt gezahlt?”: when is the salary paid, not the pay.
+            following = {stem(other) for each in content[place + 1 :] for other in in_english([each])}
+            fit = [each for each in in_held if following.isdisjoint(map(stem, each.split()))]
+            # Of a dictionary's many meanings only one that the passages have is likely to be meant.
+            others = others if not dictionary() or _of_list(word) or _of_compound(word) else ()
+            if chosen := next(iter((*fit, *in_held, *others)), ""):
+                named += chosen.split()
             elif word != unit and (word in capitals or word in _english_words() or not word.isalpha()):
                 named.append(word)
     return " ".join(filter(None, (asked, *dict.fromkeys(named))))

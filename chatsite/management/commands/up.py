@@ -41,6 +41,7 @@ from chatsite.server.processes import (
 from chatsite.server.refusal import StartRefused
 from chatsite.server.serving.fallback_server import FallbackServer
 from ingestion.embedding import pending_change
+from ingestion.search.dictionary import prepare_dictionary
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +70,7 @@ class Command(BaseCommand):
                 _check_folder("folder for files (CHATSITE_MEDIA_ROOT)", Path(settings.MEDIA_ROOT), 0o700)
             listener = address.take(environment.text("HOST", "127.0.0.1"), environment.whole("PORT", 8000))
             static_files.collect()
+            prepare_dictionary()
             fallback = FallbackServer(listener, lambda: ceil(children.seconds_to_start()) + START_SECONDS)
             gate, opener = os.pipe()
             arguments = ["--socket", str(listener.fileno()), "--gate", str(gate)]

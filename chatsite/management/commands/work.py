@@ -17,6 +17,7 @@ from chatsite.server.processes import (
     Children,
 )
 from chatsite.server.refusal import StartRefused
+from ingestion.search.dictionary import prepare_dictionary
 
 
 def processes(least: int) -> Callable[[str], int]:
@@ -45,6 +46,7 @@ class Command(BaseCommand):
         try:
             database_setup.connect(database_setup.parameters()).close()
             check_sessions()
+            prepare_dictionary()
         except StartRefused as error:
             sys.exit(str(error))
         if unapplied_migrations():

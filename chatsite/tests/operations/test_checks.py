@@ -19,6 +19,7 @@ from chatsite.checks import (
     check_answer_settings,
     check_database_role,
     check_database_settings,
+    check_dictionary,
     check_model_settings,
     check_names,
     check_reading_settings,
@@ -84,6 +85,13 @@ class ModelSettings(SimpleTestCase):
         for right in ("", "eng", "eng+chi_sim"):
             with override_settings(OCR_LANGUAGES=right):
                 self.assertEqual(check_reading_settings(None), [], right)
+
+    def test_a_dictionary_that_is_asked_for_is_there(self):
+        with override_settings(DICTIONARY="/nowhere/de-en"):
+            self.assertEqual([problem.id for problem in check_dictionary(None)], ["chatsite.E082"])
+        for right in ("", __file__):
+            with override_settings(DICTIONARY=right):
+                self.assertEqual(check_dictionary(None), [], right)
 
     def test_an_empty_list_of_languages_is_none_and_no_list_is_english(self):
         for value, languages in (({}, "eng"), ({"CHATSITE_OCR_LANGUAGES": ""}, "")):

@@ -1,0 +1,201 @@
+"""Translations from a large German and English dictionary, where the machine has one.
+
+The dictionary (CHATSITE_DICTIONARY) is a text file in the layout of Ding, such as the one of Debian's package
+trans-de-en. Each line is an entry: German before “ :: ”, English after it. Both sides have the same number of
+forms, separated by “ | ”, and a form has one or more phrases of the same meaning, separated by “;”:
+
+    Fundsache {f}; Fundgegenstand {m} | Fundsachen {pl} :: lost property | lost properties
+
+No process keeps these 25 MB in memory. :func:`compile_dictionary` writes them once to an SQLite file in the
+data directory, where a word is found in some 10 µs.
+"""
+
+import fcntl
+import functools
+import itertools
+import logging
+import math
+import os
+import re
+import sqlite3
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+from django.conf import settings
+
+from .stems import english_stem, german_stem
+from .tokens import plain_words
+
+logger = logging.getLogger(__name__)
+
+FORMAT = 1  # of the compiled file; another number compiles the dictionary again
+NAME = "dictionary.sqlite"
+MAX_PHRASE = 3  # words of a translation
+MAX_KEPT = 6  # translations of a word
+MAX_LINE = 20_000  # characters
+SUBJECT_WORTH = 0.5  # of a meaning that belongs to a subject, such as [mus.]
+FORM_WORTH = 0.5  # of plurals, participles and examples, which follow the first form
+
+# Gender, subject, region, explanation, abbreviation.
+_REMARK = re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]|\([^()]*\)|/[^/]*/|<[^<>]*>")
+_SUBJECT = re.compile(r"\[[a-zü]+\.\]")
+_UNUSUAL = re.compile(r"\[(?:slang|vulg\.|obs\.|archaic|humor\.|pej\.|obsolet|veraltet)\]")
+_PLACEHOLDER = re.compile(r"(?i)\b(?:jdn|jdm|jds|jd|etw|sth|sb's|sb|sich|oneself|to|a|an|the)\b\.?")
+
+
+class Dictionary:
+    """A compiled dictionary. Raises sqlite3.Error if the file is none."""
+
+    def __init__(self, path: Path) -> None:
+        self._database = sqlite3.connect(
+            f"file:{path}?mode=ro&immutable=1", uri=True, check_same_thread=False
+        )
+        self._one_at_a_time = threading.Lock()
+        self._find("")
+
+    def english_of(self, word: str) -> tuple[str, ...]:
+        """The English phrases for a German word in any form, the most usual first."""
+        return self._find(f"de {word}") or self._find(f"de~ {german_stem(word)}")
+
+    def german_of(self, word: str) -> tuple[str, ...]:
+        """The German phrases for an English word in any form, the most usual first."""
+        return self._find(f"en {word}") or self._find(f"en~ {english_stem(word)}")
+
+    def _find(self, form: str) -> tuple[str, ...]:
+        with self._one_at_a_time:
+            row = self._database.execute("SELECT phrases FROM translation WHERE form = ?", (form,)).fetchone()
+        return tuple(row[0].split("\n")) if row else ()
+
+
+def dictionary() -> Dictionary | None:
+    """The dictionary of this site, as far as `prepare_dictionary` compiled it; None if it has none."""
+    return _opened(settings.DICTIONARY, str(settings.DATA_DIR / NAME)) if settings.DICTIONARY else None
+
+
+@functools.lru_cache(maxsize=4)
+def _opened(source: str, compiled: str) -> Dictionary | None:
+    try:
+        if _mark_of(Path(compiled)) == _mark(Path(source)):
+            return Dictionary(Path(compiled))
+    except (OSError, sqlite3.Error) as error:
+        logger.warning("The dictionary %s cannot be used: %s", source, error)
+    return None
+
+
+def prepare_dictionary() -> bool:
+    """Compile this site's dictionary if it is new or was replaced; whether that was necessary.
+
+    A file that cannot be read or has another layout is logged, and the site goes on without a dictionary.
+    """
+    if not settings.DICTIONARY:
+        return False
+    source, target = Path(settings.DICTIONARY), settings.DATA_DIR / NAME
+    try:
+        with target.with_suffix(".lock").open("a") as lock:
+            os.fchmod(lock.fileno(), 0o600)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if _mark_of(target) == _mark(source):
+                return False
+            words = compile_dictionary(source, target)
+    except (OSError, ValueError, sqlite3.Error) as error:
+        logger.warning("The dictionary %s cannot be read: %s", source, error)
+        return False
+    _opened.cache_clear()
+    logger.info("Dictionary %s: %d words", source, words)
+    return True
+
+
+def compile_dictionary(source: Path, target: Path) -> int:
+    """Write `source` to the SQLite file `target` and return how many words it has.
+
+    Raises OSError, ValueError (no line is an entry, or the text is not UTF-8), sqlite3.Error.
+    """
+    mark = _mark(source)
+    unfinished = target.with_suffix(".new")
+    unfinished.unlink(missing_ok=True)
+    used: Counter[str] = Counter()
+    with closing(sqlite3.connect(unfinished)) as database:
+        database.executescript(
+            """
+            PRAGMA journal_mode = OFF;
+            PRAGMA synchronous = OFF;
+            CREATE TABLE pair (form TEXT, phrase TEXT, worth REAL);
+            CREATE TABLE translation (form TEXT PRIMARY KEY, phrases TEXT NOT NULL) WITHOUT ROWID;
+            CREATE TABLE mark (text TEXT NOT NULL);
+            """
+        )
+        with source.open(encoding="utf-8") as lines:
+            database.executemany("INSERT INTO pair VALUES (?, ?, ?)", _pairs(lines, used))
+        if not used:
+            raise ValueError("no line has the layout of Ding: German :: English")
+
+        def worth(pair: tuple[str, float]) -> float:
+            """Of a translation: how often it is given, and whether its rarest word is a common one."""
+            return pair[1] * math.log1p(min(used[word] for word in pair[0].split()))
+
+        found = database.execute("SELECT form, phrase, sum(worth) FROM pair GROUP BY form, phrase")
+        words = 0
+        for form, pairs in itertools.groupby(found, key=lambda row: row[0]):
+            best = sorted((row[1:] for row in pairs), key=worth, reverse=True)[:MAX_KEPT]
+            database.execute(
+                "INSERT INTO translation VALUES (?, ?)", (form, "\n".join(phrase for phrase, _ in best))
+            )
+            words += "~" not in form
+        database.execute("DROP TABLE pair")
+        database.execute("INSERT INTO mark VALUES (?)", (mark,))
+        database.commit()
+        database.execute("VACUUM")
+    unfinished.replace(target)
+    return words
+
+
+def _pairs(lines: Iterable[str], used: Counter[str]) -> Iterator[tuple[str, str, float]]:
+    """Forms of single words, a phrase of the other language, and how much that pair counts.
+
+    Counts in `used` how often each word stands in a phrase.
+    """
+    stem_of_german = functools.lru_cache(maxsize=50_000)(german_stem)
+    stem_of_english = functools.lru_cache(maxsize=50_000)(english_stem)
+    for line in lines:
+        german, separator, english = line[:MAX_LINE].partition(" :: ")
+        if not separator or line.startswith("#"):
+            continue
+        worth = SUBJECT_WORTH if _SUBJECT.search(german) else 1.0
+        columns = zip(german.split(" | "), english.split(" | "), strict=False)
+        for place, forms in enumerate(columns):
+            germans, englishes = map(_phrases, forms)
+            counted = worth * FORM_WORTH if place else worth
+            for phrase in (*germans, *englishes):
+                used.update(phrase.split())
+            for of_german, of_english in itertools.product(germans, englishes):
+                if " " not in of_german:
+                    yield f"de {of_german}", of_english, counted
+                    yield f"de~ {stem_of_german(of_german)}", of_english, counted
+                if " " not in of_english:
+                    yield f"en {of_english}", of_german, counted
+                    yield f"en~ {stem_of_english(of_english)}", of_german, counted
+
+
+def _phrases(form: str) -> list[str]:
+    """The phrases of a form as plain words, without remarks, placeholders such as “etw.”, and slang."""
+    usual = (part for part in form.split(";") if not _UNUSUAL.search(part))
+    phrases = (plain_words(_PLACEHOLDER.sub(" ", _REMARK.sub(" ", part))) for part in usual)
+    return [phrase for phrase in phrases if phrase and phrase.count(" ") < MAX_PHRASE]
+
+
+def _mark(source: Path) -> str:
+    """By what the compiled file tells whether it is up to date. Raises OSError."""
+    status = source.stat()
+    return f"{FORMAT} {source} {status.st_size} {status.st_mtime_ns}"
+
+
+def _mark_of(compiled: Path) -> str:
+    """The mark of a compiled file; empty if there is none, or none that can be read."""
+    try:
+        with closing(sqlite3.connect(f"file:{compiled}?mode=ro", uri=True)) as database:
+            return str(database.execute("SELECT text FROM mark").fetchone()[0])
+    except sqlite3.Error:
+        return ""

@@ -14,6 +14,7 @@ from chat.requests import EarlierMessage
 from chat.tests.fake_openai import FakeOpenAI
 from chat.tests.sources import source
 from chat.tests.upstream_faults import KEY
+from chatsite.tests.limits import HANG_SECONDS
 
 SERVER = {"CHAT_MODEL": "fake", "OPENAI_API_KEY": KEY}
 QUICK = {
@@ -22,6 +23,8 @@ QUICK = {
     "ANSWER_IDLE_SECONDS": 0.4,
     "ANSWER_TOTAL_SECONDS": 1.2,
 }
+# Of tests that reach none, also on a busy machine.
+LONG = dict.fromkeys(QUICK, HANG_SECONDS)
 TURNS = (
     EarlierMessage("user", "Leave?"),
     EarlierMessage("assistant", "Yes."),

@@ -11,7 +11,7 @@ from django.test import override_settings
 
 from chat.llm import ModelError
 from chat.llm.remote import RemoteModel
-from chat.tests.upstream_case import PROMPT, QUICK, FakeServerTestCase
+from chat.tests.upstream_case import LONG, PROMPT, QUICK, FakeServerTestCase
 from chat.tests.upstream_faults import KEY, chunk, event, raw, status
 from chatsite.tests.limits import HANG_SECONDS
 
@@ -105,6 +105,7 @@ class HostileModelTests(FakeServerTestCase):
         self.fake.script(stalls)
         self.assertEqual(asyncio.run(ask()), ("upstream_timeout", True))
 
+    @override_settings(**LONG)
     def test_a_byte_order_mark_before_the_stream_is_passed_over(self):
         self.assertEqual(self.ask(raw(b"\xef\xbb\xbf" + GOOD)), ("Yes.", None))
 

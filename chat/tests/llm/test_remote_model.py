@@ -17,7 +17,7 @@ from chat.llm.chat_model import (
 )
 from chat.llm.connections import connection
 from chat.llm.remote import RemoteModel
-from chat.tests.upstream_case import PROMPT, QUICK, FakeServerTestCase
+from chat.tests.upstream_case import LONG, PROMPT, QUICK, FakeServerTestCase
 from chat.tests.upstream_faults import KEY, answer, chunk, event, raw
 from chatsite.tests.limits import MARGIN_SECONDS
 
@@ -101,6 +101,7 @@ class FaultTests(FakeServerTestCase):
             self.assertEqual(self.ask(late), ("", "upstream_timeout"))
         self.assertLess(self.seconds, 3.8 + 4)  # what two separate deadlines would take
 
+    @override_settings(**LONG)
     def test_json_of_another_shape(self):
         self.fails("wrong_shapes", "Half an ", "upstream_protocol")
         for value in (
@@ -119,6 +120,7 @@ class FaultTests(FakeServerTestCase):
                 self.assertEqual(caught.exception.code, "upstream_misconfigured")
         self.assertEqual(self.calls(), 0)
 
+    @override_settings(**LONG)
     def test_a_failure_names_its_cause_for_the_log_and_quotes_nothing(self):
         self.fails("no_such_model", "", "upstream_misconfigured")
         self.assertEqual(self.error.summary, "upstream_misconfigured (APIStatusError 404, model_not_found)")

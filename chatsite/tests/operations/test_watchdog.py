@@ -12,7 +12,7 @@ from django.test import SimpleTestCase
 
 from chatsite.server.watchdog import watched
 
-SECONDS = 0.2
+SECONDS = 0.5
 WATCHED = f"""
 import asyncio, time
 from chatsite.server.watchdog import watched
@@ -83,7 +83,7 @@ class WatchdogTests(SimpleTestCase):
         ) as process:
             try:
                 process.stdout.readline()
-                for _ in range(6):
+                for _ in range(3):
                     process.send_signal(signal.SIGSTOP)
                     time.sleep(SECONDS * 3)
                     process.send_signal(signal.SIGCONT)

@@ -15,6 +15,7 @@ from asgiref.sync import AsyncSingleThreadContext
 from django.conf import settings
 from django.test import Client, SimpleTestCase, TransactionTestCase, override_settings
 
+from chatsite.tests.limits import LONG_SECONDS
 from chatsite.tests.routes import address, admin_addresses, routes
 from chatsite.tests.world import ROLES, World, rows_of
 
@@ -373,6 +374,7 @@ class Matrix(TransactionTestCase):
             headers = {"Authorization": f"Bearer {self.world.keys.get(role, 'chs_wrong')}"}
         return client.generic(row["method"], path, b"", content_type="application/json", headers=headers)
 
+    @pytest.mark.timeout(LONG_SECONDS)  # some thousand requests
     def test_every_row(self):
         wrong = []
         for row in rows_of(TABLE):

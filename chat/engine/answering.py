@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -23,8 +22,10 @@ from chat.events import (
 )
 from chat.llm import ChatModel, Contribution, Prompt, SearchQuery, configured_model
 from chat.llm.chat_model import NOTHING_FOUND
-from chat.quoting.questions.question import is_in_other_words
+from chat.quoting.questions.question import Question
+from chat.quoting.questions.repetition import repeats
 from chat.quoting.quoted_answer import OTHERS
+from chat.quoting.sentence_selection import shared_words
 from chat.quoting.table_rows.table_notices import ROWS_SHOWN
 from chat.requests import EarlierMessage
 from chat.statements import marks_by_rank, to_rows
@@ -53,7 +54,7 @@ from .writing import written
 
 FOLLOWUPS = 3
 TRIED = 8  # follow-up questions, each at the cost of a search unless its outcome is known
-MOST_OFFERED = 2  # how often one question is suggested in a conversation
+STANDING = 1  # question of a document as such, if none is closer to what was asked
 LOOK_SECONDS = 1.0
 WAIT_SECONDS = 300.0  # after that the documents read so far are searched
 STORING_SECONDS = 1.0  # how long a stop waits for what is being stored
@@ -334,11 +335,26 @@ class _Answer:
         """The text without passages that are merely close."""
         return self.text.partition(OTHERS)[0] if self.text.startswith(LIKELY) else self.text
 
-    def _offered(self) -> Counter[str]:
-        """How often each question was suggested in the conversation."""
-        messages = Message.objects.owned_by(self.run.principal).filter(conversation=self.run.conversation_id)
-        suggested = messages.exclude(followups=[]).values_list("followups", flat=True)
-        return Counter(question for each in suggested for question in each)
+    def _quoted(self) -> set[int]:
+        """The ids of the passages that the answer quotes, apart from those that are merely close."""
+        if self.done is None:
+            return set()
+        end = len(self._answer)
+        ranks = marks_by_rank(each for each in self.done.verification if each.end <= end)
+        return {source.passage_id for source in self.prompt.sources if source.rank in ranks}
+
+    def _said_before(self) -> list[str]:
+        """What was asked and suggested in the conversation."""
+        prompt = self.prompt
+        said = [turn.content for turn in prompt.earlier if turn.role == "user"]
+        if prompt.earlier:
+            messages = Message.objects.owned_by(self.run.principal).filter(
+                conversation=self.run.conversation_id
+            )
+            said += messages.filter(role=Message.Role.USER).values_list("content", flat=True)
+            for suggested in messages.exclude(followups=[]).values_list("followups", flat=True):
+                said += suggested
+        return list(dict.fromkeys([prompt.question, *said]))
 
     def _answerable(self, model: ChatModel, suggested: Sequence[str]) -> list[str]:
         prompt, run = self.prompt, self.run
@@ -347,30 +363,32 @@ class _Answer:
             EarlierMessage("user", prompt.question),
             EarlierMessage("assistant", self.text),
         ]
-        known = {turn.content for turn in earlier}
+        before, quoted = self._said_before(), self._quoted()
+
+        def tried(questions: Sequence[str], most: int) -> list[str]:
+            new: list[str] = []
+            for each in questions:
+                if len(new) < TRIED and not repeats(each, [*before, *new]):
+                    new.append(each)
+            return answerable(
+                run.principal,
+                model,
+                new,
+                earlier,
+                scope=run.request.options.scope,
+                readable=run.readable,
+                most=most,
+                quoted=quoted,
+            )
+
+        if closer := tried(suggested, FOLLOWUPS):
+            return closer
         cited = [source.document_id for source in prompt.sources if f"[{source.label}]" in self._answer]
-        language = language_of(prompt.question)
-        others = [
+        language, asked = language_of(prompt.question), Question(prompt.question)
+        standing = [
             each
             for each in document_questions(run.principal, cited)
             if not language or language_of(each) in ("", language)
         ]
-        asked = [turn.content for turn in earlier if turn.role == "user"]
-        offered = self._offered() if prompt.earlier else Counter[str]()
-        candidates = [
-            each
-            for each in dict.fromkeys([*suggested, *others])
-            if each not in known
-            and offered[each] < MOST_OFFERED
-            and not any(is_in_other_words(each, before) for before in asked)
-        ]
-        candidates.sort(key=lambda each: each in offered)
-        return answerable(
-            run.principal,
-            model,
-            candidates[:TRIED],
-            earlier,
-            scope=run.request.options.scope,
-            readable=run.readable,
-            most=FOLLOWUPS,
-        )
+        standing.sort(key=lambda each: -shared_words(asked, each))
+        return tried(standing, STANDING)

@@ -3,7 +3,7 @@
 import hashlib
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import aclosing
 from itertools import islice
 
@@ -11,8 +11,10 @@ from asgiref.sync import async_to_sync
 
 from chat.events import TextDelta
 from chat.llm import ChatModel, Prompt, configured_model
-from chat.quoting.quoting_model import QuotingModel, is_answered_by, search_query
+from chat.quoting.quoting_model import QuotingModel, quote, search_query
 from chat.requests import EarlierMessage, Options
+from chat.statements import marks_by_rank
+from chat.verification import verify
 from chatsite.accounts.principal import Principal
 from ingestion.search import retrieval
 from ingestion.search.scopes import ALL
@@ -24,7 +26,9 @@ KEPT_SECONDS = 600  # an outcome also depends on the glossary and the vectors, w
 MAX_KEPT = 20_000  # outcomes
 MAX_DOCUMENTS = 5_000  # of a caller whose outcomes are cached; checking more for changes takes too long
 
-_outcomes: dict[bytes, tuple[bool, float]] = {}  # of trials, with their times, the oldest first
+Outcome = frozenset[int] | None  # the passages that answer a question, or None if nothing does
+
+_outcomes: dict[bytes, tuple[Outcome, float]] = {}  # of trials, with their times, the oldest first
 _storing = threading.Lock()
 
 
@@ -37,27 +41,33 @@ def answerable(
     scope: str,
     readable: int,
     most: int,
+    quoted: Collection[int] = (),
 ) -> list[str]:
-    """The first `most` of the questions for which :func:`is_answerable` is true.
+    """The first `most` of the questions that the documents answer, and not by the passages `quoted` alone.
+
+    `quoted` has the ids of passages that the person has just read. Questions that a language model wrote are
+    not tried: they are from the very sources of its answer.
 
     `readable` is the number of documents that `principal` may read. Without a language model, the outcome
     depends only on these documents, on the question and on the earlier question that it may refer to. It is
     then cached for everybody who may read exactly the same documents.
     """
+    if earlier and not isinstance(model, QuotingModel):
+        return list(islice(questions, most))
     keeps = isinstance(model, QuotingModel) and readable <= MAX_DOCUMENTS
     state = retrieval.readable_state(principal) if keeps else ""
     # Some scopes depend on the person, such as their own documents.
     reader = None if scope in ("", ALL) else principal.user_id
 
-    def outcome(question: str) -> bool:
+    def outcome(question: str) -> Outcome:
         if not keeps:
-            return is_answerable(principal, model, question, earlier, scope=scope)
+            return answering_passages(principal, model, question, earlier, scope=scope)
         depends_on = (state, scope, reader, model.name, question, search_query(question, earlier))
         key = hashlib.sha256(repr(depends_on).encode()).digest()
         known, now = _outcomes.get(key), time.monotonic()
         if known and now - known[1] < KEPT_SECONDS:
             return known[0]
-        found = is_answerable(principal, model, question, earlier, scope=scope)
+        found = answering_passages(principal, model, question, earlier, scope=scope)
         with _storing:
             _outcomes.pop(key, None)
             _outcomes[key] = (found, now)
@@ -65,10 +75,22 @@ def answerable(
                 del _outcomes[next(iter(_outcomes))]
         return found
 
-    return list(islice(filter(outcome, questions), most))
+    def adds_something(question: str) -> bool:
+        passages = outcome(question)
+        return passages is not None and not (passages and passages.issubset(quoted))
+
+    return list(islice(filter(adds_something, questions), most))
 
 
-def is_answerable(
+def is_answerable(principal: Principal, model: ChatModel, question: str, *, document_id: int = 0) -> bool:
+    """Whether the documents that `principal` may read answer `question`.
+
+    With `document_id` the best passage must be from that document.
+    """
+    return answering_passages(principal, model, question, document_id=document_id) is not None
+
+
+def answering_passages(
     principal: Principal,
     model: ChatModel,
     question: str,
@@ -76,22 +98,26 @@ def is_answerable(
     *,
     document_id: int = 0,
     scope: str = "",
-) -> bool:
-    """Whether the documents of `scope` that `principal` may read answer `question`, after `earlier` was said.
+) -> Outcome:
+    """The passages of `scope` that answer `question` first, after `earlier` was said; None if nothing does.
 
     Without a language model a sentence must answer it; with one, the search must be sure of its best
     passage. With `document_id` this passage must be from that document.
     """
-    if earlier and not isinstance(model, QuotingModel):
-        return True  # a follow-up question that a model wrote from these very sources
-    query = search_query(question, earlier)
-    found = found_for(principal, query, scope=scope)
-    if document_id and not (found.passages and found.passages[0].document_id == document_id):
-        return False
-    if not found.sure or not isinstance(model, QuotingModel):
-        return found.sure
+    found = found_for(principal, search_query(question, earlier), scope=scope)
+    if not found.sure or not found.passages:
+        return None
+    if document_id and found.passages[0].document_id != document_id:
+        return None
+    if not isinstance(model, QuotingModel):
+        return frozenset({found.passages[0].passage_id})
     sources = [as_source(rank, passage) for rank, passage in enumerate(found.passages, start=1)]
-    return is_answered_by(question, earlier, sources, found.fit, found.synonyms)
+    answer = quote(Prompt(question, earlier, sources, 0.0, fit=found.fit, synonyms=found.synonyms))
+    if not (answer.is_sure and answer.texts):
+        return None
+    # What follows the first quotation is further reading.
+    ranks = marks_by_rank(verify(answer.texts[0], sources))
+    return frozenset(source.passage_id for source in sources if source.rank in ranks)
 
 
 def draft_answer(principal: Principal, question: str, draft: str) -> str:

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -238,14 +238,3 @@ class _Asked:
     def _in_english(self, text: str) -> str:
         """A German text in the words of the sources; any other as it is."""
         return (question_in_english(text, self.sources.stems) or text) if is_german(text) else text
-
-
-def is_answered_by(
-    question: str,
-    earlier: Sequence[EarlierMessage],
-    sources: Sequence[SourceView],
-    fit: float,
-    synonyms: Mapping[str, Sequence[str]],
-) -> bool:
-    """Whether sentences of these sources clearly answer the question."""
-    return quote(Prompt(question, earlier, sources, 0.0, fit=fit, synonyms=synonyms)).is_sure

@@ -303,14 +303,9 @@ class Question:
         return outsiders.isdisjoint(self.words | named)
 
 
-def is_in_other_words(question: str, other: str) -> bool:
-    """Whether both questions name the same things: “the rate for dinner”, “how much for dinner”."""
-    named, same = (Question(each).named - _measures() for each in (question, other))
-    return bool(named) and named == same
-
-
 @cache
-def _measures() -> frozenset[str]:
+def measures() -> frozenset[str]:
+    """The stems of words like “rate” and “price”, which name no thing."""
     return frozenset(map(stem, re.findall(r"[a-z]{3,}", _MEASURE)))
 
 

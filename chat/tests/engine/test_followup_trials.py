@@ -24,11 +24,13 @@ class FollowUpTrialTests(TestCase):
         self.addCleanup(trial._outcomes.clear)
         self.first, self.second = make_user("first"), make_user("second")
         self.document = make_document("travel.txt", [TEXT])
-        tried = mock.patch.object(trial, "is_answerable", wraps=trial.is_answerable)
+        tried = mock.patch.object(trial, "answering_passages", wraps=trial.answering_passages)
         self.tried = tried.start()
         self.addCleanup(tried.stop)
 
-    def answerable(self, user, *questions, earlier="How do I claim expenses?", scope="", model=None):
+    def answerable(
+        self, user, *questions, earlier="How do I claim expenses?", scope="", model=None, quoted=()
+    ):
         said = [EarlierMessage("user", earlier), EarlierMessage("assistant", "With the form.")]
         return trial.answerable(
             principal_of(user),
@@ -38,6 +40,7 @@ class FollowUpTrialTests(TestCase):
             scope=scope,
             readable=1,
             most=3,
+            quoted=quoted,
         )
 
     def test_a_question_is_tried_once_for_all_who_may_read_the_same(self):
@@ -47,6 +50,12 @@ class FollowUpTrialTests(TestCase):
         self.assertEqual(
             self.answerable(self.first, earlier="Where is the canteen in Harbour Street?"), [MEALS]
         )
+        self.assertEqual(self.tried.call_count, 2)
+
+    def test_a_question_that_the_passages_just_read_answer_is_left_out(self):
+        passage = self.document.passages.get().pk
+        self.assertEqual(self.answerable(self.first, quoted={passage}), [])
+        self.assertEqual(self.answerable(self.first, quoted={passage + 1}), [MEALS])
         self.assertEqual(self.tried.call_count, 2)
 
     def test_it_is_tried_again_for_somebody_who_may_read_something_else(self):

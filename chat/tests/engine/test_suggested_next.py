@@ -5,6 +5,7 @@ from chat.quoting.quoted_answer import LIKELY, OTHERS
 from chat.quoting.quoting_model import QuotingModel
 from chat.tests.golden_exchange import GoldenTestCase
 from history.tally import UNSURE
+from ingestion.models import Document
 from ingestion.tests.factories import make_document
 
 LEAVE = (
@@ -33,6 +34,31 @@ class SuggestedNextTests(GoldenTestCase):
         self.assertIn("27 days", answer)
         self.assertNotIn(UNSURE, answer)
         self.assertTrue(any("Loss of a baby" in question for question in questions), questions)
+
+    async def test_the_passage_that_was_quoted_answers_no_suggestion(self):
+        class Repeating(QuotingModel):
+            async def followups(self, prompt, answer):
+                return ["With whom is leave booked?", "How many days are paid after the loss of a baby?"]
+
+        _, questions = await self.asked("How many days is annual leave?", Repeating())
+        self.assertEqual(questions, ["How many days are paid after the loss of a baby?"])
+
+    async def test_one_standing_question_of_the_document_follows_if_nothing_is_closer(self):
+        standing = [
+            "Where do the ferries stay in a storm?",
+            "How many days are paid after the loss of a baby?",
+        ]
+        await Document.objects.aupdate(questions=standing)
+        _, questions = await self.asked("How many days is annual leave?")
+        self.assertTrue(questions)
+        self.assertTrue(set(standing).isdisjoint(questions), questions)
+
+        class Silent(QuotingModel):
+            async def followups(self, prompt, answer):
+                return []
+
+        _, questions = await self.asked("How many days is annual leave?", Silent())
+        self.assertEqual(questions, standing[1:])
 
     async def test_passages_that_are_only_the_closest_suggest_nothing(self):
         answer, questions = await self.asked("Does the ferry leave with a baby on board in January?")

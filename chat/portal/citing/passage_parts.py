@@ -1,7 +1,7 @@
 """The text of a passage for its page: running lines, marked words, and rows as tables."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -42,14 +42,19 @@ def marked(content: str, quotes: Sequence[Sequence[int]]) -> list[Piece]:
 
 PAIR = re.compile(r"([^:;\n]{1,100}): ")
 MIN_PAIRS = 2  # least number of pairs in a table row
-MAX_FEW_ROWS = 3  # of a table whose rows become lines of “column: value” in a narrow place
-MIN_FEW_COLUMNS = 3  # a table with fewer fits
+MIN_STACKED_COLUMNS = 3  # a table with fewer fits a phone
+MAX_STACKED_ROWS = 3  # of a wide table in an answer: with more, it scrolls beside its first column
+PHONE_WIDTH = 48  # characters of a table on a phone
+CELL_SPACE = 4  # characters that the space around a cell takes
 MIN_WIDE_COLUMNS = 6  # of a table that may be wider than the text around it
 
 
-def is_few(columns: int, rows: int) -> bool:
-    """Whether a table is shown as lines of “column: value” where it does not fit."""
-    return columns >= MIN_FEW_COLUMNS and 1 <= rows <= MAX_FEW_ROWS
+def fits_phone(cells: Iterable[tuple[int, int]]) -> bool:
+    """Whether a table is as narrow as a phone. A cell has the number of its column and its characters."""
+    widths: dict[int, int] = {}
+    for column, characters in cells:
+        widths[column] = max(widths.get(column, 0), characters + CELL_SPACE)
+    return len(widths) < MIN_STACKED_COLUMNS or sum(widths.values()) <= PHONE_WIDTH
 
 
 def is_wide(columns: int) -> bool:
@@ -66,8 +71,10 @@ class Part:
     rows: list[list[list[Piece]]] = field(default_factory=list)
 
     @property
-    def few(self) -> bool:
-        return is_few(len(self.head), len(self.rows))
+    def stacked(self) -> bool:
+        """Whether each cell is a line “column: value” where there is little room."""
+        texts = [self.head, *(["".join(piece.text for piece in cell) for cell in row] for row in self.rows)]
+        return not fits_phone((column, len(text)) for row in texts for column, text in enumerate(row))
 
     @property
     def wide(self) -> bool:

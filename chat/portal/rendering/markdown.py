@@ -44,7 +44,7 @@ CLASSES = frozenset(
         "cite gone",
         "nowrap",
         "table",
-        "table few",
+        "table stacked",
         "block",
         "block wide",
         "block-head",

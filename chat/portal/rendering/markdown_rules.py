@@ -21,7 +21,7 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
-from chat.portal.citing.passage_parts import is_few, is_wide
+from chat.portal.citing.passage_parts import MAX_STACKED_ROWS, fits_phone, is_wide
 
 from .code_blocks import code_block
 from .open_block import close_last_inline, close_pairs
@@ -36,6 +36,7 @@ LONGEST_FORMULA = 2_000  # characters; longer or invalid formulas are shown as t
 LATEST_FORMULAS = 256  # that are kept
 FORMULA_PAIRS = (("$$", "$$"), ("\\[", "\\]"), ("\\(", "\\)"), ("$", "$"))
 
+CHIP_WIDTH = 3  # characters that a citation takes in a cell
 ROLES = {
     "table_open": "table",
     "thead_open": "rowgroup",
@@ -87,8 +88,8 @@ class Renderer(RendererHTML):
             if token.type == "th_open":
                 head.append(content.content.strip())
         label = html.escape((gettext("Table: %(head)s") % {"head": ", ".join(filter(None, head))})[:120])
-        is_short = "role" in tokens[idx].attrs
-        few, role = ("table few", ' role="table"') if is_short else ("table", "")
+        is_stacked = "role" in tokens[idx].attrs
+        kind, role = ("table stacked", ' role="table"') if is_stacked else ("table", "")
         block, name = "block", gettext("Table")
         if is_wide(len(head)):
             block, name = "block wide", gettext("Table with %(count)s columns") % {"count": len(head)}
@@ -97,7 +98,7 @@ class Renderer(RendererHTML):
             '</span><button class="button quiet" type="button" data-copies="table" hidden>'
             + gettext("Copy as CSV")
             + "</button></div>"
-            f'<div class="{few}" tabindex="0" role="group" aria-label="{label}"><table{role}>\n'
+            f'<div class="{kind}" tabindex="0" role="group" aria-label="{label}"><table{role}>\n'
         )
 
     def table_close(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
@@ -233,8 +234,20 @@ def _move_chips(tokens: Sequence[Token]) -> None:
                 cells[0] += [Token("text", "", 0, content=" "), *chips]
 
 
+def _cell_widths(table: Sequence[Token]) -> Iterator[tuple[int, int]]:
+    """The column and the characters of each cell."""
+    column = 0
+    for cell, after in pairwise(table):
+        if cell.type == "tr_open":
+            column = 0
+        elif cell.type in ("th_open", "td_open"):
+            children = after.children or ()
+            yield column, sum(CHIP_WIDTH if each.type == "cite" else len(each.content) for each in children)
+            column += 1
+
+
 def _label_cells(tokens: Sequence[Token]) -> None:
-    """Give each cell of a short table the name of its column: where space is narrow, each cell is a line.
+    """Give each cell of a table the name of its column, if each becomes a line where the table does not fit.
 
     A table that is no longer laid out as one needs its roles, or some browsers hide it from screen readers.
     """
@@ -249,7 +262,8 @@ def _label_cells(tokens: Sequence[Token]) -> None:
             if cell.type == "th_open"
         ]
         rows = sum(each.type == "tr_open" for each in table) - 1
-        if not is_few(len(names), rows):
+        scrolls = is_wide(len(names)) and rows > MAX_STACKED_ROWS
+        if not rows or scrolls or fits_phone(_cell_widths(table)):
             continue
         column = 0
         for each in table:

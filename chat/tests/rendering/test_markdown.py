@@ -25,7 +25,7 @@ Some **bold**, *it*, `code`, ~~gone~~ and [a link](https://a.example/x). Cited [
 
 | Who | Days | Mid |
 |:---|---:|:-:|
-| all | 5 | x |
+| all who work on one of the vessels of the fleet | 5 | x |
 
 > | In | quote |
 > |----|-------|
@@ -114,6 +114,20 @@ class ConstructTests(SimpleTestCase):
             self.assertIn("<msup><mi>x</mi><mn>2</mn></msup>", render(text, citations()), text)
         self.assertEqual(render("$5 and $10", citations()), "<p>$5 and $10</p>")
         self.assertIn("<code>\\frac{</code>", render("\\(\\frac{\\)", citations()))
+
+    def test_a_table_that_a_phone_cannot_hold_is_stacked_unless_it_is_long_and_wide(self):
+        for columns, rows, cell, stacked in (
+            (3, 9, "twenty minutes before", True),
+            (3, 9, "09:05", False),
+            (3, 0, "twenty minutes before", False),
+            (2, 9, "twenty minutes before departure", False),
+            (9, 3, "twenty minutes", True),
+            (9, 4, "twenty minutes", False),
+        ):
+            row = "|" + f" {cell} |" * columns + "\n"
+            page = render(row + "|" + "-|" * columns + "\n" + row * rows, citations())
+            self.assertEqual('class="table stacked"' in page, stacked, (columns, rows, cell))
+            self.assertEqual("data-label" in page, stacked, (columns, rows, cell))
 
     def test_columns_keep_their_alignment_without_styles(self):
         page = render(RICH, citations())

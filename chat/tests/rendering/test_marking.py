@@ -37,6 +37,17 @@ class MarkingTests(TestCase):
         self.assertEqual(table.rows[1][1], [Piece("24", False)])
         self.assertEqual(after.pieces, [Piece("Part-time staff carry over one week.", False)])
 
+    def test_a_table_is_stacked_if_it_is_broader_than_a_phone(self):
+        sentence = "20 minutes before departure"
+        for row, stacked in (
+            ("Sailing: W1; Depart: 09:05; Arrive: 09:55", False),
+            (f"Sailing: {sentence}; Depart: {sentence}", False),
+            (f"Sailing: W1; Depart: {sentence}; Arrive: {sentence}", True),
+        ):
+            for rows in (1, 30):
+                (table,) = parts_of("\n".join([row] * rows), [])
+                self.assertEqual(table.stacked, stacked, (row, rows))
+
     def test_a_message_of_the_prompt_is_shown_as_role_and_words(self):
         items = ["{'role': 'system', 'content': 'Be brief.\\nCite.'}", "{'role': broken", "plain"]
         shown = step({"title": "Prompt", "description": items, "props": {"has_vector": True}})

@@ -20,6 +20,7 @@ TARGETS = """() => [...document.querySelectorAll('input[type=checkbox], input[ty
         .map(part => part.getBoundingClientRect())
         .map(({ width, height }) => Math.min(width, height)))"""
 
+THREE_COLUMNS = "How early must a car be at check-in?"
 FEW_ROWS = "When is the last boat from Sennick back to Carrow Quay in winter?"
 OUTSIDE = """table => [...table.querySelectorAll('td, .cite')]
     .filter(each => each.getClientRects().length)
@@ -135,7 +136,7 @@ def test_a_table_of_few_rows_is_read_without_scrolling_sideways(chromium, site, 
     with signed_in(chromium, site, locale=language, color_scheme="dark", **PHONE) as page:
         ask(page, FEW_ROWS)
         wait_for_state(page, "complete")
-        answer = page.locator(".answer .table.few").first
+        answer = page.locator(".answer .table.stacked").first
         expect(answer.get_by_role("columnheader", name="Depart")).to_have_count(1)
         assert answer.get_by_role("cell").count() > 5
         assert answer.evaluate("each => each.scrollWidth <= each.clientWidth")
@@ -147,7 +148,7 @@ def test_a_table_of_few_rows_is_read_without_scrolling_sideways(chromium, site, 
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert violations(page) == []
         chips.first.click()
-        quoted = page.locator(".passage .table.few").first
+        quoted = page.locator(".passage .table.stacked").first
         expect(quoted).to_be_visible()
         assert quoted.evaluate(OUTSIDE) == []
         assert quoted.evaluate("each => each.scrollWidth <= each.clientWidth")
@@ -156,11 +157,36 @@ def test_a_table_of_few_rows_is_read_without_scrolling_sideways(chromium, site, 
         assert violations(page) == []
 
 
+def test_three_columns_of_sentences_are_read_without_scrolling_sideways(chromium, site):
+    with signed_in(chromium, site, color_scheme="dark", **PHONE) as page:
+        ask(page, THREE_COLUMNS)
+        wait_for_state(page, "complete")
+        answer = page.locator(".answer .table").first
+        assert answer.locator("tbody tr").count() > 3
+        assert answer.evaluate(HIDDEN) <= 0
+        assert answer.evaluate(OUTSIDE) == []
+        assert violations(page) == []
+
+
+def test_the_cited_row_of_a_long_wide_table_is_read_in_its_source(chromium, site):
+    with signed_in(chromium, site, **PHONE) as page:
+        ask(page, FEW_ROWS)
+        wait_for_state(page, "complete")
+        page.locator(".answer .cite").first.click()
+        table = page.locator(".passage .table:has(tr.marked)")
+        expect(table).to_have_count(1)
+        assert table.locator("tbody tr").count() > 3
+        assert table.evaluate(HIDDEN) <= 0
+        assert table.evaluate(OUTSIDE) == []
+        expect(table.locator("tr.marked mark").first).to_be_in_viewport()
+        assert violations(page) == []
+
+
 def test_a_table_of_few_rows_keeps_its_columns_where_they_fit(chromium, site):
     with signed_in(chromium, site, viewport={"width": 1280, "height": 850}) as page:
         ask(page, FEW_ROWS)
         wait_for_state(page, "complete")
-        cells = page.locator(".answer .table.few tbody tr").first.get_by_role("cell")
+        cells = page.locator(".answer .table.stacked tbody tr").first.get_by_role("cell")
         assert len({cell.bounding_box()["y"] for cell in cells.all()}) == 1
 
 

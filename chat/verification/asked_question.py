@@ -52,7 +52,17 @@ _ASKS = (  # the first of the matches at one position applies
     ("what", r"what|whats|which|was|welche[mnrs]?"),
 )  # fmt: skip
 _ASKED = [(kind, re.compile(rf"\b(?:{words})\b")) for kind, words in _ASKS]
-_COSTS = frozenset(("cost", "costs", "price", "prices", "fee", "fees", "kostet", "kosten", "preis", "gebühr"))
+_COSTS = frozenset(
+    """
+    cost costs price prices fee fees rate rates kostet kosten preis gebühr satz
+    """.split()  # noqa: SIM905 (a list of words reads as one)
+)
+# “What is the mileage rate for bicycles?” names one thing; no word that follows is a verb.
+_NAMES_ONE = re.compile(
+    r"^(?:what|which|how (?:much|long|high|large)|was|welche[rs]?|wie (?:hoch|viel|lange?|groß)) "
+    r"(?:is|are|ist|sind) (?:the|a|an|my|our|der|die|das|mein|meine|unser|unsere) "
+    r"(?!.*\b(?:that|which|who|whom|whose|where|when|if|because|wenn|falls|weil|dass)\b)"
+)
 _YES_OR_NO = re.compile(
     r"^(?:is|are|was|were|am|do|does|did|has|have|had|can|could|may|might|must|shall|should|will|would|need"
     r"|isn t|aren t|don t|doesn t|didn t|can t|won t|if|whether"
@@ -98,6 +108,8 @@ _PREPOSITIONS = {
     "in": "in",
     "on": "in",
     "at": "in",
+    "am": "in",
+    "im": "in",
     "through": "through",
     "durch": "through",
 }
@@ -160,6 +172,11 @@ class Question:
         return _COURTESY.sub("", self._plain, count=1).strip() or self._plain
 
     @cached_property
+    def names_one_thing(self) -> bool:
+        """Whether it asks what something is, and has no other verb."""
+        return bool(_NAMES_ONE.match(self.words))
+
+    @cached_property
     def has_fronted_clause(self) -> bool:
         return bool(_FRONTED.match(self.text.strip().lower()))
 
@@ -188,7 +205,7 @@ class Question:
         kind = self._asked[0]
         if kind == "who" and _WHOM.search(self._main):
             return "whom"
-        return "how much" if kind == "what" and not _COSTS.isdisjoint(self.words.split()) else kind
+        return "how much" if kind in ("", "what") and not _COSTS.isdisjoint(self.words.split()) else kind
 
     @cached_property
     def duty(self) -> str:
@@ -287,6 +304,17 @@ class Question:
     def gap(self, place: int) -> list[str]:
         """The words between a content word and the next."""
         return plain_words(self.text[self._placed[place][2] : self._placed[place + 1][1]]).split()
+
+    def is_fronted(self, words: int) -> bool:
+        """Whether it begins with so many content words and a preposition: “On Sundays, when …?”."""
+        first, *others = plain_words(self.text[: self._placed[0][1]]).split() or [""]
+        asking = self._asked[1].split()
+        return (
+            first in _PREPOSITIONS
+            and set(others) <= ARTICLES
+            and bool(asking)
+            and set(asking) <= set(self.gap(words - 1))
+        )
 
     @cached_property
     def of_sources(self) -> list[tuple[str, int]]:

@@ -163,7 +163,8 @@ def _act_alike(one: Question, other: Question, places: Sequence[int]) -> bool:
 def _is_turned(one: Question, other: Question, places: Sequence[int]) -> bool:
     """Whether two adjacent parts are swapped without a change of meaning.
 
-    “VPN password” and “password of my VPN”; “What happens if I am late?” and “If I am late, what happens?”.
+    “VPN password” and “password of my VPN”; “What happens if I am late?” and “If I am late, what happens?”;
+    “On Sundays, when does it open?” and “When does it open on Sundays?”.
     """
     count = len(places)
     start = next(place for place in range(count) if places[place] != place)
@@ -174,7 +175,13 @@ def _is_turned(one: Question, other: Question, places: Sequence[int]) -> bool:
         return False
     if (start, end) == (0, count) and one.has_fronted_clause != other.has_fronted_clause:
         return True
-    # A phrase's head is one word: “change the password of a user” is not “a user changes the password”.
+    if (start, end) == (0, count) and (
+        _has_in_front(one, other, turn, middle) or _has_in_front(other, one, middle, turn)
+    ):
+        return True
+    # A phrase's head is one word: “change the password of a user” is not “a user changes the password”. It
+    # may be more where no word is a verb: “bicycle mileage rate” is “mileage rate for bicycles”.
+    is_thing = one.names_one_thing or other.names_one_thing
     parts = (
         (one, one.gap(turn - 1), other.gap(middle - 1), other.content[start:middle]),
         (other, other.gap(middle - 1), one.gap(turn - 1), one.content[start:turn]),
@@ -183,10 +190,16 @@ def _is_turned(one: Question, other: Question, places: Sequence[int]) -> bool:
         not compound
         and set(phrase) <= BETWEEN | ARTICLES
         and not BETWEEN.isdisjoint(phrase)
-        and (len(head) == 1 or POSSESSIVE.search(question.text))
+        and (len(head) == 1 or is_thing or POSSESSIVE.search(question.text))
         and COUNTS.isdisjoint(head)
         for question, compound, phrase, head in parts
     )
+
+
+def _has_in_front(one: Question, other: Question, words: int, place: int) -> bool:
+    """Whether so many words of one come before its question word, with the preposition they have in other."""
+    preposition = one.prepositions[0]
+    return bool(preposition) and preposition == other.prepositions[place] and one.is_fronted(words)
 
 
 def _are_forms(one: str, other: str) -> bool:

@@ -91,6 +91,55 @@ class SameQuestionTests(SimpleTestCase):
         for asked in ("WHO APPROVES OVERTIME", "Hello, can you please tell me who approves overtime??"):
             self.assertTrue(asks_the_same(asked, "Who approves overtime?"), asked)
 
+    def test_the_parts_of_what_one_thing_is_called_may_be_in_another_order(self):
+        for one, other in (
+            ("What is the bicycle mileage rate?", "What is the mileage rate for bicycles?"),
+            ("How much is the bicycle mileage rate?", "What is the mileage rate for a bicycle?"),
+            ("bicycle mileage rate", "What is the mileage rate for bicycles?"),
+            ("What is the sick leave report deadline?", "What is the report deadline for sick leave?"),
+            ("Wie hoch ist der Fahrrad Kilometersatz?", "Wie hoch ist der Kilometersatz für das Fahrrad?"),
+        ):
+            self.assertTrue(asks_the_same(one, other), (one, other))
+            self.assertTrue(asks_the_same(other, one), (other, one))
+
+    def test_a_time_or_place_may_be_put_in_front_of_the_question(self):
+        for one, other in (
+            ("On Sundays, when does the last ferry leave?", "When does the last ferry leave on Sundays?"),
+            ("In Hamburg, who approves overtime?", "Who approves overtime in Hamburg?"),
+            ("Im Sommer, wann öffnet die Kantine?", "Wann öffnet die Kantine im Sommer?"),
+        ):
+            self.assertTrue(asks_the_same(one, other), (one, other))
+            self.assertTrue(asks_the_same(other, one), (other, one))
+
+    def test_another_order_with_another_meaning_is_not_the_same(self):
+        for one, other in (
+            ("What is the bicycle mileage rate?", "What is the mileage rate for cars?"),
+            ("What is the bicycle mileage rate?", "What is the mileage rate without bicycles?"),
+            ("What is the bicycle mileage rate?", "What is not the mileage rate for bicycles?"),
+            ("What is the bicycle rate of 2026?", "What is the rate of 2025 for bicycles?"),
+            ("What was the bicycle mileage rate?", "What is the mileage rate for bicycles?"),
+            ("What is the company car insurance?", "What is the car insurance company?"),
+            ("What is the company car insurance?", "What is the car company insurance?"),
+            ("What is the price list of the canteen?", "What is the list price of the canteen?"),
+            ("What is the price for cars with bicycles?", "What is the price for bicycles with cars?"),
+            ("What is the fee for guests of members?", "What is the fee for members of guests?"),
+            (
+                "What is the fare from Carrow Quay to Port Ellery?",
+                "What is the fare from Port Ellery to Carrow Quay?",
+            ),
+            (
+                "To Port Ellery, when does the ferry leave from Carrow Quay?",
+                "When does the ferry leave from Port Ellery to Carrow Quay?",
+            ),
+            ("On Sundays, when does the ferry leave?", "When does the ferry not leave on Sundays?"),
+            ("On Sundays, when does the ferry leave?", "When does the ferry leave on Mondays?"),
+            ("In which building is the office?", "Which office is in the building?"),
+            ("Can managers in finance see employees?", "Can managers see employees in finance?"),
+            ("What is the price change?", "What is the change of the price that is planned?"),
+        ):
+            self.assertFalse(asks_the_same(one, other), (one, other))
+            self.assertFalse(asks_the_same(other, one), (other, one))
+
     def test_signs_that_are_no_words_count(self):
         self.assertFalse(asks_the_same("Who teaches C++?", "Who teaches C#?"))
 

@@ -73,9 +73,9 @@ def test_people_are_found_by_letters_of_their_names_and_chosen_by_key_or_finger(
         page.goto("/documents/add/")
         page.locator("#files").set_input_files(files[0])
         field, options = page.get_by_role("combobox", name="People"), page.get_by_role("option")
+        page.locator("[name=who][value=some]").check()
         field.press_sequentially("hr")
         expect(options).to_have_text(["hr"])
-        expect(page.locator("[name=who][value=some]")).to_be_checked()
         assert violations(page) == []
         assert options.first.bounding_box()["height"] >= 44
         field.press("Enter")

@@ -15,7 +15,7 @@ from ingestion.search.sentence_splitting import spans_of
 from ingestion.search.table_rows import cells_of
 
 from .candidates import SECOND, Quotation, quotations_of
-from .confidence import is_close, is_likely
+from .confidence import is_close, is_likely, is_preferred
 from .extracts import extract
 from .findings import Findings
 from .numbered_parts import asks_for_all, numbered_parts
@@ -207,7 +207,7 @@ def _closest_passages(findings: Findings) -> Quoted:
         kept.sort(key=lambda each: each is not own)
     alike = findings.rows_alike
     findings.shown.update(alike.rows)
-    if not alike.text and _may_answer(findings, kept[0]):
+    if not alike.text and _may_answer(findings, kept[0], is_only=len(kept) == 1):
         first, *others = findings.quoted(kept[: 1 + BEHIND]) or ("",)
         texts = (first, OTHERS, *others) if others else _texts(first)
         return Quoted(texts, is_sure=False, is_likely=bool(first))
@@ -215,7 +215,7 @@ def _closest_passages(findings: Findings) -> Quoted:
     return Quoted(texts, is_sure=False, is_part=not alike.is_whole)
 
 
-def _may_answer(findings: Findings, closest: Quotation) -> bool:
+def _may_answer(findings: Findings, closest: Quotation, *, is_only: bool) -> bool:
     """Whether nothing that was checked speaks against the closest passage.
 
     Rows of a table may be others than those asked for although they have all of its words.
@@ -224,8 +224,12 @@ def _may_answer(findings: Findings, closest: Quotation) -> bool:
     selected = findings.selected if closest.is_part_of_table else None
     others = [each.score for each in findings.sources if each.label != closest.source.label]
     lead = closest.source.score - max(others, default=0.0)
+    fit = findings.prompt.fit
     return (
-        is_likely(closest.held, closest.source.score, lead)
+        (
+            is_likely(closest.held, closest.source.score, lead)
+            or is_preferred(closest.held, sentence.score, fit, lead, is_only=is_only)
+        )
         and closest.has_amount
         and not closest.is_for_others
         and sentence.text not in findings.other_rows

@@ -84,12 +84,33 @@ def is_likely(quoted: QuotedText, score: float, lead: float) -> bool:
     """
     if _lacks_number(quoted) or not all(each.is_in(quoted) for each in types_asked_for(quoted.question)):
         return False
-    named = quoted.question.named
-    known = quoted.known(named) / len(named)
+    known = _known(quoted)
     if known == 1 or known + score >= LIKELY:
         return True
+    named = quoted.question.named
     headed = quoted.known(named, held_stems(quoted.texts[-1])) / len(named)
     return known >= MIN_LED and headed >= MIN_HEADED and score >= LEADING and lead >= MIN_LEAD
+
+
+def is_preferred(quoted: QuotedText, score: float, fit: float, lead: float, *, is_only: bool) -> bool:
+    """Whether a passage may answer although words that are adjacent in the question are far apart in it.
+
+    The search clearly prefers it to all others and it is sure enough for an answer, or it is the only one
+    that was found and has most of what the question names. It has the names and numbers of the question, and
+    every kind of thing that it asks for. `score` and `fit` are those of `confidence`, `lead` of `is_likely`.
+    """
+    question = quoted.question
+    asked = (each for each in types_asked_for(question) if not each.is_worded)
+    if _lacks_name(quoted) or _lacks_number(quoted) or not all(each.is_in(quoted) for each in asked):
+        return False
+    if is_only and fit >= FOUND and _known(quoted) >= MIN_NAMED:
+        return True
+    return lead >= MIN_LEAD and confidence(quoted, score, fit) >= SURE
+
+
+def _known(quoted: QuotedText) -> float:
+    named = quoted.question.named
+    return quoted.known(named) / len(named)
 
 
 def confidence(quoted: QuotedText, score: float, fit: float) -> float:
@@ -132,16 +153,22 @@ def evidence(quoted: QuotedText, score: float, fit: float) -> list[float]:
     entity = question.entity
     if entity and entity.has.search(" ".join(quoted.texts)):
         met = [1.0 if stem(word) in entity.asking else share for word, share in zip(asked, met, strict=True)]
-    # Each German noun looks like a name.
-    names = _NAME.findall(question.text) if question.language != "german" else []
     return [
         score,
         max(-1.0, min(fit, MAX_FIT)),
         sum(map(float.__mul__, met, weights)) / total,
-        float(any(f" {name} " not in text for name in map(plain_words, names) if name not in _NOT_NAMES)),
+        float(_lacks_name(quoted)),
         float(_lacks_number(quoted)),
         math.log(1 + len(asked)),
     ]
+
+
+def _lacks_name(quoted: QuotedText) -> bool:
+    """Whether it lacks a name that the question has; in German, each noun looks like one."""
+    question = quoted.question
+    names = _NAME.findall(question.text) if question.language != "german" else []
+    text = f" {plain_words(' '.join(quoted.texts))} "
+    return any(f" {name} " not in text for name in map(plain_words, names) if name not in _NOT_NAMES)
 
 
 def _lacks_number(quoted: QuotedText) -> bool:

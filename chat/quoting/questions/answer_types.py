@@ -111,11 +111,15 @@ class QuotedText:
 
 @dataclass(frozen=True, slots=True)
 class AnswerType:
-    """A type of answer, with tests whether a question asks for it and whether a quotation has it."""
+    """A type of answer, with tests whether a question asks for it and whether a quotation has it.
+
+    `is_worded` is whether the second test is only about the order of words: a text that fails it may answer.
+    """
 
     name: str
     is_asked: Callable[[Question], object]
     is_in: Callable[[QuotedText], bool]
+    is_worded: bool = False
 
 
 def types_asked_for(question: Question) -> Sequence[AnswerType]:
@@ -245,7 +249,7 @@ ANSWER_TYPES = (
         lambda question: question.asks_how_to,
         lambda quoted: says_how(quoted.question.own, quoted.texts[0]),
     ),
-    AnswerType("words together", lambda question: question.pairs, _has_words_together),
+    AnswerType("words together", lambda question: question.pairs, _has_words_together, is_worded=True),
     AnswerType("count", lambda question: question.counted, _has_count),
     AnswerType("extreme", lambda question: question.asks_extreme, _has_extreme),
     AnswerType(

@@ -62,6 +62,50 @@ class LikelyAnswerTests(QuotingCase):
         self.assertTrue(quoted.is_likely)
 
 
+CATERING = source(
+    1,
+    "rooms.md#catering",
+    "Lunch for meetings is ordered from the kitchen, which needs a day. Tell the caterers about allergies.",
+    heading="Rooms",
+    score=0.9,
+)
+
+
+class OnlyPassageTests(QuotingCase):
+    def notice(self, question, *sources, fit=1.2):
+        return quote(Prompt(question, [], list(sources), 0.3, fit=fit)).notice
+
+    def test_the_only_passage_that_was_found_may_answer_if_it_has_most_of_what_is_named(self):
+        question = "May meetings with lunch have allergies and vegans?"
+        other = source(2, "b.md", "Meetings end at noon.", heading="Noon", score=0.85)
+        self.assertEqual(self.notice(question, CATERING), LIKELY)
+        self.assertEqual(self.notice(question, CATERING, other), UNSURE)
+        self.assertEqual(self.notice(question, CATERING, fit=0.5), UNSURE)
+
+    def test_it_needs_the_names_and_numbers_of_the_question_and_the_thing_it_asks_for(self):
+        for question in (
+            "Has lunch for meetings in Whitby allergies?",
+            "Has lunch for 30 meetings allergies?",
+            "How many euros is lunch for meetings?",
+        ):
+            self.assertEqual(self.notice(question, CATERING), UNSURE, question)
+
+    def test_a_passage_sure_enough_for_an_answer_may_have_adjacent_words_far_from_each_other(self):
+        bikes = source(
+            1,
+            "travel.md#bikes",
+            "A mileage is paid for motorcycles to those who have an insurance for such journeys and who have"
+            " asked for it beforehand, at the rate of 24p.",
+            heading="Cars and bikes",
+            score=1.0,
+        )
+        cars = source(2, "travel.md#cars", "A car is hired.", heading="Hired cars", score=0.8)
+        near = replace(cars, score=0.9)
+        question = "What is the mileage rate for motorcycles?"
+        self.assertEqual(self.notice(question, bikes, cars, fit=4.0), LIKELY)
+        self.assertEqual(self.notice(question, bikes, near, fit=4.0), UNSURE)
+
+
 class ChosenDocumentTests(QuotingCase):
     def test_of_chosen_documents_the_closest_passage_has_the_amount_that_is_asked_for(self):
         rota = source(

@@ -394,7 +394,7 @@ class QuotingTests(QuotingCase):
             "Leave is for those away full or part-time, as for courses, longer matters of the family, a "
             "project of their own or world travel, and may be paid.",
         )
-        self.assertTrue(self.answer(question, sources=[other], fit=8.0).startswith(UNSURE))
+        self.assertTrue(self.answer(question, sources=[other], fit=8.0).startswith(LIKELY))
         own = source(1, "a.md", "Travel time is paid at half the rate.")
         self.assertTrue(self.answer(question, sources=[own], fit=8.0).startswith("> Travel time"))
 

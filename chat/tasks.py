@@ -13,7 +13,7 @@ from .proof import running
 from .unanswered.question_judging import judge_new
 
 
-@app.periodic(cron="*/5 * * * *")
+@app.periodic(cron="* * * * *")  # as often as questions are judged: the admin's first page shows both
 @app.task(name="chat.count_ended_runs", queue=side_jobs.QUEUE, queueing_lock="count-ended-runs")
 def count_runs(timestamp: int) -> None:
     """Update the usage figures of the admin's overview."""

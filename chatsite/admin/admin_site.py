@@ -22,7 +22,8 @@ from django.views.decorators.http import require_safe
 
 from chat import site_texts
 from chat.overview import overview_pages
-from chat.unanswered.unanswered_list import MIN_PEOPLE, unanswered
+from chat.unanswered.question_judging import LISTED_FOR
+from chat.unanswered.unanswered_list import MIN_PEOPLE, judged_at, unanswered
 from chat.unanswered.unanswered_list import PERMISSION as SEES_UNANSWERED
 from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.audit import record_sign_in, record_sign_out
@@ -152,6 +153,8 @@ class SiteAdmin(admin.AdminSite):
                 "times_asked": sum(group.times for group in found.groups),
                 "other_questions": found.others,
                 "least_people": MIN_PEOPLE,
+                "questions_judged_at": judged_at(),
+                "listed_days": LISTED_FOR.days,
             }
         return super().index(request, shown)
 

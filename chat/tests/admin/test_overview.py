@@ -12,6 +12,7 @@ from django.db import connection
 from django.test import TestCase, override_settings
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from procrastinate.contrib.django import app
 
 from chat.llm.chat_model import NOTHING_FITS
 from chat.models import Run
@@ -100,6 +101,10 @@ class CountingTests(TestCase):
         run_of(self.ada, self.document)
         Run.objects.update(finished_at=timezone.now())
         self.assertEqual(count_ended_runs(), 0)
+
+    def test_they_are_counted_as_often_as_what_was_asked_in_vain(self):
+        times = {each.task.name: each.cron for each in app.periodic_registry.periodic_tasks.values()}
+        self.assertEqual(times["chat.count_ended_runs"], times["chat.judge_questions"])
 
     def test_documents_are_counted_by_answers_that_found_and_cited_them(self):
         other = make_document("other.md", everyone=True)

@@ -123,13 +123,17 @@ class UnansweredTests(UnansweredCase):
             page = self.client.get("/admin/")
             return page, page.context.get("open_questions"), page.context.get("times_asked")
 
-        self.assertContains(self.client.get("/admin/"), "no open questions")
+        page = self.client.get("/admin/")
+        self.assertContains(page, "no open questions")
+        self.assertNotContains(page, "Unlike the overview")
         for person in [make_user() for _ in range(2)]:
             self.ask(FERRY, person=person)
         page, *numbers = counted()
         self.assertEqual(numbers, [0, 0])  # two people are too few
         self.assertContains(page, "no open question asked by 3 people or more")
         self.assertContains(page, "2 more times, something was asked in vain by fewer than 3 people")
+        self.assertContains(page, "Of everyone in the last 30 days, counted 0\xa0minutes ago.")
+        self.assertContains(page, "Unlike the overview, this also counts")
         self.ask(FERRY)
         page, *numbers = counted()
         self.assertEqual(numbers, [1, 3])

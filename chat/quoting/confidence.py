@@ -10,6 +10,7 @@ import re
 
 import numpy as np
 
+from chat.quoting.questions.amounts import durations_in, stated_durations
 from chat.quoting.questions.answer_types import QuotedText, types_asked_for
 from ingestion.embedding.word_vectors import word_vectors
 from ingestion.search.rough_stems import STOP_WORDS, forms, held_stems, stem, weak_stems
@@ -172,6 +173,9 @@ def _lacks_name(quoted: QuotedText) -> bool:
 
 
 def _lacks_number(quoted: QuotedText) -> bool:
-    """Whether it lacks a number that the question has, written as there."""
-    text = f" {plain_words(' '.join(quoted.texts))} "
+    """Whether it lacks a number that the question has, written as there, or a duration in words."""
+    said = " ".join(quoted.texts)
+    if not stated_durations(quoted.question.text) <= durations_in(said):
+        return True
+    text = f" {plain_words(said)} "
     return any(f" {plain_words(number)} " not in text for number in _NUMBER.findall(quoted.question.text))

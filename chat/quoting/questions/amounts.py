@@ -65,6 +65,12 @@ _BARE_NUMBER = re.compile(
     rf"(?:\d+(?:[.,]\d+)*|\b(?:{_WORDS}|none|no one|several)\b)(?![\d:]|[.)] )(?!{_MEASURED})",
     re.IGNORECASE,
 )
+_DURATION = re.compile(
+    rf"\b(\d+|an?|{_WORDS})[ -]({_UNIT})\b"
+    r"(?! (?:ago|ahead|earlier|later|prior|before|after|in advance)|['’]? notice)",
+    re.IGNORECASE,
+)
+_FOR_A_TIME = re.compile(rf"\bfor (\d+|an?|{_WORDS}) ({_UNIT})\b", re.IGNORECASE)
 _CLAUSE_END = re.compile(r"[;.:!?](?=\s|\Z)")
 _COLUMN = re.compile(r"(?:\A|; )([^;:]{1,100}): (?:up to |at least )?\Z")  # the name before a cell of a row
 
@@ -228,6 +234,24 @@ def has_bare_number(text: str) -> bool:
 def numbers_of(text: str) -> frozenset[str]:
     """The numbers of a text, in digits."""
     return frozenset(_DIGITS.get(number.lower(), number) for number in _EACH_NUMBER.findall(text))
+
+
+def stated_durations(question: str) -> frozenset[tuple[str, str]]:
+    """The durations that a question gives, each as a number and the stem of its unit: “for a month”."""
+    return _durations(_FOR_A_TIME, question)
+
+
+def durations_in(text: str) -> frozenset[tuple[str, str]]:
+    """The durations of a text, without times before or after something: “four weeks beforehand”."""
+    return _durations(_DURATION, text)
+
+
+def _durations(pattern: re.Pattern[str], text: str) -> frozenset[tuple[str, str]]:
+    return frozenset(
+        ("1" if number.lower() in {"a", "an"} else _DIGITS.get(number.lower(), number), unit)
+        for number, word in pattern.findall(text)
+        for unit in stems(word)
+    )
 
 
 def counted(question: str) -> list[str]:

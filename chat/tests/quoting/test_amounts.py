@@ -2,7 +2,7 @@
 
 from django.test import SimpleTestCase
 
-from chat.quoting.questions.amounts import asked_amount, numbers_of
+from chat.quoting.questions.amounts import asked_amount, durations_in, numbers_of, stated_durations
 
 
 def has_amount(question, text):
@@ -43,6 +43,15 @@ class AmountTests(SimpleTestCase):
 
     def test_the_last_of_several_questions_counts(self):
         self.assertTrue(has_amount("How long is it? How many people come?", "It is for 12 people."))
+
+    def test_a_question_gives_a_duration_that_a_text_may_have_in_other_words(self):
+        self.assertEqual(stated_durations("Can I go for a month?"), durations_in("It takes one month."))
+        self.assertEqual(stated_durations("May I stay for four weeks?"), durations_in("4 weeks is long."))
+        self.assertFalse(stated_durations("Is a month long?"))
+
+    def test_a_time_before_or_after_something_is_no_duration(self):
+        for text in ("four weeks beforehand", "4 weeks ago", "four weeks' notice", "4 weeks in advance"):
+            self.assertFalse(durations_in(text), text)
 
     def test_the_numbers_of_a_text_are_compared_in_digits(self):
         self.assertEqual(numbers_of("Nine vessels; 9:30 on the 25th; sechs Boote"), {"9", "9:30", "25", "6"})

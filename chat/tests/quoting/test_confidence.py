@@ -30,6 +30,17 @@ class ConfidenceTests(SimpleTestCase):
         asked = self.sure("Where is the exercise in 2026?", text)
         self.assertLess(self.sure("Where is the exercise in 2029?", text), asked)
 
+    def test_a_duration_must_be_there_with_its_number(self):
+        question = "Can I work abroad for {}?"
+        text = "Work abroad is possible for {}."
+        same = self.sure(question.format("four weeks"), text.format("4 weeks"))
+        for other in ("each complete week", "two days if you ask four weeks beforehand", "four years"):
+            self.assertLess(self.sure(question.format("four weeks"), text.format(other)), same, other)
+        self.assertLess(
+            self.sure(question.format("a month"), text.format("each month")),
+            self.sure(question.format("a month"), text.format("one month")),
+        )
+
     def test_what_is_asked_about_a_name_must_be_there_too(self):
         self.assertLess(
             self.sure("Which shipyard painted Sennick Bay?", ROW),

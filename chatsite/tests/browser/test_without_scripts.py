@@ -56,7 +56,8 @@ def test_an_answer_is_checked_rated_and_corrected(chromium, site):
 
 def test_a_file_that_is_only_chosen_is_sent_with_the_question(chromium, site):
     with signed_in(chromium, site, java_script_enabled=False) as page:
-        expect(page.get_by_text("Files that only you will be able to read")).to_be_visible()
+        # Texts in a noscript element are not found by Playwright's `get_by_text`.
+        expect(page.locator("label[for=attach-files]")).to_be_visible()
         page.get_by_label("Files that only you").set_input_files(FILE)
         ask_without_scripts(page, "When does the gangway open?")
         assert "six" in prose(page)

@@ -259,7 +259,8 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
   if (!aside.hidden) {
     setUpPanel(queryOf(location.href));
     // A link from elsewhere: the answer whose source is open comes into view.
-    if (!scrollY && !location.hash) $('.cite[aria-current]', main)?.scrollIntoView({ block: 'center' });
+    if (!scrollY && ['', '#marked'].includes(location.hash))
+      $('.cite[aria-current]', main)?.scrollIntoView({ block: 'center' });
   }
 
   // ---- The card of a citation: what it leads to, while it is pointed at or focused. --------------------------------

@@ -194,7 +194,9 @@ def _finish(state: StateCore) -> None:
     cites = (child for token in state.tokens for child in token.children or () if child.type == "cite")
     for number, cite in enumerate(cites, start=state.env["first"]):
         # Each chip belongs to one statement, so its link differs from those of other chips for the source.
-        cite.meta["html"] = cite.meta["html"].replace('" data-source', f'&amp;s={number}" data-source', 1)
+        cite.meta["html"] = cite.meta["html"].replace(
+            '" data-source', f'&amp;s={number}#marked" data-source', 1
+        )
     _move_chips(state.tokens)
     for place, token in enumerate(state.tokens):
         if token.children:

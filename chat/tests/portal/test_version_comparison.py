@@ -111,7 +111,7 @@ class PageTests(BranchCase):
             score=1,
             found_by="words",
         )
-        self.assertContains(self.client.get(self.address()), 'href="?source=4.1"')
+        self.assertContains(self.client.get(self.address()), 'href="?source=4.1#marked"')
         panel = self.client.get(f"{self.address()}?source=4.1")
         self.assertContains(panel, 'id="source-title"')
         self.assertContains(panel, 'href="?#m-4"')

@@ -95,7 +95,7 @@ class Elements(HTMLParser):
 class RenderingTests(SimpleTestCase):
     def test_a_citation_becomes_a_numbered_link_with_the_name_of_its_source(self) -> None:
         page = render(f"Twenty days [{HANDBOOK}].", citations())
-        self.assertIn('href="?source=3.1&amp;s=1"', page)
+        self.assertIn('href="?source=3.1&amp;s=1#marked"', page)
         self.assertIn('aria-label="1: Handbook, page 3"', page)
 
     def test_the_last_word_the_chip_and_the_full_stop_stay_together(self) -> None:
@@ -104,13 +104,15 @@ class RenderingTests(SimpleTestCase):
 
     def test_a_source_that_is_gone_keeps_its_number_and_loses_its_name(self) -> None:
         page = render(f"A [{HANDBOOK}] and b [{GONE}].", citations())
-        self.assertIn('class="cite gone" href="?source=3.2&amp;s=2"', page)
+        self.assertIn('class="cite gone" href="?source=3.2&amp;s=2#marked"', page)
         self.assertNotIn("salaries", page)
 
     def test_chips_of_one_source_carry_their_own_statements_in_order_of_the_text(self) -> None:
         page = render(f"A [{HANDBOOK}].\n\n`[{HANDBOOK}]`\n\n- b [{GONE}]\n- c [{HANDBOOK}]", citations())
         links = [attributes["href"] for tag, attributes in Elements(page).found if tag == "a"]
-        self.assertEqual(links, ["?source=3.1&s=1", "?source=3.2&s=2", "?source=3.1&s=3"])
+        self.assertEqual(
+            links, [f"?source=3.{source}&s={number}#marked" for source, number in ((1, 1), (2, 2), (1, 3))]
+        )
 
     def test_other_brackets_stay_text(self) -> None:
         self.assertEqual(render("See [1] and [x].", citations()), "<p>See [1] and [x].</p>")
@@ -134,7 +136,7 @@ class RenderingTests(SimpleTestCase):
         self.assertIn('<div class="block wide">', page)
         self.assertIn("Table with 6 columns", page)
         first, *_, last = page.split("<tbody")[1].split("</td>")[:-1]
-        self.assertIn('href="?source=3.1&amp;s=1"', first)
+        self.assertIn('href="?source=3.1&amp;s=1#marked"', first)
         self.assertTrue(last.endswith(">54 "), last)
         both = render(head + f"| Tern [{GONE}] | 1 | 2 | 3 | 4 | 54 [{HANDBOOK}] |\n", citations())
         self.assertIn(">2</a>", both.split("</td>")[5])

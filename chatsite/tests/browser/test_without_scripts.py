@@ -34,6 +34,8 @@ def test_an_answer_is_checked_rated_and_corrected(chromium, site):
         assert "31 March" in prose(page)
         page.locator(".answer .cite").first.click()
         expect(page.locator("#source mark").first).to_contain_text("31 March")
+        assert page.evaluate("document.querySelector('#source mark').matches(':target')")
+        expect(page.locator("#source mark").first).to_be_in_viewport()
         for view in ("Page", "How it was found", "All passages"):
             press(page, "link", view)
             expect(page.get_by_role("link", name=view, exact=True)).to_have_attribute("aria-current", "true")

@@ -174,21 +174,23 @@ def shared_source(request: HttpRequest, page: SharedPage, place: str) -> HttpRes
 
 @require_safe
 @for_reader
-def shared_export(request: HttpRequest, page: SharedPage, ending: str = "md") -> HttpResponse:
+def shared_export(request: HttpRequest, page: SharedPage, *, is_page: bool = False) -> HttpResponse:
     """The page as a Markdown or HTML file, or the answer at the position `answer`."""
     position = request.GET.get("answer", "")
     if position:
         shown = [each for each in page.messages if str(each.message.position) == position]
         if not shown or shown[0].message.role != Message.Role.ASSISTANT or shown[0].closed:
             raise Http404
-        return exported_file("answer", message_as_markdown(_plain(shown[0]), shown[0].sources), ending)
+        return exported_file(
+            "answer", message_as_markdown(_plain(shown[0]), shown[0].sources), is_page=is_page
+        )
     texts = messages_as_markdown(
         page.title,
         page.share.created_at,
         [_plain(each) for each in page.messages],
         {each.message.pk: each.sources for each in page.messages},
     )
-    return exported_file(page.title, texts, ending)
+    return exported_file(page.title, texts, is_page=is_page)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

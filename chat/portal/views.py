@@ -203,7 +203,7 @@ def search(request: HttpRequest, principal: Principal) -> HttpResponse:
 @require_safe
 @for_caller
 def export(
-    request: HttpRequest, principal: Principal, conversation_id: UUID, ending: str = "md"
+    request: HttpRequest, principal: Principal, conversation_id: UUID, *, is_page: bool = False
 ) -> HttpResponse:
     """The conversation as a Markdown or HTML file, or one answer of it, at the position `answer`."""
     row = own_conversation(principal, conversation_id)
@@ -215,18 +215,17 @@ def export(
         text = None if one is None else answer_as_markdown(principal, row, one)
     if text is None:
         raise Http404
-    return exported_file(row.title, text, ending)
+    return exported_file(row.title, text, is_page=is_page)
 
 
-def exported_file(title: str, text: str, ending: str) -> HttpResponse:
+def exported_file(title: str, text: str, *, is_page: bool) -> HttpResponse:
     """A download named after the title: the Markdown, or a page made of it."""
     name = slugify(title)[:80] or "conversation"
-    is_page = ending == "html"
     return HttpResponse(
         as_page(title or gettext("Conversation"), text) if is_page else text,
         content_type=f"text/{'html' if is_page else 'markdown'}; charset=utf-8",
         headers={
-            "Content-Disposition": f'attachment; filename="{name}.{ending}"',
+            "Content-Disposition": f'attachment; filename="{name}.{"html" if is_page else "md"}"',
             "X-Content-Type-Options": "nosniff",
         },
     )

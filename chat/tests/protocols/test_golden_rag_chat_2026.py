@@ -57,9 +57,10 @@ class Protocol:
         ]
         body = self.golden["front_end_request"] | {"session_state": first["session_state"]}
         body["messages"] = body["messages"] + said
-        again, *_, last = await self.stream(body)
+        again, *rest = await self.stream(body)
         self.assertEqual(again["session_state"], first["session_state"])
-        self.assertEqual(last["context"]["followup_questions"], list(QUESTIONS))
+        # The same ones were suggested after the first answer.
+        self.assertFalse([chunk for chunk in rest if "followup_questions" in chunk.get("context", {})])
         self.assertEqual(await Conversation.objects.acount(), 1)
         self.assertEqual(await Message.objects.acount(), 4)
 

@@ -150,7 +150,7 @@ def quotations_of(
         if quoted is None or any(start < quoted.end and quoted.start < end for start, end in places):
             continue
         if quoted.lead.startswith(NOTES) and "#slide=" in source.label:
-            # For themselves they may be instructions to whoever speaks.
+            # Alone they may be instructions to the speaker.
             quoted = with_surroundings(source.content, quoted)
         places.append((quoted.start, quoted.end))
         text = markdown(quoted, source, all_rows)

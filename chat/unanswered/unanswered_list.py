@@ -88,7 +88,7 @@ class Group:
 
     @property
     def counted(self) -> Counter[str]:
-        """The number of its questions by reason (of REASONS); TOLD counts those that describe a situation."""
+        """How many of its questions each of REASONS has; TOLD counts those that describe a situation."""
         return Counter(reason for each in self.asked for reason in each.reasons)
 
     @property

@@ -28,6 +28,7 @@ import pytest
 from chatsite.server.embedded_postgres import connection_parameters
 from chatsite.tests import leftovers
 from chatsite.tests.client import Session
+from chatsite.tests.foreign_settings import FOREIGN
 from chatsite.tests.leftovers import temporary_folder
 from chatsite.tests.limits import HANG_SECONDS
 
@@ -39,23 +40,7 @@ METRICS_TOKEN = "a-token-of-these-tests"
 UNREAD = "SELECT count(*) FROM ingestion_document WHERE status NOT IN ('ready', 'failed')"
 BLOCKED = "The event loop was blocked"
 IN_BACKGROUND = ["sh", "-c", 'trap "" INT; exec "$0" "$@"']  # as shells start background jobs
-FORGOTTEN = {  # of the environment of the tests
-    "DATABASE_URL",
-    "DATABASE_DIRECT_URL",
-    "OPENAI_API_KEY",
-    "OPENAI_BASE_URL",
-    "CHAT_MODEL",
-    "EMBEDDING_MODEL",
-    "EMBEDDING_DIMENSIONS",
-    "EMBEDDING_MODEL_DIR",
-    "CHATSITE_DICTIONARY",
-    "REDIS_URL",
-    "OIDC_ISSUER",
-    "OIDC_AUDIENCE",
-    "CHATSITE_CORS_ORIGINS",
-    "CHATSITE_LOGIN_REQUIRED",
-    "PYTHONDONTWRITEBYTECODE",
-}
+FORGOTTEN = {*FOREIGN, "DATABASE_URL", "DATABASE_DIRECT_URL", "PYTHONDONTWRITEBYTECODE"}
 
 
 class Site:

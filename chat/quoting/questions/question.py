@@ -40,7 +40,7 @@ _MAY_DO = re.compile(
     r"\s*(?:can|may|could) (?:i|we|you|one) (\w+)(?: (?:(?:my|our|the|an?|any|own|some) )+(\w+))?",
     re.IGNORECASE,
 )
-# The verb of the person who asks; the other named words are its objects.
+# What the asker does (“may I take …”); the other words that the question names are the objects of this verb.
 _DOES = re.compile(
     r"\b(?:do|does|can|could|may|must|should|would|will|darf|kann|muss) (?:i|we|you|one|ich|wir|man) (\w+)",
     re.IGNORECASE,

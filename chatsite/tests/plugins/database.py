@@ -19,25 +19,11 @@ from django.conf import settings
 from django.db import connections, transaction
 from psycopg.pq import TransactionStatus
 
+from chatsite.tests.foreign_settings import FOREIGN
+
 os.environ.setdefault("CHATSITE_DATA_DIR", str(Path(__file__).resolve().parents[3] / ".data-test"))
 os.environ.setdefault("CHATSITE_DEBUG", "0")
-for name in (
-    "OPENAI_API_KEY",
-    "OPENAI_BASE_URL",
-    "CHAT_MODEL",
-    "EMBEDDING_MODEL",
-    "EMBEDDING_DIMENSIONS",
-    "EMBEDDING_MODEL_DIR",
-    "CHATSITE_DICTIONARY",
-    "REDIS_URL",
-    "RERANK_MODEL",
-    "RERANK_BASE_URL",
-    "RERANK_API_KEY",
-    "OIDC_ISSUER",
-    "OIDC_AUDIENCE",
-    "CHATSITE_CORS_ORIGINS",
-    "CHATSITE_LOGIN_REQUIRED",
-):
+for name in FOREIGN:
     os.environ.pop(name, None)
 
 # WhiteNoise warns where it is missing.

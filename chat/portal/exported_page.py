@@ -24,6 +24,7 @@ def as_page(title: str, markdown: str) -> str:
         _parser().render(markdown),
         tags=TAGS,
         attributes={"a": {"href"}, "ol": {"start"}},
+        set_tag_attribute_values={"th": {"scope": "col"}},
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer nofollow",
     )

@@ -192,6 +192,7 @@ class ChangeTests(PortalCase):
         self.assertIn("<h2>May I carry leave over?</h2>", page)
         self.assertIn(f"<p>{WORDS} [1].</p>", page)
         self.assertIn("<li>Leave guide</li>", page)
+        self.assertIn('<th scope="col">A</th>', page)
         self.assertIn("<td>1</td>", page)
         self.assertIn('<a href="https://b.example/"', page)
         for gone in ("<script", "<img", 'javascript:alert(1)"', 'href="javascript', "src="):

@@ -52,7 +52,9 @@ given_again AS (
     ORDER BY said.exchange, said.position
 ),
 
-answered AS (
+-- Computed once: with statistics from before a large import, the planner expects one question, and would compute this
+-- anew for each of thousands.
+answered AS MATERIALIZED (
     SELECT
         asked.id,
         array_agg(answer.id) AS answers,

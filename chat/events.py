@@ -109,6 +109,7 @@ class MessageDone:
     finish_reason: str
     citations: tuple[str, ...]  # labels in order of first use
     verification: tuple[Statement, ...] = ()  # of this message's text
+    grade: str = ""  # of history.tally.Grade; only without a language model
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +245,8 @@ def from_json(value: list[Any]) -> Event | None:
         )
     if kind == "MessageDone":
         verification = from_rows(members.get("verification", ()))
-        return MessageDone(members["finish_reason"], tuple(members["citations"]), verification)
+        citations, grade = tuple(members["citations"]), members.get("grade", "")
+        return MessageDone(members["finish_reason"], citations, verification, grade)
     if kind == "Rechecked":
         return Rechecked(from_rows(members["verification"]))
     cls = _KINDS[kind]
@@ -315,6 +317,11 @@ class RunResult:
                 found += [statement.moved(before) for statement in message.done.verification]
             before += len(message.text) + 2 if message.text else 0
         return tuple(found)
+
+    @property
+    def grade(self) -> str:
+        """That of the last message."""
+        return self.done.grade if self.done else ""
 
     def as_events(self) -> "list[Event]":
         """The run as a short stream with the same content."""

@@ -44,7 +44,7 @@ SAVED_FIELDS = (
 )
 COPIED_FIELDS = (
     "content", "state", "finish_reason", "error_code", "request_id", "agent_name", "citations", "labels",
-    "verification", "verified",
+    "verification", "grade", "verified",
     "followups",
     "thoughts", "usage", "searched_count", "created_at", "finished_at",
 )  # fmt: skip

@@ -35,8 +35,8 @@ BEGIN_TURN = statement("begin_turn", SQL)
 SET_TITLE = statement("set_title", SQL)
 TITLE_LENGTH = 200
 COPIED_FIELDS = (
-    "state", "finish_reason", "error_code", "agent_name", "citations", "labels", "verification", "created_at",
-    "finished_at", "verified",
+    "state", "finish_reason", "error_code", "agent_name", "citations", "labels", "verification", "grade",
+    "created_at", "finished_at", "verified",
 )  # fmt: skip
 PURGE_BATCH = 500  # conversations
 RESTORE_TTL = timedelta(hours=1)  # within which a deleted conversation can be restored
@@ -78,6 +78,7 @@ class Closing:
     followups: Sequence[str] = ()
     usage: dict[str, int] | None = None
     verification: Sequence[Mapping[str, Any]] | None = None  # rows of chat.statements; None: not verified
+    grade: str = ""  # of history.tally.Grade
 
 
 @transaction.atomic
@@ -303,6 +304,7 @@ def close_answers(owner_id: int, closings: Mapping[UUID, Closing], *, commits: b
             "verification": closing.verification
             if closing.verification is None
             else list(closing.verification),
+            "grade": closing.grade,
         }
         for answer_id, closing in closings.items()
     ]

@@ -14,6 +14,19 @@ LIKELY = gettext_noop("This may answer your question:")
 HEDGES = (UNSURE, LIKELY)
 
 
+class Grade:
+    """How surely an answer without a language model answers: its first line, for programs."""
+
+    GIVEN = "given"  # the answer, also if there may be more parts of it
+    SEVERAL = "several"  # more than one place may answer
+    LIKELY = "likely"
+    CLOSEST = "closest"  # only passages that are close
+    NONE = "none"  # nothing was found
+
+
+GRADES = (Grade.GIVEN, Grade.SEVERAL, Grade.LIKELY, Grade.CLOSEST, Grade.NONE)
+
+
 @dataclass(frozen=True, slots=True)
 class Tally:
     """Numbers of an answer's statements by kind."""

@@ -253,6 +253,7 @@ class _Answer:
                 self.done.finish_reason,
                 citations=self.done.citations,
                 verification=to_rows(self.done.verification),
+                grade=self.done.grade,
             )
             recording.close_answer(run.principal.user_id, self.message_id, closing)
         return recording.append_answer(

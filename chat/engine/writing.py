@@ -11,6 +11,7 @@ from chat.citations import CitationFilter, JsonCitationFilter
 from chat.events import MessageDone, TextDelta, Thinking, Usage
 from chat.llm import ChatModel, ModelError, Prompt, Text, TokenCount
 from chat.llm.chat_model import Reasoning
+from history.tally import Grade
 
 
 @dataclass(slots=True)
@@ -18,6 +19,7 @@ class _Outcome:
     """How the model's stream ended."""
 
     reason: str = ""
+    grade: str = ""
     usage: TokenCount | None = None
     error: ModelError | None = None
     stopped: bool = False  # at the caller's stop sequence
@@ -36,7 +38,7 @@ async def written(
     if is_alone and model.needs_sources and not prompt.sources:
         # Without sources and without a conversation the model could only invent an answer.
         yield TextDelta(prompt.nothing_found)
-        yield MessageDone("stop", ())
+        yield MessageDone("stop", (), grade=Grade.NONE)
         return
     wants_json = prompt.generation.json is not None
     labels = [source.label for source in prompt.sources]
@@ -69,7 +71,7 @@ async def written(
         raise ModelError("interrupted")
     if wants_json and outcome.reason == "stop" and not outcome.stopped and not _is_object("".join(kept)):
         raise ModelError("upstream_protocol")
-    yield MessageDone(outcome.reason, tuple(citations.cited))
+    yield MessageDone(outcome.reason, tuple(citations.cited), grade=outcome.grade)
     if outcome.usage:
         yield Usage(outcome.usage.prompt, outcome.usage.completion)
 
@@ -110,7 +112,7 @@ async def _verified(
                 elif isinstance(part, TokenCount):
                     outcome.usage = part
                 else:
-                    outcome.reason = part.reason
+                    outcome.reason, outcome.grade = part.reason, part.grade
     except ModelError as error:
         outcome.error = error
     yield citations.feed(stops.flush()) + citations.flush()

@@ -102,9 +102,10 @@ class TokenCount:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The model's finish reason: stop or length."""
+    """The model's finish reason, stop or length, and the grade of quotations (history.tally.Grade)."""
 
     reason: str
+    grade: str = ""
 
 
 Part = Text | Reasoning | TokenCount | End

@@ -49,9 +49,14 @@ def followups(questions: tuple[str, ...]) -> Json:
     return {"followup_questions": list(questions)}
 
 
-def verification(statements: Sequence[Statement]) -> Json:
-    """The result for each statement, with positions in the text that was sent."""
-    return {"verification": to_api(statements)}
+def verification(statements: Sequence[Statement], grade: str = "") -> Json:
+    """The result for each statement, with positions in the text that was sent, and the grade of the whole."""
+    return {"verification": to_api(statements), **graded(grade)}
+
+
+def graded(grade: str) -> Json:
+    """The member that says how surely quotations answer; none for the answer of a language model."""
+    return {"grade": grade} if grade else {}
 
 
 def delta(content: str | None = None, role: str | None = None) -> Json:

@@ -74,7 +74,9 @@ class ChatCompletions:
             status = errors.status(code)
             return status, self.error(errors.words(code), code, status=status)
         assert result.started is not None
-        shown = (context(result.context) if result.context else {}) | verification(result.verification)
+        shown = (context(result.context) if result.context else {}) | verification(
+            result.verification, result.grade
+        )
         if result.followups:
             shown |= followups(result.followups)
         choice = {
@@ -116,7 +118,8 @@ class ChatCompletionsEncoder:
         # Held back for one event: the count of tokens, if there is one, comes next.
         done, self._done = self._done, None
         counted = usage(event if isinstance(event, Usage) else None)
-        found = verification(done.verification) if done.verification else None
+        has_result = done.verification or done.grade
+        found = verification(done.verification, done.grade) if has_result else None
         last = self._chunk(delta(), finish_reason=done.finish_reason, context=found) | {"usage": counted}
         return [last, *self._chunks(event)]
 

@@ -26,7 +26,7 @@ from chat.sources import SourceView
 from chat.statements import Statement, after_edits, to_api
 
 from . import validators
-from .answer_context import verified
+from .answer_context import graded, verified
 from .request_body import (
     an_exchange,
     conversation,
@@ -156,6 +156,7 @@ class ChatUiEncoder:
         self._cited: tuple[str, ...] = ()
         self._statements: tuple[Statement, ...] = ()
         self._verified: Json = {}
+        self._graded: Json = {}
         self._text: list[str] = []
         self._sent_at = float("-inf")
 
@@ -180,6 +181,7 @@ class ChatUiEncoder:
                     return [self._state("processing")]
             case MessageDone():
                 self._cited, self._statements = event.citations, event.verification
+                self._graded = graded(event.grade)
                 return self._end("completed") if self._message.agent else []
             case Rechecked():
                 self._statements = event.verification
@@ -193,7 +195,7 @@ class ChatUiEncoder:
     def _begin(self, message: MessageStarted) -> list[Json]:
         if message.message_id != self._message.message_id:
             self._text, self._sources, self._cited, self._statements = [], (), (), ()
-            self._verified = {}
+            self._verified, self._graded = {}, {}
         self._message, self._open, self._sent_at = message, True, self._clock()
         return [self._state("processing")]
 
@@ -227,6 +229,7 @@ class ChatUiEncoder:
             "content": with_links(text, self._sources),
             "contentType": "markdown",
             **more,
+            **self._graded,
             **self._verified,
             "sources": cited,
             "error": error,
@@ -262,6 +265,7 @@ class MinimalEncoder:
         self._sources: tuple[SourceView, ...] = ()
         self._statements: tuple[Statement, ...] = ()
         self._verified: Json = {}
+        self._graded: Json = {}
         self._text: list[str] = []
 
     def encode(self, event: Event) -> list[Json]:
@@ -271,13 +275,13 @@ class MinimalEncoder:
                 self._message = MessageStarted(event.answer_id, "", event.created_at)
             case MessageStarted():
                 self._message, self._sources, self._text, self._statements = event, (), [], ()
-                self._verified = {}
+                self._verified, self._graded = {}, {}
             case ContextReady():
                 self._sources, self._verified = event.sources, verified(event)
             case TextDelta():
                 self._text.append(event.text)
             case MessageDone():
-                self._statements = event.verification
+                self._statements, self._graded = event.verification, graded(event.grade)
                 return self._whole_message() if self._message.agent else []
             case Rechecked():
                 self._statements = event.verification
@@ -310,6 +314,7 @@ class MinimalEncoder:
                 "ModelId": self._started.model,
                 "Metadata": {"Id": self._message.message_id, "CreatedAt": self._message.created_at},
                 **extra,
+                **self._graded,
                 **self._verified,
             }
         ]

@@ -59,7 +59,9 @@ class RagChat:
             code = result.end.code if result.end else "internal"
             return errors.status(code), self.error(errors.words(code))
         assert result.started is not None
-        members = (context(result.context) if result.context else {}) | verification(result.verification)
+        members = (context(result.context) if result.context else {}) | verification(
+            result.verification, result.grade
+        )
         if result.followups:
             members |= followups(result.followups)
         session = self.session(result.started.conversation_id)
@@ -95,7 +97,10 @@ class RagChatEncoder:
             case ContextReady():
                 first = {"delta": {"role": "assistant"}, "context": context(event), **self._session}
                 return [first, {"delta": delta(role="assistant")}]
-            case MessageDone() | Rechecked() if event.verification:
+            case MessageDone() if event.verification or event.grade:
+                members = verification(event.verification, event.grade)
+                return [{"delta": delta(role="assistant"), "context": members, **self._session}]
+            case Rechecked():
                 members = verification(event.verification)
                 return [{"delta": delta(role="assistant"), "context": members, **self._session}]
             case FollowUps():

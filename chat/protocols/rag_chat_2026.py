@@ -45,7 +45,9 @@ class RagChat2026Encoder:
                 self._session = self._protocol.session(event.conversation_id)
             case ContextReady():
                 return [self._context(context(event))]
-            case MessageDone() | Rechecked() if event.verification:
+            case MessageDone() if event.verification or event.grade:
+                return [self._context(verification(event.verification, event.grade))]
+            case Rechecked():
                 return [self._context(verification(event.verification))]
             case FollowUps():
                 return [self._context(followups(event.questions))]

@@ -55,7 +55,11 @@ def outcome(end: Finished | Failed, result: RunResult) -> Json:
                 "content": message.text,
                 "finish_reason": message.done.finish_reason if message.done else None,
                 "citations": list(message.done.citations) if message.done else [],
-                **verification(message.done.verification if message.done else ()),
+                **(
+                    verification(message.done.verification, message.done.grade)
+                    if message.done
+                    else verification(())
+                ),
                 "context": context(message.context) if message.context else None,
             }
             for message in result.messages
@@ -86,7 +90,7 @@ def _kind_and_members(event: Event) -> tuple[str, Json]:
         case TextDelta(text):
             return "text", {"text": text}
         case MessageDone(reason, citations):
-            found = verification(event.verification)
+            found = verification(event.verification, event.grade)
             return "message_end", {"finish_reason": reason, "citations": list(citations), **found}
         case Rechecked(statements):
             return "rechecked", verification(statements)

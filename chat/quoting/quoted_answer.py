@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext_noop
 
-from history.tally import LIKELY, UNSURE
+from history.tally import LIKELY, UNSURE, Grade
 
 NOTHING_MORE = gettext_noop("There is nothing to add from the documents you may read.")
 SEVERAL = gettext_noop("More than one place may answer this:")
@@ -33,3 +33,12 @@ class Quoted:
         if not self.is_sure:
             return LIKELY if self.is_likely else UNSURE
         return SEVERAL if self.is_several else PARTLY if self.is_part else ""
+
+    @property
+    def grade(self) -> str:
+        """The same for programs."""
+        if not self.texts:
+            return Grade.NONE
+        if not self.is_sure:
+            return Grade.LIKELY if self.is_likely else Grade.CLOSEST
+        return Grade.SEVERAL if self.is_several else Grade.GIVEN

@@ -53,7 +53,7 @@ class QuotingModel:
         return None
 
     async def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
-        text = self.text_for(len(prompt.sources))
+        text, grade = self.text_for(len(prompt.sources)), ""
         if text is None:
             quoted = await retry_until_available(quote, prompt)
             texts = list(quoted.texts)
@@ -61,7 +61,7 @@ class QuotingModel:
                 texts = [NOTHING_MORE if prompt.contributions else prompt.nothing_found]
             elif quoted.notice and not prompt.contributions:
                 texts.insert(0, quoted.notice)
-            text = "\n\n".join(texts)
+            text, grade = "\n\n".join(texts), quoted.grade
         words = re.findall(r"\s*\S+|\s+\Z", text)
         most = prompt.generation.max_tokens  # words count as tokens here
         if settings.QUOTING_WORDS_PER_SECOND:
@@ -70,7 +70,7 @@ class QuotingModel:
                 await asyncio.sleep(1 / settings.QUOTING_WORDS_PER_SECOND)
         else:
             yield Text("".join(words[:most]))
-        yield End("stop" if most is None or len(words) <= most else "length")
+        yield End("stop" if most is None or len(words) <= most else "length", grade)
 
     async def search_query(self, question: str, earlier: Sequence[EarlierMessage]) -> SearchQuery:
         return search_query(question, earlier)

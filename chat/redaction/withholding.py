@@ -161,7 +161,7 @@ class _Reader:
         if self.doubtful or len(sources) < len(message.labels):
             self._offer(message)
         whole = _bare(message, message.content)
-        whole.verification = message.verification
+        whole.verification, whole.grade = message.verification, message.grade
         whole.labels = [source.label for source in sources]
         return SharedMessage(whole, sources, statements=statements_of(message))
 
@@ -356,7 +356,7 @@ def _bare(message: Message, content: str) -> Message:
     """A copy with this text, without the asker's private members."""
     shown = copy(message)
     shown.content = content
-    shown.verification = None
+    shown.verification, shown.grade = None, ""
     shown.client_members = None
     shown.thoughts, shown.followups, shown.usage = [], [], {}
     shown.searched_count = None

@@ -196,4 +196,5 @@ def _closing(message: RunMessage, result: RunResult, end: Finished | Failed) -> 
         followups=result.followups if last else (),
         usage={"prompt": usage.prompt, "completion": usage.completion} if usage else None,
         verification=verification,
+        grade=message.done.grade if message.done else "",
     )

@@ -91,7 +91,8 @@ def from_messages(run: Run) -> list[Event]:
         events += [TextDelta(piece) for piece in _pieces(message.content)]
         if message.finish_reason:
             verification = from_rows(message.verification or ())
-            events.append(MessageDone(message.finish_reason, tuple(message.citations), verification))
+            citations = tuple(message.citations)
+            events.append(MessageDone(message.finish_reason, citations, verification, message.grade))
     if last.followups:
         events.append(FollowUps(tuple(last.followups)))
     if last.usage:
@@ -359,7 +360,8 @@ class _Withheld:
                 return TextDelta(without(text, self._labels))
             case MessageDone(reason, citations):
                 cited = tuple(label for label in citations if label not in self._labels)
-                return MessageDone(reason, cited, self._verification(event.verification))
+                grade = event.grade if len(cited) == len(citations) else ""
+                return MessageDone(reason, cited, self._verification(event.verification), grade)
             case Rechecked(verification):
                 return Rechecked(self._verification(verification))
             case FollowUps():

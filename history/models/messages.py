@@ -101,6 +101,13 @@ class Message(models.Model):
         null=True,
         help_text="Statements of the content with their citations, verdicts and proofs; null: not compared.",
     )
+    grade = models.CharField(
+        max_length=10,
+        blank=True,
+        db_default="",
+        default="",
+        help_text="Of an answer without a language model, how surely it answers (history.tally.Grade).",
+    )
     verified = models.JSONField(
         null=True, help_text="Of a verified answer: who vouched for it (by) and until which day (until)."
     )

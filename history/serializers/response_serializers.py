@@ -14,6 +14,7 @@ from history.citation_text import verified_as_sent, with_links, without
 from history.failures import failure_of
 from history.models import Conversation, Message, Source
 from history.recording import timestamp
+from history.tally import GRADES
 from ingestion.search.labels import content_address
 
 from .request_serializers import UNTITLED
@@ -175,6 +176,9 @@ class StoredMessageSerializer(serializers.Serializer[Message]):
     verified = serializers.SerializerMethodField(
         required=False, help_text="Of an answer that a person wrote: who vouches for it, and until which day."
     )
+    grade = serializers.SerializerMethodField(
+        required=False, help_text="How surely an answer without a language model answers the question."
+    )
     timestamp = serializers.SerializerMethodField(
         help_text="As the program wrote it, otherwise the time of day: “10:15 AM”."
     )
@@ -189,7 +193,7 @@ class StoredMessageSerializer(serializers.Serializer[Message]):
     def to_representation(self, row: Message) -> dict[str, Any]:
         sent = super().to_representation(row)
         optional = {"verification": row.verification is not None, "fromClient": bool(sent["fromClient"])}
-        optional["verified"] = row.verified is not None
+        optional |= {"verified": row.verified is not None, "grade": bool(sent["grade"])}
         optional |= dict.fromkeys(("agentName", "agentIdentifier"), bool(row.agent_name))
         return {name: value for name, value in sent.items() if optional.get(name, True)}
 
@@ -227,7 +231,7 @@ class StoredMessageSerializer(serializers.Serializer[Message]):
     def get_verification(self, row: Message) -> Any:
         if row.verification is None:
             return None
-        gone = set(row.citations) - {source.label for source in self._readable(row)}
+        gone = self._gone(row)
         return verified_as_sent(row.verification, row.content, gone, self._addresses(row))
 
     @extend_schema_field(VerifiedSerializer)
@@ -235,6 +239,10 @@ class StoredMessageSerializer(serializers.Serializer[Message]):
         return row.verified and {
             name: row.verified[name] for name in ("by", "until", "question") if row.verified.get(name)
         }
+
+    @extend_schema_field(serializers.ChoiceField(GRADES))
+    def get_grade(self, row: Message) -> str:
+        return "" if self._gone(row) else row.grade
 
     def get_timestamp(self, row: Message) -> str:
         return (row.client_members or {}).get("timestamp") or clock_time(row.created_at)
@@ -244,6 +252,10 @@ class StoredMessageSerializer(serializers.Serializer[Message]):
 
     def _readable(self, row: Message) -> Sequence[Source]:
         return cast(Sequence[Source], self.context["sources"].get(row.pk, ()))
+
+    def _gone(self, row: Message) -> set[str]:
+        """The cited sources that the reader may not open now."""
+        return set(row.citations) - {source.label for source in self._readable(row)}
 
     def _addresses(self, row: Message) -> dict[str, str]:
         """The URL of each cited source by its label."""
@@ -301,7 +313,9 @@ class StoredMessageDescription(OpenApiSerializerExtension):  # type: ignore[no-u
     def map_serializer(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
         schema = serializer_schema(auto_schema, self.target, direction)
         schema["required"] = [
-            name for name in schema["required"] if name not in ("verification", "verified", "fromClient")
+            name
+            for name in schema["required"]
+            if name not in ("verification", "verified", "grade", "fromClient")
         ]
         sources = schema["properties"]["sources"]
         sources["items"] = {"anyOf": [sources["items"], {"type": "object"}]}

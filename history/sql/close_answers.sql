@@ -11,10 +11,11 @@ WITH ended AS (
         followups = closing.followups,
         usage = closing.usage,
         verification = closing.verification,
+        grade = closing.grade,
         finished_at = :'now'
     FROM jsonb_to_recordset(:'closings'::jsonb) AS closing (
         id uuid, state text, content text, words text[], finish_reason text, error_code text, citations jsonb,
-        followups jsonb, usage jsonb, verification jsonb
+        followups jsonb, usage jsonb, verification jsonb, grade text
     )
     WHERE message.id = closing.id AND message.state IN ('queued', 'streaming')
     RETURNING message.id, message.conversation_id

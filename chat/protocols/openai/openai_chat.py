@@ -18,11 +18,10 @@ from chat.events import (
     Usage,
 )
 from chat.protocols import validators
-from chat.protocols.answer_context import envelope, usage, verified
+from chat.protocols.answer_context import envelope, usage, verification, verified
 from chat.protocols.request_body import an_exchange
 from chat.protocols.single_message import Single
 from chat.requests import InvalidRequest, RunRequest
-from chat.statements import to_api
 
 from . import openai_members as shared
 from .openai_members import (
@@ -145,7 +144,7 @@ class OpenAI:
             ],
             "usage": usage(result.usage),
             "sources": sources(result.context),
-            "verification": to_api(result.verification),
+            **verification(result.verification, result.grade),
             **verified(result.context),
         }
 
@@ -222,7 +221,7 @@ class OpenAIEncoder:
                 self._text.append(event.text)
                 return [self._chunk(event.text)]
             case MessageDone():
-                return [self._end(event.finish_reason) | {"verification": to_api(event.verification)}]
+                return [self._end(event.finish_reason) | verification(event.verification, event.grade)]
             case Usage():
                 self._usage = event
             case Finished():

@@ -25,12 +25,11 @@ from chat.events import (
     Usage,
 )
 from chat.protocols import validators
-from chat.protocols.answer_context import verified
+from chat.protocols.answer_context import verification, verified
 from chat.protocols.request_body import an_exchange
 from chat.protocols.single_message import Single
 from chat.requests import InvalidRequest, RunRequest
 from chat.sources import SourceView
-from chat.statements import to_api
 
 from . import openai_members as shared
 from .openai_chat import BRACKET, FILTERED, OpenAI, is_refusal, sources
@@ -227,7 +226,7 @@ class Responses(OpenAI):
             **ECHO,
             **self.echo,
             "sources": sources(result.context),
-            "verification": to_api(result.verification),
+            **verification(result.verification, result.grade),
             **verified(result.context),
         }
 

@@ -68,12 +68,16 @@ def _selected_rows(findings: Findings) -> Quoted | None:
 
 
 def _timetable_rows(findings: Findings) -> Quoted | None:
-    """The rows for the way and the time asked for; if either is not clear, the closest ones."""
+    """The rows for the way and the time asked for; if either is not clear, the closest ones.
+
+    For a date they may answer: the rows of a week do not say whether it is in their season.
+    """
     rows = findings.timetable
     if not rows.text or any(rows.text in each.text for each in findings.prompt.contributions):
         return None
     findings.shown.update(rows.rows)
-    return Quoted((rows.text,), findings.is_timetable_certain)
+    is_likely = findings.journeys.is_met and rows.is_whole
+    return Quoted((rows.text,), findings.is_timetable_certain, is_likely=is_likely)
 
 
 def _open_rows(findings: Findings) -> Quoted | None:

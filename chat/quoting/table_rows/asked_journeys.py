@@ -71,7 +71,7 @@ _TRAVEL = stems(
     " please bus train tram flight day one way uhr wann fähre fähren schiff schiffe boot boote"
     " überfahrt verbindung verbindungen abfahrt abfahrten ankunft busse zug züge bahn fährt fahren"
     " fahre abfährt abfahren legt legen ablegt geht gehen gibt komme kommt kommen ankommt ankommen muss"
-    " möchte will kann noch bitte hin richtung fahrplan fahrt sein wie viel wieviel"
+    " möchte will kann noch bitte hin home heim hause richtung fahrplan fahrt sein wie viel wieviel"
 )
 
 

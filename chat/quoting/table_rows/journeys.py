@@ -14,11 +14,13 @@ from .timetables import Journey, journeys_in
 class FoundJourneys:
     """The rows, in the order of their times within each table.
 
-    `is_clear` is whether the direction and all conditions were understood and are met; otherwise the rows are
-    only the closest. `wrong_way` has the rows that go only in the opposite direction.
+    `is_met` is whether the direction was understood and all conditions that were are met; otherwise the rows
+    are only the closest. `is_clear` is whether moreover nothing else was asked, such as a date. `wrong_way`
+    has the rows that go only in the opposite direction.
     """
 
     rows: tuple[str, ...] = ()
+    is_met: bool = False
     is_clear: bool = False
     wrong_way: frozenset[str] = frozenset()
 
@@ -35,8 +37,13 @@ def find_journeys(question: str, earlier: str, passages: Sequence[SourceView]) -
         return FoundJourneys()
     right = [each for each in journeys if _goes(each, asked)]
     wrong_way = {each.row for each in journeys if _goes_back(each, asked)} - {each.row for each in right}
-    rows, is_clear = _chosen(right, asked) if asked.asks_rows else ([], False)
-    return FoundJourneys(tuple(dict.fromkeys(each.row for each in rows)), is_clear, frozenset(wrong_way))
+    rows, is_met = _chosen(right, asked) if asked.asks_rows else ([], False)
+    return FoundJourneys(
+        tuple(dict.fromkeys(each.row for each in rows)),
+        is_met,
+        is_met and not asked.is_dated,
+        frozenset(wrong_way),
+    )
 
 
 def _goes(journey: Journey, asked: AskedJourney) -> bool:
@@ -55,8 +62,9 @@ def _goes_back(journey: Journey, asked: AskedJourney) -> bool:
 
 
 def _chosen(journeys: list[Journey], asked: AskedJourney) -> tuple[list[Journey], bool]:
-    """The journeys that meet the conditions, and whether all is clear and met; else the closest ones."""
-    is_clear = asked.direction is not None and not asked.is_dated
+    """The journeys that meet the conditions, and whether direction and conditions are clear; else the
+    closest ones."""
+    is_clear = asked.direction is not None
     if asked.other_words:
         journeys = [each for each in journeys if asked.other_words <= held_stems(each.row)]
     if asked.seasons:

@@ -112,6 +112,25 @@ class TimetableTests(SimpleTestCase):
             is_sure=False,
         )
 
+    def test_rows_of_the_way_and_time_may_answer_a_question_for_a_date(self):
+        for question in (
+            "I have to be in Old Mill by noon in January, which boat do I take from Tarn Quay?",
+            "Wann fährt morgen die letzte Fähre von Old Mill nach Tarn Quay?",
+        ):
+            quoted = asked(question)
+            self.assertEqual((quoted.is_sure, quoted.is_likely), (False, True), question)
+        for question in (
+            "When is the last boat from Old Mill to Tarn Quay in summer?",
+            "Is there a boat from Fern Isle to Old Mill tomorrow after 20:00?",
+            "Ferry Tarn Quay Old Mill tomorrow after 18:00",
+        ):
+            self.assertFalse(asked(question).is_likely, question)
+        rest = asked("When does the last boat go from Old Mill to Tarn Quay tomorrow?", cut=30)
+        self.assertFalse(rest.is_likely)
+
+    def test_going_home_is_no_condition(self):
+        self.assertEqual(shown(asked("When is the last ferry home from Old Mill to Tarn Quay?")), "B3")
+
     def test_without_a_clear_direction_or_time_nothing_is_given(self):
         self.assert_rows({"Ferry Tarn Quay Old Mill after 18:00": "B3 A4"}, is_sure=False)
         self.assert_rows({"Boats from Tarn Quay to Old Mill after 6": "A1 A2 A3 A4"}, is_sure=False)

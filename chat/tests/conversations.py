@@ -10,7 +10,7 @@ WORDS = "Employees may carry over five days of leave until 31 March."
 
 
 def answered(user, document, question="May I carry leave over?", text=f"Five days [{LABEL}].", **values):
-    """A conversation of one exchange, whose answer was given one passage of `document`."""
+    """A conversation with one question, whose answer got one passage of `document`."""
     conversation = recording.open_conversation(Principal(user.pk, "command"))
     conversation.title = values.pop("title", "Carrying over leave")
     conversation.save()

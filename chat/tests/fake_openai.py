@@ -1,7 +1,7 @@
-"""An OpenAI-compatible server on 127.0.0.1 whose behaviour, also the bad one, is scripted by tests.
+"""An OpenAI-compatible server on 127.0.0.1 whose behaviour, including faults, is scripted by tests.
 
     with FakeOpenAI() as fake:
-        fake.script("stall", answer("Hello"))      # for the next streams; afterwards each is answered well
+        fake.script("stall", answer("Hello"))      # for the next streams; all later ones succeed
         fake.url, fake.requests[0].body, fake.requests[0].closed.wait(1)
 
 For a site in another process: `python -m chat.tests.fake_openai PORT`, `POST /_script` with a JSON list of
@@ -30,12 +30,12 @@ class FakeOpenAI:
     def __init__(self, port=0):
         self.port = port
         self.requests = []
-        self.asked = threading.Event()  # since it was cleared
-        self.side = completion_for  # what answers the calls that do not stream
+        self.asked = threading.Event()  # set by the next request
+        self.side = completion_for  # responds to calls without a stream
         self.vector_value = 0.1  # every number of every embedding
-        self.dimensions = None  # of an embedding, else what is asked for
-        self.marked = {}  # what streams do for a question with a mark, as “(case stall)”
-        self.embeddings = {}  # what answers texts with a mark
+        self.dimensions = None  # of an embedding; None: those of the request
+        self.marked = {}  # behaviours for questions with a mark such as “(case stall)”
+        self.embeddings = {}  # responds to texts with a mark
         self._script = []
         self._ready = threading.Event()
 
@@ -48,11 +48,11 @@ class FakeOpenAI:
         return [request for request in self.requests if request.streaming]
 
     def script(self, *behaviours):
-        """Script the next streams by names of FAULTS or functions of an Exchange. All later ones succeed."""
+        """Script the next streams, by names of FAULTS or functions of an Exchange. Later ones succeed."""
         self._script = behaviours_of(behaviours)
 
     def script_for(self, mark, *behaviours):
-        """The same for the questions with this mark, however many are asked at once."""
+        """Script the streams for questions with this mark, whatever else is asked at the same time."""
         self.marked[mark] = behaviours_of(behaviours)
 
     def __enter__(self):
@@ -130,7 +130,7 @@ def behaviours_of(items):
 
 
 def mark_of(text):
-    """What the last mark in a text names, if there is one."""
+    """The name in the text's last mark, or an empty string."""
     return (MARK.findall(text) or [""])[-1]
 
 
@@ -149,14 +149,14 @@ async def _read(reader):
     head = await reader.readuntil(b"\r\n\r\n")
     first, *lines = head.decode("latin-1").strip().split("\r\n")
     method, target, _ = first.split()
-    path = urlsplit(target).path  # a proxy is asked for a whole address
+    path = urlsplit(target).path  # a request to a proxy has an absolute URL
     headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
     body = await reader.readexactly(int(headers.get("content-length", 0)))
     return Request(method, path, headers, json.loads(body or b"{}"))
 
 
 async def _watch(reader, request):
-    """Notes when the caller closes its end: nothing else can come on this connection."""
+    """Note when the caller closes its end. Nothing else can arrive on this connection."""
     try:
         while await reader.read(1000):
             pass

@@ -1,7 +1,7 @@
-"""Golden exchanges: the examples of the published documents, condensed, and how answers compare with them.
+"""Golden exchanges: the examples of the published specifications, compared with the site's answers.
 
-`chat/tests/golden/*.json` holds for each document what it shows: a request, an answer, chunks, errors. An
-answer is like its example when it has the same members in the same nesting with values of the same types.
+`chat/tests/golden/*.json` has the examples of one specification each: a request, an answer, chunks, errors.
+An answer matches its example if it has the same members in the same nesting, with values of the same types.
 """
 
 import json
@@ -25,7 +25,7 @@ WORDS = ("The", " plan", f" [{FILE}#page=91].")
 VERIFIED = {"start": 0, "end": 8, "citations": [f"{FILE}#page=91"], "verdict": "supported"}
 QUESTIONS = ("What types of prescription drugs are covered?", "Which services cost less?")
 
-# Members that docs/protocols.md names beyond the documents.
+# Members that docs/protocols.md adds to the specifications.
 BEYOND = {"score", "reranker_score", "model", "temperature", "prompt_template", "sessionState", "agentName"}
 BEYOND |= {"citations", "output_text", "verification"}
 BEYOND |= {
@@ -46,7 +46,7 @@ def golden(name):
 
 
 def differences(example, actual, path="$"):
-    """The differences from the example, in words."""
+    """The differences from the example, as sentences."""
     name = path.rpartition(".")[2]
     if name in AZURE_ONLY and not actual:
         return []
@@ -90,7 +90,7 @@ def _items(example, actual, path):
 
 @override_settings(JOURNAL_FLUSH_SECONDS=0.02)
 class GoldenTestCase(TransactionTestCase):
-    """A caller with a key, one document to read, and a model with something to say."""
+    """A caller with a key, one readable document, and a scripted model."""
 
     def setUp(self):
         self.user = make_user("asker")
@@ -115,7 +115,7 @@ class GoldenTestCase(TransactionTestCase):
         return [json.loads(line) for line in b"".join(response.body).splitlines()]
 
     async def events(self, path, body, *, alone=True, **options):
-        """The data of a stream of server-sent events; with `alone`, each must be a piece of its own."""
+        """The data of a stream of server-sent events; with `alone`, each event must be a separate chunk."""
         response = await self.post(path, body, **options)
         self.assertEqual((response.status_code, response.headers["Content-Type"]), (200, "text/event-stream"))
         told = [part.decode() for part in response.body]

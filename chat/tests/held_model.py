@@ -1,4 +1,4 @@
-"""A model that stops in the middle of its answer for as long as a test likes."""
+"""A model that pauses in the middle of its answer until a test releases it."""
 
 import asyncio
 from contextlib import aclosing
@@ -7,7 +7,7 @@ from chat.llm.scripted import ScriptedModel
 
 
 class HeldModel(ScriptedModel):
-    """Says its first word, and the others once it is `released`."""
+    """Sends its first word, and the others after `released` is set."""
 
     def __init__(self, **values):
         super().__init__(**values)

@@ -1,4 +1,4 @@
-"""Questions with overrides, asked through the API of somebody who is in a group."""
+"""Questions with overrides, asked through the API by a member of a group."""
 
 import json
 

@@ -46,7 +46,7 @@ class SharingCase(TestCase):
         self.client.force_login(self.reader)
 
     def say(self, text, question=QUESTION, given=(), **values):
-        """A question and its answer, which was given both documents unless `given` names others."""
+        """A question and its answer, whose sources are both documents unless `given` names others."""
         given = given or ((self.closed, CLOSED, CLOSED_WORDS), (self.open, OPEN, OPEN_WORDS))
         recording.append(self.conversation, "user", question)
         labels = [label for _, label, _ in given]

@@ -1,4 +1,4 @@
-"""A WebSocket client for tests. (That of Channels needs daphne, which is not installed.)"""
+"""A WebSocket client for tests. (Channels' own needs daphne, which is not installed.)"""
 
 import json
 

@@ -25,7 +25,7 @@ class UnansweredCase(TestCase):
         rights += ["add_verifiedquestion", "add_verifiedcitation", "view_document"]
         self.manager.user_permissions.set(Permission.objects.filter(codename__in=rights))
         self.client.force_login(self.manager)
-        # Inside a test's transaction nothing can be committed before the page is made.
+        # Inside a test's transaction the entry cannot be committed before the page is rendered.
         looked = patch(
             "chat.unanswered.unanswered_admin.record_before",
             lambda *values, **named: self.looks.append(values),
@@ -35,7 +35,7 @@ class UnansweredCase(TestCase):
         self.addCleanup(looked.stop)
 
     def ask(self, text, *, person=None, answer=NOTHING_FITS, at=None, conversation=None, **values):
-        """A question with its answer, a day ago if nothing else is said."""
+        """Store a question with its answer, by default a day old."""
         at = at or timezone.now() - timedelta(days=1)
         conversation = conversation or Conversation.objects.create(owner=person or make_user())
         position = conversation.messages.count()
@@ -58,6 +58,6 @@ class UnansweredCase(TestCase):
         return found
 
     def page(self, query=""):
-        """The list, once the worker has looked."""
+        """The list, after the worker's job has run."""
         judge_new(everything=True)
         return self.client.get(f"{PAGE}{query}")

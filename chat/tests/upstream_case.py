@@ -23,7 +23,7 @@ QUICK = {
     "ANSWER_IDLE_SECONDS": 0.4,
     "ANSWER_TOTAL_SECONDS": 1.2,
 }
-# Of tests that reach none, also on a busy machine.
+# Deadlines of tests that must not reach any, even on a busy machine.
 LONG = dict.fromkeys(QUICK, HANG_SECONDS)
 TURNS = (
     EarlierMessage("user", "Leave?"),
@@ -35,7 +35,7 @@ PROMPT = Prompt("How many days?", (), (source(1, "guide.md"), source(2, "rates.m
 
 
 async def collect(model, prompt=PROMPT):
-    """(text, other parts, the error or None), with the connection closed again."""
+    """Return (text, other parts, the error or None), and close the connection."""
     text, others, failure = "", [], None
     try:
         async with aclosing(model.answer(prompt)) as parts:
@@ -52,7 +52,7 @@ async def collect(model, prompt=PROMPT):
 
 
 class FakeServerTestCase(SimpleTestCase):
-    deadlines = {}  # settings; QUICK in tests that reach a deadline
+    deadlines = {}  # settings: QUICK in tests that reach a deadline
 
     def setUp(self):
         self.fake = self.enterContext(FakeOpenAI())
@@ -61,7 +61,7 @@ class FakeServerTestCase(SimpleTestCase):
         logging.getLogger("chat").warning("So that there is one")
 
     def ask(self, *script, prompt=PROMPT):
-        """(text, code), within the deadlines."""
+        """Ask the model; return (text, error code)."""
         self.fake.script(*script)
         before = time.monotonic()
         text, self.others, self.error = asyncio.run(collect(RemoteModel(), prompt))

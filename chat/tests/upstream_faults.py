@@ -1,4 +1,4 @@
-"""What a model's server can do with a request: answer well, or fail in the ways that FAULTS names."""
+"""What a model's server can do with a request: answer properly, or fail in one of the ways in FAULTS."""
 
 import asyncio
 import email.utils
@@ -22,9 +22,9 @@ class Request:
     headers: dict
     body: dict
     at: float = field(default_factory=time.monotonic)
-    sent: int = 0  # bytes that the connection has taken
+    sent: int = 0  # bytes that were written to the connection
     closed_at: float = 0.0  # when the caller closed it
-    closed: threading.Event = field(default_factory=threading.Event)  # the caller's end of the socket is gone
+    closed: threading.Event = field(default_factory=threading.Event)  # the caller has closed its end
 
     @property
     def streaming(self):
@@ -92,7 +92,7 @@ def escaped(text):
 
 
 def answer(*words, pause=0.0, reason="stop"):
-    """A good answer of these pieces."""
+    """A proper answer of these pieces."""
 
     async def behave(exchange):
         await exchange.head()
@@ -111,7 +111,7 @@ def status(code, body, *headers):
 
 
 def raw(*pieces, pause=0.0):
-    """A stream of these bytes, each in a packet of its own, that ends when they do."""
+    """A stream of these pieces, each sent as a separate packet."""
 
     async def behave(exchange):
         await exchange.head()
@@ -123,12 +123,12 @@ def raw(*pieces, pause=0.0):
 
 
 def completion(text):
-    """The answer to a call that does not stream."""
+    """The answer to a call without a stream."""
     return status(200, {"choices": [{"index": 0, "message": {"role": "assistant", "content": text}}]})
 
 
 async def good(exchange):
-    """Cites the first source of the prompt."""
+    """Answer properly, with a citation of the prompt's first source."""
     found = re.search(r"^Sources:\n(.+?): (.*)", exchange.request.prompt, re.M)
     words = f"{found[2][:200]} [{found[1]}]" if found else "I do not know."
     await answer(*re.findall(r"\s*\S+", words))(exchange)
@@ -187,7 +187,7 @@ async def reset(exchange):
 
 
 async def cut(exchange):
-    """The connection is closed in the middle of a body that goes on."""
+    """Close the connection in the middle of a chunked body."""
     await exchange.head(200, "text/event-stream", "Transfer-Encoding: chunked")
     data = chunk("Half an ")
     await exchange.send(f"{len(data):x}\r\n".encode() + data + b"\r\nffff\r\n" + chunk("answer")[:20])
@@ -219,7 +219,7 @@ def refused_parameter(name):
     return status(400, {"error": {"message": message, "param": name, "code": "unsupported_value"}})
 
 
-# Characters of up to four bytes, and one that JSON writes as two halves, each in an event of its own.
+# Characters of up to four bytes, and one that JSON writes as two surrogates; each in a separate event.
 MANY_BYTES = chunk("Grüße 你好 🙂") + escaped(r"\ud83d") + escaped(r"\ude42") + chunk(reason="stop")
 HALF_A_PAIR = escaped(r"\udc00 or \ud800")
 OVERFLOWS = {

@@ -22,7 +22,7 @@ URLAUB = source(
 )
 
 
-# Lines as they come from a PDF: headings and rows are only lines.
+# Text of a PDF, where headings and rows are plain lines.
 SAFETY = source(
     5,
     "s.pdf#page=1",

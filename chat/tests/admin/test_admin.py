@@ -1,4 +1,4 @@
-"""Runs in the admin are only looked at, and go with their conversation."""
+"""Runs in the admin: read-only, and deleted with their conversation."""
 
 from django.contrib.auth.models import Permission
 from django.test import TestCase

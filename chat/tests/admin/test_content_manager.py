@@ -44,7 +44,7 @@ PAGES = (
 
 
 def documented_permissions():
-    """Those of the table in the documentation, by their names in the admin."""
+    """The rights in the documentation's table, by their names in the admin."""
     text = (Path(settings.BASE_DIR) / "docs" / "knowledge.md").read_text("utf-8")
     table = text.partition("## The rights of a content manager")[2].partition("\n## ")[0]
     found = []
@@ -69,7 +69,7 @@ class ContentManagerTests(TestCase):
         call_command("create_content_managers", "carla", stdout=io.StringIO())
         self.manager.refresh_from_db()
         group = Group.objects.get(name="Content managers")
-        self.assertEqual(set(group.permissions.all()), set(rights))  # the documentation's are the command's
+        self.assertEqual(set(group.permissions.all()), set(rights))  # as documented
         self.client.force_login(self.manager)
 
     def test_no_two_permissions_have_the_same_name(self):

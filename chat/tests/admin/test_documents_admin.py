@@ -1,4 +1,4 @@
-"""Documents in the admin by their use in answers, and those that can go."""
+"""Documents in the admin: sorted by their use in answers, and those that could be deleted."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""All that somebody else has, taken on a page of the admin: for a reason, by a permission, and told later."""
+"""Exporting another person's data in the admin: with a permission and a reason; the person is told later."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""The figures on the first page of the admin: what the worker counts, and what of it a manager sees."""
+"""The figures on the first page of the admin: what the worker counts, and which figures a manager sees."""
 
 import csv
 import re
@@ -30,7 +30,7 @@ from ingestion.tests.factories import make_document, make_user
 
 
 def run_of(person, document, *, days_ago=0, first_word_ms=1_200, **values):
-    """A question of that day with its answer, as a run that has ended; gives the answer."""
+    """Create a question of that day with its answer and its finished run, and return the answer."""
     conversation, answer = answered(person, document, **values)
     moment = timezone.now() - timedelta(days=days_ago, minutes=5)
     run = Run.objects.create(

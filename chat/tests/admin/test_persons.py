@@ -1,4 +1,4 @@
-"""Exporting and erasing a person: all of theirs, and nothing of others."""
+"""Exporting and erasing a person: all of that person's data, and nobody else's."""
 
 import json
 from io import StringIO
@@ -61,7 +61,7 @@ FROM information_schema.columns JOIN information_schema.tables USING (table_sche
 WHERE table_schema = 'public' AND table_type = 'BASE TABLE'
 AND data_type IN ('text', 'character varying', 'json', 'jsonb', 'tsvector', 'ARRAY', 'USER-DEFINED')
 """
-# Tables that hold no words of a person; a new table belongs here or into `person_with_everything`.
+# Tables without personal text. Add a new table either here or to `person_with_everything`.
 WITHOUT_WORDS = {
     "chat_sitetexts": "texts of the site, and the number of who wrote them while they have an account",
     "chat_startingquestion": "texts of the site",
@@ -94,7 +94,7 @@ WITHOUT_WORDS = {
 
 
 def dump():
-    """table → its rows as text."""
+    """{table: its rows as text}"""
     with connection.cursor() as cursor:
         cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
         tables = [name for (name,) in cursor.fetchall()]
@@ -171,7 +171,7 @@ def rows_of_conversation(person, conversation, answer):
 
 
 def rows_of_account(person):
-    """What belongs to the account itself; returns its key."""
+    """Create what belongs to the account itself, and return its API key."""
     key, _ = ApiKey.objects.issue(person, f"key of {CANARY}")
     group = Group.objects.create(name="Crew")
     person.groups.add(group)
@@ -199,7 +199,7 @@ def rows_of_documents(person, own):
 
 
 def rows_of_proof(person, own):
-    """Proof questions and runs, and a question that was dismissed."""
+    """Create proof questions and runs, and a dismissed question."""
     group = person.groups.get()
     proven = ProofQuestion.objects.create(text=f"Who says {CANARY}?", wants_nothing=True, added_by=person)
     ProofRun.objects.create(started_by=person, group=group, note=CANARY, ended_at=timezone.now())
@@ -376,7 +376,7 @@ class ErasingTests(TestCase):
 
 @pytest.mark.slow
 class RestoredTests(TestCase):
-    """An older backup brings back who was erased after it was made."""
+    """Restoring an older backup brings back people who were erased after it was made."""
 
     def setUp(self):
         folder = TemporaryDirectory()

@@ -89,9 +89,8 @@ class AdminTests(TestCase):
         self.assertEqual(self.client.get(self.page).status_code, 403)
         self.assertEqual(self.client.post(self.page, {"confirmed": "on"}).status_code, 403)
         staff.user_permissions.add(*Permission.objects.filter(codename__in=["view_user", "delete_user"]))
-        self.assertEqual(
-            self.client.post(self.page, {"confirmed": "on"}).status_code, 403
-        )  # not of their groups
+        # The manager does not belong to the person's groups.
+        self.assertEqual(self.client.post(self.page, {"confirmed": "on"}).status_code, 403)
         self.assertTrue(User.objects.filter(pk=self.person.pk).exists())
 
     def test_superusers_set_a_hold_which_is_in_the_audit_log(self):

@@ -1,4 +1,4 @@
-"""The proof: questions in and out, runs under the rights of a group or one's own, and what two runs tell."""
+"""The proof: import and export of questions, runs under the rights of a group or one's own, comparisons."""
 
 import csv
 import io
@@ -37,7 +37,7 @@ class ProofCase(TestCase):
         self.crew = Group.objects.get(name="Crew")
         self.client.force_login(self.manager)
         self.guide = make_document("guide.md", everyone=True)
-        # Inside of a test's transaction nothing can be committed before the page is made.
+        # Inside a test's transaction the entry cannot be committed before the page is rendered.
         self.looks = []
         looked = patch(
             "chat.admin.proof_admin.record_before", lambda *values, **named: self.looks.append(values[0])
@@ -347,7 +347,7 @@ class QuestionTests(ProofCase):
             self.assertContains(page, "1 questions are new, and there is room for 0.")
             with patch.object(
                 proof_questions, "resolver_for", return_value=None
-            ):  # asked for no further line
+            ):  # no line after the limit is looked up
                 page = self.upload(f"{FERRIES},nothing\nWho?,nothing\nWhat?,missing.md\n")
             self.assertContains(page, "Line 2: a file holds at most 1 questions.")
 
@@ -383,7 +383,7 @@ class QuestionTests(ProofCase):
 
 
 def results(pattern):
-    """(before, after) by letters: R right and W wrong."""
+    """(before, after), with R for a right answer and W for a wrong one."""
     made = {
         letter: SimpleNamespace(
             wants_nothing=False, outcome="answered", is_right=letter == "R", statements=2,

@@ -1,4 +1,4 @@
-"""Questions that tell a situation, and texts that ask nothing."""
+"""Questions that describe a situation, and texts that are not questions."""
 
 from django.test import SimpleTestCase
 

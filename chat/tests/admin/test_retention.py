@@ -35,7 +35,7 @@ class RetentionTests(TestCase):
                 self.make(person, days)
 
     def make(self, person, days):
-        """A conversation with feedback, a document of theirs alone and one that others read, that old."""
+        """Create a conversation with feedback, a private document and a shared one, so many days old."""
         then = timezone.now() - timedelta(days=days)
         document = make_document(f"{person}-{days}.md", owner=person)
         shared = make_document(
@@ -81,7 +81,7 @@ class RetentionTests(TestCase):
         apply()
         self.assertEqual([each[0] for each in self.left()], [2, 2, 1])
         Conversation.objects.update(deleted_at=None)
-        Retention.objects.create(group=self.legal)  # for ever
+        Retention.objects.create(group=self.legal)  # keeps everything for ever
         apply()
         self.assertEqual([each[0] for each in self.left()], [2, 3, 1])
         Conversation.objects.update(deleted_at=None)

@@ -1,4 +1,4 @@
-"""The texts of the site: edited in the admin, in use in every process, and seen by whom they are for."""
+"""The texts of the site: edited in the admin, applied in every process, and shown to the right people."""
 
 import asyncio
 import json
@@ -54,7 +54,7 @@ class TextsTestCase(TestCase):
         self.manager = User.objects.create_superuser("manager")
 
     def use(self, **values):
-        """Put texts to use, as another process would find them."""
+        """Store texts, and apply them as another process would."""
         SiteTexts.objects.create(**values)
         site_texts.reload()
 
@@ -116,7 +116,7 @@ class EditingTests(TextsTestCase):
         self.client.force_login(self.manager)
 
     def edit(self, *, version="", files=(), **values):
-        """Send the form as the page fills it in, with some values changed."""
+        """Submit the page's form with some of its values changed."""
         page = self.client.get(f"{ADD}?version={version}")
         shown = {name: field.value() for name, field in form_of(page).items()}
         values = {name: value for name, value in (shown | values).items() if value not in (None, "")}

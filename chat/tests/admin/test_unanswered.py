@@ -1,4 +1,4 @@
-"""Unanswered questions: what counts, what is grouped, and what a content manager never sees."""
+"""Unanswered questions: which ones count, how they are grouped, and what a content manager never sees."""
 
 import html
 import re
@@ -130,7 +130,7 @@ class UnansweredTests(UnansweredCase):
         for person in [make_user() for _ in range(2)]:
             self.ask(FERRY, person=person)
         page, *numbers = counted()
-        self.assertEqual(numbers, [0, 0])  # two people are too few
+        self.assertEqual(numbers, [0, 0])  # asked by only two people
         self.assertContains(page, "no open question asked by 3 people or more")
         self.assertContains(page, "2 more times, something was asked in vain by fewer than 3 people")
         self.assertContains(page, "Of everyone in the last 30 days, counted 0\xa0minutes ago.")
@@ -246,7 +246,7 @@ class UnansweredTests(UnansweredCase):
     def test_only_what_changed_is_judged_again(self):
         said = self.ask(FERRY)
         judge_new()
-        self.assertFalse(UnansweredQuestion.objects.exists())  # no run has ended
+        self.assertFalse(UnansweredQuestion.objects.exists())  # because no run has ended
         Feedback.objects.create(message=said, rating="bad")
         judge_new()
         self.assertEqual(UnansweredQuestion.objects.get().reasons, ["refused", "bad", "told"])

@@ -1,4 +1,4 @@
-"""The page of unanswered questions: what a manager does from a group, and what it leads to."""
+"""The page of unanswered questions: the actions that a manager takes on a group, and their results."""
 
 import html
 import re

@@ -1,4 +1,4 @@
-"""Verified answers in the admin: what a content manager can write, sees, and leaves in the audit log."""
+"""Verified answers in the admin: what a content manager can write and see, and the audit entries for it."""
 
 from datetime import timedelta
 from unittest.mock import patch
@@ -231,7 +231,7 @@ class VerifiedAdminTests(TestCase):
         for number, text in enumerate(["By when must carried leave be used?"] * 3 + [QUESTION] * 2):
             ask(text, make_user(f"asker{number}"))
         typed = {"questions": "By when must carried leave be used?\nWhen may carried leave be used?"}
-        # Outside of a test's transaction the entry is committed before the page is made.
+        # Outside a test's transaction, the entry is committed before the page is rendered.
         with patch("chat.admin.verified_admin.record_before", side_effect=AuditEntry) as recorded:
             recorded.side_effect = None
             page = self.client.post(f"{LIST}{answer.pk}/try/", typed)

@@ -1,4 +1,4 @@
-"""How much one person, and one process, may ask: exact also for fifty questions at once."""
+"""Limits of questions for a person and for a process: exact even for fifty questions at once."""
 
 import asyncio
 from datetime import date, datetime, timedelta
@@ -41,7 +41,7 @@ class AdmissionCase(TransactionTestCase):
         self.principal = command_principal(self.user)
 
     async def at_once(self, count, **values):
-        """Codes of the refusals of so many questions at once, and the accepted."""
+        """Ask `count` questions at once; return the codes of the refusals, and the accepted runs."""
 
         async def one():
             try:

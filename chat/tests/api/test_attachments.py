@@ -40,7 +40,7 @@ def part(name, data, more=""):
 
 
 def form(body=ASKED, files=()):
-    """As the published client writes it, but without file names."""
+    """A multipart body in the form of the published client, but without file names."""
     told = [part("json", body if isinstance(body, bytes) else json.dumps(body).encode())]
     told += [part(f'"{name}"', data) for name, data in files]
     mark = b"-----Part-1"

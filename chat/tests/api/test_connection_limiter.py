@@ -134,7 +134,7 @@ class CrowdedDoorTests(RunEventsCase):
 
 class WaitingTests(RunEventsCase):
     async def test_who_waits_for_a_whole_answer_lets_the_next_request_of_their_address_begin(self):
-        """As 300 people of one office do, who share an address."""
+        """For example 300 people of one office, who share an address."""
         released = Mock()
         token = address_limit._release_slot.set(released)
         try:

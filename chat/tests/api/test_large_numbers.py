@@ -7,7 +7,7 @@ from history.models import Conversation, Message
 from ingestion.tests.factories import make_user
 
 NUMBERS = (2**31, 2**63, 10**400)
-ADDRESSES = (  # of a conversation, with the method
+ADDRESSES = (  # (method, address below a conversation's)
     ("post", "q/{number}/edit"),
     ("post", "m/{number}/choose"),
     ("get", "m/{number}/compare/1/"),

@@ -1,4 +1,4 @@
-"""All pages of one person together have a pace, and nobody else waits for it."""
+"""The rate limit of messages is one for all pages of a person, and does not affect other people."""
 
 from chat.limits import BURST, MAX_DELAY, MESSAGES_PER_SECOND, MessagePace
 
@@ -6,7 +6,7 @@ ADA, EVE = 1, 2
 
 
 def flooded(seconds):
-    """A pace after sixty pages of one person have sent three messages a second."""
+    """Send three messages a second from each of sixty pages; return the pace and how many were accepted."""
     pace, read = MessagePace(), 0
     for number in range(int(180 * seconds)):
         read += pace.delay(ADA, number / 180) is not None

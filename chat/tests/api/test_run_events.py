@@ -49,7 +49,7 @@ class RunEventsCase(TransactionTestCase):
         self.document = make_document("guide.md", everyone=True)
 
     async def ask(self, model, **more):
-        """The whole answer, and the id of its run."""
+        """Ask a question; return the whole answer and the id of its run."""
         with use_model(model):
             answer = await self.post("/chat", ASKED | more)
         return answer, answer.headers["Chat-Run"]
@@ -186,7 +186,7 @@ class ServerSentTests(RunEventsCase):
         words = [["TextDelta", "Half an "], ["TextDelta", "answer"]]
         await JournalEntry.objects.acreate(run_id=accepted.run_id, first=1, last=2, events=words)
         await in_database(runs.expire_all)
-        for seen in ("2", "3", "4"):  # one of them is what the end would have been counted as
+        for seen in ("2", "3", "4"):  # one of these would have been the number of the end
             [(number, end)] = await self.sse(accepted.run_id, **{"Last-Event-ID": seen})
             self.assertEqual(end["messages"][0]["content"], "Half an answer")
         answer = await self.get(accepted.run_id, "?format=sse", **{"Last-Event-ID": str(number)})
@@ -255,7 +255,7 @@ class StopTests(RunEventsCase):
 
         def slowly(*arguments):
             storing.set()
-            time.sleep(0.3)  # while the stop arrives
+            time.sleep(0.3)  # the stop arrives meanwhile
             return record(*arguments)
 
         with patch.object(searching, "_record", slowly), use_model(ScriptedModel(words=WORDS)):
@@ -281,7 +281,7 @@ class StopTests(RunEventsCase):
         self.assertEqual(told[-1]["state"], "complete")
 
     async def test_a_caller_who_leaves_while_asking_is_answered_all_the_same(self):
-        """What was stored is written, also where nobody waits for the response."""
+        """A stored question is answered even if nobody waits for the response."""
         begin = runs.begin
 
         def slowly(*arguments, **values):

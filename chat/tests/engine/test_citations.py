@@ -57,7 +57,7 @@ class CitationFilterTests(SimpleTestCase):
         before = time.thread_time()
         out, _ = filtered(f"{spaces}x{spaces}[notes.md]\t{spaces}[")
         self.assertEqual(out, f"{spaces}x{spaces}[notes.md]\t{spaces}[")
-        self.assertLess(time.thread_time() - before, 10)  # the square takes minutes
+        self.assertLess(time.thread_time() - before, 10)  # quadratic time would be minutes
 
     def test_the_pieces_in_which_a_text_arrives_do_not_matter(self):
         text = (

@@ -1,4 +1,4 @@
-"""An answer that was cut short is gone on with: its text stays, and a new version begins with it."""
+"""Continuing an answer that was cut short: the new version begins with the text of the old one."""
 
 from contextlib import aclosing
 

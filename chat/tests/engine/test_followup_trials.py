@@ -1,4 +1,4 @@
-"""Trials of follow-up questions are kept for those who may read the same, and no longer than that."""
+"""Cached trials of follow-up questions are shared only by people who may read the same documents."""
 
 from unittest import mock
 

@@ -1,4 +1,4 @@
-"""Citations within JSON, and stop sequences: the same however the text is divided into pieces."""
+"""Citations within JSON, and stop sequences: the split of a text into pieces does not matter."""
 
 import json
 import time
@@ -13,7 +13,7 @@ LABELS = ["guide.pdf#page=3", "Größen.xlsx#sheet=A"]
 
 
 def filtered(text, size=1_000_000, labels=LABELS):
-    """(what is passed on, what it cites)"""
+    """(the text that is passed on, the labels that it cites)"""
     citations = JsonCitationFilter(labels)
     pieces = [text[start : start + size] for start in range(0, len(text), size)]
     return "".join([*map(citations.feed, pieces), citations.flush()]), citations.cited

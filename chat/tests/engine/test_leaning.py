@@ -1,4 +1,4 @@
-"""Which questions lean on earlier ones, in several languages, and what search then finds."""
+"""Which questions depend on earlier ones, in several languages, and what search finds for them."""
 
 import asyncio
 
@@ -38,7 +38,7 @@ STANDING = {
     "french": ("Combien de jours de congé ai-je par an ?", "En quelle année le port a-t-il ouvert ?"),
     "chinese": ("我每年有多少天年假？", "港口是哪一年开放的？"),
 }
-# A first question, what follows it, and the passages of its subject: the second answers what follows.
+# A question, its follow-up question, and passages on the subject, of which the second answers the follow-up.
 CONVERSATIONS = {
     "english": (
         "How many days of annual leave do office staff get?",
@@ -116,7 +116,7 @@ class FollowUpSearchTests(TestCase):
 
 
 class MayLeanTests(SimpleTestCase):
-    """A question that names hardly a subject is searched with earlier ones beside it, which count less."""
+    """A question that hardly names a subject is searched with earlier ones, which have less weight."""
 
     def test_a_question_with_few_words_that_count_may_be_about_what_was_asked_before(self):
         for question in (
@@ -150,7 +150,7 @@ class MayLeanTests(SimpleTestCase):
         turns = [EarlierMessage("user", question) for question in asked]
         self.assertEqual(context_of("Which form do I need?", turns[:2]), asked[1])
         self.assertEqual(context_of("Which form do I need?", turns), f"{asked[1]} {asked[2]}")
-        # A question that leans on “What is the deadline?” is searched together with that.
+        # A question that depends on “What is the deadline?” is searched together with it.
         self.assertEqual(context_of(asked[3], turns[:3]), asked[1])
         self.assertEqual(context_of("How is overtime of part-time crews paid?", turns), "")
         self.assertEqual(context_of("Which form do I need?", []), "")

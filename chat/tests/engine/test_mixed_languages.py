@@ -1,4 +1,4 @@
-"""Answers without a model from documents of which some are German and some English."""
+"""Answers without a model from German and English documents."""
 
 from django.test import TestCase
 

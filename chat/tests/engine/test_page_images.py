@@ -1,4 +1,4 @@
-"""Images of the pages found: to the model, to the client, and to nobody who may not read them."""
+"""Images of the pages found: sent to the model and the client, but not to people who may not read them."""
 
 import base64
 import io

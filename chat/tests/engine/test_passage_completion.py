@@ -1,4 +1,4 @@
-"""Tables in quoted answers have all of their rows, or say how many are left out."""
+"""Tables in quoted answers are complete, or say how many rows are left out."""
 
 import json
 
@@ -150,7 +150,7 @@ class WholeTableTests(MediaMixin, TransactionTestCase):
         return f"page={number}", number, heading, "\n".join(rows)
 
     def joined(self, *pages):
-        """The first passage of such a document, with its whole table."""
+        """The first passage of a document with this table, completed with the whole table."""
         document = make_document("pay.pdf", pages, users=[self.user])
         reader = command_principal(self.user)
         first = Passage.objects.get(document=document, position=0)

@@ -1,4 +1,4 @@
-"""Greetings and thanks are answered kindly, without a search, and are no unanswered questions."""
+"""Greetings and thanks get a polite answer without a search, and do not count as unanswered questions."""
 
 from django.test import SimpleTestCase
 

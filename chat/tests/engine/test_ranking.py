@@ -1,4 +1,4 @@
-"""The ranker: a /rerank endpoint, or the chat model's grades; when either fails, the answer comes anyway."""
+"""The ranker: a /rerank endpoint or the chat model's grades. If it fails, the answer does without it."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ KEY = "rerank-key-1234"
 
 
 class FakeRanker:
-    """Answers POST /v1/rerank as told: `respond` is given the request's body, and gives status and body."""
+    """Answers POST /v1/rerank with `respond(body)`, which returns a status and a body."""
 
     def __init__(self, respond):
         fake, self.requests = self, []

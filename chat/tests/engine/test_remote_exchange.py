@@ -38,7 +38,7 @@ class ExchangeTests(TransactionTestCase):
         return runs.begin(self.principal, RunRequest(text, conversation), request_id="r-1")
 
     async def asked(self, *script, stop_after="", conversation=None):
-        """(whole, message, every event as JSON)"""
+        """Ask QUESTION; return the collected answer, the stored message, and all events as JSON."""
         self.fake.script(*script)
         accepted = await in_database(self.begin, QUESTION, conversation)
         runs.start(accepted)

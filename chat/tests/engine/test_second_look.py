@@ -147,7 +147,7 @@ CHECKED = [
 
 
 class ProtocolTests(SimpleTestCase):
-    """What readers get of a second look that ends after the text."""
+    """What each protocol sends of a second look that ends after the text."""
 
     def sent(self, protocol, events=CHECKED):
         encoder = protocol.encoder()
@@ -233,7 +233,7 @@ class ReplyTests(SimpleTestCase):
 
 
 def truthful(*confirmed):
-    """Replies to a second look with yes for statements that contain one of these words."""
+    """A server that confirms, in a second look, the statements that contain one of these words."""
 
     def reply(request):
         system, user = (message["content"] for message in request.body["messages"][:2])
@@ -250,7 +250,7 @@ def truthful(*confirmed):
 
 
 def obedient(request):
-    """Does what a passage tells it to: yes to everything."""
+    """A server that obeys an instruction in a passage, and confirms everything."""
     system = request.body["messages"][0]["content"]
     if "whether its passage says the same" not in system:
         return completion_for(request)
@@ -267,7 +267,7 @@ class SecondLookExchangeTests(TransactionTestCase):
         self.enterContext(override_settings(OPENAI_BASE_URL=self.fake.url))
 
     async def asked(self, text):
-        """(events, frames of an open page, stored message)"""
+        """Ask a question; return the events, the frames of an open page, and the stored message."""
         self.fake.script(answer(text))
         request = RunRequest("How many days of leave may employees carry over?")
         accepted = await in_database(runs.begin, self.principal, request, request_id="r-1")

@@ -1,4 +1,4 @@
-"""Documents that are deleted or closed between being found and being answered from: they are left out."""
+"""Documents that are deleted or closed between the search and the answer are not used."""
 
 from unittest import mock
 
@@ -32,7 +32,7 @@ class SourcesThatGoTests(OverrideTestCase):
         return Document.objects.get(name="first.md")
 
     async def answered_without_the_first(self, name, change):
-        """`change` happens when the function of this name in the engine's search has done its work."""
+        """Ask, and run `change` when the function `name` of the engine's search has returned."""
         done = getattr(searching, name)
 
         def then(*arguments):
@@ -64,7 +64,7 @@ class SourcesThatGoTests(OverrideTestCase):
             if documents := Document.objects.filter(name="first.md"):
                 pipeline.delete_documents(documents)
 
-        with mock.patch.object(searching, "JUST_FOUND_SECONDS", -1):  # so that it is looked at again
+        with mock.patch.object(searching, "JUST_FOUND_SECONDS", -1):  # so that access is checked again
             await self.answered_without_the_first("_still_readable", once)
 
     async def test_a_fault_of_ours_is_not_tried_for_ever(self):

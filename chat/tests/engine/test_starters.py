@@ -1,4 +1,4 @@
-"""What is suggested to begin and to go on with is answered: the sample documents, asked over HTTP."""
+"""Suggested questions and follow-ups get an answer: the sample documents, asked over HTTP."""
 
 import json
 
@@ -20,7 +20,7 @@ from ingestion.search.translations import language_of
 from ingestion.tests.factories import make_user
 from ingestion.tests.media import MediaMixin
 
-FOLLOWED = 2  # follow-up questions, each of the answer before
+FOLLOWED = 2  # follow-up questions in a row, each suggested by the answer before
 
 
 @pytest.mark.slow
@@ -46,7 +46,7 @@ class SuggestionTests(MediaMixin, TransactionTestCase):
         self.assertFalse(text.startswith(UNSURE), (question, text))
 
     async def follow(self, questions):
-        """Ask these, and go on with what is suggested then; how many were suggested."""
+        """Ask these and the follow-ups suggested by their answers; return how many were suggested."""
         suggested = 0
         for question in questions:
             answer = await self.ask(question)
@@ -65,7 +65,7 @@ class SuggestionTests(MediaMixin, TransactionTestCase):
         self.assertEqual(len(made), STARTS)
         suggested = await self.follow([start.question for start in made])
         self.assertGreater(suggested, 0)
-        # Those that were written for the samples take the place of those made of their headings.
+        # Questions written for the samples replace those made from their headings.
         written = json.loads((SAMPLES / "starters.json").read_text())
         for document in await in_database(list, Document.objects.all()):
             update = Document.objects.filter(pk=document.pk).update
@@ -80,7 +80,7 @@ class SuggestionTests(MediaMixin, TransactionTestCase):
         self.assertEqual(len(german), STARTS)
         await self.follow(german)
         for question in (each for some in written.values() for each in some):
-            if language_of(question) == "german" and "Gehalt" not in question:  # which HR alone may read
+            if language_of(question) == "german" and "Gehalt" not in question:  # only HR may read that answer
                 self.assert_clear(await self.ask(question), question)
 
     async def test_a_heading_that_says_nothing_by_itself_is_no_start(self):

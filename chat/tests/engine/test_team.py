@@ -18,7 +18,7 @@ QUESTION = "Carry over leave until when?"
 
 
 class TeamModel(ScriptedModel):
-    """Says its agent's instructions."""
+    """A model that answers with its agent's instructions."""
 
     async def answer(self, prompt):
         self.words = [f"I am {prompt.instructions} ", "[guide.md]."]

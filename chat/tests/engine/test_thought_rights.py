@@ -1,4 +1,4 @@
-"""The steps behind an answer, where the operator ties them to a permission."""
+"""The steps behind an answer, if the operator requires a permission for them."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""Verified answers: to whom and when they speak, how they are marked, and that nobody else learns of them."""
+"""Verified answers: who gets them and when, how they are marked, and that they are hidden from others."""
 
 import json
 from datetime import timedelta
@@ -61,7 +61,7 @@ class VerifiedAnswerTests(TransactionTestCase):
         self.answer = make_verified(self.document)
 
     def ask(self, question=QUESTION, person=None, path="/chat", **members):
-        """The reply of a model that would say something else."""
+        """The answer that a model would give without the verified answer."""
         _, key = ApiKey.objects.issue(person or self.reader, "a program")
         asked = {} if "input" in members else {"messages": [{"role": "user", "content": question}]}
         body = asked | members

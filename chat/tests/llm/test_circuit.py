@@ -1,4 +1,4 @@
-"""A model's server that is down is left alone, and asked once to see whether it is back."""
+"""A model's server that is down gets no requests, except for one that tries whether it is back."""
 
 import asyncio
 
@@ -32,7 +32,7 @@ class CircuitTests(FakeServerTestCase):
     deadlines = {"MODEL_REST_SECONDS": REST}
 
     def on_one_loop(self, scenario):
-        """As in one process: what is known of the server stays."""
+        """Run the scenario on one event loop, as in one process, so that the state of the breaker is kept."""
 
         async def run():
             try:
@@ -56,7 +56,7 @@ class CircuitTests(FakeServerTestCase):
 
         codes, seconds = self.on_one_loop(scenario)
         self.assertEqual((codes, self.calls()), ({"upstream_unavailable"}, FAILURES))
-        self.assertLess(seconds, 0.2 + MARGIN_SECONDS)  # each with its own attempt would be counted above
+        self.assertLess(seconds, 0.2 + MARGIN_SECONDS)  # one wait for all questions
 
     def asked_at_once_after_a_rest(self, *script):
         async def scenario():

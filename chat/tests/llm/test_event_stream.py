@@ -272,7 +272,7 @@ def parsed(*pieces):
 
 
 class ServerSentEventTests(SimpleTestCase):
-    """After the cases that browsers are tested with (web-platform-tests, eventsource)."""
+    """Modelled on the tests of browsers (web-platform-tests, eventsource)."""
 
     def test_lines_end_with_either_character_or_with_both(self):
         for stream in (
@@ -324,7 +324,7 @@ class GatheringTests(SimpleTestCase):
         return self.clock
 
     async def waits(self, late, reads=8):
-        """How long the reads of a stream wait for more, where timers are that late."""
+        """How long each read of a stream waits for more text if timers are `late` by so many seconds."""
         sleep, waits = asyncio.sleep, []
 
         async def late_sleep(seconds):
@@ -345,7 +345,7 @@ class GatheringTests(SimpleTestCase):
         self.clock = 0.0
         self.assertEqual(await self.waits(late=0.01), [GATHER_SECONDS] * 8)
         self.assertEqual(await self.waits(late=0.3), [0.2, 0.4, *[MAX_GATHER_SECONDS] * 6])
-        with mock.patch.object(Backlog, "is_crowded", True):  # by questions that wait to begin
+        with mock.patch.object(Backlog, "is_crowded", True):  # questions are waiting to start
             self.assertEqual(await self.waits(late=0.01), [0.2, 0.4, *[MAX_GATHER_SECONDS] * 6])
         # Text reaches the database within a second.
         self.assertLessEqual(MAX_GATHER_SECONDS + 2 * settings.JOURNAL_FLUSH_SECONDS, 1.0)

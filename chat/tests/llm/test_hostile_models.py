@@ -1,4 +1,4 @@
-"""Tests of a model's server that would fill this site's memory, or be quoted in its log."""
+"""A model's server that tries to fill this site's memory, or to get text into its log."""
 
 import asyncio
 import gzip
@@ -15,12 +15,12 @@ from chat.tests.upstream_case import LONG, PROMPT, QUICK, FakeServerTestCase
 from chat.tests.upstream_faults import KEY, chunk, event, raw, status
 from chatsite.tests.limits import HANG_SECONDS
 
-MUCH = 32_000_000  # bytes: more than is ever read, and than what the sockets in between hold
+MUCH = 32_000_000  # bytes: more than the site reads and the sockets buffer
 GOOD = chunk("Yes.") + chunk(reason="stop") + event("[DONE]").replace(b'"', b"")
 
 
 def flood(code, piece, *first, kind="text/event-stream"):
-    """The same bytes without an end."""
+    """An endless body that repeats these bytes."""
 
     async def behave(exchange):
         await exchange.head(code, kind)
@@ -33,7 +33,7 @@ def flood(code, piece, *first, kind="text/event-stream"):
 
 
 async def trailers(exchange):
-    """Headers behind the body, without an end."""
+    """Endless headers after the body (trailers)."""
     text = chunk("Begun ")
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
     await exchange.send(head + b"%x\r\n%b\r\n" % (len(text), text))

@@ -1,4 +1,4 @@
-"""The whole flow with real tokens: the packaged small model behind its own server, where it is installed."""
+"""A whole answer with real tokens: the packaged small model with its own server, if it is installed."""
 
 import asyncio
 import subprocess
@@ -41,7 +41,7 @@ class LocalModelTests(TransactionTestCase):
             command, cwd=settings.BASE_DIR, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
         cls.addClassCleanup(cls.end, process)
-        cls.url = process.stdout.readline().split()[-1]  # it is told once the model is loaded
+        cls.url = process.stdout.readline().split()[-1]  # printed when the model is loaded
         cls.enterClassContext(override_settings(OPENAI_BASE_URL=cls.url))
 
     @staticmethod
@@ -58,7 +58,7 @@ class LocalModelTests(TransactionTestCase):
         return runs.begin(self.principal, RunRequest(QUESTION, options=Options(followups=followups)))
 
     async def asked(self, stop_after=None):
-        """(whole, number of pieces, message); stopped after so many pieces."""
+        """Ask, and stop after so many pieces; return the answer, the number of pieces, and the message."""
         accepted = await in_database(self.begin)
         runs.start(accepted)
         whole, pieces = RunResult(), 0
@@ -88,7 +88,7 @@ class LocalModelTests(TransactionTestCase):
         self.assertEqual((whole.end, message.state), (Finished("stopped"), "stopped"))
         self.assertGreaterEqual(pieces, 3)
         self.assertEqual(message.content, whole.text)
-        # The server has one slot: were it still writing, the next answer would have to wait for its end.
+        # The server has one slot. If it were still writing, the next answer would have to wait.
         whole, _, _ = await self.asked(stop_after=1)
         self.assertTrue(whole.text)
 

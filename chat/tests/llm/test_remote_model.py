@@ -1,4 +1,4 @@
-"""A model's server that fails in every way, and what becomes of the answer."""
+"""A model's server that fails in every way, and how the answer ends."""
 
 import asyncio
 import os
@@ -82,7 +82,7 @@ class AnswerTests(FakeServerTestCase):
 
 
 class FaultTests(FakeServerTestCase):
-    """What the real site is not tried with; chatsite/tests/failures/test_upstream_faults.py has the rest."""
+    """Faults that are not tested on the real site, as in chatsite/tests/failures/test_upstream_faults.py."""
 
     deadlines = QUICK
 
@@ -99,7 +99,7 @@ class FaultTests(FakeServerTestCase):
 
         with override_settings(ANSWER_FIRST_TOKEN_SECONDS=4, ANSWER_TOTAL_SECONDS=60):
             self.assertEqual(self.ask(late), ("", "upstream_timeout"))
-        self.assertLess(self.seconds, 3.8 + 4)  # what two separate deadlines would take
+        self.assertLess(self.seconds, 3.8 + 4)  # two separate deadlines would take this long
 
     @override_settings(**LONG)
     def test_json_of_another_shape(self):

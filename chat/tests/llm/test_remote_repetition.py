@@ -1,4 +1,4 @@
-"""When the remote model asks again, and when it leaves."""
+"""When the remote model repeats a request, and when it closes the connection."""
 
 import asyncio
 import email.utils
@@ -62,7 +62,7 @@ class RepetitionTests(FakeServerTestCase):
     def test_the_total_time_counts_over_both_calls(self):
         with override_settings(ANSWER_TOTAL_SECONDS=3, ANSWER_FIRST_TOKEN_SECONDS=60):
             self.assertEqual(self.ask(limited("2.9"), "silent"), ("", "upstream_timeout"))
-        self.assertLess(self.seconds, 2.9 + 3)  # what two separate limits would take
+        self.assertLess(self.seconds, 2.9 + 3)  # two separate limits would take this long
 
     def test_too_long_a_prompt_is_shortened_once(self):
         prompt = Prompt("How many days?", TURNS, PROMPT.sources, 0.3)
@@ -127,7 +127,7 @@ class LeavingTests(FakeServerTestCase):
 
     async def leave(self):
         await self.read_one(RemoteModel())
-        # Before the loop or the client ends: nothing but the reader's leaving has closed it.
+        # Checked before the loop and the client end: only the reader's leaving can have closed it.
         self.assertTrue(await asyncio.to_thread(self.fake.streams[0].closed.wait, 1))
         await connection().server.close()
 
@@ -155,7 +155,7 @@ class LeavingTests(FakeServerTestCase):
             head = (
                 f"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: {len(data)}\r\n\r\n"
             )
-            await exchange.send(head.encode() + data)  # and the fake closes, which it had not said
+            await exchange.send(head.encode() + data)  # then the fake closes, unannounced
 
         async def thrice():
             for _ in range(3):

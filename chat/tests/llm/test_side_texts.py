@@ -1,4 +1,4 @@
-"""What the remote model asks beside the answer, and what is made of odd replies."""
+"""Side texts of the remote model (search query, follow-ups, title), and odd replies to these requests."""
 
 import asyncio
 from unittest import mock
@@ -14,7 +14,7 @@ from chat.tests.upstream_faults import FAULTS, completion, refused_parameter, st
 
 
 class SideCallTests(FakeServerTestCase):
-    """Search query, follow-ups and title: wanted, never needed."""
+    """Search query, follow-ups and title are optional: the answer does without them."""
 
     def call(self, name, *values, answered):
         self.fake.side = lambda request: answered

@@ -1,4 +1,4 @@
-"""`/mcp`: what clients of the Model Context Protocol find, read and are told, in two revisions of it."""
+"""`/mcp`: what clients of the Model Context Protocol find and read, and the errors, in two revisions."""
 
 import asyncio
 import json
@@ -75,7 +75,7 @@ class McpTestCase(TransactionTestCase):
         )
 
     def result(self, message, **more):
-        """What a request is answered with."""
+        """The result of a request."""
         body, headers = message
         answer = self.post(body, headers | {"Accept": "application/json"}, **more)
         self.assertEqual(answer.status_code, 200, answer.content)
@@ -216,7 +216,7 @@ class Tools(McpTestCase):
             self.assertEqual({hit["document_id"] for hit in found}, {str(one.public_id) for one in names})
         asked = self.call("ask", question=QUESTION, scope="folder:hr")
         self.assertEqual({source["title"] for source in asked["sources"]}, {"Leave guide"})
-        # A second question is searched where the first was, unless it says otherwise.
+        # A second question has the scope of the first, unless it names another one.
         for scope, title in ((None, "Leave guide"), (f"document:{self.closed.public_id}", "Minutes")):
             again = self.call("ask", question=QUESTION, conversation_id=asked["conversation_id"], scope=scope)
             self.assertEqual({source["title"] for source in again["sources"]}, {title})
@@ -370,7 +370,7 @@ class Resources(McpTestCase):
 
 @pytest.mark.slow
 class NothingOfOthers(McpTestCase):
-    """Whoever may not read a document finds nothing of it by any tool or resource."""
+    """No tool or resource shows anything of a document to a caller who may not read it."""
 
     def test_a_stranger_finds_nothing_and_hears_the_same_as_of_what_does_not_exist(self):
         passage = self.closed.passages.get()

@@ -1,4 +1,4 @@
-"""Who may use the server of the Model Context Protocol: guests, keys, scopes, tokens issued for it."""
+"""Who may use the MCP server: guests, keys, scopes, and tokens issued for it."""
 
 import json
 

@@ -73,7 +73,7 @@ class AskTests(PortalCase):
         self.client.post(f"/c/{opened.pk}/ask", {"question": "And when?"})
         self.client.post(f"/c/{opened.pk}/ask", {"question": "And why?", "scope": "own"})
         scopes = [run.options["scope"] for run in Run.objects.order_by("created_at")]
-        self.assertEqual(scopes, [scope, scope])  # the third was refused, for the second is being answered
+        self.assertEqual(scopes, [scope, scope])  # the third was refused while the second ran
         Run.objects.update(finished_at=timezone.now())
         self.client.post(f"/c/{opened.pk}/ask", {"question": "And why?", "scope": "own"})
         opened.refresh_from_db()

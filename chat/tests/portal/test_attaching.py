@@ -1,4 +1,4 @@
-"""Files attached to a question: added for their owner alone, waited for, and searched."""
+"""Files attached to a question: readable only by their owner, read before the answer, and searched."""
 
 import asyncio
 from types import SimpleNamespace
@@ -189,7 +189,7 @@ class AttachTests(AttachCase):
 
 @override_settings(LOGIN_REQUIRED=False)
 class GuestTests(TransactionTestCase):
-    """A guest's row is written on a connection of its own, which no rollback of a test reaches."""
+    """A guest's row is written on a separate connection, so a test's rollback does not remove it."""
 
     def test_guests_attach_nothing_and_are_offered_nothing(self):
         guest = Client()
@@ -200,7 +200,7 @@ class GuestTests(TransactionTestCase):
 
 
 class ChosenTests(AttachCase):
-    """What the composer and the question show of the documents that are asked about."""
+    """How the composer and the question show the selected documents."""
 
     def test_the_composer_has_their_states_and_what_is_left_without_each(self):
         ready, waiting = make_document("a.md", owner=self.user), make_document("b.md", owner=self.user)
@@ -243,7 +243,7 @@ class CountTests(AttachCase):
 
 class WaitTests(SimpleTestCase):
     def wait(self, counts, scope="document:1", continues=None, seconds=5.0):
-        """The events of a wait during which so many documents are unread, look after look."""
+        """The events of a wait; `counts` has the number of unread documents at each look."""
         request = SimpleNamespace(options=SimpleNamespace(scope=scope), continues=continues)
         run = SimpleNamespace(request=request, principal=None, readable=9)
         events, left = [], list(counts)

@@ -1,4 +1,4 @@
-"""The portal's socket: an answer arrives as the page shows it, and nobody else's is to be had."""
+"""The portal's socket: sends an answer as the page shows it, and nothing of other people's conversations."""
 
 import asyncio
 import json
@@ -69,9 +69,9 @@ class ConsumerCase(TransactionTestCase):
 @pytest.mark.slow
 class ConsumerTests(ConsumerCase):
     async def until_done(self, socket, message=None):
-        """Everything up to the end of the answer: the reader's state, and the message `done`.
+        """Receive everything up to the end of the answer; return the reader's state and the message `done`.
 
-        `message` was received before.
+        `message` is one that was already received.
         """
         reader = Reader()
         while True:
@@ -205,7 +205,7 @@ class ConsumerTests(ConsumerCase):
             first = await self.opened()
             await first.send_json_to({"type": "follow", "run": str(accepted.run_id), "after": 0})
             while "guide" not in json.dumps(await first.receive_json_from(10)).lower():
-                pass  # until it is cited: closed before the search, it would not be found
+                pass  # the search has found the document, so that its access can be revoked
             await in_database(set_audience, self.document, Audience())
             second = await self.opened()
             await second.send_json_to({"type": "follow", "run": str(accepted.run_id), "after": 0})
@@ -239,7 +239,7 @@ class ConsumerTests(ConsumerCase):
         whole = next(part for part in message["messages"] if part["type"] == "whole")
         self.assertIn("Five", whole["body"])
         _, done = await self.until_done(socket)
-        self.assertNotIn("body", done)  # the page has it
+        self.assertNotIn("body", done)  # the page already has it
         await socket.disconnect()
 
     async def test_strangers_and_unknown_ids_are_refused_alike(self):
@@ -374,7 +374,7 @@ class ConsumerTests(ConsumerCase):
         self.assertEqual((kinds.count("part"), kinds.count("next"), kinds.count("done")), (1, 1, 1))
         self.assertEqual({place for place, _ in told}, {1, 2})
         self.assertLess(told.index((1, "part")), told.index((2, "next")))
-        # Whoever comes in the middle has some of it on the page already: it begins anew.
+        # The page of a reader who joins in the middle already shows a part, so it is reset.
         self.assertEqual(told[told.index((2, "next")) + 1], (2, "reset"))
         following = next(
             message for frame in frames for message in frame["messages"] if message["type"] == "next"

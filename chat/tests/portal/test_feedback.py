@@ -1,4 +1,4 @@
-"""Feedback on answers: by form and by program, theirs alone, and what content managers see of it."""
+"""Feedback on answers: by form and by API, only on one's own answers, and what content managers see of it."""
 
 from django.contrib.auth.models import Permission
 from django.db import connection
@@ -32,7 +32,7 @@ class FeedbackCase(TestCase):
 class FormTests(FeedbackCase):
     def test_a_button_rates_and_the_form_for_the_reason_opens_below(self):
         response = self.client.post(self.form, {"rating": "bad"}, follow=True)
-        self.assertTrue(response.redirect_chain[-1][0].endswith("#feedback-1"))  # where the form is in view
+        self.assertTrue(response.redirect_chain[-1][0].endswith("#feedback-1"))  # scrolls to the form
         self.assertContains(response, 'id="feedback-1"')
         self.assertEqual(self.given.rating, "bad")
         self.assertRegex(response.content.decode(), r'<details class="feedback" open')
@@ -81,7 +81,7 @@ class FormTests(FeedbackCase):
         self.assertEqual(self.client.post(self.form, {"rating": "good"}).status_code, 404)
 
     def test_a_page_with_feedback_needs_no_further_query(self):
-        self.client.get(self.page)  # the session is written with its first use
+        self.client.get(self.page)  # the first request also writes the session
         with CaptureQueriesContext(connection) as before:
             self.client.get(self.page)
             needed = len(before)

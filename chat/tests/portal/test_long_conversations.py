@@ -1,4 +1,4 @@
-"""Conversations of thousands of messages: pages of their turns, and shares, at a bounded cost."""
+"""Conversations of thousands of messages: pages of turns and shares have a bounded cost."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""What one has on the site, taken along and deleted by oneself; hints and wishes of one's own."""
+"""Exporting and deleting one's own data; one's hints and instructions."""
 
 import io
 import json

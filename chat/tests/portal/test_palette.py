@@ -1,4 +1,4 @@
-"""The palette finds conversations, documents and pages of the caller, and nothing of others."""
+"""The palette finds the caller's conversations, documents and pages, and nobody else's."""
 
 import re
 
@@ -36,7 +36,7 @@ class Palette(TestCase):
         self.assertIn(f"/documents/{self.document.public_id}/", page)
 
     def test_titles_with_the_words_come_first_and_all_results_are_an_option(self):
-        for number in range(40):  # newer, and more than a page
+        for number in range(40):  # newer ones, which fill more than a page
             self.said(self.user, f"Lenses {number}", "Who pays for glasses?")
         for page in (self.found("glasses"), self.client.get("/search/?q=glasses").content.decode()):
             found = re.findall(r'href="/c/([^/]+)/', page.partition('class="results"')[2] or page)
@@ -51,7 +51,7 @@ class Palette(TestCase):
         self.assertEqual((len(shown), len(set(shown))), (41, 41))
 
     def test_a_word_of_an_answer_is_found_beside_its_neighbours(self):
-        """The sidebar has titles with the same word, and comes first."""
+        """The sidebar, which comes first in the page, also has titles with the word."""
         for text, fragment in (
             ("We pay for new spectacles every year.", "for%20new-,spectacles"),
             ("Spectacles are paid for once a year.", "Spectacles,-are%20paid"),

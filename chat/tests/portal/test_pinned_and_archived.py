@@ -1,4 +1,4 @@
-"""Conversations above all others, and those put away: in the sidebar, in lists, by REST, several at once."""
+"""Pinned and archived conversations: in the sidebar, in lists, by REST, and several at once."""
 
 import re
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""The pages of the portal, without JavaScript: what the owner sees, and that nobody else sees anything."""
+"""The pages of the portal without JavaScript: what the owner sees, and that others see nothing."""
 
 import re
 from uuid import uuid4
@@ -146,7 +146,7 @@ class PageTests(PortalCase):
         self.assertNotIn("Carrying over leave", text_of(self.client.get("/")))
 
     def test_the_conversation_page_needs_few_queries(self):
-        self.client.get(self.url)  # the first page of a session also writes down that it is in use
+        self.client.get(self.url)  # the first page of a session also records that it is in use
         # Session, user, conversation, questions, messages, sources, branches, words, allowance, sidebar,
         # projects, new shares, documents.
         with self.assertNumQueries(13):

@@ -1,4 +1,4 @@
-"""Members of projects: what they see and use, what stays each person's own, and the end of membership."""
+"""Members of projects: what they see and use, what stays private, and the end of a membership."""
 
 import io
 import json
@@ -44,7 +44,7 @@ class MembersCase(TestCase):
         self.client.force_login(self.member)
 
     def ask(self, principal, conversation=None):
-        """The run of a question in the project, or in a conversation."""
+        """Ask a question in the project, or in a conversation, and return its run."""
         place = {"conversation_id": conversation} if conversation else {"project_id": self.project.pk}
         run = runs.begin(principal, RunRequest(question="When does it sail?", **place))
         Conversation.objects.get(pk=run.conversation_id).runs.all().delete()
@@ -140,7 +140,7 @@ class Seeing(MembersCase):
         self.assertNotContains(self.client.get(self.page), f"/c/{theirs}/")
         self.assertEqual(self.client.get(f"/c/{theirs}/").status_code, 404)
         self.assertContains(self.client.get("/projects/"), "1 conversation\n")
-        # Nor when a member asks.
+        # A member's question does not change it either.
         self.ask(self.theirs, theirs)
         self.assertEqual(Project.objects.get(pk=self.project.pk).updated_at, used)
 
@@ -188,7 +188,7 @@ class ReplacedDocuments(MediaMixin, MembersCase):
         self.assertEqual(self.ask(self.theirs).request.options.scope, scope)
         put = upsert(ContentFile(b"New."), "plan-z.md", owner=self.owner, audience=Audience())
         self.assertEqual((put.outcome, put.document.pk), ("replaced", document.pk))
-        begun = self.ask(self.theirs)  # its scope holds nothing that the member can read
+        begun = self.ask(self.theirs)  # the member can read none of the documents in its scope
         for address in (self.page, f"/c/{begun.conversation_id}/", f"{self.page}search-in"):
             self.assertNotContains(self.client.get(address), "plan-z")
 

@@ -1,4 +1,4 @@
-"""Projects: conversations of one person under a name, with wishes and a scope for their questions."""
+"""Projects: named groups of one person's conversations, with instructions and a scope for questions."""
 
 import json
 import re
@@ -43,7 +43,7 @@ class ProjectCase(TestCase):
         self.client.force_login(self.user)
 
     def asked(self, **values):
-        """The conversation that a question in the project has begun."""
+        """Ask a question in the project, and return its new conversation."""
         sent = self.client.post(f"{self.page}ask", {"question": "When does it sail?", **values})
         self.assertEqual(sent.status_code, 303)
         return Conversation.objects.get(pk=re.search("/c/([^/]+)/", sent["Location"])[1])
@@ -244,7 +244,7 @@ class Moving(ProjectCase):
 
 @pytest.mark.slow
 class Many(ProjectCase):
-    """500 projects and 10,000 conversations: pages read some of them, by an index."""
+    """With 500 projects and 10,000 conversations, pages read only a few rows, by an index."""
 
     @classmethod
     def setUpTestData(cls):
@@ -299,7 +299,7 @@ class Many(ProjectCase):
 
 class Wishes(GoldenTestCase):
     async def prompt_of(self, client, project, **headers):
-        """What the model is given for a question in a conversation of this project, of the tested user."""
+        """What the model gets for a question that the tested user asks in this project."""
         conversation = await Conversation.objects.acreate(owner=self.user, project=project)
         body = {
             "messages": [{"role": "user", "content": "What is included in the Northwind Health plan?"}],

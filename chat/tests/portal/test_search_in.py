@@ -1,4 +1,4 @@
-"""“Search in” offers what one may read, and returns to the typed question with the choice."""
+"""“Search in” offers readable documents, and returns to the typed question with the selection."""
 
 from django.db import connection
 from django.test import TestCase

@@ -1,4 +1,4 @@
-"""The sidebar: conversations by their age, and no query where it is not shown."""
+"""The sidebar: conversations grouped by age, and no query on pages without it."""
 
 import re
 from datetime import UTC, date, datetime, timedelta
@@ -47,7 +47,7 @@ class SidebarTests(TestCase):
 
     def test_an_answer_is_new_from_its_end_until_its_owner_opens_it(self):
         conversation = self.conversation()
-        self.assertEqual(self.dots(), ([], []))  # never opened: what programs ask is not new to anybody
+        self.assertEqual(self.dots(), ([], []))  # answers to programs are not marked as new
         page = f"/c/{conversation.pk}/"
         own = {"Sec-Fetch-Site": "same-origin"}
         self.client.get(page, headers=own)

@@ -1,4 +1,4 @@
-"""Steps behind an answer, in the reader's language: none of the engine's own words is left out."""
+"""Steps behind an answer in the reader's language: every text of the engine is translated."""
 
 import itertools
 

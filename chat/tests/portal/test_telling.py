@@ -1,4 +1,4 @@
-"""What a page is told where much has come at once."""
+"""What a page receives if much text has arrived at once."""
 
 from django.test import SimpleTestCase
 

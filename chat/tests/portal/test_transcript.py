@@ -58,7 +58,7 @@ A formula \\(x^2\\) and $5 with words behind them"""
 
 
 def words(rendered: str) -> str:
-    """What a person reads."""
+    """The text of HTML as a person reads it."""
     return " ".join(html.unescape(re.sub("<[^>]*>", " ", rendered)).split())
 
 
@@ -68,7 +68,7 @@ def page() -> str:
 
 
 class Reader:
-    """Does with messages what the page's module does."""
+    """Applies messages as the page's script does."""
 
     def __init__(self):
         self.blocks, self.open, self.status, self.found = [], "", "", ""
@@ -152,7 +152,7 @@ class AnswerRendererTests(TestCase):
 
     def test_plain_words_are_told_by_themselves_and_the_page_shows_the_same(self):
         chance = random.Random(5)
-        self.enterContext(mock.patch.object(frames, "PAUSE", 0))  # after what a busy machine rendered slowly
+        self.enterContext(mock.patch.object(frames, "PAUSE", 0))  # after slow rendering
         for _ in range(30):
             rendered, reader, grown = AnswerRenderer(1), Reader(), 0
             reader.take(rendered.add(1, ContextReady(SOURCES, ())))

@@ -1,4 +1,4 @@
-"""Two versions of an answer side by side: what differs is marked, in HTML that stays safe."""
+"""Two versions of an answer side by side: differences are marked, and the HTML stays safe."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""Pages on which nothing happens: they hear of questions asked elsewhere, and of the end of their right."""
+"""Idle pages: they are told of questions asked elsewhere, and that their access has ended."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -28,7 +28,7 @@ QUESTION = "Carry over leave until when?"
 
 
 class Leaving:
-    """The application behind a server whose page has gone: from `gone` on, sending is an error."""
+    """Runs the application for a page that leaves: once `gone` is set, sending is an error."""
 
     def __init__(self, error):
         self.error = error
@@ -77,7 +77,7 @@ class WaitingTests(TransactionTestCase):
             await asyncio.gather(task, return_exceptions=True)
 
     async def ask_elsewhere(self):
-        """As a page that is open in another process does."""
+        """Ask as a page of another process does."""
         accepted = await in_database(runs.begin, self.principal, RunRequest(QUESTION, self.conversation.pk))
         runs.start(accepted)
         return accepted

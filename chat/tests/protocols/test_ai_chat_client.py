@@ -1,4 +1,4 @@
-"""What the published client of the AI Chat Protocol does: its key, its address and its retries."""
+"""The published client of the AI Chat Protocol: its API key, its address and its retries."""
 
 import json
 from datetime import timedelta
@@ -118,7 +118,7 @@ class TheAddressInItsReadme(GoldenTestCase):
 
 
 class Retries(GoldenTestCase):
-    """Four times the same POST within seconds, without a key that says so."""
+    """The client sends the same POST four times within seconds, without an idempotency key."""
 
     async def ask(self, model=None, body=ASKED, path="/chat", **headers):
         return await self.post(path, body, model=model, **headers)

@@ -1,4 +1,4 @@
-"""The Chat UI's multi-agent mode, and what the other protocols make of a team."""
+"""The Chat UI's multi-agent mode, and a team's answer in the other protocols."""
 
 from django.test import SimpleTestCase
 

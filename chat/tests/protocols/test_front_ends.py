@@ -1,4 +1,4 @@
-"""What front ends ask before they draw anything."""
+"""The requests of front ends before they show anything."""
 
 from django.test import SimpleTestCase, TestCase, override_settings
 

@@ -1,4 +1,4 @@
-"""Every example of the three AI-chat documents, as an exchange with this site."""
+"""Every example of the three AI-chat specifications, as an exchange with this site."""
 
 import json
 
@@ -47,10 +47,10 @@ class UsageTests(SimpleTestCase):
 
 
 class SimpleForm:
-    """What RAG chat and the AI Chat Protocol share: the session's name and the media type differ."""
+    """Tests of RAG chat and the AI Chat Protocol, which differ in the session's name and the media type."""
 
     name = session = media_type = ""
-    more: set[str] = set()  # members of a whole answer beyond the document
+    more: set[str] = set()  # members of a whole answer that the specification lacks
 
     def setUp(self):
         super().setUp()
@@ -197,7 +197,7 @@ class ChatCompletionsTests(GoldenTestCase):
         delta = chunks[0]["choices"][0]["delta"]
         told = {name: delta.pop(name) for name in ("context", "session_state")}
         self.assertEqual(told, {name: chunks[0]["choices"][0][name] for name in told})
-        # The example’s first chunk leaves out members that the document asks of every chunk.
+        # The example's first chunk lacks members that the specification requires of every chunk.
         first = self.golden["chunks"][1] | self.golden["chunks"][0]
         first["choices"][0]["content_filter_results"] = {}
         for example, actual in zip([first, *self.golden["chunks"][1:]], chunks, strict=False):

@@ -1,4 +1,4 @@
-"""Every example of the Chat UI's document that one message shows, whole and streamed."""
+"""Every example of the Chat UI's specification with a single message, whole and streamed."""
 
 import json
 import re
@@ -128,7 +128,7 @@ class MinimalTests(GoldenTestCase):
     def check(self, message):
         self.like(golden("chat_ui_minimal")["answer"][0]["Items"][0]["Text"], message["Items"][0]["Text"])
         self.assertEqual(set(message), {"Role", "Items", "content", "ModelId", "Metadata", "verification"})
-        # Its client reads `Items` up to April 2025, and `content` since.
+        # Its client read `Items` up to April 2025, and reads `content` since.
         self.assertEqual(message["content"], message["Items"][0]["Text"])
         self.assertEqual(message["Role"], {"Label": "Assistant"})
         [item] = message["Items"]

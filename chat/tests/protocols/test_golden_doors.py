@@ -1,4 +1,4 @@
-"""What holds for every chat address: forgiving slashes, cookies that need their token, headers of streams."""
+"""Rules for every chat address: optional trailing slashes, CSRF tokens with cookies, headers of streams."""
 
 import pytest
 from django.test import AsyncClient

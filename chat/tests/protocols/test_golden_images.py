@@ -1,4 +1,4 @@
-"""Images of pages among the data points, as the AI-chat documents show them."""
+"""Images of pages among the data points, in the form of the AI-chat specifications."""
 
 from django.test import SimpleTestCase
 

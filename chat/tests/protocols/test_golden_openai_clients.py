@@ -1,4 +1,4 @@
-"""What published clients send, as it was recorded: each request is answered, or refused by the member's name.
+"""Recorded requests of published clients: each is answered, or refused with the name of the member at fault.
 
 `benchmarks/clients` tries the clients themselves.
 """

@@ -1,4 +1,4 @@
-"""Every example of the RAG chat protocol of 2026, below its prefix and, by the setting, at /chat itself."""
+"""Every example of the RAG chat protocol of 2026, below its prefix and, if the setting says so, at /chat."""
 
 from django.test import override_settings
 
@@ -59,7 +59,7 @@ class Protocol:
         body["messages"] = body["messages"] + said
         again, *rest = await self.stream(body)
         self.assertEqual(again["session_state"], first["session_state"])
-        # The same ones were suggested after the first answer.
+        # These were already suggested after the first answer.
         self.assertFalse([chunk for chunk in rest if "followup_questions" in chunk.get("context", {})])
         self.assertEqual(await Conversation.objects.acount(), 1)
         self.assertEqual(await Message.objects.acount(), 4)

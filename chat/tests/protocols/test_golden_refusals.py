@@ -1,4 +1,4 @@
-"""What is refused before the first byte: in each protocol's form, with the member named, nothing stored."""
+"""Refusals before the first byte: in each protocol's form, with the member's name, and nothing is stored."""
 
 import json
 from copy import deepcopy
@@ -74,7 +74,7 @@ VALUES = (None, True, 0, -1, 1.5, 10**400, "", "x", "a\x00b", [], [None], ["x"],
 
 
 def positions(value, path=()):
-    """Every place in a value."""
+    """The path of every value inside a JSON value."""
     yield path
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, item in items:
@@ -93,7 +93,7 @@ def changed(value, path, new):
 
 
 def spelled(path):
-    """messages[0].content, as an error names it."""
+    """A path as errors write it, such as messages[0].content."""
     return "".join(f"[{name}]" if isinstance(name, int) else f".{name}" for name in path).removeprefix(".")
 
 
@@ -110,7 +110,7 @@ def without_overrides(body):
 
 
 def words(body):
-    """The sentence in any form of an error."""
+    """The message of an error in any protocol's form."""
     error = body["error"]
     return error if isinstance(error, str) else error["message"]
 
@@ -318,7 +318,7 @@ class RefusalTests(GoldenTestCase):
         ):
             for name in ("rag_chat", "ai_chat_protocol", "chat_completions", "chat_ui", "openai"):
                 if (name, code) == ("openai", "content_filter"):
-                    continue  # which is a reason to end there
+                    continue  # for OpenAI's clients that is a finish reason, not an error
                 path, protocol, body = DOORS[name]
                 with self.assertLogs(level="WARNING"):
                     model = ScriptedModel(words=[], error=ModelError(code))

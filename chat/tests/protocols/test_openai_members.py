@@ -1,4 +1,4 @@
-"""What an OpenAI client may ask for at /v1/chat/completions: it has its effect, or is refused by name."""
+"""Members of requests to /v1/chat/completions: each has its effect, or is refused by its name."""
 
 import base64
 import json
@@ -277,7 +277,7 @@ class AnswerTests(GoldenTestCase):
 
 
 class UpstreamTests(GoldenTestCase):
-    """What the model's own server is asked."""
+    """The request that the model's server gets."""
 
     def setUp(self):
         super().setUp()

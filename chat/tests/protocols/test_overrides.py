@@ -1,4 +1,4 @@
-"""Reading the overrides: each has its bounds, and what is wrong is named."""
+"""Reading the overrides: each value has bounds, and an error names the override at fault."""
 
 from django.test import SimpleTestCase
 

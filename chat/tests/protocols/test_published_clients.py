@@ -1,4 +1,4 @@
-"""Published clients against the running site: Microsoft's for JavaScript under Node, OpenAI's for Python."""
+"""Published clients against the running site: Microsoft's for JavaScript and OpenAI's for Python."""
 
 import base64
 import contextlib
@@ -36,13 +36,13 @@ IMAGE = {"contentType": "image/png", "data": base64.b64encode(PNG).decode()}
 
 @pytest.fixture(scope="module")
 def model():
-    """The server of the site's language model."""
+    """The fake server that the site uses as its language model."""
     with FakeOpenAI() as fake:
         yield fake
 
 
 def wait_for_handbook(site, seconds=HANG_SECONDS):
-    """Until the document that answers QUESTION was read."""
+    """Wait until the document that answers QUESTION has been read."""
     deadline = time.monotonic() + seconds
     with psycopg.connect(**reading_parameters(site.folder), autocommit=True) as connection:
         while not connection.execute(READ).fetchone():
@@ -52,7 +52,7 @@ def wait_for_handbook(site, seconds=HANG_SECONDS):
 
 @pytest.fixture(scope="module")
 def asked_site(model):
-    """A site with that model, which reads images."""
+    """A site that uses this model, and sends it images."""
     folder = temporary_folder()
     environment = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": KEY, "CHAT_MODEL": "fake"}
     try:
@@ -65,7 +65,7 @@ def asked_site(model):
 
 @pytest.fixture(scope="module")
 def key(asked_site):
-    """Of the demo's employee, as an operator makes one."""
+    """An API key of the demo's employee, created with the operator's command."""
     made = subprocess.run(
         [sys.executable, "manage.py", "create_api_key", "employee"],
         cwd=BASE,
@@ -105,7 +105,7 @@ def package(request):
 
 @pytest.fixture
 def javascript(asked_site, key, package):
-    """Calls of the client, one after the other; what each came to."""
+    """A function that makes calls of the client one after the other and returns their results."""
 
     def run(*calls, key=key, address="/chat", header="Authorization", retries=0):
         done = subprocess.run(
@@ -129,7 +129,7 @@ def client(asked_site, key):
 
 
 def run_example(site, key, *questions):
-    """docs/integrations/ask.mjs, as it is written, in the Node that Playwright brings."""
+    """docs/integrations/ask.mjs, run unchanged with Playwright's Node."""
     node, _ = compute_driver_executable()
     return subprocess.run(
         [node, BASE / "docs" / "integrations" / "ask.mjs", *questions],
@@ -266,7 +266,7 @@ def test_the_retries_of_the_javascript_client_are_one_conversation(javascript, m
     assert conversations(asked_site) == before + 1
 
 
-# The clients that are installed for tests; benchmarks.clients.documented runs the blocks of the others too.
+# Blocks of the clients that are installed for tests; benchmarks.clients.documented also runs all others.
 DOCUMENTED = [
     block
     for block in documented.blocks()

@@ -1,4 +1,4 @@
-"""`/v1/responses`: the published shapes and events, and responses as runs that can be taken up again."""
+"""`/v1/responses`: the published shapes and events, and resuming a response's run."""
 
 import asyncio
 import json
@@ -349,7 +349,7 @@ class BackgroundTests(ResponsesTestCase):
 
 class DividedTextTests(ResponsesTestCase):
     async def test_a_reader_who_saw_joined_text_resumes_after_it(self):
-        """However the text was divided, what was seen and what is told again make the whole."""
+        """However the text was split, the parts seen before and after resuming make up the whole."""
         started = Started(str(uuid.uuid4()), "", "", str(uuid.uuid4()), "2026-01-05T09:30:00Z")
         before = [(1, started), (3, ContextReady((), ()))]
         after = [(64, MessageDone("stop", ())), (65, Finished("complete"))]
@@ -360,7 +360,7 @@ class DividedTextTests(ResponsesTestCase):
             for event in told:
                 number = event["sequence_number"]
                 if second is joined and 3_000 <= number < 62_000:
-                    continue  # the site divides no text that way: nothing joined reaches over this number
+                    continue  # the site never joins text across the number at which a reader resumes
                 rest = self.encoded(second, after=number)
                 seen = [each for each in told if each["sequence_number"] <= number]
                 deltas = [each["delta"] for each in (*seen, *rest) if "delta" in each]

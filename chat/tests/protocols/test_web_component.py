@@ -1,4 +1,4 @@
-"""What the published web component is sent, held to how it reads: see chat/protocols/web_component.py."""
+"""Streams for the published web component, as it reads them (see chat/protocols/web_component.py)."""
 
 import random
 import re

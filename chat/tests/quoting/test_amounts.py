@@ -1,4 +1,4 @@
-"""What kind of amount a question asks for, and the texts that have it."""
+"""The kind of amount that a question asks for, and texts with such an amount."""
 
 from django.test import SimpleTestCase
 

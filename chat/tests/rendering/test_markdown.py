@@ -1,4 +1,4 @@
-"""What people expect of Markdown, whole and while it is being written."""
+"""What people expect of Markdown, complete and while it is streamed."""
 
 import re
 import time
@@ -77,7 +77,7 @@ def citations():
 
 
 class Elements(HTMLParser):
-    """What an HTML text is made of."""
+    """Collects the elements and the text of HTML."""
 
     def __init__(self, text):
         super().__init__()
@@ -244,7 +244,7 @@ class HostileTests(SimpleTestCase):
         for text in HOSTILE[:3]:
             self.assertEqual(Elements(render(text, citations())).text, text)
 
-    # Where colouring ends after a tenth of a second it also ends after less, and the test takes less.
+    # A shorter limit than the product's makes the test faster.
     @pytest.mark.slow
     @patch("chat.portal.rendering.code_blocks.LONGEST_SECONDS", 0.01)
     def test_hostile_code_and_formulas_take_a_bounded_time(self):

@@ -1,4 +1,4 @@
-"""Markdown to safe HTML: what stays, what goes, and that the way a text arrives makes no difference."""
+"""Markdown to safe HTML: what is kept and removed, however a streamed text is split."""
 
 import random
 import re
@@ -81,7 +81,7 @@ def citations() -> Citations:
 
 
 class Elements(HTMLParser):
-    """Collects what a browser would make of it."""
+    """Collects the elements and attributes that a browser would see."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Passages with a table that goes on over a page break: each row is shown on its own page."""
+"""Passages with a table across a page break: each row is shown on its own page."""
 
 import pytest
 from django.test import SimpleTestCase, TestCase
@@ -47,7 +47,7 @@ class SourcePageTests(MediaMixin, TestCase):
         self.client.force_login(self.user)
 
     def cited(self, document):
-        """The source of a conversation that cites the first passage with the whole of its table."""
+        """The source of an answer that cites the first passage, completed with its whole table."""
         label = "facilities.pdf#page=1"
         text = f"The services [{label}]."
         self.conversation, answer = answered(self.user, document, text=text, citations=[label])

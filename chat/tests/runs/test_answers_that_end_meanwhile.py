@@ -1,4 +1,4 @@
-"""An answer that ends while the page with it is put together."""
+"""An answer that ends while its page is being rendered."""
 
 from unittest.mock import patch
 
@@ -29,7 +29,7 @@ class MeanwhileTests(TestCase):
         return self.client.get(f"/c/{self.run.conversation_id}/").content.decode()
 
     def test_a_page_that_shows_it_as_running_follows_it_and_so_hears_of_its_end(self):
-        # Asked between the messages and their runs.
+        # Called between the queries for messages and for their runs.
         with patch("chat.portal.conversation.shown_answers.may_see_thoughts", lambda _: self.end()):
             page = self.page()
         self.assertIn('aria-busy="true"', page)

@@ -1,4 +1,4 @@
-"""Readers who come late to a long answer: its many pieces are told as few, from memory and the journal."""
+"""Late readers of a long answer: many pieces are merged into few, from memory and from the journal."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ from ingestion.tests.factories import command_principal
 
 WORDS = [f"word{number} " + "\n\n" * (number % 40 == 39) for number in range(3000)]  # 30,000 characters
 TEXT = "".join(WORDS)
-PLACE = 1  # of the answer in its conversation
+PLACE = 1  # position of the answer in its conversation
 
 
 def text_of(told):
@@ -35,7 +35,7 @@ def text_of(told):
 
 
 class HeldAtItsEnd(ScriptedModel):
-    """Says all its words, and that these were all once it is `released`."""
+    """Sends all its words, but the end of the answer only after `released` is set."""
 
     def __init__(self, **values):
         super().__init__(**values)
@@ -99,7 +99,7 @@ class BehindTests(RunEventsCase):
 @pytest.mark.slow
 class PageTests(RunEventsCase):
     async def told(self, accepted, after, reader):
-        """Take what a page is told that has everything up to that number."""
+        """Apply the messages for a page that has everything up to that number."""
         principal = command_principal(self.user)
         frames = SocketFrames(principal, accepted.conversation_id, PLACE, after)
         async for part in runs.watch(principal, accepted.run_id, boundary=after):

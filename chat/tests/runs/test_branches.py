@@ -1,4 +1,4 @@
-"""Edited questions and answers given again: nothing is overwritten, all readers follow the chosen branch."""
+"""Edited questions and regenerated answers: nothing is overwritten; all readers follow the chosen branch."""
 
 import asyncio
 from unittest.mock import patch
@@ -126,7 +126,7 @@ class BranchTests(BranchCase):
         self.ask("Sick leave?", "Six weeks.", instead_of=0)
         self.ask("And then?", "They lapse.", seen=3)
         self.assertEqual(self.said()[-4:], ["Until when?", "March.", "And then?", "They lapse."])
-        self.ask("Sure?", "Yes.", seen=3)  # a page that has not heard of the newest question of its branch
+        self.ask("Sure?", "Yes.", seen=3)  # a page that does not know the newest question of its branch
         self.assertEqual(self.said()[-3:], ["They lapse.", "Sure?", "Yes."])
         self.ask("Really?", "Yes.", seen=999)
         self.assertEqual(self.said()[-3:], ["Yes.", "Really?", "Yes."])
@@ -195,7 +195,7 @@ class SearchEverythingTests(BranchCase):
         self.client.post(f"{self.page}m/5/again", {"scope": "all"})
         run = self.start.call_args.args[0]
         self.assertEqual((run.request.question, run.request.options.scope), ("Bonus?", "all"))
-        self.assertEqual(self.conversation.scope, "all")  # that of the next question too, as the box shows
+        self.assertEqual(self.conversation.scope, "all")  # the box shows the scope of the next question
         finished(run, "Ten percent.")
         page = self.client.get(self.page)
         self.assertContains(page, 'aria-label="Version 2 of 2"')
@@ -217,7 +217,7 @@ class SearchEverythingTests(BranchCase):
 
 
 class ReaderTests(BranchCase):
-    """Who else reads conversations."""
+    """Other readers of conversations."""
 
     def setUp(self):
         super().setUp()

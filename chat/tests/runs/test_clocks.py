@@ -1,4 +1,4 @@
-"""Machines whose clocks differ by a minute: leases and limits go by the database's clock alone."""
+"""Machines whose clocks differ by a minute: leases and limits use only the database's clock."""
 
 import asyncio
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ MINUTE = timedelta(seconds=60)
 
 @contextmanager
 def clock(difference):
-    """This process is on a machine whose clock is so far ahead."""
+    """Let this machine's clock be ahead by so many seconds."""
     with patch("django.utils.timezone.now", lambda: datetime.now(UTC) + difference):
         yield
 
@@ -41,7 +41,7 @@ class ClockTests(TransactionTestCase):
         return runs.begin(self.principal, RunRequest("Leave?"))
 
     def close(self):
-        """How many two looks close."""
+        """How many runs are closed by two looks at expired leases."""
         return runs.close_expired() + runs.close_expired()
 
     def test_a_clock_that_is_ahead_takes_no_living_answer_for_dead(self):
@@ -99,7 +99,7 @@ class ClockTests(TransactionTestCase):
 
 @patch.object(finish, "_database_is_stable", lambda: True)
 class SecondLookTests(TransactionTestCase):
-    """PostgreSQL, or its clock, may have stood still: then every lease has run out at once."""
+    """If PostgreSQL or its clock was frozen, all leases expire at once."""
 
     def setUp(self):
         self.principal = command_principal(make_user("asker"))

@@ -1,4 +1,4 @@
-"""How much an answer asks of the database: what is counted here is most of what it costs the web process."""
+"""The number of database calls of an answer, which are most of its cost for the web process."""
 
 import threading
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ from chatsite.db.backend.database_sessions import Session
 from chatsite.tests.limits import HANG_SECONDS
 from ingestion.tests.factories import make_document, make_user
 
-MAX_PIECES = 4  # of work, each with a thread, a session and a transaction of its own
+MAX_PIECES = 4  # calls of database threads, each with its own session and transaction
 MAX_MESSAGES = 12
 MAX_ROUND_TRIPS = 18
 
@@ -30,7 +30,7 @@ WRITTEN_TABLES = [
     "history_message",
     "history_source",
 ]
-# Indexes whose columns another index of the same table begins with: both serve the same queries.
+# Indexes whose columns are a prefix of another index of the same table, which serves the same queries.
 REDUNDANT = """
     SELECT short.indexrelid::regclass::text
     FROM pg_index AS short
@@ -45,17 +45,17 @@ REDUNDANT = """
         AND (long.indkey::int2[])[0:short.indnkeyatts - 1] = (short.indkey::int2[])[0:short.indnkeyatts - 1]
 """
 
-# Once a second for all answers of a process: not counted, and met where the machine is slow.
+# Made once a second for all answers of a process, so not counted; they occur on a slow machine.
 SHARED = {"valid_among", "count_readable_sources", "flush"}
 
 
 class Counted:
-    """Stands for chatsite.db.threads._call, through which all work goes."""
+    """Replaces chatsite.db.threads._call, which all database work passes through."""
 
     def __init__(self):
         self.pieces = []
         self.messages = []
-        self.prepared = 0  # statements that a session plans once
+        self.prepared = 0  # statements that a session prepares
         self.round_trips = 0
         self._thread = threading.local()
         self._call = threads._call
@@ -72,11 +72,11 @@ class Counted:
 
     @contextmanager
     def watching(self):
-        """Counts what goes to PostgreSQL and comes back, for the length of a block."""
+        """Count messages to PostgreSQL and round trips within a block."""
 
         def counted(method):
             def sending(session, text, *rest, **options):
-                if text and getattr(self._thread, "counts", False):  # the pool's ping of a session is empty
+                if text and getattr(self._thread, "counts", False):  # empty: the pool's check
                     if "PREPARE " in text:
                         self.prepared += 1
                     else:
@@ -99,8 +99,8 @@ class Counted:
             yield
 
 
-@override_settings(JOURNAL_FLUSH_SECONDS=5)  # what is shared by all answers of a process is not counted
-@patch.object(active, "JUST_ACCEPTED_SECONDS", HANG_SECONDS)  # on a slow machine rights are checked once more
+@override_settings(JOURNAL_FLUSH_SECONDS=5)  # keeps work that all answers of a process share out of the count
+@patch.object(active, "JUST_ACCEPTED_SECONDS", HANG_SECONDS)  # no second check of rights
 @patch.object(searching, "JUST_FOUND_SECONDS", HANG_SECONDS)
 class CostTests(TransactionTestCase):
     def setUp(self):
@@ -109,7 +109,7 @@ class CostTests(TransactionTestCase):
         _, self.key = ApiKey.objects.issue(self.user, "a program")
 
     async def ask(self):
-        """A first question over HTTP."""
+        """Ask a first question over HTTP."""
         body = {"messages": [{"role": "user", "content": "Carry over leave until when?"}]}
         response = await AsyncClient().post(
             "/chat/stream", body, "application/json", headers={"Authorization": f"Bearer {self.key}"}
@@ -119,7 +119,7 @@ class CostTests(TransactionTestCase):
 
     async def test_the_work_of_one_answer_has_a_ceiling(self):
         with use_model(ScriptedModel(words=["Five ", "days [guide.md]."])):
-            await self.ask()  # what is looked up once in a process is known now
+            await self.ask()  # fills the caches of the process
             counted = Counted()
             with counted.watching():
                 await self.ask()

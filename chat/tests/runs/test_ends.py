@@ -1,4 +1,4 @@
-"""How an answer ends where something happens at its very beginning, or after its last word."""
+"""How an answer ends if something happens right at its start, or after its last word."""
 
 import asyncio
 import time
@@ -43,7 +43,7 @@ class EndTests(TransactionTestCase):
         return accepted
 
     async def ended(self, accepted):
-        """(state, text) of the message, and the last event that a reader is told."""
+        """Return the message's state and text, and the last event that a reader gets."""
         async with asyncio.timeout(10):
             events = [event async for _, event in runs.follow(self.principal, accepted.run_id)]
         text = "".join(event.text for event in events if isinstance(event, TextDelta))

@@ -57,7 +57,7 @@ class EventTests(SimpleTestCase):
         values = json.loads(json.dumps(list_to_json(EVERY)))
         self.assertEqual(list(list_from_json(values)), EVERY)
         self.assertEqual(len(values), len(EVERY) - 1)
-        former = [to_json(event) for event in EVERY]  # as each event was written before
+        former = [to_json(event) for event in EVERY]  # the former format of each event
         self.assertEqual(list(list_from_json(json.loads(json.dumps(former)))), EVERY)
 
     def test_what_a_later_version_writes_is_passed_over(self):

@@ -1,4 +1,4 @@
-"""What is asked all the time while people read: as few statements for many readers as for one."""
+"""Checks that repeat while people read: the same number of statements for many readers as for one."""
 
 import asyncio
 from contextlib import ExitStack

@@ -1,4 +1,4 @@
-"""A database that hung takes up late what was given up: nothing of an answer is lost by it or told twice."""
+"""A database that hung executes abandoned statements late: no text of an answer is lost or sent twice."""
 
 from django.test import TestCase
 

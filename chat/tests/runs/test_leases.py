@@ -1,4 +1,4 @@
-"""The lease of a run that is being written: cheap to renew, and gone with the end of its run."""
+"""The lease of a run: cheap to renew, and deleted when the run ends."""
 
 from datetime import UTC, datetime
 
@@ -18,11 +18,11 @@ UPDATES = """
     SELECT pg_stat_get_xact_tuples_updated(table_id), pg_stat_get_xact_tuples_hot_updated(table_id)
     FROM CAST('chat_lease'::regclass AS oid) AS table_id
 """
-# Of this session alone: other processes of tests write to the log of the same PostgreSQL.
+# Counts this session alone, because other test processes write to the log of the same PostgreSQL.
 COUNT_WRITTEN = "SELECT pg_stat_force_next_flush()"
 WRITTEN = "SELECT wal_bytes FROM pg_stat_get_backend_wal(pg_backend_pid())"
 RUNS, ROUNDS = 8, 3
-MAX_BYTES = 100  # of write-ahead log for one renewal
+MAX_BYTES = 100  # write-ahead log of one renewal
 
 
 def value(statement):
@@ -48,7 +48,7 @@ class LeaseTests(TransactionTestCase):
     def test_renewing_a_lease_writes_no_wide_row_to_the_log(self):
         run_ids = self.begun()
         written = []
-        for _ in range(4):  # the first after a checkpoint writes whole pages
+        for _ in range(4):  # the first flush after a checkpoint writes whole pages
             before = self.written()
             journal.flush(run_ids, [])
             written.append(self.written() - before)
@@ -56,7 +56,7 @@ class LeaseTests(TransactionTestCase):
         self.assertLess(min(written), RUNS * MAX_BYTES)
 
     def written(self):
-        """Bytes of write-ahead log."""
+        """Bytes of write-ahead log that this session has written."""
         value(COUNT_WRITTEN)
         return value(WRITTEN)[0]
 
@@ -70,7 +70,7 @@ class LeaseTests(TransactionTestCase):
 @pytest.mark.slow
 class MigrationTests(TransactionTestCase):
     def migrate(self, name=""):
-        """To that state; without a name to the newest, as other tests need the database."""
+        """Migrate to that state; without a name to the newest, which other tests need."""
         executor = MigrationExecutor(connection)
         wanted = [("chat", name)] if name else executor.loader.graph.leaf_nodes("chat")
         executor.migrate(wanted)

@@ -1,4 +1,4 @@
-"""How much of an answer a reader is told at a time."""
+"""The sizes of the pieces in which readers get an answer."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""The life of an answer, on the real database and one event loop."""
+"""Running answers on the real database and one event loop."""
 
 import asyncio
 import threading
@@ -116,7 +116,7 @@ class RunTests(TransactionTestCase):
         with use_model(ScriptedModel(words=WORDS, pause=0.01)):
             accepted = await in_database(ask, self.principal)
             runs.start(accepted)
-            # Hidden from the reader, not from its own task.
+            # Hides the run from the reader, not from its own task.
             active = run_manager().active.pop(accepted.run_id)
             elsewhere = asyncio.create_task(collect(self.principal, accepted.run_id))
             await asyncio.sleep(0.05)
@@ -141,7 +141,7 @@ class RunTests(TransactionTestCase):
 
     async def test_after_the_end_the_exchange_is_told_from_its_message(self):
         accepted, _ = await self.answered(ScriptedModel(words=["Five days."]))
-        await runs.shutdown(HANG_SECONDS)  # nothing of the run is in memory any more
+        await runs.shutdown(HANG_SECONDS)  # removes the run from memory
         await in_database(JournalEntry.objects.all().delete)
         numbered = await collect(self.principal, accepted.run_id, after=3)
         self.assertEqual(numbered[0][0], 1)
@@ -339,7 +339,7 @@ class RunTests(TransactionTestCase):
         active.task.cancel()
 
     async def test_an_answer_is_written_on_while_its_sources_cannot_be_looked_at(self):
-        """As while a table of the documents is locked: the lease of the run must not expire."""
+        """For example while a table of documents is locked. The run's lease must not expire."""
         locked = threading.Event()
 
         def look(asked):
@@ -353,7 +353,7 @@ class RunTests(TransactionTestCase):
             accepted = await in_database(ask, self.principal)
             runs.start(accepted)
             try:
-                for _ in range(100):  # at most some seconds, of 48 that the answer takes
+                for _ in range(100):  # 10 s of the 48 s that the answer takes
                     if "word9 " in text_of(await in_database(journal.read, accepted.run_id)):
                         break
                     await asyncio.sleep(0.1)
@@ -386,7 +386,7 @@ class BeginTests(TransactionTestCase):
     def test_empty_long_and_binary_messages_are_refused_and_nothing_is_stored(self):
         self.refused("message_empty", ask, self.principal, " \n\t ")
         self.refused("message_too_long", ask, self.principal, "x" * 32_001)
-        self.refused("message_too_long", ask, self.principal, "ﷺ" * 31_900)  # 574,200 in its normal form
+        self.refused("message_too_long", ask, self.principal, "ﷺ" * 31_900)  # 574,200 in normal form
         self.refused("message_not_text", ask, self.principal, "a\x00b")
         self.refused("message_not_text", ask, self.principal, "a\ud800b")
         self.assertEqual(Conversation.objects.count(), 0)
@@ -435,7 +435,7 @@ class BeginTests(TransactionTestCase):
     def test_a_run_that_no_process_executed_is_begun_by_the_next_request_with_its_key(self):
         lost = ask(
             self.principal, idempotency_key="k1"
-        )  # its commit was not acknowledged, so nobody starts it
+        )  # as if its commit was not acknowledged: nobody starts it
         self.assertFalse(ask(self.principal, idempotency_key="k1").is_new)
         runs.expire_all()
         self.refused("idempotency_mismatch", ask, self.principal, "Other?", idempotency_key="k1")

@@ -1,4 +1,4 @@
-"""The end of a process that writes answers, on the real database and one event loop."""
+"""The shutdown of a process with running answers, on the real database and one event loop."""
 
 import asyncio
 import time
@@ -71,7 +71,7 @@ class ShutdownTests(TransactionTestCase):
         self.assertLess(took, 0.3 + 0.5 + MARGIN_SECONDS)
         self.assertTrue(
             all(run in run_manager().active for run in ids)
-        )  # and so they are tried on while it lives
+        )  # so their ends are stored as long as the process lives
         run_manager()._until = float("inf")
         await runs.shutdown()
         self.assertEqual({(await self.end(run)).code for run in ids}, {"interrupted"})

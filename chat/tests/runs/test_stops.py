@@ -1,4 +1,4 @@
-"""Tests of a stop at the moments at which it is least expected."""
+"""Stopping an answer at unusual moments."""
 
 import asyncio
 from contextlib import aclosing
@@ -25,7 +25,7 @@ class StopTests(TransactionTestCase):
         taken = run_slots._taken
         with use_model(ScriptedModel(words=["word "] * 400, pause=0.05)):
             accepted = await in_database(runs.begin, principal, RunRequest("Leave?"))
-            # Asked for elsewhere, and heard of here before the answer's task has had its first turn.
+            # The stop of another process arrives before the answer's task has run for the first time.
             await in_database(runs.request_stop, principal, accepted.run_id)
             runs.start(accepted)
             run_manager().stop(accepted.run_id)

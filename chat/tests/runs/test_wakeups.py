@@ -1,4 +1,4 @@
-"""News and stops from one process to another: over PostgreSQL, over Redis, and where neither brings them."""
+"""Notifications and stops between processes: over PostgreSQL, over Redis, and if neither delivers them."""
 
 import asyncio
 import random
@@ -26,7 +26,7 @@ TERMINATE = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE
 
 
 class DroppingLayer(InMemoryChannelLayer):
-    """Loses a part of what is sent, as Redis does when it is killed or flushed."""
+    """Loses some messages, as Redis does when it is killed or flushed."""
 
     part = 0.2
 
@@ -81,13 +81,13 @@ class WakeupCase(TransactionTestCase):
             await asyncio.gather(task, return_exceptions=True)
 
     async def read_elsewhere(self, seconds=10):
-        """(text, end) as a follower in another process reads it."""
+        """Answer a question; return the text and the end that a follower in another process reads."""
         with use_model(ScriptedModel(words=WORDS, pause=0.02)):
             accepted = await in_database(runs.begin, self.principal, RunRequest("Leave?"))
             runs.start(accepted)
             active = run_manager().active.pop(
                 accepted.run_id
-            )  # hidden from the reader, not from its own task
+            )  # hides the run from the reader, not from its own task
             following = asyncio.create_task(self.collect(accepted.run_id))
             await asyncio.sleep(0.05)
             run_manager().active[accepted.run_id] = active
@@ -100,7 +100,7 @@ class WakeupCase(TransactionTestCase):
         return "".join(event.text for event in events if isinstance(event, TextDelta)), events[-1]
 
     async def stopped(self, seconds):
-        """The end of an answer that is stopped as another process would, within so many seconds."""
+        """Stop an answer as another process does; return its end, which must come within so many seconds."""
         with use_model(ScriptedModel(words=WORDS * 100, pause=0.05)):
             accepted = await in_database(runs.begin, self.principal, RunRequest("Leave?"))
             runs.start(accepted)

@@ -1,4 +1,4 @@
-"""“Shared with me”: who finds a share there, under which words, and for how long."""
+"""“Shared with me”: who finds a share there, under which title, and for how long."""
 
 from datetime import timedelta
 
@@ -270,7 +270,7 @@ class ReceivedSharesTests(SharingCase):
         self.assertLess(rows(), few + 2 * shared_titles.LOOKED_AT + shared_titles.LOOKED_BACK)
         page = self.listed(self.reader)
         self.assertEqual(page.count(TITLE), 2)
-        self.assertNotIn("Said 998", page)  # too much came before it that may have suggested it
+        self.assertNotIn("Said 998", page)  # an earlier message may have suggested it
 
     def test_an_edited_first_question_that_an_answer_may_have_suggested_names_nothing(self):
         recording.go_back(self.conversation, -1)

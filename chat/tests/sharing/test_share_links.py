@@ -220,7 +220,7 @@ class ApiTests(SharingCase):
     def test_what_owners_do_with_links_is_in_the_audit_log_without_words_of_the_conversation(self):
         made = self.create(groups=["Pursers"], people=["reader"], expires_at="2036-01-01T00:00:00Z").json()
         sharing.renew(self.principal, made["id"])
-        for _ in range(2):  # the second time nothing changes
+        for _ in range(2):  # the second call changes nothing
             self.call("delete", f"/{made['id']}")
         self.create(everyone=True, answer_id=str(self.answer.pk), expires_at=None)
         entries = list(AuditEntry.objects.order_by("pk"))
@@ -311,7 +311,7 @@ class AdminTests(SharingCase):
             shown = self.client.get(page)
             for words in ("mara", "Pursers", str(self.row.conversation_id)):
                 self.assertContains(shown, words)
-            self.assertNotContains(shown, "The crew office")  # the title is Mara's words
+            self.assertNotContains(shown, "The crew office")  # Mara wrote the title
             self.assertNotContains(shown, self.row.digest)
             self.assert_clean(shown.content.decode())
         looks = AuditEntry.objects.exclude(action="share_created").order_by("pk")

@@ -1,4 +1,4 @@
-"""Shared answers that the site quoted without a model: each quotation with what introduces it, or nothing."""
+"""Shared answers without a model: a quotation is shown together with its introduction, or not at all."""
 
 from dataclasses import replace
 from uuid import uuid4
@@ -40,7 +40,7 @@ class SharedQuotationsTests(SharingCase):
         self.conversation.messages.all().delete()
 
     def quoted(self, text, question=FREIGHT, **values):
-        """An answer that was given all three documents."""
+        """An answer whose sources are all three documents."""
         given = (
             (self.closed, CLOSED, "The crew office moves to Port Ansel on 1 March 2027."),
             (self.open, OPEN, OPEN_WORDS),
@@ -146,7 +146,7 @@ class SharedQuotationsTests(SharingCase):
         self.assert_clean(page)
 
     def test_text_that_does_not_come_from_what_it_stands_with_is_withheld(self):
-        # An answer that a model began and the site continued; and one that was cut short.
+        # One answer that a model began and the site continued, and one that was cut short.
         cut_short = "**Project Halyard**\n\n> The crew office moves to Port"
         for text in (f"It is Port Ansel.\n\n{OPEN_QUOTATION}", f"{OPEN_QUOTATION}\n\n{cut_short}"):
             self.conversation.messages.all().delete()

@@ -1,4 +1,4 @@
-"""Shared links under attack: what rests on documents closed to a reader is nowhere in what they get."""
+"""Attacks on shared links: readers get nothing that is based on documents they may not read."""
 
 import pytest
 from django.contrib.auth.models import Group
@@ -321,7 +321,7 @@ class WithholdingTests(SharingCase):
 
 @pytest.mark.slow
 class WordsTests(SharingCase):
-    """A shared answer explains words of the house to its reader, and not to the person who shared it."""
+    """A shared answer explains glossary words by the rights of its reader, not of the sharer."""
 
     def explained(self, client):
         return "a place to meet before boarding" in client.get(self.url).content.decode()

@@ -1,4 +1,4 @@
-"""What changes after a link was made: rights, documents, people, and the share itself."""
+"""Changes after a link was created: of rights, documents, people, and the share itself."""
 
 from datetime import timedelta
 
@@ -17,7 +17,7 @@ from ingestion.models import Document, Passage
 
 @pytest.mark.slow
 class ChangesTests(SharingCase):
-    """What changes while a page is open counts at the next look."""
+    """A change applies to an open page at the next request."""
 
     def test_rights_withdrawn_or_given_count_at_once(self):
         set_audience(self.closed, Audience(everyone=True))
@@ -84,7 +84,7 @@ class ChangesTests(SharingCase):
 
 @pytest.mark.slow
 class ChangesOfOneAnswerTests(ChangesTests):
-    """The same for a link to one answer."""
+    """The same changes for a link to one answer."""
 
     def share(self, audience=None, **values):
         return super().share(audience, answer_id=self.answer.pk, **values)

@@ -1,4 +1,4 @@
-"""What the form of a share says, before and after, about what its readers will see."""
+"""What the share form says about what readers will see, before and after sharing."""
 
 import pytest
 
@@ -22,7 +22,7 @@ from ingestion.tests.factories import make_user
 
 @pytest.mark.slow
 class PreviewTests(SharingCase):
-    """What the sharer is told of readers who see less; no more than they may know of others' rights."""
+    """What sharers learn about readers who see less: no more than they may know about others' rights."""
 
     def setUp(self):
         super().setUp()
@@ -109,7 +109,7 @@ class PreviewTests(SharingCase):
             self.assertContains(page, "Up to 1 of 2 statements may be left out for some readers")
 
     def test_who_may_read_a_document_of_somebody_else_makes_no_difference(self):
-        # Otherwise a link would tell of each colleague whether they may read a document.
+        # Otherwise links could be used to find out which documents a colleague may read.
         Document.objects.filter(pk=self.closed.pk).update(owner=make_user("keeper"))
         self.closed.refresh_from_db()
         for others in ((), (self.reader.pk,)):

@@ -1,4 +1,4 @@
-"""A withdrawn source is named in no form: resumed, replayed, as context, in steps, or in the history."""
+"""A withdrawn source's name appears nowhere: resumed, replayed, in context, in steps, or in the history."""
 
 import json
 
@@ -24,7 +24,7 @@ FOLLOWUP = "What does the Falcon budget say?"
 
 
 class TitledModel(ScriptedModel):
-    """Notes what titles are made of."""
+    """A model that records the texts from which titles are made."""
 
     def __init__(self, titled, **values):
         super().__init__(**values)
@@ -61,7 +61,7 @@ class WithheldNames(OverrideTestCase):
         return response.content.decode()
 
     async def seen(self):
-        """Everything that the asker can be told about the answer, by the name of the way."""
+        """{way of reading: everything that the asker gets about the answer by it}"""
         replay = await self.post(key="same", suggest_followup_questions=True)
         found = {"replay": replay.content.decode()}
         self.assertEqual(replay.status_code, 200)

@@ -1,4 +1,4 @@
-"""Whether two questions ask for the same: the pairs of the benchmark, and what must never be one."""
+"""Whether two questions ask for the same: the pairs of the benchmark, and pairs that must never match."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from chat.verification.same_question import MAX_CHARACTERS, asks_the_same, begin
 from ingestion.search.tokens import plain_words
 
 PAIRS = Path(settings.BASE_DIR) / "benchmarks" / "verified_answers"
-RECALL = 45  # of the 66 pairs that ask the same
+RECALL = 45  # number of the 66 equivalent pairs that match
 
 
 class SameQuestionTests(SimpleTestCase):

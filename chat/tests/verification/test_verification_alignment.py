@@ -1,4 +1,4 @@
-"""Nouns of a statement that take the place of others in the source."""
+"""Statements in which a noun of the source is replaced by another one."""
 
 from chat.tests.sources import source
 from chat.tests.verdict_case import VerdictCase

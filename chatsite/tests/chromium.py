@@ -25,7 +25,7 @@ PHONE = {
     "has_touch": True,
     "device_scale_factor": 2,
 }
-# The first is Chromium without windows: the same engine, for a third of the CPU of each page that is opened.
+# The first is Chromium without windows: the same engine, at a third of the CPU for each page.
 PROGRAMS = (
     "chromium-headless-shell",
     "chromium",
@@ -34,9 +34,9 @@ PROGRAMS = (
     "google-chrome-stable",
 )
 FLAGS = ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
-# Frames are drawn in a thread of the browser; a process of its own would take a seventh more CPU.
+# Frames are drawn in a thread of the browser; a separate process would take a seventh more CPU.
 FLAGS += ["--in-process-gpu"]
-SECONDS = 60  # for each action and expectation; only a fault reaches it
+SECONDS = 60  # for each action and expectation; reached only on a fault
 
 
 @contextlib.contextmanager
@@ -124,7 +124,7 @@ STILL = """() => !document.getAnimations().some(
 )"""
 
 
-# The elements that pass, which are nearly all, would take as long to send as to look at.
+# Sending the elements that pass, which are nearly all, would take as long as checking them.
 BROKEN = """async leaveOut => {
   const {violations} = await axe.run({exclude: leaveOut}, {resultTypes: ['violations']});
   return violations.map(rule => {
@@ -137,8 +137,8 @@ BROKEN = """async leaveOut => {
 def violations(page, leave_out=()):
     """The accessibility rules that axe finds broken, each with the elements that break it.
 
-    Colours are judged when they no longer change, as they do for a moment between light and dark.
-    Selectors of `leave_out` name what was looked at on another page: axe takes milliseconds for an element.
+    Waits until colours no longer change, as they do for a moment between light and dark. `leave_out` has
+    selectors of elements that were checked on another page, because axe takes milliseconds for each element.
     """
     page.wait_for_function(STILL)
     if not page.evaluate("'axe' in window"):

@@ -1,4 +1,4 @@
-"""A browser without a screen, for the tests that talk to the real server."""
+"""A simple browser for tests that talk to the real server."""
 
 import http.client
 import json
@@ -11,7 +11,7 @@ from chatsite.tests.limits import HANG_SECONDS
 
 
 class Response:
-    """An answer that was read to its end."""
+    """A response that was read to its end."""
 
     def __init__(self, response, body):
         self.status = response.status
@@ -27,7 +27,7 @@ class Response:
 
 
 class Session:
-    """A browser without a screen: cookies, CSRF tokens, no redirects followed."""
+    """A simple browser: keeps cookies and sends CSRF tokens, but does not follow redirects."""
 
     def __init__(self, url):
         self.host = urlsplit(url).hostname
@@ -43,7 +43,7 @@ class Session:
         return headers | (more or {})
 
     def request(self, method, path, body=None, headers=None, timeout=HANG_SECONDS):
-        """A whole answer."""
+        """The whole response to a request."""
         connection, response = self.stream(method, path, body, headers, timeout)
         try:
             return Response(response, response.read())
@@ -51,7 +51,7 @@ class Session:
             connection.close()
 
     def stream(self, method, path, body=None, headers=None, timeout=HANG_SECONDS):
-        """An answer of which only the head was read; the caller closes the connection."""
+        """A response of which only the head was read; the caller closes the connection."""
         connection = http.client.HTTPConnection(self.host, self.port, timeout=timeout)
         connection.request(method, path, body=body, headers=self.headers(headers))
         response = connection.getresponse()

@@ -13,9 +13,9 @@ from chatsite.tests.server import Site, prepared, temporary_folder, wait_for_doc
 
 @pytest.fixture(scope="session")
 def slow_site():
-    """A site with the sample documents read, whose answers take a few seconds to be written.
+    """A site with the sample documents, whose answers take a few seconds.
 
-    That to the employee's LONG_QUESTION takes much longer.
+    The answer to the employee's LONG_QUESTION takes much longer.
     """
     folder = temporary_folder()
     try:
@@ -31,9 +31,9 @@ def slow_site():
 
 @pytest.fixture(scope="session")
 def faulty():
-    """A site of two web processes with a server of a model, and a PostgreSQL that tests stop and start.
+    """A site of two web processes with a model's server, and a PostgreSQL that tests stop and start.
 
-    Files go to a disk of 2 MB where the tests may mount one (`small_disk`).
+    Its files are on a disk of 2 MB if the tests may mount one (`small_disk`).
     """
     folder, above = temporary_folder(), temporary_folder()
     disk = above / "disk"

@@ -13,17 +13,17 @@ from chatsite.tests.routes import admin_addresses
 pytestmark = [pytest.mark.browser, pytest.mark.server]
 
 DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
-SHOWN = {HTTPStatus.OK, HTTPStatus.NOT_FOUND}  # of pages about a row that is not there
-ENOUGH = 50  # pages
+SHOWN = {HTTPStatus.OK, HTTPStatus.NOT_FOUND}  # 404: pages about a row that does not exist
+ENOUGH = 50  # least number of pages
 NO_PAGES = r"autocomplete|jsi18n|view_on_site|csv|figures|names|wording|log(in|out)|password_change|nothing"
-# What one look is enough for: the list of pages beside each page, and the rows of a long table, made alike.
+# Checked only once: the navigation beside each page, and the rows of a long table, which are all alike.
 SIDEBAR, WITH_SIDEBAR = "#nav-sidebar", "/admin/auth/group/"
 REPEATED = [f"{SIDEBAR} tr:not(.current-model)", "tbody tr:nth-child(n + 31)"]
 OF_ROWS = r"_(change|delete|history)$|user_password_change$"
 
 
 def pages():
-    """Addresses of pages beside the lists and the rows."""
+    """Addresses of the pages that are neither lists nor about a row."""
     for name, path in admin_addresses():
         if not re.search(f"{NO_PAGES}|{OF_ROWS}|_changelist$", name) and "nothing" not in path:
             yield path
@@ -35,9 +35,9 @@ def lists():
 
 
 def broken(page, path, leave_out):
-    """What is broken on a desk in light colours, and on a phone in dark ones.
+    """The violations on a desktop in light colours, and on a phone in dark ones.
 
-    Pages that would add what is only shown are closed.
+    Pages with a form to add read-only objects are skipped.
     """
     page.set_viewport_size(DESK)
     page.emulate_media(color_scheme="light")
@@ -56,7 +56,7 @@ def broken(page, path, leave_out):
 
 @pytest.mark.timeout(360)
 def test_no_page_of_the_admin_breaks_a_rule(chromium, slow_site):
-    # axe itself sets styles, which the policy of the pages refuses.
+    # axe itself sets inline styles, which the pages' policy refuses.
     with signed_in(chromium, slow_site, "admin", with_problems=True, viewport=DESK) as page:
         found, seen = broken(page, WITH_SIDEBAR, leave_out=()), 1
         assert page.locator(SIDEBAR).count()

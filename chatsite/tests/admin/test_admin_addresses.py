@@ -1,4 +1,4 @@
-"""Pages of the admin that are asked for with what cannot be meant: refused, and never a failure."""
+"""Pages of the admin requested with invalid values: refused, without a server error."""
 
 import re
 from datetime import UTC, datetime
@@ -20,22 +20,22 @@ from chatsite.tests.routes import admin_addresses
 VALUES = ("99999999999", "\0", "abc")
 RUBBISH = (*VALUES, "9" * 30, "-1", "")
 OF_ROWS = ("_changelist", "_add", "_change", "_delete", "_history")
-# What forms of other pages send, beside what the modules read by name.
+# Fields of forms that the expressions below do not find.
 NAMES = {"confirmed", "document", "kind", "person", "questions", "reason", "successor", "term"}
 MODULES = ("*admin*.py", "*/admin.py", "overview/*.py", "*/*_admin.py")
 READ = re.compile(r"\b(?:GET|POST)(?:\.get|\.getlist)?[(\[]\"(\w+)\"")
 
 
 class AdminAddressTests(TransactionTestCase):
-    """Without a transaction around: what PostgreSQL refuses would spoil it for the next request."""
+    """Not in a transaction: an error of PostgreSQL would make it unusable for the next request."""
 
     def setUp(self):
-        self.enterContext(AsyncSingleThreadContext())  # one thread for all requests, not one for each
+        self.enterContext(AsyncSingleThreadContext())  # one thread for all requests
         self.client = Client(raise_request_exception=False)
         self.client.force_login(User.objects.create_superuser("root"))
 
     def lists(self):
-        """(address, names of its query) of each list."""
+        """(address, names of its query parameters) of each list."""
         for model, page in admin.site._registry.items():
             dates = [f"{page.date_hierarchy}__{part}" for part in ("year", "gte")]
             fields = [one[0] if isinstance(one, tuple) else one for one in page.list_filter]
@@ -75,7 +75,7 @@ class AdminAddressTests(TransactionTestCase):
         self.assertEqual(failed, [])
 
     def read_names(self):
-        """Those that the modules of the admin name, and a few more."""
+        """The parameters that the modules of the admin read, and a few more."""
         found = set(NAMES)
         for package in ("chat", "chatsite/accounts", "history", "ingestion"):
             for pattern in MODULES:
@@ -86,7 +86,7 @@ class AdminAddressTests(TransactionTestCase):
 
     @pytest.mark.slow
     def test_no_form_fails_whatever_is_chosen_in_it(self):
-        """A field that is filled by typing shows what was chosen; a number that is none is refused."""
+        """A search field shows the selected object; an invalid number is refused."""
         failed = []
         with self.assertLogs("django.request", "WARNING"):
             for model in admin.site._registry:

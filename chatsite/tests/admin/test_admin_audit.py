@@ -18,7 +18,7 @@ from ingestion.bulk.models import BulkChange
 from ingestion.models import Document
 from ingestion.tests.factories import make_document, make_user
 
-# What the pages of each kind of row show of others, or why their lists and pages leave no entry.
+# What the pages of each model show of other people, or why its pages need no entry.
 KINDS = {
     "accounts.apikey": "names of keys; every change is an entry",
     "accounts.auditentry": "words",
@@ -44,7 +44,7 @@ KINDS = {
     "ingestion.document": "names; the text on the page of one document is words",
     "procrastinate.procrastinatejob": "numbers",
 }
-# Pages beside those of the rows.
+# Pages that are not about a row.
 OTHERS = {
     "index": "numbers, and titles that the manager may read",
     "figures": "the same",

@@ -1,4 +1,4 @@
-"""Forms of the admin say at the top what is wrong, with links to the fields, and ask before they delete."""
+"""Forms of the admin list errors at the top, with links to the fields, and ask before they delete."""
 
 import re
 
@@ -17,8 +17,8 @@ OTHER_FORMS = (
     "/admin/ingestion/houseword/file/",
     "/admin/chat/proofquestion/file/",
 )
-ENOUGH = 10  # forms
-# The field that a link leads to: the focus is on it, or on the picker that stands for it.
+ENOUGH = 10  # least number of forms
+# Whether the focus is on the field that a link leads to, or on the picker that replaces this field.
 REACHED = """id => {
     const target = document.getElementById(id), row = target.closest('.form-row, td, .flex-container');
     return target === document.activeElement || row.contains(document.activeElement);
@@ -26,7 +26,7 @@ REACHED = """id => {
 
 
 def send_empty(page, path):
-    """Whether the page has a form, which was sent without a word in it."""
+    """Send the page's form empty; return whether it has one."""
     button = page.locator("#content form[method=post] .submit-row [type=submit]").first
     if page.goto(path).status != 200 or not button.count():
         return False
@@ -96,7 +96,7 @@ def test_a_change_of_many_previews_rights_and_asks_before_it_deletes(chromium, s
         page.goto(choice)
         page.get_by_role("button", name="Delete…").click()
         page.get_by_role("button", name=re.compile("Delete: ")).click()
-        assert page.url == choice  # the box is not ticked
+        assert page.url == choice  # refused, because the box is not ticked
         assert page.locator("input[name=confirmed]:invalid").count() == 1
         page.set_viewport_size(PHONE)
         page.emulate_media(color_scheme="dark")

@@ -42,7 +42,7 @@ from ingestion.bulk.models import BulkChange, BulkItem
 from ingestion.models import Document, HouseWord
 from ingestion.tests.factories import make_document, make_user
 
-# Ids, dates and pictures of Django's own, texts that are data, and names of formats and scopes.
+# Ids, dates, Django's own images, texts that are data, and names of formats and scopes.
 NOT_OURS = re.compile(
     r"^[0-9a-f-]{32,36}$|^(› |qx )?[0-9a-f]{8}-[0-9a-f-]{27}|^(› )?chs_|^alt=(Search|True|False)$"
     r"|^[A-Z][a-z]+\.? \d+, \d{4}|guide\.md#leave|^chat, search|^(document\.ready|english|sub|text/markdown)$"
@@ -59,15 +59,15 @@ class AdminLanguageTests(TestCase):
     def setUp(self):
         self.root = User.objects.create_superuser("qxroot", first_name="qxa", last_name="qxb")
         self.client.force_login(self.root)
-        self.enterContext(AsyncSingleThreadContext())  # one thread for all requests, not one for each
+        self.enterContext(AsyncSingleThreadContext())  # one thread for all requests
         self.enterContext(offering_pseudo())
         self.make_rows()
 
     def make_rows(self):
-        """Of each kind in the admin at least one, in each of its states; but no job.
+        """Create at least one row of each model, in each of its states, but no job.
 
-        The pages of a job are procrastinate's own, in English. Another test may have left one: a flush
-        empties the tables of managed models only.
+        The pages of a job are procrastinate's own, in English. Other tests may have left jobs, because a
+        flush empties the tables of managed models only.
         """
         with connection.cursor() as cursor:
             cursor.execute("DELETE FROM procrastinate_jobs")
@@ -122,7 +122,7 @@ class AdminLanguageTests(TestCase):
         )
 
     def make_accounts(self):
-        """Keys, identities, webhooks, the audit log, and what is allowed."""
+        """Create keys, identities, webhooks, audit entries and allowances."""
         key, _ = ApiKey.objects.issue(self.ann, "qxkey")
         ApiKey.objects.issue(self.root, "", 0)
         ExternalIdentity.objects.create(user=self.ann, issuer="qx", subject="qx", claim="sub")
@@ -142,7 +142,7 @@ class AdminLanguageTests(TestCase):
             Retention.objects.create(**values)
 
     def make_texts(self):
-        """Agents, starting questions, texts of the site and glossary entries."""
+        """Create agents, starting questions, texts of the site and glossary entries."""
         Agent.objects.all().delete()
         Agent.objects.create(name="qxagent", description="qx", instructions="qx")
         StartingQuestion.objects.create(text="qx")
@@ -228,7 +228,7 @@ class AdminLanguageTests(TestCase):
         return [words for words in Words(page).left_out if not NOT_OURS.search(words)]
 
     def collect(self, pages):
-        """What is left out, with the first page that has it."""
+        """{untranslated text: the first page that has it}"""
         self.seen, found = 0, {}
         for each in pages:
             path, data = each if isinstance(each, tuple) else (each, None)
@@ -256,7 +256,7 @@ class AdminLanguageTests(TestCase):
         self.assertEqual(self.collect(self.refused()), "")
 
     def refused(self):
-        """Each form without anything, and with what is not possible."""
+        """Each form, sent empty and with invalid values."""
         for model in admin.site._registry:
             name = f"admin:{model._meta.app_label}_{model._meta.model_name}"
             fields = [field.name for field in model._meta.get_fields()]

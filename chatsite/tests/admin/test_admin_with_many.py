@@ -19,7 +19,7 @@ DOCUMENTS, USERS = "/admin/ingestion/document/", "/admin/accounts/user/"
 
 
 def options(page):
-    """How many things there are to choose from on a page: options, boxes, buttons, and links of filters."""
+    """The number of choices on a page: options, check boxes, buttons, and links of filters."""
     text = page.content.decode()
     filters = text.partition('id="changelist-filter"')[2].partition("</nav>")[0]
     return len(re.findall(r"<option|type=.(?:checkbox|radio)", text)) + filters.count("<li")

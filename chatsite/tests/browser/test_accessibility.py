@@ -1,4 +1,4 @@
-"""No page of the portal breaks a rule of accessibility: as axe sees it, wide and narrow, light and dark."""
+"""No page of the portal violates a rule of axe: wide and narrow, light and dark."""
 
 import pytest
 from playwright.sync_api import expect
@@ -100,7 +100,7 @@ def test_the_overview_of_the_admin_breaks_none_either(chromium, slow_site, schem
 
 
 def write_banner(page, text):
-    """As a manager of the site does it, in the admin."""
+    """Set the site's banner in the admin."""
     page.goto("/admin/chat/sitetexts/add/")
     page.get_by_label("Banner:", exact=True).fill(text)
     page.get_by_role("button", name="Save", exact=True).click()
@@ -110,7 +110,7 @@ def write_banner(page, text):
 def test_a_banner_is_shown_on_a_page_that_is_open_already(chromium, slow_site):
     words = "The canteen is closed on Friday, and the archive moves to the second floor on Monday."
     with (
-        # axe itself sets styles on this form, which the page's policy refuses.
+        # axe itself sets inline styles on this form, which the page's policy refuses.
         signed_in(chromium, slow_site, "admin", with_problems=True, **WIDE) as manager,
         signed_in(chromium, slow_site, color_scheme="dark", **PHONE) as page,
     ):

@@ -1,4 +1,4 @@
-"""Files that are chosen, pasted and dropped on a question, in headless Chromium."""
+"""Attaching files to a question by choosing, pasting and dropping them, in headless Chromium."""
 
 import re
 
@@ -33,7 +33,7 @@ def test_a_chosen_file_is_read_and_the_answer_cites_it(chromium, slow_site, widt
         expect(page.locator("#attached li")).to_contain_text("crane.md")
         expect(page.get_by_label("Your question")).to_be_focused()
         page.get_by_label("Your question").fill("How much does the crane on pier nine lift in winter?")
-        page.get_by_role("button", name="Send").click()  # waits for the file, and for its reading
+        page.get_by_role("button", name="Send").click()  # waits until the file is uploaded and read
         answer = page.locator(".answer[data-state=complete]")
         expect(answer).to_contain_text("4.5 tonnes", timeout=60_000)
         expect(answer.locator(".prose")).to_have_attribute("lang", "en")
@@ -92,7 +92,7 @@ def test_on_a_phone_what_could_not_be_read_is_in_sight_before_and_after_the_ques
         page.get_by_role("button", name="Send").click()
         second = page.locator(".turn").nth(1)
         expect(second.locator(".answer[data-state=complete]")).to_have_count(1)
-        for _ in range(2):  # as it was written, and as it is loaded
+        for _ in range(2):  # as rendered by the script, and after a reload
             expect(second.locator(".as-before")).to_have_text("About the same 3 documents")
             expect(second.locator(".chips")).to_have_count(0)
             page.reload()
@@ -141,11 +141,10 @@ def test_files_are_pasted_and_dropped_anywhere_and_taken_off_again(chromium, slo
         )
         pasted = page.locator("#attached li").nth(1)
         expect(pasted).to_contain_text(re.compile(r"Pasted \d{4}-\d\d-\d\d \d\d\.\d\d\.\d\d\.png"))
-        expect(pasted).to_contain_text("Failed")  # it is no picture
+        expect(pasted).to_contain_text("Failed")  # not an image
         scope = page.get_by_label("Search in", exact=True)
-        expect(scope).to_have_value(
-            re.compile(r"^document:[0-9a-f-]{36}$")
-        )  # nothing can be found in the other
+        # The scope has one document, because the other cannot be searched.
+        expect(scope).to_have_value(re.compile(r"^document:[0-9a-f-]{36}$"))
         page.get_by_role("button", name=re.compile("^Remove Pasted")).click()
         expect(page.locator("#attached li")).to_have_count(1)
         assert re.fullmatch(r"document:[0-9a-f-]{36}", scope.input_value())
@@ -183,7 +182,7 @@ def test_a_refused_file_is_told_and_the_question_stays(chromium, slow_site):
         with page.expect_file_chooser() as chooser:
             page.get_by_role("button", name="Attach files").click()
         chooser.value.set_files({"name": "...", "mimeType": "text/plain", "buffer": b"No name."})
-        page.get_by_role("button", name="Send").click()  # before the module for files is there
+        page.get_by_role("button", name="Send").click()  # before the script for files is loaded
         held[0].continue_()
         expect(page.get_by_role("alert")).to_contain_text("...: The file has no name.")
         expect(page.get_by_label("Your question")).to_have_value("What is this?")

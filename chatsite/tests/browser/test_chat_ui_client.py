@@ -1,4 +1,4 @@
-"""What the published ChatUI sends, recorded in a browser: cookies at one origin, no token, its own names."""
+"""Requests of the published ChatUI, recorded in a browser: cookies of one origin, no token, its own names."""
 
 import json
 import re
@@ -220,9 +220,8 @@ class ChatUiClient(TransactionTestCase):
         return self.call("POST", "/api/minimal/chat", {"messages": messages}).json()
 
     def team(self, messages):
-        with use_model(
-            ScriptedModel(words=("Five ", "days."))
-        ):  # without a model, who has nothing new is silent
+        # Without a model, an agent without new passages sends nothing.
+        with use_model(ScriptedModel(words=("Five ", "days."))):
             return self.call("POST", "/api/minimal/multi-agent-chat/batch", {"messages": messages}).json()
 
     def test_standard_chat_as_a_guest_and_signed_in(self):

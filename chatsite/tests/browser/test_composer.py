@@ -1,4 +1,4 @@
-"""The box for the question, in Chromium: where the focus goes, what a question that came second is told."""
+"""The question box in Chromium: the focus, and what happens to a question while another is answered."""
 
 import pytest
 from playwright.sync_api import expect
@@ -19,12 +19,12 @@ pytestmark = [pytest.mark.browser, pytest.mark.server]
 
 ANSWERED = "This conversation is being answered. Wait for the answer, or stop it."
 KEPT = "Your question is kept here."
-# A page that has not heard yet what is asked elsewhere.
+# Keeps a page from hearing of questions that were asked elsewhere.
 NOT_TOLD = """(send => {
     WebSocket.prototype.send = function (text) { if (!text.includes('"wait"')) send.call(this, text); };
 })(WebSocket.prototype.send)"""
 
-NOT_STOPPED = NOT_TOLD.replace('"wait"', '"stop"')  # as if each stop came too late
+NOT_STOPPED = NOT_TOLD.replace('"wait"', '"stop"')  # drops each stop, as if it came too late
 
 
 def test_the_focus_of_a_button_that_goes_is_not_lost(chromium, slow_site):
@@ -71,7 +71,7 @@ def test_on_a_phone_the_box_says_what_its_keys_do_there(chromium, slow_site):
         box.fill("Two")
         box.press("Enter")
         expect(box).to_have_value("Two\n")
-        box.fill("")  # a draft outlives the page
+        box.fill("")  # the draft is kept
 
 
 def test_on_a_phone_the_rest_of_the_allowance_is_shown_too(chromium, slow_site):
@@ -152,14 +152,14 @@ def test_without_scripts_a_question_that_came_second_stays_on_its_page(chromium,
     ):
         ask_and_wait(one)
         two.goto(one.url)
-        # Until the follow-up questions have come, a page without scripts loads itself anew.
+        # The page has this element, for browsers without scripts, until the follow-up questions have come.
         expect(two.locator("meta[http-equiv=refresh]")).to_have_count(0)
         submit(one, LONG_QUESTION)
         wait_for_state(one, "streaming")
         two.locator("#question").fill("And sick leave?")
         two.locator("#send").click()
         expect(two.locator("#problem")).to_contain_text(ANSWERED)
-        expect(two.locator("meta[http-equiv=refresh]")).to_have_count(0)  # which would lose what was typed
+        expect(two.locator("meta[http-equiv=refresh]")).to_have_count(0)  # a refresh would lose the draft
         expect(two.locator("#question")).to_have_value("And sick leave?")
         one.locator("#stop").click()
         wait_for_state(one, "stopped")

@@ -23,7 +23,7 @@ def test_another_tab_sees_that_an_answer_is_written_and_then_that_it_is_new(chro
         row.goto("/help/")
         dots = row.get_by_role("link", name="How many days a year may I work from abroad").first
         expect(dots).to_contain_text(", being answered")
-        page.goto("/settings/")  # nobody looks at it when it comes
+        page.goto("/settings/")  # the answer comes while its page is closed
         row.reload()
         expect(dots).to_contain_text(", new answer", timeout=60_000)
         dots.click()

@@ -1,4 +1,4 @@
-"""A page of somebody who has as many open as the site keeps for one person, in Chromium."""
+"""A page of a person who has reached the limit of open pages, in Chromium."""
 
 import shutil
 
@@ -18,12 +18,12 @@ COUNTED = """(() => {
     window.WebSocket = class extends Known { constructor(...rest) { super(...rest); window.tries++; } };
 })()"""
 LOOKED_AT = "document.dispatchEvent(new Event('visibilitychange'))"
-WAIT_SECONDS = 4  # a page that tried again at once would have tried several times
+WAIT_SECONDS = 4  # a page without a delay would have tried several times
 
 
 @pytest.fixture
 def small_site():
-    """A site that keeps one connection of each person."""
+    """A site that allows each person one connection."""
     folder = temporary_folder()
     try:
         with Site(prepared(folder), CHATSITE_USER_CONNECTIONS="1") as site:

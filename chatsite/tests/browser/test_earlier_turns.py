@@ -1,4 +1,4 @@
-"""The turns before those of a page, in Chromium: by scrolling, by the link, and by the keyboard."""
+"""Loading earlier turns of a conversation in Chromium: by scrolling, by the link, and by keyboard."""
 
 import json
 
@@ -45,7 +45,7 @@ def numbers(page):
 
 
 def place(page, number):
-    """Where a question is in the window, once the page has been painted."""
+    """The position of a question in the window, after the page was painted."""
     page.evaluate(FRAMES)
     return page.evaluate(PLACE, number)
 
@@ -77,7 +77,7 @@ def test_scrolling_up_brings_every_turn_one_page_at_a_time_without_a_jump(chromi
                 page.mouse.wheel(0, -50)
             wait_until(page, SHOWN.format(shown))
             assert numbers(page)[0] == max(0, first - 50)
-            assert 0 < place(page, first) < 800  # what was at the top of the window is still in it
+            assert 0 < place(page, first) < 800  # the turn that was at the top of the window is still visible
             page.evaluate(f"document.querySelector('#e-{2 * max(0, first - 50)}').scrollIntoView()")
         assert numbers(page) == list(range(TURNS))
         expect(page.get_by_role("link", name="Earlier questions")).to_have_count(0)

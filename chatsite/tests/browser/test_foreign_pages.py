@@ -1,4 +1,4 @@
-"""Pages of other origins in real Chromium: what they send with their visitor's cookies changes nothing."""
+"""Pages of other origins in real Chromium: their requests, with the visitor's cookies, change nothing."""
 
 import http.server
 import json
@@ -23,7 +23,7 @@ TABLES = (
     "accounts_apikey",
     "django_session",
 )
-# A page that tries all that a page can, with the cookies of its visitor where the browser lends them.
+# A page that tries every kind of request, with its visitor's cookies if the browser sends them.
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Elsewhere</title>
 <form id="plain" method="post" enctype="text/plain" target="sink"><input name='{"messages": [{"role": "user",
 "content": "planted"}], "x": "' value='"}'></form>
@@ -64,7 +64,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body = PAGE.encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/html; charset=utf-8")
-        if self.path == "/sandboxed":  # an opaque origin, told as null
+        if self.path == "/sandboxed":  # an opaque origin, sent as "null"
             self.send_header("Content-Security-Policy", "sandbox allow-scripts allow-forms")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -76,7 +76,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def elsewhere():
-    """The port of a server of foreign pages."""
+    """The port of a server with foreign pages."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield server.server_port
@@ -86,7 +86,7 @@ def elsewhere():
 
 @pytest.fixture(scope="module")
 def open_site():
-    """A site that lets guests in."""
+    """A site that serves guests."""
     folder = temporary_folder()
     try:
         with Site(prepared(folder), CHATSITE_LOGIN_REQUIRED="0") as site:
@@ -145,7 +145,7 @@ FROM_SITE = """async ([path, body]) => {
 def test_a_foreign_page_changes_nothing_for_somebody_signed_in(
     visitor, open_site, elsewhere, host, sandboxed
 ):
-    """Another port of the host, another name of it, a name below that, and an opaque origin."""
+    """Origins: another port of the host, another name of it, a subdomain of this, and an opaque origin."""
     own = sign_in(visitor, open_site)
     body = json.dumps({"mode": "standard", "title": "Mine"})
     status, made = own.evaluate(FROM_SITE, ["/chat-history", body])
@@ -171,7 +171,7 @@ def test_a_foreign_page_changes_nothing_for_somebody_signed_in(
 
 
 def test_a_form_of_another_site_makes_no_guest_and_plants_no_question(visitor, open_site, elsewhere):
-    """A form that takes the whole window: the browser would store whatever cookie the answer sets."""
+    """A form that replaces the whole page: the browser would store any cookie of the response."""
     own = sign_in(visitor, open_site)
     before, kept = counted(open_site), cookies(visitor, open_site)
     for path in ("/chat", "/api/chat", "/chat-history", "/"):

@@ -20,10 +20,10 @@ pytestmark = [pytest.mark.server, pytest.mark.browser, pytest.mark.timeout(LONG_
 SHARED = ("parental-leave.md", "employee-handbook.pdf", "working-abroad.md")
 QUESTION = "How many weeks of leave do partners have?"
 SECOND = "Which form do partners need for a block of leave?"
-CITED = re.compile(r"parental-leave\S*\.md")  # to the employee with digits: there are two of this name
+CITED = re.compile(r"parental-leave\S*\.md")  # the employee can read two of this name, so theirs has digits
 WEB_COMPONENT = ("/chat", "/ask", "/content")
 RAG_CHAT = ("/chat", "/ask", "/content", "/auth_setup", "/config")
-# In current Chromium the React front end fails over what scrollIntoView returns.
+# In current Chromium the React front end fails because of scrollIntoView's return value.
 SCROLL = """
     const scroll = Element.prototype.scrollIntoView;
     Element.prototype.scrollIntoView = function (...options) { scroll.apply(this, options); };
@@ -44,7 +44,7 @@ def model():
 
 @pytest.fixture(autouse=True)
 def well_behaved(model):
-    """No test leaves the model with something to do badly."""
+    """Reset the model's script after each test."""
     yield
     model.script()
 
@@ -73,13 +73,13 @@ def scripted(model):
 
 @pytest.fixture(params=["guest", "employee"])
 def person(request):
-    """Who sits before the front end."""
+    """The user of the front end."""
     return request.param
 
 
 @pytest.fixture(params=["offline", "scripted"])
 def site(request):
-    """A site without a model, and one with."""
+    """A site without a model, and one with a scripted model."""
     return request.getfixturevalue(request.param)
 
 
@@ -88,7 +88,7 @@ def session_of(site, person):
 
 
 def well(origin, count):
-    """Every question was taken: none was refused for the cookies that the answer before it had set."""
+    """Assert that every question was accepted, also with the cookies that earlier answers have set."""
     assert origin.asked() + origin.asked("/ask") == [200] * count
 
 
@@ -114,23 +114,23 @@ def ask_component(page, question):
 
 
 def entry(page, number):
-    """The answer of this number, from 0."""
+    """The answer with this number, from 0."""
     return page.locator("chat-thread-component li.chat__listItem:not(.user-message)").nth(number)
 
 
 def written(page, number):
-    """The answer, once it was written to its end."""
+    """The answer, after waiting for its end."""
     expect(entry(page, number).get_by_test_id("citation").first).to_be_visible()
     expect(page.get_by_test_id("submit-question-button")).to_be_enabled()
     return entry(page, number)
 
 
 def without_stream(page):
-    """As a person unticks it in the settings."""
+    """Switch streaming off in the settings."""
     page.get_by_text("Developer settings").click()
     page.get_by_text("Stream chat completion responses").click()
     page.get_by_role("button", name="Close").last.click()
-    # A closing panel may take the focus away from the question box, and what is typed meanwhile can be lost.
+    # A closing panel may take the focus from the question box, so that typed text is lost.
     expect(page.get_by_text("Stream chat completion responses")).to_have_count(0)
 
 
@@ -159,7 +159,7 @@ def test_the_web_component_answers_two_questions_and_opens_every_panel(web_compo
         expect(aside.get_by_role("heading", name="Parental leave", exact=True)).to_be_visible()
         aside.get_by_title("Hide thought process").click()
 
-        # A follow-up question is put where one types
+        # A click puts a follow-up question into the question box.
         questions = first.get_by_test_id("followUpQuestion")
         if site.environment.get("CHAT_MODEL"):
             expect(questions).to_have_text(["What then?", "And why?", "Who decides?"])
@@ -191,7 +191,7 @@ def test_the_web_component_shows_numbers_lists_and_what_looks_like_markup(web_co
         text = unicodedata.normalize("NFKC", shown.inner_text())
         assert "Of 25 days" in text
         assert "10 days" in text
-        # What it sends back is what the model said.
+        # The component sends the model's own text back as the earlier answer.
         expect(page.get_by_test_id("submit-question-button")).to_be_enabled()
         ask_component(page, SECOND)
         expect(page.get_by_test_id("submit-question-button")).to_be_enabled()

@@ -1,4 +1,4 @@
-"""Everyday tasks by keyboard: few Tab stops, arrows inside groups, and what the palette does on a page."""
+"""Everyday tasks by keyboard: few Tab stops, arrow keys inside groups, and the palette on each page."""
 
 import re
 
@@ -8,8 +8,8 @@ from playwright.sync_api import expect
 from chatsite.tests.chromium import PHONE, violations
 from chatsite.tests.portal_pages import QUESTION, WIDE, ask_and_wait, signed_in
 
-# What has the focus; whether a ring is drawn around it or what holds it, and whether something lies over its
-# middle. Regions that scroll are larger than what is seen of them.
+# The focused element, whether it or its container has a visible focus ring, and whether another element
+# covers its middle. Scrollable regions are larger than their visible part.
 FOCUSED = """() => {
   const element = document.activeElement;
   if (element === document.body) return null;
@@ -44,7 +44,7 @@ def test_a_source_is_two_keys_from_the_question_box(chromium, site):
         press(page, "Escape")
         page.wait_for_url(lambda url: "source=" not in url)
         expect(page.locator(".source-row").first).to_be_focused()
-        assert "#" not in page.url  # a fragment would take the focus away
+        assert "#" not in page.url  # a fragment would move the focus
 
 
 def test_a_dialog_of_the_menu_gives_the_focus_back_to_the_menu(chromium, site):
@@ -75,7 +75,8 @@ def test_the_list_of_conversations_is_one_tab_stop(chromium, site):
         menu = page.locator("#row-menu")
         expect(menu.locator(".row").first).to_be_focused()
         press(page, "Escape")
-        expect(page.locator("[data-row-menu]").nth(1)).to_be_focused()  # once the browser has closed the menu
+        # After the browser has closed the menu.
+        expect(page.locator("[data-row-menu]").nth(1)).to_be_focused()
         press(page, "ArrowLeft")
         expect(rows.nth(1)).to_be_focused()
         press(page, "Tab")
@@ -157,7 +158,7 @@ def test_creating_a_link_copies_it_in_the_same_step(chromium, site):
         sent = []
         page.on("request", lambda request: sent.append(request.method) if request.method == "POST" else None)
         create.click()
-        expect(page.get_by_text("Choose a group, or name a person.")).to_be_visible()  # of the server
+        expect(page.get_by_text("Choose a group, or name a person.")).to_be_visible()  # the server's message
         assert sent == ["POST"]
         page.get_by_role("combobox", name="People").fill("hr")
         create.click()
@@ -200,11 +201,12 @@ def test_versions_are_compared_without_losing_the_focus(chromium, site):
         expect(page.get_by_role("button", name="Previous version")).to_be_focused()
         press(page, "Enter")
         expect(page.get_by_role("group", name="Version 1 of 2")).to_be_visible()
-        expect(page.get_by_role("button", name="Next version")).to_be_focused()  # there is no previous one
+        # Version 1 has no previous one.
+        expect(page.get_by_role("button", name="Next version")).to_be_focused()
         press(page, "Enter")
         expect(page.get_by_role("group", name="Version 2 of 2")).to_be_visible()
         expect(page.get_by_role("button", name="Previous version")).to_be_focused()
-        press(page, "ArrowLeft")  # from the first of its row to the last
+        press(page, "ArrowLeft")  # wraps around from the first button of the row to the last
         expect(page.get_by_role("button", name="Answer again")).to_be_focused()
 
 
@@ -216,7 +218,7 @@ def test_last_weeks_answer_is_found_from_the_box_by_few_keys(chromium, site):
         starts = page.locator(".starts button")
         press(page, "Shift+Tab")
         expect(starts.first).to_be_focused()
-        press(page, "ArrowDown")  # one stop for all
+        press(page, "ArrowDown")  # the group is a single Tab stop
         expect(starts.nth(1)).to_be_focused()
         field = page.get_by_label("Search your conversations")
         for _ in range(8):

@@ -1,4 +1,4 @@
-"""Whose language a page is in, the German catalogue, and a pseudo-language that finds words left out."""
+"""The choice of a page's language, the German catalogue, and untranslated text on pages."""
 
 import asyncio
 import gettext as catalogues
@@ -63,7 +63,7 @@ def test_every_message_of_a_catalogue_is_translated_with_the_same_placeholders(p
 
 
 def messages(file):
-    """All but the header, which has the time of writing."""
+    """The messages of a catalogue without its header, which has the time of writing."""
     return {words: text for words, text in catalogues.GNUTranslations(file)._catalog.items() if words}
 
 
@@ -134,7 +134,7 @@ class ChoiceTests(TestCase):
         async def several():
             found = [await asyncio.create_task(german())]
             for _ in range(2 * settings.DATABASE_THREADS):
-                await in_database(translation.activate, "de")  # as where a key's person is found
+                await in_database(translation.activate, "de")  # as when the owner of a key is found
             return found + [await in_database(look) for _ in range(2 * settings.DATABASE_THREADS)]
 
         found = async_to_sync(several)()
@@ -160,7 +160,7 @@ class ChoiceTests(TestCase):
 
 
 class LanguagesOfTexts(TestCase):
-    """What people and documents say has its own language, whatever that of the page is."""
+    """Texts of people and documents have a `lang` of their own, independent of the page's language."""
 
     def setUp(self):
         self.user = make_user("asker")
@@ -197,7 +197,7 @@ def test_what_the_site_says_in_place_of_an_answer_is_shown_in_the_readers_langua
 
 @pytest.mark.slow
 class LeftOutTests(TestCase):
-    """Each page in a pseudo-language: what is not in brackets was never translated."""
+    """Each page in a pseudo-language: text without brackets is not translated."""
 
     def setUp(self):
         self.user = make_user("qxada")
@@ -212,7 +212,7 @@ class LeftOutTests(TestCase):
         recording.move(principal, self.conversation.pk, self.project.pk)
         _, self.token = sharing.create(principal, self.conversation.pk, Audience(everyone=True))
         self.client.force_login(self.user)
-        self.enterContext(AsyncSingleThreadContext())  # one thread for all requests, not one for each
+        self.enterContext(AsyncSingleThreadContext())  # one thread for all requests
         self.enterContext(offering_pseudo())
 
     def left_out(self, path, client=None):

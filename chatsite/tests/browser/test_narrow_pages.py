@@ -1,4 +1,4 @@
-"""What a phone shows: whole names, targets for a thumb, all views of a source; and images that come late."""
+"""The portal on a phone: full names, large targets, all views of a source; and images that load late."""
 
 import pytest
 from playwright.sync_api import expect
@@ -153,7 +153,7 @@ def test_a_table_of_few_rows_is_read_without_scrolling_sideways(chromium, site, 
         assert quoted.evaluate(OUTSIDE) == []
         assert quoted.evaluate("each => each.scrollWidth <= each.clientWidth")
         start = "each => parseFloat(getComputedStyle(each).paddingInlineStart)"
-        assert quoted.get_by_role("cell").first.evaluate(start) > 100  # the place of the label
+        assert quoted.get_by_role("cell").first.evaluate(start) > 100  # room for the label
         assert violations(page) == []
 
 

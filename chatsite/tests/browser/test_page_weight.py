@@ -1,4 +1,4 @@
-"""What a conversation costs a browser that has nothing of the site: requests, scripts and styles."""
+"""What a conversation's page loads into an empty cache: requests, scripts and styles."""
 
 import pytest
 

@@ -17,7 +17,7 @@ QUESTION = "When must carried days of leave be used?"
 COMPLETE = ".answer[data-state=complete] .source-row"
 
 
-conversations = {}  # by address of the site: asked once
+conversations = {}  # {address of a site: path of its conversation}, so that each site is asked once
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def answered(chromium, slow_site):
 
 
 def overlaps(page, first, second):
-    """Whether any of two elements' areas is the same."""
+    """Whether the areas of two elements overlap."""
     one, other = page.locator(first).bounding_box(), page.locator(second).bounding_box()
     across = one["x"] < other["x"] + other["width"] and other["x"] < one["x"] + one["width"]
     down = one["y"] < other["y"] + other["height"] and other["y"] < one["y"] + one["height"]
@@ -147,18 +147,18 @@ def test_a_click_into_the_search_or_typing_there_opens_the_palette_with_what_was
         page.get_by_label("Search your conversations").click()
         page.wait_for_selector("#palette :focus")
         page.keyboard.type("carried days")
-        # Other tests may have asked it, too.
+        # Any conversation: other tests may have asked the same question.
         expect(page.locator("#palette [aria-selected=true]")).to_have_attribute("href", re.compile("^/c/"))
         page.keyboard.press("Enter")
         page.wait_for_url(re.compile("/c/[^/]+/#"))
         page.goto("/search/?q=carried+days")
         field = page.get_by_label("Search your conversations")
-        field.fill("carried")  # as typing does
+        field.fill("carried")  # opens the palette, as typing does
         page.wait_for_selector("#palette :focus")
         expect(page.locator("#palette [role=combobox]")).to_have_value("carried")
         page.keyboard.press("Escape")
         expect(field).to_be_focused()
-        field.press("Enter")  # as without the palette
+        field.press("Enter")  # the same results as without the palette
         page.wait_for_url(re.compile(r"/search/\?q=carried#found$"))
 
 

@@ -1,4 +1,4 @@
-"""A second look of the language model in Chromium: it delays nothing, and takes an open page's note away."""
+"""The language model's second look in Chromium: it delays no text, and removes the mark on an open page."""
 
 import asyncio
 import re

@@ -31,7 +31,7 @@ BEGUN = f"{LAST_TEXT}.length > 10"
 STILL = f"""(now => {{
     if (window.seen?.now !== now) window.seen = {{now, since: performance.now()}};
     return performance.now() - window.seen.since > 400;
-}})({LAST_TEXT})"""  # what had arrived before the cut is drawn, too
+}})({LAST_TEXT})"""  # also waits until text that arrived before the cut is shown
 WRITTEN = """
     SELECT coalesce(max(entry.last), 0)
     FROM chat_journalentry AS entry JOIN chat_run AS run ON run.id = entry.run_id
@@ -49,7 +49,7 @@ def wire(slow_site):
 
 
 def begin(page, question=QUESTION):
-    """Ask a question, and wait until its answer has begun to be shown."""
+    """Ask a question, and wait for the beginning of its answer."""
     page.goto("/")
     ask(page, question)
     wait_until(page, BEGUN)

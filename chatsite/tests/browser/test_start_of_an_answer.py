@@ -1,4 +1,4 @@
-"""The question stays in view above an answer that comes at once, in headless Chromium."""
+"""The question stays visible above an answer that arrives in one piece, in headless Chromium."""
 
 import shutil
 
@@ -10,7 +10,7 @@ from chatsite.tests.server import Site, prepared, temporary_folder, wait_for_doc
 
 pytestmark = [pytest.mark.browser, pytest.mark.server]
 
-# Whether the last question is below the bar and above the question box.
+# Whether the last question is between the bar and the question box.
 IN_VIEW = """() => {
     const [bar, dock] = ['.bar', '.dock'].map(name => document.querySelector(name).getBoundingClientRect());
     const box = [...document.querySelectorAll('.question')].at(-1).getBoundingClientRect();

@@ -37,7 +37,7 @@ def test_an_idle_page_shows_what_is_asked_on_another_device_and_how_it_is_answer
             wait_for_state(page, "stopped", SECONDS)
         assert desk.locator(".question").all_inner_texts() == phone.locator(".question").all_inner_texts()
         assert prose(desk) == prose(phone)
-        # And the other way round.
+        # The same in the other direction.
         submit(phone, LONG_QUESTION)
         expect(desk.locator(".question")).to_have_count(3)
         desk.locator("#stop").click()

@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.server]
 
 HR_QUESTION = "What is Project Halyard?"
 NOTHING = "Nothing in the documents you may read answers this."
-# A device with voices, which Chromium has none of here: it notes what it is to say, and ends when it is told.
+# A fake speech device, because this Chromium has no voices. It records texts, and ends them when told to.
 VOICES = """
   const voice = (lang, localService) => ({ lang, localService });
   const device = {
@@ -39,7 +39,7 @@ VOICES = """
   Object.defineProperty(window, 'speechSynthesis', { value: device });
   window.SpeechSynthesisUtterance = class { constructor(text) { this.text = text; } };
 """
-# Nothing lies over the focused field, such as the question box.
+# Whether nothing, such as the question box, covers the focused field.
 FOCUS_IS_SEEN = """(() => {
   const box = document.activeElement.getBoundingClientRect();
   const there = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
@@ -138,9 +138,7 @@ def test_an_answer_is_read_aloud_by_a_voice_of_the_device_in_its_language(chromi
         said = page.evaluate("speechSynthesis.said")
         words = " ".join(text for text, _ in said)
         assert "31 March" in words
-        assert not re.search(r"[\[\]*#|>]|[.,]\s*\d+$", words), (
-            words
-        )  # neither markup nor the number of a source
+        assert not re.search(r"[\[\]*#|>]|[.,]\s*\d+$", words), words  # no markup and no numbers of sources
         assert {lang for _, lang in said} == {"en_GB"}
         page.evaluate("speechSynthesis.left.at(-1).onend()")
         expect(aloud).to_have_attribute("aria-pressed", "false")
@@ -324,7 +322,7 @@ def test_without_scripts_the_same_page_works(chromium, slow_site):
         page.locator("#question").fill(QUESTION)
         page.locator("#send").click()
         see_question(page, QUESTION)
-        # It loads itself anew until then.
+        # The page refreshes itself until the answer is complete.
         expect(page.locator(".answer").last).to_have_attribute("data-state", "complete")
         assert "31 March" in prose(page)
         page.locator(".answer .cite").first.click()
@@ -372,7 +370,7 @@ def test_a_conversation_is_moved_by_keyboard_and_asked_on_in_its_project(chromiu
         page.locator("#side").get_by_role("link", name="Leave of the crew").click()
         expect(page.locator(".results")).to_contain_text(QUESTION[:20])
         assert violations(page) == []
-        ask(page, HR_QUESTION)  # its box sends as that of any page, and stays on no page in between
+        ask(page, HR_QUESTION)  # sending from here leads straight to the conversation
         wait_for_state(page, "complete")
         expect(page.get_by_role("main").get_by_role("link", name="Leave of the crew")).to_be_visible()
 

@@ -1,4 +1,4 @@
-"""Everyday tasks in Chromium with JavaScript switched off: each by links, forms and pages alone."""
+"""Everyday tasks in Chromium without JavaScript, by links, forms and pages alone."""
 
 import pytest
 from playwright.sync_api import expect
@@ -17,7 +17,7 @@ def press(page, role, words, exact=True):
 
 
 def ask_without_scripts(page, question):
-    """Ask in the box, and wait until the page, which loads itself anew, has the whole answer."""
+    """Ask in the box, and wait until the page, which refreshes itself, has the whole answer."""
     page.locator("#question").fill(question)
     press(page, "button", "Send")
     see_question(page, question)

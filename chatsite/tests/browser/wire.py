@@ -1,4 +1,4 @@
-"""The network between a browser and a site: it can be cut, or swallow what is sent, and be mended."""
+"""The network between a browser and a site. It can be cut, drop all data, and be repaired."""
 
 import contextlib
 import socket
@@ -28,7 +28,7 @@ class Wire:
         self.cut()
 
     def cut(self):
-        """End every connection, and make no new one."""
+        """Close every connection, and refuse new ones."""
         self._whole = False
         for each in list(self._open):
             with contextlib.suppress(OSError):
@@ -38,7 +38,7 @@ class Wire:
         self._whole = True
 
     def swallow(self):
-        """Keep the present connections open, but carry nothing any more."""
+        """Keep the connections open, but forward no more data."""
         self._age += 1
 
     def _accept(self):
@@ -53,13 +53,13 @@ class Wire:
     def _join(self, near):
         try:
             far = socket.create_connection(self._target)
-        except OSError:  # the site is away
+        except OSError:  # the site does not respond
             near.close()
             return
         threading.Thread(target=self._forward, args=(near, far, self._age), daemon=True).start()
 
     def _forward(self, near, far, age):
-        """Carry both directions, then close both ends."""
+        """Forward both directions, then close both ends."""
         self._open |= {near, far}
         with near, far:
             back = threading.Thread(target=self._carry, args=(far, near, age), daemon=True)

@@ -12,8 +12,8 @@ ROOT = Path(__file__).parents[3]
 PACKAGES = ("chat", "chatsite", "history", "ingestion")
 FUNCTIONS = {"compile", "match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer"}
 METHODS = FUNCTIONS - {"compile"}
-ALIKE = {"subn", "split", "findall", "finditer"}  # go through a text as `sub` does
-# What any text may hold: white space, brackets, quotes, digits, marks of Markdown, letters of some scripts.
+ALIKE = {"subn", "split", "findall", "finditer"}  # methods that scan a text as `sub` does
+# Characters of any text: white space, brackets, quotes, digits, Markdown, letters of some scripts.
 CHARACTERS = " \t\n\r[](){}<>\"'`“”\\/0aA_.,:;!?-*#=|~@&%^$…中"
 BREAKERS = ("", "\x00", "a", "\n", "]", "!")
 
@@ -52,7 +52,7 @@ def uses():
 
 
 def methods_of(path, name):
-    """How a compiled expression is used: a private one in its own file; any way, where none is found."""
+    """The methods by which a compiled expression is used (private ones: in their own file); else all."""
     used = {
         method
         for (file, known), methods in uses().items()
@@ -65,7 +65,7 @@ def methods_of(path, name):
 def unlike(methods):
     """The methods whose work no other method includes.
 
-    Some go through a text alike; `sub` begins as `search` does, and `search` by looking where `match` does.
+    Some methods scan a text alike; `sub` includes `search`, and `search` includes `match`.
     """
     left = {"sub" if each in ALIKE else each for each in methods}
     if "sub" in left:
@@ -77,7 +77,7 @@ def unlike(methods):
 
 @cache
 def expressions():
-    """All expressions whose text is known before the site runs, and the calls where it is not."""
+    """All expressions whose text is in the source, and the calls that build one at run time."""
     known, dynamic = [], []
     for path, tree in trees().items():
         compiled = _module_level(path, tree, known)
@@ -99,7 +99,7 @@ def expressions():
 
 
 def other_engines():
-    """Imports through which an expression would not be found here."""
+    """Imports in a form that would hide an expression from this search."""
     for path, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node.module in ("re", "regex", "sre_compile"):
@@ -147,11 +147,11 @@ def _flags(node):
     return sum(eval(compile(ast.Expression(flag), "flags", "eval"), {"re": re}) for flag in wanted)
 
 
-# Text that nearly matches
+# Texts that nearly match
 
 
 def pumps(pattern):
-    """Beginnings, what is repeated after them, and the end that keeps it from matching; all as text."""
+    """Texts for an attack: beginnings, repeated parts, and ends that prevent a match."""
     source = pattern.pattern.decode("latin-1") if isinstance(pattern.pattern, bytes) else pattern.pattern
     tree = list(
         _parser.parse(
@@ -187,7 +187,7 @@ def _bodies(tree):
 
 
 def _letters(tree):
-    """Some characters that each place of the expression takes."""
+    """Some characters that each position of the expression accepts."""
     for op, value in tree:
         if op is _constants.IN:
             yield from [letter for letter in _pool(value) if _in(value, letter)][:6]
@@ -207,7 +207,7 @@ def _letters(tree):
 
 
 def _example(tree):
-    """A text that the expression takes, as far as assertions allow."""
+    """A text that the expression matches, as far as its assertions allow."""
     text = ""
     for op, value in tree:
         if op is _constants.IN:

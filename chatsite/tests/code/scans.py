@@ -1,4 +1,4 @@
-"""Every function of the product that takes nothing but text, found by its annotations."""
+"""Every function of the product whose parameters are all text, found by its annotations."""
 
 import ast
 import hashlib
@@ -8,8 +8,8 @@ from functools import cache
 
 from chatsite.tests.code.expressions import ROOT, trees
 
-# Functions that are left out, by module (None: all): their text comes from the site, its settings or the
-# machine, or they do not parse it.
+# Functions that are left out, by module (None: all), because their text comes from the site, its settings or
+# the machine, or because they do not parse it.
 NOT_FOREIGN = {
     "chat.errors": {"words", "status"},
     "chat.llm.chat_model": {"instructions"},
@@ -21,10 +21,10 @@ NOT_FOREIGN = {
     "chatsite.db.threads": {"_reading", "_set_request"},
     "chatsite.demo": {"_matches"},  # a hash of passwords, slow by design and of fixed cost
     "chatsite.server.embedded_postgres.cluster": {"_password_on_descriptor"},
-    "chatsite.environment": None,  # of the operator
+    "chatsite.environment": None,  # text of the operator
     "chatsite.server.health": {"_unavailable"},
     "ingestion.embedding.selection": {"_loaded"},
-    "ingestion.storage.files": None,  # names of stored files, which the site itself gives
+    "ingestion.storage.files": None,  # names of stored files, which the site chooses
     "ingestion.management.commands.sync": None,
     "ingestion.parsing.readers.__init__": {"load"},
     "ingestion.parsing.forkserver": {"_environment"},
@@ -50,7 +50,7 @@ def functions():
 
 @cache
 def digest_of_sources(name):
-    """Of a module, all modules that it imports, also by way of others, and the versions of packages."""
+    """All modules that a module imports, directly or indirectly, and the versions of packages."""
     known, found, waiting = modules(), set(), [name.removesuffix(".__init__")]
     while waiting:
         if (module := waiting.pop()) not in found and module in known:
@@ -68,14 +68,14 @@ def digest_of_file(path):
 
 @cache
 def modules():
-    """The files of all modules, by name; of a package its `__init__`."""
+    """{module: its file}; for a package its `__init__`."""
     names = {path: ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in trees()}
     return {name.removesuffix(".__init__"): path for path, name in names.items()}
 
 
 @cache
 def imports_of(module):
-    """What a module names in its imports, the names in “from … import” taken for modules too."""
+    """The names in a module's imports; those after “from … import” may be modules, too."""
     path = modules()[module]
     package = module.split(".") if path.stem == "__init__" else module.split(".")[:-1]
     found = set()
@@ -90,7 +90,7 @@ def imports_of(module):
 
 
 def call_of(name, function, kinds):
-    """Give the function the same text in each place; an exception is an answer, what it yields is read."""
+    """Call the function with the same text for each parameter; read what it yields, and ignore exceptions."""
     asked = getattr(importlib.import_module(name), function)
 
     def call(text):

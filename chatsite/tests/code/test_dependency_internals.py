@@ -1,4 +1,4 @@
-"""What the product uses of dependencies without a promise of theirs: it is there, and named in one module."""
+"""Private parts of dependencies that the product uses: they exist, and one module names them all."""
 
 import ast
 import importlib
@@ -12,12 +12,12 @@ from chatsite import dependency_internals
 PACKAGES = ("chat", "chatsite", "history", "ingestion")
 HOME = Path(dependency_internals.__file__)
 BASE = HOME.parent.parent
-# Underscored, and promised by the documentation of Python and Django all the same.
+# Names with an underscore that the documentation of Python or Django nevertheless describes.
 DOCUMENTED = {
     "_asdict", "_base_manager", "_current_frames", "_default_manager", "_exit", "_fields", "_make", "_meta",
     "_open", "_replace", "_save", "_state",
 }  # fmt: skip
-# Of each attribute that the module reads or calls: its owner, and the parameters where it is called.
+# Each attribute that the module reads or calls: its owner, and its parameters if it is called.
 USED = {
     "_check": ("psycopg_pool.pool.ConnectionPool", None),
     "_check_connection_ok": ("psycopg.Connection", "(self)"),
@@ -36,7 +36,7 @@ USED = {
     "_request": ("rest_framework.request.Request", None),
     "_resource_closers": ("django.http.response.HttpResponseBase", None),
     "_set_autocommit_gen": ("psycopg.Connection", "(self, value)"),
-    "_unquote": ("http.cookies", None),  # replaced by ours
+    "_unquote": ("http.cookies", None),  # replaced by our own function
     "_work_queue": ("concurrent.futures.ThreadPoolExecutor", None),
     "_wrapped": ("django.utils.functional.LazyObject", None),
 }
@@ -60,7 +60,7 @@ def test_each_attribute_is_still_there_with_its_parameters():
 
 def check(owner, name, parameters):
     found = resolve(owner)
-    # An attribute that instances get is named in the code of their class or module.
+    # An attribute of instances appears in the code of their class or module.
     there = name in inspect.getsource(found) if parameters is None else hasattr(found, name)
     assert there, f"{owner} has no {name} any more: see chatsite/dependency_internals.py for its use."
     if parameters is not None:
@@ -77,7 +77,7 @@ def resolve(dotted):
 
 
 def names_of_parameters(function):
-    """As "(self, value=None)", without annotations."""
+    """A signature such as "(self, value=None)", without annotations."""
     signature = inspect.signature(function)
     bare = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
     return str(signature.replace(parameters=bare, return_annotation=signature.empty))
@@ -104,13 +104,13 @@ def test_no_other_module_uses_a_private_attribute():
 
 @pytest.mark.slow
 def test_no_other_private_method_is_overridden():
-    """Not even by accident, by a method that happens to have the name of a base class's."""
+    """Not even by accident, by a method with the same name as one of a base class."""
     overridden = set()
     for path in product_files():
         module = ".".join(path.relative_to(BASE).with_suffix("").parts).removesuffix(".__init__")
         try:
             members = vars(importlib.import_module(module)).values()
-        except ModuleNotFoundError as error:  # of an optional package
+        except ModuleNotFoundError as error:  # an optional package
             if error.name.partition(".")[0] in PACKAGES:
                 raise
             continue

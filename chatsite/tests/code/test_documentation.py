@@ -1,4 +1,4 @@
-"""What the documents promise about the site's settings is what the site reads, and what deploy/ sets."""
+"""The documented settings are those that the site reads and that deploy/ sets."""
 
 import re
 import shlex
@@ -21,7 +21,7 @@ FOR_TESTS = {"CHATSITE_TEST_DATABASE"}
 
 class ConfigurationTests(SimpleTestCase):
     def read(self):
-        """All variables that a module of the product reads."""
+        """All environment variables that modules of the product read."""
         modules = [
             path
             for package in ("chatsite", "chat", "history", "ingestion")
@@ -38,7 +38,7 @@ class ConfigurationTests(SimpleTestCase):
 
 
 class MaintainersTests(SimpleTestCase):
-    """Whoever follows CONTRIBUTING.md and ARCHITECTURE.md finds what they name."""
+    """Everything that CONTRIBUTING.md and ARCHITECTURE.md name exists."""
 
     PATH = re.compile(r"`((?:chat|chatsite|history|ingestion|docs|deploy|static|templates|locale)/[\w./-]+)`")
     NAME_IN = re.compile(
@@ -59,7 +59,7 @@ class MaintainersTests(SimpleTestCase):
 
 
 class DeployTests(SimpleTestCase):
-    """The files in deploy/ hold what the site's settings and docs/deploy.md rest on."""
+    """The files in deploy/ contain what the site's settings and docs/deploy.md rely on."""
 
     def setUp(self):
         folder = settings.BASE_DIR / "deploy"
@@ -115,7 +115,7 @@ class DeployTests(SimpleTestCase):
             self.assertGreater(int(part["stop_grace_period"].removesuffix("s")), grace)
 
     def test_the_list_of_erased_accounts_outlives_containers(self):
-        """Its folder is made in the image, since the volume gets the owner of what it covers."""
+        """The image has the folder, because a volume gets the owner of the folder that it covers."""
         image = (settings.BASE_DIR / "deploy" / "Dockerfile").read_text()
         for part in self.sites:
             if "entrypoint" not in part:

@@ -1,4 +1,4 @@
-"""The expressions of the portal's JavaScript, each in the browser on 200,000 characters."""
+"""The regular expressions of the portal's JavaScript, each on 200,000 characters in the browser."""
 
 import contextlib
 import re
@@ -9,12 +9,12 @@ import pytest
 pytestmark = pytest.mark.browser
 
 STATIC = Path(__file__).parents[3] / "static"
-# A literal follows what cannot end a value, and is no comment.
+# A literal follows a token that cannot end a value, and is not a comment.
 LITERAL = re.compile(
     r"(?<=[=(,:!&|?;\s\[])/(?![/*\s])((?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n\[])+)/([dgimsuvy]*)(?=[\s.,;)\]])"
 )
 UNITS = [*" \t\n[]()<>\"'\\7a;=:/●…", "a ", " [", "\n\n ", "; ", "csrftoken", "; csrftoken"]
-MAX_MILLISECONDS = 3_000  # for 200,000 characters: what grows with the square takes minutes
+MAX_MILLISECONDS = 3_000  # for 200,000 characters; quadratic time would be minutes
 MEASURE = """
 ([source, flags, unit]) => {
   const expression = new RegExp(source, flags.replace('g', '') + 'g');

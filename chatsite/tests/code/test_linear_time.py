@@ -1,8 +1,8 @@
-"""No text costs more than its length: every expression and every scan of the product, on 200,000 characters.
+"""Linear time: every regular expression and every scan of the product, on 200,000 characters.
 
-Time is that of this thread's CPU, so that a busy machine changes nothing. What grows with the square of the
-length is over the budget by orders of magnitude long before 200,000 characters: sizes rise, and stop there,
-or where so little was spent that its square would still pass.
+Measured is the CPU time of this thread, which hardly depends on other load. Quadratic time exceeds the budget
+by orders of magnitude long before 200,000 characters. Sizes therefore rise until the budget is exceeded, or
+until so little was spent that even quadratic growth would stay within it.
 """
 
 import gc
@@ -61,12 +61,13 @@ from ingestion.search.labels import (
 pytestmark = [pytest.mark.timeout(LONG_SECONDS), pytest.mark.slow]
 
 SIZES = (2_000, 8_000, 50_000, 200_000)
-UNIT_SIZES = (2_000, 16_000)  # of the many units; the square of the larger is over the budget already
+# For the many repeated units; quadratic time would exceed the budget at the larger one.
+UNIT_SIZES = (2_000, 16_000)
 ENOUGH = 0.3  # seconds at 50,000 characters, beside which a quadratic copy would not show at 200,000 either
-BUDGET = 5e-6  # seconds a character, of an expression
-SCAN_BUDGET = 6e-5  # of a function in Python, on a machine that is busy with other tests
-FLOOR = 0.1  # seconds for whatever does not depend on the text: a busy machine makes much of little
-# Digests of what was measured.
+BUDGET = 5e-6  # seconds a character, for an expression
+SCAN_BUDGET = 6e-5  # the same for a Python function, on a machine that is busy with other tests
+FLOOR = 0.1  # seconds for work that does not depend on the text, on a busy machine
+# Digests of what has passed.
 PASSED = Path(os.environ["CHATSITE_DATA_DIR"], "linear-expressions")
 PASSED_FUNCTIONS = Path(os.environ["CHATSITE_DATA_DIR"], "linear-functions")
 PLAIN = (" ", "\t", "\n", "[", "]", '"', "\\", "7")
@@ -95,7 +96,7 @@ MARKDOWN = (
 
 
 def cost(call, text, budget):
-    """Seconds of CPU, without collecting garbage; the least of three where it was too much at first."""
+    """CPU seconds, without garbage collection; the least of three if the first was too much."""
     least = float("inf")
     gc.disable()
     try:
@@ -111,9 +112,9 @@ def cost(call, text, budget):
 
 
 def assert_linear(call, pump, *, sizes=SIZES, budget=BUDGET, floor=FLOOR, name=""):
-    """Each size within the budget (and `floor` seconds), and in proportion to the one before it.
+    """Assert that each size stays within the budget (and `floor` seconds) and grows in proportion.
 
-    What fails is measured twice more: a processor that is shared counts the same work as more seconds.
+    A failure is measured twice more, because the same work takes more seconds on a shared processor.
     """
     for last in (False, False, True):
         try:
@@ -126,7 +127,7 @@ def assert_linear(call, pump, *, sizes=SIZES, budget=BUDGET, floor=FLOOR, name="
 
 
 def assert_linear_once(call, pump, sizes, budget, floor, name):
-    """Larger sizes are not tried where even the square of the length would pass at the largest."""
+    """Skip larger sizes if even quadratic growth would stay within the budget."""
 
     def measured(size):
         text = expressions.text_of(pump, size)
@@ -157,7 +158,7 @@ def test_what_grows_with_the_square_of_the_length_is_found():
 
 
 def exhaust(pattern, method):
-    """The method on a text as it is used: whatever it finds is gone through."""
+    """Call the method on a text, and iterate over everything that it finds."""
     binary = isinstance(pattern.pattern, bytes)
 
     def call(text):
@@ -173,9 +174,10 @@ def exhaust(pattern, method):
 
 
 def test_no_expression_takes_longer_than_the_length_of_its_text(subtests):
-    """One test with many parts: expressions are looked for when it runs, not whenever tests are collected.
+    """A single test with many parts, so that expressions are searched for only when it runs.
 
-    What has passed on this machine is measured again when it, its use, the measurement or Python changes.
+    An expression that has passed on this machine is measured again when it, its use, the test or
+    Python changes.
     """
     passed_before = set(PASSED.read_text().split()) if PASSED.exists() else set()
     passed = set()
@@ -194,19 +196,19 @@ def test_no_expression_takes_longer_than_the_length_of_its_text(subtests):
 
 
 def digest_of(expression):
-    """What decides how long an expression takes."""
+    """Everything that determines how long an expression takes."""
     pattern = expression.pattern
     return digest(pattern.pattern, pattern.flags, sorted(expression.methods))
 
 
 def digest(*decisive):
-    """Of these, of the measurement and of Python."""
+    """A digest of these, of the test and of Python."""
     measurement = [Path(file).read_bytes() for file in (__file__, expressions.__file__, scans.__file__)]
     return hashlib.sha256(repr((sys.version, measurement, decisive)).encode()).hexdigest()
 
 
 def test_every_expression_is_looked_at():
-    """Those that are put together while the site runs belong to functions that are measured here by name."""
+    """Expressions that are built at run time belong to functions that are measured here by name."""
     known, dynamic = expressions.expressions()
     assert len(known) > 80
     assert set(dynamic) == {
@@ -220,7 +222,7 @@ def test_every_expression_is_looked_at():
 
 
 def patterns_in(*modules):
-    """The compiled expressions of modules, also those within tuples and dataclasses."""
+    """The compiled expressions of modules, including those in tuples and dataclasses."""
     found, waiting = [], [value for module in modules for value in vars(module).values()]
     while waiting:
         value = waiting.pop()
@@ -234,10 +236,10 @@ def patterns_in(*modules):
 
 
 class ScanTests(SimpleTestCase):
-    """Functions that read foreign text. Queries are refused here: a function is measured up to its first."""
+    """Functions that read foreign text. A query is refused here, and ends the measurement."""
 
     def test_no_function_that_takes_only_text_takes_longer_than_its_length(self):
-        """What has passed on this machine is measured again when its module or one of its imports changes."""
+        """A function that has passed here is measured again when its module or one of its imports changes."""
         found = scans.functions()
         self.assertGreater(len(found), 100)
         passed_before = set(PASSED_FUNCTIONS.read_text().split()) if PASSED_FUNCTIONS.exists() else set()
@@ -312,7 +314,7 @@ class ScanTests(SimpleTestCase):
         )
 
     def test_markdown_takes_no_longer_than_its_length(self):
-        """In blocks of bounded length, each of which may cost half a second, in a thread."""
+        """Text is rendered in blocks of bounded length, each of which may take half a second, in a thread."""
         chips = {"b.md": Chip("B")}
         for unit in (*UNITS, *MARKDOWN):
             sizes = (8_000, 60_000) if unit in MARKDOWN else (2_000, 29_000)
@@ -365,7 +367,7 @@ class ScanTests(SimpleTestCase):
 
 
 class RequestTests(TestCase):
-    """Headers of 60,000 characters, and addresses of 8,000: more is refused before Django sees it."""
+    """Headers of 60,000 characters and addresses of 8,000; longer ones never reach Django."""
 
     def test_no_header_takes_longer_than_its_length(self):
         user = User.objects.create(username="u")

@@ -1,4 +1,4 @@
-"""A module is known by its name alone: in a search, a traceback, an editor's tab."""
+"""No two modules share a name, so a search, a traceback or an editor's tab shows which one it is."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -7,7 +7,7 @@ from django.conf import settings
 from django.test import SimpleTestCase
 
 FOLDERS = ("chat", "chatsite", "history", "ingestion")
-# Django, DRF and procrastinate look for these, and a command's name is that of its module.
+# Names that Django, DRF and procrastinate look for; a command has the name of its module.
 EXPECTED = {
     "__init__",
     "admin",

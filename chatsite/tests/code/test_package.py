@@ -11,7 +11,7 @@ import pytest
 from chatsite.tests.server import BASE
 
 PACKAGES = ("chat", "chatsite", "history", "ingestion")
-BESIDE = ("locale", "static", "templates")  # of a checkout and of the image; below `chatsite` in the wheel
+BESIDE = ("locale", "static", "templates")  # in a checkout and in the image; below `chatsite` in the wheel
 
 
 @pytest.fixture(scope="module")

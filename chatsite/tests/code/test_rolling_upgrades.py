@@ -1,7 +1,7 @@
-"""Migrations are such that the version before them still works on the database: docs/deploy.md, Upgrade.
+"""The previous version still works after the migrations of this one: docs/deploy.md, Upgrade.
 
-While machines are upgraded one after the other, both versions run. So a release only adds; what nobody
-uses any more goes with the next one, in a migration that says so:
+While machines are upgraded one after the other, both versions run. A release therefore only adds columns and
+tables; those that are no longer used are removed by the next release, in a migration that says so:
 
     class Migration(migrations.Migration):
         contract = "0.4 reads `place`; 0.3 was the last that read `position`."
@@ -21,7 +21,7 @@ from ingestion.access.lists import Audience, access_list_for
 from ingestion.models import Document, ExternalId, Passage
 from ingestion.tests.factories import make_document, make_user
 
-# The last of each app in 0.2.0, with which the rule begins: whoever comes from before stops all machines.
+# The last of each app in 0.2.0, from which the rule applies. Upgrades from before it stop all machines.
 BASELINE = {"accounts": 10, "chat": 8, "history": 9, "ingestion": 11}
 
 TAKES_AWAY = (
@@ -30,13 +30,13 @@ TAKES_AWAY = (
     migrations.DeleteModel,
     migrations.RenameModel,
     migrations.AlterModelTable,
-    migrations.AddConstraint,  # the version before knows nothing of it, and may write what it forbids
+    migrations.AddConstraint,  # the previous version does not know it, and may write what it forbids
     migrations.AlterUniqueTogether,
 )
 
 
 def operations_of(migration):
-    """Those that change the database."""
+    """The operations that change the database."""
     for operation in migration.operations:
         if isinstance(operation, migrations.SeparateDatabaseAndState):
             yield from operation.database_operations
@@ -45,7 +45,7 @@ def operations_of(migration):
 
 
 def problem(operation, before):
-    """What the version before would stumble over, or "". `before` is the state of the models until then."""
+    """Why the previous version would fail, or "". `before` is the state of the models until then."""
     if isinstance(operation, TAKES_AWAY):
         return f"{type(operation).__name__} takes away what the version before uses"
     if isinstance(operation, migrations.AddField):
@@ -64,7 +64,7 @@ def problem(operation, before):
 
 
 def problems(migration, before):
-    """Of a migration that does not say why it may; `before` gives the state before one of its operations."""
+    """The faults of a migration without `contract`; `before` gives the state before one of its operations."""
     if getattr(migration, "contract", ""):
         return []
     found = []
@@ -126,7 +126,7 @@ class Rules(SimpleTestCase):
         self.assertEqual(self.judged(table, index), [])
 
 
-ACTIONS = {"CASCADE": "c", "SET_NULL": "n"}  # of Django's, as PostgreSQL stores them
+ACTIONS = {"CASCADE": "c", "SET_NULL": "n"}  # Django's actions, as PostgreSQL stores them
 FOREIGN_KEYS = """
     SELECT key.conrelid::regclass::text, attribute.attname, key.confdeltype::text
     FROM pg_constraint AS key
@@ -136,16 +136,16 @@ FOREIGN_KEYS = """
 
 
 def former():
-    """The models of the release with which the rule begins."""
+    """The models of the release from which the rule applies."""
     loader = MigrationLoader(None)
     numbers = {(app, int(name[:4])): name for app, name in loader.disk_migrations if app in BASELINE}
     return loader.project_state([(app, numbers[app, number]) for app, number in BASELINE.items()]).apps
 
 
 def left_to_the_database():
-    """{(table, column): action} of what that release does not delete with a row, as it does not know of it.
+    """{(table, column): action} of references that this release does not know, and does not delete.
 
-    Rows of a table that are deleted so take those of further tables along.
+    Rows that are deleted in this way may have references of further tables.
     """
     known = {
         model._meta.db_table: {field.column for field in model._meta.local_fields}
@@ -183,7 +183,7 @@ class WhatTheVersionBeforeDeletes(TestCase):
         self.assertEqual(missing, [], "see act_on_delete")
 
     def deleted(self, app, model, row):
-        """Delete a row with the statements of the version before, and check foreign keys as a commit does."""
+        """Delete a row as the previous version does, and check foreign keys as a commit does."""
         with connection.cursor() as cursor:
             former().get_model(app, model).objects.filter(pk=row.pk).delete()
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")

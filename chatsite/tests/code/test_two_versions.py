@@ -1,8 +1,8 @@
-"""The last release and this version on one database, under steady questions.
+"""The last release and this version on one database, while questions are asked all the time.
 
-As a rolling upgrade goes: the database is migrated while the old version answers, the new one joins, each
-reads, stops and goes on with what the other writes, and the old one is asked to end. Takes half a minute and
-the project's history: it runs where CHATSITE_TEST_ROUNDS is 20 or more.
+The course of a rolling upgrade: the database is migrated while the old version answers; the new version
+joins; each reads, stops and continues answers of the other; the old one is asked to end. Takes half a minute
+and needs the project's history, so it runs only if CHATSITE_TEST_ROUNDS is 20 or more.
 """
 
 import io
@@ -52,7 +52,7 @@ def last_release():
 
 
 class Asking:
-    """Somebody who asks without a break, at each of the sites in turn, until each question is answered."""
+    """Asks without a break, at each of the sites in turn, and repeats each question until it is answered."""
 
     def __init__(self, caller, sites):
         self.caller, self.sites, self.going = caller, sites, True
@@ -69,7 +69,7 @@ class Asking:
                 site = self.sites[number % len(self.sites)]
                 try:
                     answer = at(site, self.caller).whole(order(token, 10, 20), key=token)[0]
-                except Exception as error:  # whatever it is, it has to be none
+                except Exception as error:  # any problem fails the test
                     answer = error
                 if answer == 200:
                     break
@@ -129,7 +129,7 @@ def test_nothing_is_lost_doubled_or_refused_while_one_version_takes_the_place_of
         for token in last:
             at(old, caller).begin(order(token, 100, 30))
         sites.remove(old)
-        time.sleep(0.3)  # who is about to ask there has asked
+        time.sleep(0.3)  # until a question that is being sent there has arrived
         assert old.stop(signal.SIGTERM) == 0
         time.sleep(1)
         tokens = [*last, *(token for one in asking for token in one.stop())]
@@ -139,12 +139,12 @@ def test_nothing_is_lost_doubled_or_refused_while_one_version_takes_the_place_of
             assert new.ended(token)[0] == "complete", "lost, doubled or cut"
             assert new.upstream.calls(token) == 1
     assert "Traceback" not in new.output
-    # Its worker fails tasks that are new; those that matter are queued again (`queue_lost`).
+    # The old worker fails new tasks; the important ones are queued again (`queue_lost`).
     failed = [line for line in old.output.splitlines() if "Traceback" in line]
     assert [line for line in failed if "TaskNotFound" not in line] == []
 
 
-PASSING = ("procrastinate_", "chat_lease")  # whose rows go when their work is done
+PASSING = ("procrastinate_", "chat_lease")  # tables whose rows are deleted when their work is done
 FILL = """
 import json, django
 django.setup()
@@ -175,7 +175,7 @@ def test_data_of_every_kind_is_kept_and_shown_by_both_versions(versions):
 
 
 def told_by(site, code, script):
-    """What a script prints that runs in this code, on the site's database."""
+    """Run a script in this code, on the site's database, and return what it prints."""
     environment = os.environ | {"DATABASE_URL": site.environment["DATABASE_URL"]}
     environment |= {"CHATSITE_DATA_DIR": str(site.folder), "DJANGO_SETTINGS_MODULE": "chatsite.settings"}
     done = subprocess.run(

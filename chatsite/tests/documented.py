@@ -1,4 +1,4 @@
-"""The code blocks of the documentation, to be run as they are written."""
+"""The code blocks of the documentation, to run them unchanged."""
 
 import re
 import subprocess
@@ -21,7 +21,7 @@ class Block(NamedTuple):
 
 
 def blocks(page="protocols.md"):
-    """Those that ask the site: Python, JavaScript and shell, with the heading that each stands under."""
+    """The blocks that call the site (Python, JavaScript and shell), each with its heading."""
     heading = ""
     for found in HEADING_OR_BLOCK.finditer((BASE / "docs" / page).read_text()):
         heading = found["heading"] or heading
@@ -31,7 +31,7 @@ def blocks(page="protocols.md"):
 
 
 def run(block, environment, python, modules):
-    """Whether a block was answered, and what it wrote; `modules` is a folder with `node_modules`."""
+    """Run a block; return whether it succeeded, and its output. `modules` is a folder with `node_modules`."""
     commands = {
         "python": [python, "-c", block.code],
         "js": ["node", "--input-type=module", "-e", block.code],

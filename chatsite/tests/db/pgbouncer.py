@@ -1,4 +1,4 @@
-"""PgBouncer between a site and its database, as Debian has it."""
+"""Debian's PgBouncer between a site and its database."""
 
 import os
 import secrets
@@ -32,7 +32,7 @@ pidfile = {folder}/pgbouncer.pid
 
 
 class PgBouncer:
-    """A pooler before the server at `parameters` (libpq's); `url` leads to the same database through it."""
+    """A pooler in front of the server at `parameters` (libpq's); `url` is the address through it."""
 
     def __init__(self, parameters, mode="transaction", size=4, more=""):
         self.parameters, self.mode, self.size, self.more = parameters, mode, size, more
@@ -44,7 +44,7 @@ class PgBouncer:
             self.port = free.getsockname()[1]
         file = self.folder / "pgbouncer.ini"
         file.write_text(self._configuration())
-        # It refuses to run as root, and the embedded server's socket is for the server's account alone.
+        # It refuses to run as root, and only the server's account can use the embedded server's socket.
         drop = []
         if os.geteuid() == 0:
             account = Path(self.parameters["host"]).stat()

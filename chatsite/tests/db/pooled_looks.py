@@ -1,7 +1,7 @@
 """Reads documents in eight threads of one process, each time as another person: `python -m` this module.
 
-Prints how often documents were read, which reads showed too much or too little for their reader, and how many
-sessions of the server answered them.
+Prints the number of reads, the reads that returned too many or too few documents for their reader, and the
+number of server sessions that answered them.
 """
 
 import json

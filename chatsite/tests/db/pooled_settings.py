@@ -1,4 +1,4 @@
-"""The settings of a web process behind a pooler, which tests use in place of the site's own."""
+"""Settings of a web process behind a pooler, for tests."""
 
 import os
 
@@ -6,7 +6,7 @@ from chatsite import environment
 from chatsite.settings import DATABASES
 from chatsite.tests.site_settings import *  # noqa: F403
 
-OWN = ("pool", "application_name", "connect_timeout", "options")  # the rest leads to the direct address
+OWN = ("pool", "application_name", "connect_timeout", "options")  # the rest is the direct address
 
 DATABASES["default"] |= environment.django_database(environment.database_url("DATABASE_URL")) | {
     "OPTIONS": {name: DATABASES["default"]["OPTIONS"][name] for name in OWN} | {"transaction_pooling": True}

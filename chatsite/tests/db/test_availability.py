@@ -1,4 +1,4 @@
-"""The database away: who waits, for how long, and how often it is said."""
+"""Without a database: who waits, for how long, and how often this is logged."""
 
 import logging
 import threading
@@ -30,7 +30,7 @@ from chatsite.tests.limits import HANG_SECONDS
 
 
 def failed(message, state=None, kind=OperationalError):
-    """An error as Django wraps PostgreSQL's."""
+    """An error of PostgreSQL, as Django wraps it."""
     error = kind(message)
     error.__cause__ = psycopg.Error()
     error.__cause__.sqlstate = state
@@ -120,7 +120,7 @@ class LogLines(SimpleTestCase):
         self.filter = OutageFilter()
 
     def say(self, error=None, **values):
-        """The line, or None; whether it has a traceback."""
+        """The logged line or None, and whether it has a traceback."""
         told = (type(error), error, None) if error else None
         record = logging.LogRecord("x", logging.ERROR, "", 0, "It failed", None, told)
         record.__dict__.update(values)
@@ -196,7 +196,7 @@ class Bounds(SimpleTestCase):
 
 
 class Sessions(TestCase):
-    """Not in the transaction of the test: its session is lost."""
+    """Not in a transaction of the test, because its session is lost."""
 
     def ask(self, statement="SELECT pg_sleep(3)"):
         seconds = mock.patch("chatsite.db.backend.database_sessions.statement_seconds", return_value=0.3)

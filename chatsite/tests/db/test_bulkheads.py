@@ -1,4 +1,4 @@
-"""Who is let in to the connections after a lock."""
+"""Who gets a connection after waiting for a lock."""
 
 from concurrent.futures import ThreadPoolExecutor
 from unittest import mock

@@ -1,4 +1,4 @@
-"""A database is dropped whatever is at work in it."""
+"""A database can be dropped while sessions use it."""
 
 from unittest import mock
 

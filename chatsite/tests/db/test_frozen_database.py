@@ -1,4 +1,4 @@
-"""Every process of PostgreSQL stands still, as on a frozen machine: nobody waits as long as that lasts."""
+"""All processes of PostgreSQL are frozen, as on a frozen machine: nobody waits until this ends."""
 
 import signal
 import threading
@@ -18,17 +18,17 @@ from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
 pytestmark = pytest.mark.server
 
 FROZEN_SECONDS = 5
-# What the tests wait for comes while PostgreSQL stands still or a table is locked, or it would never come.
+# The tests wait for responses while PostgreSQL is frozen or a table is locked; later ones would be a fault.
 REFUSED_SECONDS = 3 + 2 * MARGIN_SECONDS
-BACK_SECONDS = 2 + 2 * MARGIN_SECONDS  # after which nothing fails any more
+BACK_SECONDS = 2 + 2 * MARGIN_SECONDS  # time after which requests succeed again
 
 
 @contextmanager
 def frozen(site):
-    """For the length of the block; also processes that the server begins meanwhile: it begins none."""
-    own = getattr(site, "cluster", None)  # else the one that the site has begun
+    """Freeze all processes of the server within the block; it cannot start others meanwhile."""
+    own = getattr(site, "cluster", None)  # None: the server that the site has started
     first = psutil.Process(own._process_id()) if own else site.postgres()
-    first.send_signal(signal.SIGSTOP)  # before its children are counted, or else it may begin one meanwhile
+    first.send_signal(signal.SIGSTOP)  # first, so that it cannot start another child
     stopped = [first]
     try:
         for process in first.children(recursive=True):
@@ -75,7 +75,7 @@ def test_while_postgresql_stands_still_requests_are_refused_in_time_and_afterwar
     assert {refusal for _, refusal in asking.refusals} <= {503}
     check(faulty, [*streams, *late])
     check(faulty, tokens, ("complete", "interrupted"))
-    # A commit may be under way in that moment: its question was refused and is stored, and nobody answers it.
+    # A commit may be under way at that moment: its question is refused, but stored, and nobody answers it.
     assert [faulty.ended(token)[0] for token in tokens].count("interrupted") <= 1
     for token, run in zip(streams, runs, strict=True):
         text, end = caller.end(run)
@@ -84,13 +84,13 @@ def test_while_postgresql_stands_still_requests_are_refused_in_time_and_afterwar
 
 @contextmanager
 def blocked(site, table):
-    """Somebody keeps a table to themselves for the length of the block."""
+    """Lock a table exclusively within the block."""
     with psycopg.connect(**site.parameters) as session:
         session.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
         yield
 
 
-BLOCKED = {  # what is asked anew and needs the table
+BLOCKED = {  # requests that need the table
     "chat_usage": [("POST", "/chat"), ("POST", "/chat/stream")],
     "history_conversation": [("GET", "/"), ("GET", "/chat-history"), ("POST", "/chat")],
     "accounts_user": [("GET", "/"), ("GET", "/documents/"), ("POST", "/chat"), ("GET", "/chat-history")],
@@ -130,7 +130,7 @@ def test_a_table_that_one_page_needs_does_not_stop_the_others(faulty):
     running, asking = fresh(), [fresh() for _ in range(40)]
     run = caller.begin(order(running, 100, 20))
     others = []
-    at_once(*[partial(session.get, "/")] * 40)  # a site at work: pools make connections one by one
+    at_once(*[partial(session.get, "/")] * 40)  # fills the pools, which open connections one by one
     with blocked(faulty, "chat_usage"):
         stuck = [partial(caller.whole, order(token, 5, 0)) for token in asking]
         stuck += [partial(session.get, "/")] * 40
@@ -159,7 +159,7 @@ def test_a_lock_that_is_not_to_be_had_is_said_in_one_line(faulty):
 
 
 def test_a_question_that_holds_a_connection_already_is_given_up_in_time(faulty):
-    """It waits for a lock of ours when the server is frozen, so that it is in the middle of a statement."""
+    """The question waits for a lock when the server is frozen, so it is in the middle of a statement."""
     caller, token = faulty.caller(), fresh()
     result = {}
 

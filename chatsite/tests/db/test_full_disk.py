@@ -1,8 +1,8 @@
-"""The disk of PostgreSQL is full: what is asked is refused as `storage_full`, what is being written is kept.
+"""The disk of PostgreSQL is full: questions are refused as `storage_full`, and running answers are kept.
 
-Where a file system may be mounted (as root) what answers write lies on a small one that is filled: the error
-is PostgreSQL's own then. Elsewhere a trigger raises the same error (SQLSTATE 53100), and the test says so.
-A server that cannot write its log of changes either ends itself, and is away.
+If the tests may mount a file system (as root), the tables of answers are on a small one, which is filled, so
+the error is PostgreSQL's own. Otherwise a trigger raises the same error (SQLSTATE 53100), and the test says so.
+A server that cannot write its write-ahead log ends, and counts as unavailable.
 """
 
 import json
@@ -24,17 +24,17 @@ from chatsite.tests.server import temporary_folder
 
 pytestmark = pytest.mark.server
 
-WRITTEN = ("chat_journalentry", "history_message", "history_conversation", "chat_run")  # by an answer
+WRITTEN = ("chat_journalentry", "history_message", "history_conversation", "chat_run")  # tables of answers
 INDEXES = "SELECT indexrelid::regclass::text FROM pg_index WHERE indrelid = %s::regclass"
 SIZE = "SELECT sum(pg_total_relation_size(name::regclass))::bigint FROM unnest(%s::text[]) AS name"
 SPARE_BYTES = 16 * 1024 * 1024
-BACK_SECONDS = 2  # after which nothing is refused any more
-LEASE = 2  # of the site under test
-LINES = 5  # of the log, that say that there is no room, of each process in a test
+BACK_SECONDS = 2  # time after which nothing is refused
+LEASE = 2  # seconds, of the site under test
+LINES = 5  # log lines about the full disk that each process may write in a test
 
 
 class SmallDisk:
-    """A file system with 16 MB to spare, on which the tables of answers lie until the end of the test."""
+    """A file system with 16 MB to spare, which has the tables of answers until the end of the test."""
 
     def __init__(self, site, folder):
         self.site, self.folder, self.ballast = site, folder, folder / "ballast"
@@ -54,7 +54,7 @@ class SmallDisk:
                 self.administrator.execute(f"ALTER INDEX {index} SET TABLESPACE {name}")
 
     def fill(self):
-        """To the last byte; and the space that is free within the tables too, as on a disk long full."""
+        """Fill the disk to the last byte, and the free space within the tables."""
         with self.ballast.open("wb", buffering=0) as file:
             for size in (65_536, 4096, 512):
                 try:
@@ -78,7 +78,7 @@ def small(faulty):
     folder = temporary_folder() / "disk"
     folder.mkdir()
     folder.parent.chmod(0o755)
-    for table in WRITTEN:  # what earlier tests left in them is neither room nor load
+    for table in WRITTEN:  # removes what earlier tests left
         faulty.query(f"VACUUM FULL {table}")
     [(used,)] = faulty.query(SIZE, list(WRITTEN))
     size = used + SPARE_BYTES
@@ -108,7 +108,7 @@ def contrary(faulty):
 
 
 def ask_until_refused(caller):
-    """Questions whose texts use up the room that is left within the tables; those that are taken."""
+    """Ask questions whose texts fill the space that is left within the tables; return the accepted ones."""
     tokens = []
     for _ in range(200):
         token = fresh()
@@ -174,7 +174,7 @@ def test_a_question_without_room_is_refused_as_that_in_time_and_can_be_sent_agai
     assert caller.whole(order(fresh(), 5, 0))[0] == 200
     refused = [token for token, (status, _) in zip(late, answers, strict=True) if status == 507]
     for token in refused:
-        if not faulty.stored(token):  # else the question found room, and its answer none
+        if not faulty.stored(token):  # otherwise there was space for the question, but not for its answer
             assert caller.whole(order(token, 5, 0), key=token)[0] == 200
     check(faulty, [*taken, *(t for t in late if faulty.stored(t))], ("complete", "failed", "interrupted"))
 
@@ -203,7 +203,7 @@ def test_an_answer_that_finds_no_room_for_a_while_is_kept_and_ends_whole(faulty,
 
 
 def test_an_answer_for_which_there_is_never_room_says_so_and_new_questions_are_refused(faulty, contrary):
-    """The error is raised by a trigger, where the sources of an answer are kept."""
+    """The error is raised by a trigger on the table of sources."""
     caller, token = faulty.caller(), fresh()
     contrary("UPDATE OF thoughts ON history_message", times=10_000)
     begun = time.monotonic()

@@ -1,4 +1,4 @@
-"""Behind the real PgBouncer: nobody sees what is another's, or the site does not start."""
+"""Behind the real PgBouncer: nobody sees another person's data, or else the site does not start."""
 
 import json
 import os
@@ -31,12 +31,12 @@ pytestmark = [
     pytest.mark.skipif(not Path("/usr/sbin/pgbouncer").exists(), reason="PgBouncer is not installed."),
 ]
 
-START_SECONDS = 10  # in which a start is refused
+START_SECONDS = 10  # within which a start is refused
 DROPPING = "ignore_startup_parameters = options"
 READING_SECONDS = 60
 READ = "SELECT count(*) FROM ingestion_document WHERE status = 'ready' AND name LIKE 'reader%'"
 PEOPLE, QUESTIONS = 8, 200
-# Not for poolers: one counts how often a session is told whom it is for, one ends a session of the server.
+# These do not work with poolers: one counts statements that name the reader, one ends a server session.
 OF_SESSIONS_ALONE = (
     "test_only_where_something_changed_and_in_no_log_of_queries",
     "test_after_a_session_was_ended_in_the_pool_a_moment_after_its_use",
@@ -58,7 +58,7 @@ def folder():
 
 
 def refusal(monkeypatch, **addresses):
-    """Why a start with these addresses is refused."""
+    """The reason why a start with these addresses is refused."""
     for name, value in addresses.items():
         monkeypatch.setenv(name, value)
     begun = time.monotonic()
@@ -116,9 +116,9 @@ def test_a_pooler_that_gives_no_session_in_time_is_refused(monkeypatch, database
 
 
 def test_a_busy_pooler_is_found_out_too(monkeypatch, database):
-    """Others take the sessions in between, in an order of their own."""
+    """Other clients use the server's sessions in between, in random order."""
     with PgBouncer(database, more=DROPPING) as pooler, busy(pooler.url):
-        for _ in range(20):  # what gives it away first depends on the others
+        for _ in range(20):  # which check finds it first depends on the other clients
             assert "set DATABASE_DIRECT_URL" in refusal(monkeypatch, DATABASE_URL=pooler.url)
 
 
@@ -141,7 +141,7 @@ def test_addresses_past_no_pooler_are_taken(monkeypatch, database):
 
 @contextmanager
 def busy(url):
-    """Six other clients have transactions of random length."""
+    """Six other clients run transactions of random length."""
     going = threading.Event()
     going.set()
 
@@ -247,7 +247,7 @@ def test_200_questions_over_http_are_answered_from_the_askers_own_documents_alon
 
 
 def test_processes_hear_of_each_others_answers_past_the_pooler(pooled):
-    """Looked at only once a second where nothing is heard."""
+    """Without notifications, the answer would be read only once a second."""
     caller, token = pooled.caller(), fresh()
     listeners = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' OR query = 'SELECT 1'"
     assert pooled.query(listeners)[0][0] >= 2

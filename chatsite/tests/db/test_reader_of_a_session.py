@@ -1,4 +1,4 @@
-"""What PostgreSQL was told of who reads, after everything that may have undone it."""
+"""The reader that PostgreSQL knows for a session, after everything that may have reset it."""
 
 import asyncio
 import os
@@ -39,13 +39,13 @@ class Undone(Exception):
 
 @contextmanager
 def nobody_by_default():
-    """As in the web process."""
+    """No default reader, as in a web process."""
     with mock.patch.object(threads._default, "name", NOBODY):
         yield
 
 
 def told():
-    """What a statement sees."""
+    """The reader that a statement sees."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT coalesce(current_setting('chatsite.reader', true), '')")
         return cursor.fetchone()[0]
@@ -56,7 +56,7 @@ def told_in_database():
 
 
 class Counted(WeakKeyDictionary):
-    """Counts how often a session was told."""
+    """Counts how often a session's reader is set."""
 
     times = 0
 
@@ -141,9 +141,9 @@ class SessionsAreToldAnew(TransactionTestCase):
         with reading_as(7):
             told()
             ended = connection.connection.info.backend_pid
-            connection.close()  # into the pool, which takes it to be alive for a second
+            connection.close()  # returns it to the pool, which trusts it for a second
             with psycopg.connect(**threads.libpq_parameters()) as other:
-                other.execute("SELECT pg_terminate_backend(%s, 5000)", [ended])  # waits until it has ended
+                other.execute("SELECT pg_terminate_backend(%s, 5000)", [ended])  # waits for its end
             self.assertEqual(told(), "7")
             self.assertNotEqual(connection.connection.info.backend_pid, ended)
 
@@ -181,7 +181,7 @@ class SessionsAreToldAnew(TransactionTestCase):
             self.assertEqual(told(), "8")
 
     def test_only_where_something_changed_and_in_no_log_of_queries(self):
-        self.addCleanup(base._readers.clear)  # of what it says of the sessions that are used here
+        self.addCleanup(base._readers.clear)  # the entries of this test's sessions
         sessions = set()
         with mock.patch.object(base, "_readers", Counted()) as memory, reading_as(7):
             for _ in range(5):
@@ -196,7 +196,7 @@ class SessionsAreToldAnew(TransactionTestCase):
 
 @pytest.mark.slow
 class AnyGameEndsWell(TransactionTestCase):
-    """Readers, blocks, faults and closed sessions in any order: each statement sees whom it is for."""
+    """Readers, blocks, faults and closed sessions in random order: each statement has the right reader."""
 
     def tearDown(self):
         connection.close()
@@ -225,14 +225,14 @@ class AnyGameEndsWell(TransactionTestCase):
                 case 1:
                     with connection.cursor() as cursor:
                         cursor.execute("SELECT 1 / 0")
-                case 2 if depth == 0:  # further in, Django itself would stumble over it
+                case 2 if depth == 0:  # an error inside a block would break Django's transaction
                     with suppress(DatabaseError), connection.cursor() as cursor:
                         cursor.execute("SELECT 1 / 0")
 
 
 class WhoReads(SimpleTestCase):
     def test_a_command_everything_and_a_process_that_says_nothing_nobody(self):
-        self.assertEqual(reader_name(), EVERYTHING)  # as the tests have said
+        self.assertEqual(reader_name(), EVERYTHING)  # the default of tests
         with nobody_by_default():
             self.assertEqual(reader_name(), NOBODY)
 
@@ -269,7 +269,7 @@ class WhoReads(SimpleTestCase):
                 request_reads_as(7)
                 self.assertEqual(reader_name(), EVERYTHING)
             self.assertEqual(reader_name(), "7")
-        request_reads_as(8)  # no request is there to hear it
+        request_reads_as(8)  # without a request it has no effect
         self.assertEqual(reader_name(), EVERYTHING)
 
 

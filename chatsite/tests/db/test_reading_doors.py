@@ -1,4 +1,4 @@
-"""Views that forget to ask who may read: every door shows its caller's own documents all the same."""
+"""Views without a check of rights: row-level security still limits every API to its caller's documents."""
 
 import json
 

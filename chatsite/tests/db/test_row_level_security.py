@@ -1,4 +1,4 @@
-"""The second lock: PostgreSQL itself shows documents and passages to nobody who may not read them."""
+"""Row-level security: PostgreSQL itself hides documents and passages from people who may not read them."""
 
 import random
 from contextlib import suppress
@@ -31,7 +31,7 @@ from ingestion.tests.factories import make_document, make_user
 from ingestion.tests.media import MediaMixin
 
 TABLES = ("history_source", "ingestion_document", "ingestion_formerversion", "ingestion_passage")
-# The rule in words of its own, beside the function that all others go by.
+# The rule, formulated independently of the function that everything else uses.
 READABLE = """
     SELECT document.id
     FROM ingestion_document AS document
@@ -62,7 +62,7 @@ class NobodyReadsNothing(TestCase):
         cls.document = make_document(owner=cls.owner)
 
     def readers(self):
-        """Nobody, a stranger, and what never was anybody's name."""
+        """Readers without rights: nobody, a stranger, and invalid names."""
         return [
             None,
             self.stranger.pk,
@@ -106,7 +106,7 @@ class NobodyReadsNothing(TestCase):
             )
 
     def test_a_copy_of_the_table_is_empty(self):
-        Document.objects.count()  # everything was told last
+        Document.objects.count()  # sets the session's reader to everything
         with (
             reading_as(None),
             connection.cursor() as cursor,
@@ -152,10 +152,10 @@ class NobodyReadsNothing(TestCase):
         self.assertIn("Index Cond: (id = ingestion_passage.document_id)", plan)
         self.assertRegex(plan, r"access_list_id = \(hashed SubPlan \d+\)\.col1")
         self.assertRegex(plan, r"\(InitPlan \d+\)\.col1 = 'everything'")
-        self.assertNotIn("ingestion_readable_entries", plan)  # the function's body is part of the plan
+        self.assertNotIn("ingestion_readable_entries", plan)  # the function is inlined into the plan
 
     def test_keys_are_checked_past_the_lock(self):
-        # Else what hangs on a document could not be written without reading it, nor deleted with it.
+        # Otherwise rows that refer to a document could not be written without reading it, nor deleted with it.
         with reading_as(self.stranger.pk):
             SourceFile.objects.create(
                 document_id=self.document.pk, source="s", path="p", size=1, modified_ns=0, sha256=""
@@ -181,7 +181,7 @@ class NobodyReadsNothing(TestCase):
 
 @pytest.mark.slow
 class ReadersReadTheirOwn(TestCase):
-    """In worlds made by chance, the lock and the predicate say the same, for every kind of account."""
+    """With random rights, row-level security and the predicate agree for every kind of account."""
 
     def make_world(self, chance):
         groups = [Group.objects.create(name=f"g{chance.random()}") for _ in range(3)]
@@ -241,7 +241,7 @@ class ReadersReadTheirOwn(TestCase):
 
 
 class OwnersKeepTheirOwn(MediaMixin, TestCase):
-    """What people do with their documents they do as themselves."""
+    """People change their documents with their own rights."""
 
     def setUp(self):
         super().setUp()

@@ -1,4 +1,4 @@
-"""What PostgreSQL is told of every session: nothing lasts for ever."""
+"""Time limits that every session of PostgreSQL has."""
 
 from unittest import mock
 
@@ -16,14 +16,14 @@ class SessionLimits(TestCase):
         with connection.cursor() as cursor:
             cursor.execute("SELECT setting::int / 1000 FROM pg_settings WHERE name = ANY(%s)", [list(names)])
             found = [seconds for (seconds,) in cursor.fetchall()]
-        self.assertEqual(sorted(found), [5, 20, 30])  # a command's; requests wait less for a lock
+        self.assertEqual(sorted(found), [5, 20, 30])  # a command's limit; requests wait less for a lock
 
     def test_a_test_database_is_dropped_whoever_still_has_a_session_with_it(self):
         creation, name = connection.creation, "test_chatsite_to_drop"
         with creation._nodb_cursor() as cursor:
             cursor.execute(f"CREATE DATABASE {name} TEMPLATE template0")
         with psycopg.connect(**libpq_parameters() | {"dbname": name}) as session:
-            with mock.patch.object(connection, "close_pool"):  # the test's own session is from it
+            with mock.patch.object(connection, "close_pool"):  # the pool that the test's session comes from
                 creation._destroy_test_db(name, verbosity=0)
             with self.assertRaises(psycopg.OperationalError):
                 session.execute("SELECT 1")

@@ -1,4 +1,4 @@
-"""PostgreSQL restarted, away, full or contrary, and a disk without room, under two web processes at work.
+"""PostgreSQL restarted, stopped, full or refusing, and a full disk, under two busy web processes.
 
 With CHATSITE_TEST_ROUNDS of 20 or more PostgreSQL stays away for 20 seconds.
 """
@@ -18,7 +18,7 @@ from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
 pytestmark = pytest.mark.server
 
 AWAY_SECONDS = 20 if int(os.environ.get("CHATSITE_TEST_ROUNDS", "1")) >= 20 else 3
-BACK_SECONDS = 2  # after which nothing fails any more
+BACK_SECONDS = 2  # time after which requests succeed again
 FAIL = """
     CREATE SEQUENCE fault_number;
     CREATE FUNCTION fault() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -33,7 +33,7 @@ MEND = "DROP FUNCTION IF EXISTS fault CASCADE; DROP SEQUENCE IF EXISTS fault_num
 
 
 class Asking:
-    """Somebody who asks without a break, and sends each question again until it is taken."""
+    """Asks without a break, and sends each question again until it is accepted."""
 
     def __init__(self, caller):
         self.caller, self.tokens, self.refusals, self.going = caller, [], [], True
@@ -68,12 +68,12 @@ class Asking:
         return self
 
     def __exit__(self, *error):
-        """A test that fails must not leave somebody asking the site of the tests after it."""
+        """A failed test must not go on asking the site of the next tests."""
         self.going = False
 
 
 def check(faulty, tokens, states=("complete",)):
-    """Every question was asked once and answered once, to the end or as far as is said."""
+    """Assert that every question was stored and answered once, and its answer ended in a given state."""
     for token in tokens:
         assert len(faulty.stored(token)) == 1, "an acknowledged question is lost"
         assert faulty.ended(token, 20)[0] in states, faulty.ended(token)
@@ -81,7 +81,7 @@ def check(faulty, tokens, states=("complete",)):
 
 
 def taken_again(*calls):
-    """Send requests once more, until the first is taken; from then on all are."""
+    """Repeat the first request until it is accepted; then all others must be accepted."""
     deadline = time.monotonic() + BACK_SECONDS + MARGIN_SECONDS
     while (first := calls[0]())[0] == 503 and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -89,7 +89,7 @@ def taken_again(*calls):
 
 
 def all_taken(*calls):
-    """Send requests together until all of them are taken, and then once more; the moment between the two."""
+    """Send requests together until all are accepted, and once more; return the time between the two."""
     deadline = time.monotonic() + BACK_SECONDS + 2 * MARGIN_SECONDS
     while {status for status, _ in at_once(*calls)} != {200}:
         assert time.monotonic() < deadline, "requests are still refused"
@@ -101,7 +101,8 @@ def all_taken(*calls):
 
 def test_a_restart_of_postgresql_costs_nothing(faulty):
     caller = faulty.caller()
-    all_taken(partial(caller.whole, order(fresh(), 5, 0)))  # also after the faults of the test before
+    # Waits until the faults of the test before are over.
+    all_taken(partial(caller.whole, order(fresh(), 5, 0)))
     streams = [fresh() for _ in range(6)]
     with Asking(caller) as asking:
         connections = [caller.ask(order(token, 120, 20)) for token in streams]
@@ -155,7 +156,7 @@ def test_while_postgresql_is_stopped_the_site_is_busy_and_afterwards_all_goes_on
 
 
 def taken(parameters):
-    """As many connections as the server gives."""
+    """Open as many connections as the server allows."""
     held = []
     while True:
         try:
@@ -167,7 +168,7 @@ def taken(parameters):
 def test_without_a_connection_to_be_had_the_site_is_busy_within_time(faulty):
     caller, token = faulty.caller(), fresh()
     held = taken(faulty.parameters)
-    # Those that the site has are taken from it, and given to others before it has them back.
+    # The site's own connections are ended and taken before it can reopen them.
     while held[0].execute(TAKE_AWAY).fetchall():
         held += taken(faulty.parameters)
     try:
@@ -185,7 +186,7 @@ def test_without_a_connection_to_be_had_the_site_is_busy_within_time(faulty):
 
 @pytest.fixture
 def contrary(faulty):
-    """A function that makes PostgreSQL undo transactions that touch a table."""
+    """A function that makes PostgreSQL abort transactions that change a table."""
 
     def make(event, code, times, when=""):
         faulty.query(FAIL.format(event=event, code=code, times=times, when=when))
@@ -240,7 +241,7 @@ def test_a_full_disk_refuses_an_upload_leaves_nothing_of_it_and_the_site_goes_on
     name = fresh("u")
     caller, session = faulty.caller(name), faulty.sign_in(name, PASSWORD)
     before = files(faulty.small_disk)
-    # The second finds no room for its file, the third not even for its body.
+    # There is no space for the file of the second one, and none even for the body of the third.
     assert upload(session, "first.txt", b"a b c " * 200_000)[0] == 201
     kept = files(faulty.small_disk)
     assert len(kept) == len(before) + 1

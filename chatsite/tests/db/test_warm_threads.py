@@ -1,4 +1,4 @@
-"""Threads of which the one that was at work last takes the next call; and sessions in the same order."""
+"""The thread that was used last takes the next call; sessions are reused in the same order."""
 
 import subprocess
 import sys
@@ -26,7 +26,7 @@ def name():
 
 
 def idle(threads, number):
-    """Return when that many threads have nothing to do: a result arrives a moment before."""
+    """Wait until that many threads are idle, which is a moment after their results have arrived."""
     deadline = time.monotonic() + HANG_SECONDS
     while len(threads._idle) < number:
         assert time.monotonic() < deadline
@@ -34,7 +34,7 @@ def idle(threads, number):
 
 
 def occupied(threads, number):
-    """That many calls that have begun, and what ends them."""
+    """Start that many calls; return them, and the event that ends them."""
     begun, released = threading.Barrier(number + 1), threading.Event()
     held = [threads.submit(lambda: (begun.wait(), released.wait(), name())[2]) for _ in range(number)]
     begun.wait(HANG_SECONDS)

@@ -42,7 +42,7 @@ def mark(form, fault):
 
 
 def asked(session, form, text):
-    """(status, last value of the reply, all of it as text)"""
+    """Return (status, the reply's last JSON value, the whole reply as text)."""
     body = dict(form.members) | {"messages": [{"role": "user", "content": text}]}
     answer = session.request("POST", form.path, json.dumps(body).encode(), JSON)
     return answer.status, _values(answer)[-1], f"{answer.headers}{answer.text}"
@@ -70,7 +70,7 @@ def error(form, code):
 
 
 def status(form, code, text):
-    """Of the response."""
+    """The seconds in the response's Retry-After."""
     if form.streamed or (form.keeps_text and text):
         return 200
     return STATUS.get(code, 502)

@@ -24,7 +24,7 @@ OTHER_SIZE = "The embedding service answers with vectors of another size than 8 
 
 @dataclass(frozen=True)
 class BadEmbedding:
-    """One way to fail; a document's owner sees `reason`, and the document is tried again or has failed."""
+    """One way to fail. A document's owner sees `reason`; the document is either tried again or has failed."""
 
     name: str
     behave: object
@@ -42,7 +42,7 @@ def numbers(*values):
     async def behave(exchange):
         count = len(exchange.request.body["input"])
         items = [{"object": "embedding", "index": place, "embedding": values} for place in range(count)]
-        # As Python writes it: NaN makes it invalid JSON.
+        # Python writes NaN, which is invalid JSON.
         await exchange.whole(200, json.dumps({"object": "list", "data": items}).encode())
 
     return behave
@@ -67,7 +67,7 @@ FAILS = [
 
 
 def upload(session):
-    """A document for each of the faults."""
+    """Add a document for each of the faults."""
     token = TOKEN.search(session.get("/documents/add/").text).group(1)
     parts = [_part('name="csrfmiddlewaretoken"', token), _part('name="who"', "me")]
     for fault in FAILS:
@@ -84,7 +84,7 @@ def _part(disposition, text):
 
 
 def told(site, seconds=HANG_SECONDS):
-    """(state, reason) of each of the documents by its name, as soon as the worker has tried them all."""
+    """{name of a document: (state, reason)}, after the worker has tried all of them."""
     deadline = time.monotonic() + seconds
     names = [fault.document for fault in FAILS]
     with psycopg.connect(**reading_parameters(site.folder), autocommit=True) as connection:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from chat.tests.upstream_faults import UPSTREAM_ERROR, answer, chunk, event, limited, raw, status
 
-# A tenth of the site's own; less of the total time, or the tests would wait too long, and more of the first,
-# which a busy machine needs. Reasoning that outlasts the first deadline ends well before the total one.
+# A tenth of the site's own deadlines, but a shorter total, so that tests do not wait too long, and a longer
+# first one for busy machines. Reasoning that outlasts the first deadline ends well before the total one.
 CONNECT, FIRST, IDLE, TOTAL, REST = 2.0, 3.0, 3.0, 10.0, 1.0
 CHARACTERS = 20_000
-SLACK = 10.0  # seconds that a busy machine may need for what is asked at once
+SLACK = 10.0  # seconds that a busy machine may need for all questions at once
 
 DEADLINES = {
     "CHATSITE_ANSWER_CONNECT_SECONDS": str(CONNECT),
@@ -52,14 +52,14 @@ class Fault:
     """One line of the table."""
 
     name: str
-    script: tuple  # what the server does with the first stream of this question, the second …
+    script: tuple  # behaviours of the server for the question's first stream, the second …
     state: str
     code: str = ""
-    text: str | re.Pattern = ""  # what is stored
-    calls: int = 1  # streams that the server was asked for
-    least: float = 0.0  # seconds until the end; at the most SLACK more
+    text: str | re.Pattern = ""  # the stored text
+    calls: int = 1  # number of streams that the server was asked for
+    least: float = 0.0  # least seconds until the end; SLACK more at most
     door: str = "stream"
-    reason: str = ""  # why the text ended, as it is stored
+    reason: str = ""  # stored reason for the end of the text
 
     @property
     def words(self):
@@ -67,7 +67,7 @@ class Fault:
 
     @property
     def note(self):
-        """The note below the answer on the page."""
+        """The message below the answer on the page."""
         if self.state == "complete":
             return "The answer reached its length limit." if self.reason == "length" else ""
         return NOTES.get(self.state, f"{self.words} Your question is saved.")
@@ -77,7 +77,7 @@ class Fault:
 
 
 def whole(name, script, text, reason="stop", **more):
-    """A row of an answer that is complete."""
+    """A row for a fault after which the answer is complete."""
     return Fault(name, script, "complete", text=text, reason=reason, **more)
 
 
@@ -113,7 +113,7 @@ async def broken_error(exchange):
 
 
 async def long_reasoning(exchange):
-    """The model thinks for longer than the first deadline, and then answers."""
+    """The model reasons for longer than the first deadline, and then answers."""
     await exchange.head()
     for _ in range(int(2.5 * FIRST)):
         await exchange.send(chunk(reasoning_content="Let me think. "))
@@ -204,6 +204,6 @@ AWAY = [
     Fault("refused", (), "failed", GONE, calls=0),
     Fault("a black hole", (), "failed", GONE, calls=0, least=CONNECT, door="whole"),
 ]
-# Retry-After of whole answers, where it is not the site's own default.
+# Retry-After of whole answers, if it differs from the site's default.
 RETRY_AFTER = {"429 with a long wait": 60, "503 with a wait of an hour": 300}
 NAMES = [fault.name for fault in [*FAULTS, *AWAY]]

@@ -1,4 +1,4 @@
-"""Asks a site through each of its APIs, and collects every trace that a question left."""
+"""Asks a site through each of its APIs, and collects everything that the site sent and stored."""
 
 import json
 import time
@@ -31,19 +31,19 @@ def question(mark):
 
 @dataclass
 class Outcome:
-    """What came of one question."""
+    """Everything that resulted from one question."""
 
-    reply: str = ""  # every byte of it, as text
-    value: dict = field(default_factory=dict)  # of a whole reply
-    text: str | None = None  # of the answer, as the reply has it; None where it has none
+    reply: str = ""  # the whole reply as text
+    value: dict = field(default_factory=dict)  # JSON of a reply that is not streamed
+    text: str | None = None  # the answer's text in the reply, or None
     error: str = ""
     status: int = 200
-    state: str = ""  # as a socket tells it
+    state: str = ""  # state of the answer, from a socket
     seconds: float = 0.0
     run: str = ""
-    retry_after: str | None = None  # of a whole reply
+    retry_after: str | None = None  # of a reply that is not streamed
     request: str = ""  # its id, if the API returns one
-    row: dict = field(default_factory=dict)  # as PostgreSQL has it
+    row: dict = field(default_factory=dict)  # the stored message
     history: list = field(default_factory=list)
     page: str = ""
 
@@ -115,7 +115,7 @@ class Asker:
         self.session.get("/")
 
     def ask(self, mark, door="stream"):
-        """The outcome: the reply, and what all other parts of the site have of it."""
+        """Ask a question; return the reply, and everything that the rest of the site has about it."""
         began = time.monotonic()
         told = DOORS[door](self.session, mark)
         told.seconds = time.monotonic() - began

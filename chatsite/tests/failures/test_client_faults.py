@@ -1,4 +1,4 @@
-"""Callers that leave, hold still, repeat themselves or send nonsense; two web processes, real sockets."""
+"""Callers that leave, stop reading, repeat requests or send garbage; two web processes, real sockets."""
 
 import json
 import random
@@ -42,7 +42,7 @@ class Raw:
 
 
 def leave_early(caller, token, share, part):
-    """Leave after a part of the head, or of the body."""
+    """Close the connection after a part of the head or of the body."""
     raw = Raw(caller, order(token), chunked=part == "chunks")
     data = raw.head if part == "head" else raw.head + raw.body
     start = 0 if part == "head" else len(raw.head)
@@ -50,7 +50,7 @@ def leave_early(caller, token, share, part):
 
 
 def leave_later(caller, token, until):
-    """Leave when the whole request has been sent: `until` says when."""
+    """Send the whole request, and close the connection after `until` returns."""
     raw = Raw(caller, order(token))
     raw.send(raw.head + raw.body)
     until(raw, token)
@@ -68,7 +68,7 @@ def stored(caller):
 
 
 def read(count):
-    """Until so many bytes of the answer have come."""
+    """A function that waits until so many bytes of the answer have come."""
 
     def wait(raw, token):
         left = count
@@ -120,14 +120,14 @@ def memory(site):
 
 
 def connected(site, ports):
-    """How many of these ports of ours still have a connection to the site."""
+    """The number of these client ports that still have a connection to the site."""
     found = [one for process in site.web_processes() for one in process.net_connections("tcp")]
     return sum(bool(one.raddr) and one.raddr.port in ports for one in found)
 
 
 def test_readers_that_take_nothing_cost_little_memory_and_are_dropped(faulty):
     caller, token, readers = faulty.caller("reader"), fresh(), 6
-    words = 5000  # 80,000 characters, of which each reader would be told half a megabyte
+    words = 5000  # 80,000 characters, half a megabyte for each reader
     session = faulty.sign_in("reader", PASSWORD)
     run = caller.begin(order(token, words, 0))
     before, raws = memory(faulty), []
@@ -198,7 +198,7 @@ def test_of_two_tabs_that_ask_at_once_one_is_told_to_wait_and_keeps_its_text(fau
         late = [status for status, _ in answers].index(409)
         assert "This conversation is being answered." in answers[late][1]["error"]
         assert faulty.stored(tokens[late]) == []
-        # The same request again, as a tab that kept its text sends it.
+        # The same request again, as from a tab that kept its text.
         assert caller.whole(order(tokens[late], 15, 0), key=tokens[late], conversation=conversation)[0] == 200
         assert [faulty.upstream.calls(token) for token in tokens] == [1, 1]
 

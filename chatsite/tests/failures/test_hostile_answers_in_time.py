@@ -1,4 +1,4 @@
-"""A model that sends nothing but white space or brackets: everybody else is served meanwhile."""
+"""A model that sends only white space or brackets: other people are served meanwhile."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ from chatsite.tests.limits import MARGIN_SECONDS
 
 pytestmark = pytest.mark.server
 
-MAX_SECONDS = 1.0  # that anybody else waits; the fault that this is about took 11 s
+MAX_SECONDS = 1.0  # longest wait of other people; with the fault it was 11 s
 STATE = (
     "SELECT answer.state, length(answer.content) FROM history_message AS question"
     " JOIN chat_run AS run ON run.question_id = question.id"
@@ -27,7 +27,7 @@ def until(condition, seconds):
 
 
 class Asking(threading.Thread):
-    """Somebody else, who asks for a small page again and again."""
+    """Another person, who requests a small page again and again."""
 
     def __init__(self, session):
         super().__init__(daemon=True)

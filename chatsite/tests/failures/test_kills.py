@@ -1,4 +1,4 @@
-"""Processes killed at random under twenty streams: nothing acknowledged is lost, doubled or made up.
+"""Processes killed at random during twenty streams: nothing acknowledged is lost, duplicated or invented.
 
 CHATSITE_TEST_ROUNDS says how many kills (2).
 """
@@ -22,8 +22,8 @@ pytestmark = [pytest.mark.server, pytest.mark.timeout(LONG_SECONDS)]
 
 ROUNDS = int(os.environ.get("CHATSITE_TEST_ROUNDS", "2"))
 STREAMS = 20
-END_SECONDS = 40  # after which no message is left streaming
-TRY_SECONDS = 60  # for which a caller sends a question again
+END_SECONDS = 40  # time after which no message is still streaming
+TRY_SECONDS = 60  # time for which a caller repeats a question
 MESSAGES = "SELECT role, content FROM history_message"
 RUNNING = "SELECT count(*) FROM history_message WHERE state IN ('queued', 'streaming')"
 
@@ -58,7 +58,7 @@ def postgresql(site):
 
 
 def everything(site):
-    """All that `up` has started, and `up` first: as a machine that loses its power, but for the disk."""
+    """Kill `up` and everything that it has started, as in a power failure without damage to the disk."""
     children, postgres = site.children(), site.postgres()
     site.kill()
     postgres.kill()
@@ -73,7 +73,7 @@ KILLS = (web, postgresql, all_web, everything, worker)
 
 
 class Asked:
-    """One question that is sent until it is acknowledged, and its answer as far as it was read."""
+    """One question, repeated until it is acknowledged, and the part of its answer that was read."""
 
     def __init__(self, caller):
         self.caller, self.token = caller, fresh("kill")
@@ -93,14 +93,14 @@ class Asked:
                     response.read()
                     return
                 connection.close()
-            except Exception:  # whatever a killed site does to its callers
+            except Exception:  # any error that a killed site causes
                 if self.acknowledged:
                     return
             time.sleep(0.2)
 
 
 def settled(site, begun):
-    """Wait until nothing is left streaming; seconds since the kill."""
+    """Wait until no message is streaming; return the seconds since the kill."""
     while True:
         try:
             if site.query(RUNNING) == [(0,)]:
@@ -112,7 +112,7 @@ def settled(site, begun):
 
 
 def judged(site, asked):
-    """What became of the questions of a round."""
+    """Check what was stored of the questions of a round."""
     found = Counter()
     messages = Counter(content for role, content in site.query(MESSAGES) if role == "user")
     for one in asked:

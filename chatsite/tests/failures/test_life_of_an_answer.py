@@ -1,4 +1,4 @@
-"""Answers on the server that `make run` uses, over sockets: leaving, returning, stopping, killing."""
+"""Answers on the production server, over sockets: leaving, returning, stopping, killing."""
 
 import json
 import re
@@ -43,7 +43,7 @@ def read_deltas(response, count):
 
 
 def page_when(session, conversation, state, seconds=HANG_SECONDS):
-    """The page as soon as its last answer is in this state."""
+    """Wait until the page's last answer is in this state, and return the page."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         page = session.get(f"/c/{conversation}/").text
@@ -122,7 +122,7 @@ def run_of(session, conversation):
 
 
 def read_to_the_end(websocket):
-    """Types of messages, and the last of them."""
+    """The types of the messages, and the last message."""
     while True:
         message = json.loads(websocket.recv(timeout=HANG_SECONDS))
         for part in message.get("messages", [message]):
@@ -156,7 +156,7 @@ def test_signing_out_ends_an_open_stream_within_two_seconds(slow_site):
     connection.close()
     assert time.monotonic() - began < 2 + MARGIN_SECONDS
     assert b"error" in rest.splitlines()[-1]
-    # The answer itself is the site's, and goes on.
+    # The answer continues on the site.
     session = slow_site.sign_in("employee")
     run = run_of(session, conversation)
     with session.websocket(f"/ws/c/{conversation}/") as websocket:
@@ -200,7 +200,7 @@ def test_killing_the_web_process_keeps_question_and_text_and_marks_the_answer(sl
     session = slow_site.sign_in("employee")
     connection, response, conversation = begin_stream(session)
     seen = read_deltas(response, 12)
-    time.sleep(0.6)  # a flush
+    time.sleep(0.6)  # long enough for a flush
     slow_site.kill_web()
     connection.close()
     slow_site.wait_until_ready()
@@ -209,13 +209,13 @@ def test_killing_the_web_process_keeps_question_and_text_and_marks_the_answer(sl
     assert "The answer was interrupted. The partial answer is kept." in page
     assert seen.removeprefix("> ").split()[0] in page
     assert "again" in page
-    # And the way to retry works.
+    # The link to retry works.
     path = re.search(r'action="(/c/[^"]+/again)"', page).group(1)
     again = session.post(path, {"csrfmiddlewaretoken": session.cookies["csrftoken"]})
     assert again.status == 303
     assert "31 March" in page_when(session, conversation, "complete")
     page = session.get(f"/c/{conversation}/").text
-    assert "Version 2 of 2" in page  # the other is the interrupted one
+    assert "Version 2 of 2" in page  # the other answer was interrupted
 
 
 def test_an_orderly_stop_in_mid_answer_marks_it_and_the_next_start_has_it():

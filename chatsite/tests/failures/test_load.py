@@ -1,4 +1,4 @@
-"""More questions than are taken, at two web processes at once: limits are exact, refusals quick."""
+"""More questions than allowed, at two web processes at once: limits are exact, and refusals quick."""
 
 import shutil
 import time
@@ -37,7 +37,7 @@ def loaded():
 
 
 class Asked:
-    """One question, and how it was taken."""
+    """One question, and the head of its response."""
 
     def __init__(self, caller, words=60, pause=20):
         self.caller, self.token = caller, fresh()
@@ -51,7 +51,7 @@ class Asked:
         return self
 
     def end(self, site):
-        """What came, and what is stored of it."""
+        """Read the response, and compare it with what is stored; return the body of a refusal."""
         body = self.response.read()
         self.connection.close()
         if self.status == 200:
@@ -66,7 +66,7 @@ class Asked:
 
 
 def outcomes(site, asked):
-    """(how many were answered whole, the bodies of the refusals) of questions that are asked at once."""
+    """Ask questions at once; return the number of complete answers, and the bodies of the refusals."""
     done = at_once(*asked)
     assert [one for one in done if isinstance(one, Exception)] == []
     refusals = [body for one in done if (body := one.end(site))]
@@ -74,7 +74,7 @@ def outcomes(site, asked):
 
 
 def streams(caller, number):
-    """Questions whose answers come whole, after a second and more: none ends before the others are asked."""
+    """Functions that ask; the answers take more than a second, so none ends before all are asked."""
     return [Asked(caller) for _ in range(number)]
 
 
@@ -123,5 +123,5 @@ def test_processes_that_have_no_room_refuse_in_time_and_answer_properly_whom_the
     done, refusals = outcomes(loaded, [one for caller in callers for one in streams(caller, AT_ONCE)])
     assert OF_A_PROCESS <= done < 8 * AT_ONCE
     assert all("busy" in body for body in refusals)
-    # And as soon as there is room again, they are taken.
+    # As soon as an answer has ended, questions are accepted again.
     assert outcomes(loaded, [Asked(callers[0], 1, 0)]) == (1, [])

@@ -1,4 +1,4 @@
-"""Redis hangs, or PostgreSQL cannot NOTIFY: neither the journal nor a stop nor the end of a process waits."""
+"""Redis hangs, or PostgreSQL cannot NOTIFY: the journal, stops and ending processes do not wait for it."""
 
 import shutil
 import signal
@@ -17,9 +17,9 @@ from chatsite.tests.server import prepared, temporary_folder
 
 pytestmark = pytest.mark.server
 
-JOURNAL_SECONDS = 1.0  # between two writes: 0.2 s for the flush, 0.2 s for a messenger, a margin
-STOP_SECONDS = 0.8  # for the reply to a stop; the answer has ended soon after
-END_SECONDS = 3.0  # of a web process on whose messages nothing waits
+JOURNAL_SECONDS = 1.0  # between two writes: 0.2 s for the flush, 0.2 s for a notification, and a margin
+STOP_SECONDS = 0.8  # for the reply to a stop; the answer ends soon after
+END_SECONDS = 3.0  # end of a web process
 HUNG_SECONDS = 4.0
 HELD = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'holder' AND wait_event = 'SyncRep'"
 HOLD = "CREATE TABLE IF NOT EXISTS held (); INSERT INTO held DEFAULT VALUES; SELECT pg_notify('test', 'held')"
@@ -44,10 +44,10 @@ def hung_redis(redis):
 
 @contextmanager
 def blocked_notify(folder):
-    """One session holds the lock of NOTIFY, as its own commit waits for a replica that does not exist.
+    """Hold the lock of NOTIFY by a session whose commit waits for a replica that does not exist.
 
-    Those of the site wait for none, from its start (`site_settings`): one that was under way while the
-    setting came into force would wait for the replica too.
+    The site's commits do not wait for replicas (`site_settings`, from its start on); otherwise a commit that
+    is under way when the setting changes would wait, too.
     """
     parameters = connection_parameters(folder, role="postgres", database="postgres")
     with psycopg.connect(**parameters, autocommit=True) as session:
@@ -68,7 +68,7 @@ def blocked_notify(folder):
 
 
 def notify_until_blocked(parameters):
-    """The server begins to wait for replicas a moment after it was told; the commit that waits is last."""
+    """The server applies the setting after a moment; return when a commit waits."""
     with psycopg.connect(**parameters, application_name="holder", autocommit=True) as session:
         session.execute("SET synchronous_commit = on")
         begun = time.monotonic()
@@ -79,7 +79,7 @@ def notify_until_blocked(parameters):
 
 
 def longest_pause(site, run, seconds):
-    """The longest time in which nothing of a running answer was added to the journal."""
+    """The longest time in which nothing of a running answer was written to the journal."""
     longest, seen, since = 0.0, None, time.monotonic()
     deadline = since + seconds
     with psycopg.connect(**site.parameters, autocommit=True) as session:

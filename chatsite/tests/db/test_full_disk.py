@@ -1,8 +1,8 @@
 """The disk of PostgreSQL is full: questions are refused as `storage_full`, and running answers are kept.
 
 If the tests may mount a file system (as root), the tables of answers are on a small one, which is filled, so
-the error is PostgreSQL's own. Otherwise a trigger raises the same error (SQLSTATE 53100), and the test says so.
-A server that cannot write its write-ahead log ends, and counts as unavailable.
+the error is PostgreSQL's own. Otherwise a trigger raises the same error (SQLSTATE 53100), and the test says
+so. A server that cannot write its write-ahead log ends, and counts as unavailable.
 """
 
 import json

@@ -155,7 +155,7 @@ class NobodyReadsNothing(TestCase):
         self.assertNotIn("ingestion_readable_entries", plan)  # the function is inlined into the plan
 
     def test_keys_are_checked_past_the_lock(self):
-        # Otherwise rows that refer to a document could not be written without reading it, nor deleted with it.
+        # Otherwise rows that refer to a document could not be written without reading it, or deleted with it.
         with reading_as(self.stranger.pk):
             SourceFile.objects.create(
                 document_id=self.document.pk, source="s", path="p", size=1, modified_ns=0, sha256=""

@@ -70,7 +70,7 @@ def error(form, code):
 
 
 def status(form, code, text):
-    """The seconds in the response's Retry-After."""
+    """The expected status of the response."""
     if form.streamed or (form.keeps_text and text):
         return 200
     return STATUS.get(code, 502)

@@ -112,7 +112,7 @@ def settled(site, begun):
 
 
 def judged(site, asked):
-    """Check what was stored of the questions of a round."""
+    """Check what was stored of a round's questions, and count the outcomes."""
     found = Counter()
     messages = Counter(content for role, content in site.query(MESSAGES) if role == "user")
     for one in asked:

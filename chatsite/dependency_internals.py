@@ -107,11 +107,6 @@ def connection_pools(wrapper: Any) -> list[Any]:
     return list(wrapper._connection_pools.values())
 
 
-def replace_pool_check(pool: Any, check: Callable[[Any], None]) -> None:
-    """Replace the check of a pool that Django has made; a pool without one stays without."""
-    pool._check = pool._check and check
-
-
 class _LastReturnedFirst(deque[Any]):
     """A pool's queue of idle sessions, which the pool takes from the left."""
 

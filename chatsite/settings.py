@@ -116,7 +116,7 @@ DATABASES = {
         KEEP_ALIVE | (_database if TRANSACTION_POOLING else _direct or _database)
     )
     | {
-        "CONN_HEALTH_CHECKS": True,  # without it the first requests after a restart of PostgreSQL fail
+        "CONN_HEALTH_CHECKS": False,  # chatsite.db.backend checks sessions, without the pauses of the pool
         "TEST": {"NAME": environment.text("CHATSITE_TEST_DATABASE", "test_chatsite")},
     }
 }

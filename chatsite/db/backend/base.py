@@ -39,7 +39,7 @@ from chatsite.db.threads import (
     default_reader,
     reader_name,
 )
-from chatsite.dependency_internals import connection_pools, hand_out_last_returned, replace_pool_check
+from chatsite.dependency_internals import connection_pools, hand_out_last_returned
 
 from . import pooling
 from .creation import DatabaseCreation
@@ -141,6 +141,27 @@ def _check(session: Session) -> None:
         breaker.record_success()
 
 
+def _working_session(pool: Any, seconds: float) -> Any:
+    """A session of the pool that has passed the check. Raises PoolTimeout.
+
+    The pool's own check would pause for 1 s, then 2 s, from the second failure on. After a restart of the
+    server all of its sessions are dead, and a request would use up its budget on them.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        session = ConnectionPool.getconn(pool, timeout=deadline - time.monotonic())
+        try:
+            _check(session)
+        except Exception:
+            session.close()
+            pool.putconn(session)  # which opens another one
+        except BaseException:
+            pool.putconn(session)
+            raise
+        else:
+            return session
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
     """Django's PostgreSQL wrapper with readers, time budgets and bulkheads."""
 
@@ -179,11 +200,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
             def within_budget(timeout: float | None = None) -> Any:
                 """`getconn` of the pool, within the reader's time budget."""
-                if timeout is None and not default_reader():
-                    timeout = connection_seconds()
-                return ConnectionPool.getconn(pool, timeout=timeout)
+                if timeout is None:
+                    timeout = pool.timeout if default_reader() else connection_seconds()
+                return _working_session(pool, timeout)
 
-            replace_pool_check(pool, _check)
             hand_out_last_returned(pool)
             pool.getconn = within_budget
             pool.connection_class = Session  # last, because another thread may already use the pool

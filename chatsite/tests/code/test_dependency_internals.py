@@ -19,7 +19,6 @@ DOCUMENTED = {
 }  # fmt: skip
 # Each attribute that the module reads or calls: its owner, and its parameters if it is called.
 USED = {
-    "_check": ("psycopg_pool.pool.ConnectionPool", None),
     "_check_connection_ok": ("psycopg.Connection", "(self)"),
     "_connection_pools": ("django.db.backends.postgresql.base.DatabaseWrapper", None),
     "_get_source": ("openpyxl.worksheet._read_only.ReadOnlyWorksheet", "(self)"),

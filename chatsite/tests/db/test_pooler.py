@@ -36,10 +36,11 @@ DROPPING = "ignore_startup_parameters = options"
 READING_SECONDS = 60
 READ = "SELECT count(*) FROM ingestion_document WHERE status = 'ready' AND name LIKE 'reader%'"
 PEOPLE, QUESTIONS = 8, 200
-# These do not work with poolers: one counts statements that name the reader, one ends a server session.
+# These do not work with poolers: one counts statements that name the reader, two end server sessions.
 OF_SESSIONS_ALONE = (
     "test_only_where_something_changed_and_in_no_log_of_queries",
     "test_after_a_session_was_ended_in_the_pool_a_moment_after_its_use",
+    "test_without_a_pause_after_all_sessions_of_the_pool_were_ended",
 )
 LOCK_TESTS = ("chatsite/tests/db/test_row_level_security.py", "chatsite/tests/db/test_reader_of_a_session.py")
 

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import random
+import select
 import subprocess
 import sys
 import threading
@@ -27,6 +28,7 @@ from chatsite.db.threads import (
     reading_for_request,
     request_reads_as,
 )
+from chatsite.tests.limits import HANG_SECONDS
 from chatsite.tests.server import BASE
 from ingestion.models import Document
 
@@ -146,6 +148,21 @@ class SessionsAreToldAnew(TransactionTestCase):
                 other.execute("SELECT pg_terminate_backend(%s, 5000)", [ended])  # waits for its end
             self.assertEqual(told(), "7")
             self.assertNotEqual(connection.connection.info.backend_pid, ended)
+
+    def test_without_a_pause_after_all_sessions_of_the_pool_were_ended(self):
+        connection.close()
+        sessions = [connection.pool.getconn() for _ in range(4)]
+        for session in sessions:
+            connection.pool.putconn(session)
+        with psycopg.connect(**threads.libpq_parameters()) as other:
+            for session in sessions:
+                other.execute("SELECT pg_terminate_backend(%s, 5000)", [session.info.backend_pid])
+        # What PostgreSQL sends an ended session arrives a moment after its end.
+        for session in sessions:
+            select.select([session.fileno()], [], [], HANG_SECONDS)
+        with mock.patch("psycopg_pool.pool.sleep") as pause, reading_as(7):
+            self.assertEqual(told(), "7")
+        pause.assert_not_called()
 
     def test_for_rows_that_come_through_a_cursor_of_the_server_and_many_at_once(self):
         with transaction.atomic(), reading_as(None):

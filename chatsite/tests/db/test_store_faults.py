@@ -109,11 +109,14 @@ def test_a_restart_of_postgresql_costs_nothing(faulty):
         assert {response.status for _, response in connections} == {200}
         time.sleep(0.5)
         faulty.cluster._control("restart", "-m", "fast")
+        returned = time.monotonic()
         after = [fresh() for _ in range(6)]
         back = all_taken(*[partial(caller.whole, order(token, 5, 0), key=token) for token in after])
         while len(asking.tokens) <= 3:
             time.sleep(0.05)
         tokens = asking.stop()
+    # Requests do not show that both web processes have noticed the return: one may have accepted them all.
+    back = max(back, returned + BACK_SECONDS)
     assert [refusal for moment, refusal in asking.refusals if moment > back] == []
     assert {refusal for _, refusal in asking.refusals} <= {503}
     check(faulty, [*streams, *tokens, *after])
@@ -180,8 +183,11 @@ def test_without_a_connection_to_be_had_the_site_is_busy_within_time(faulty):
     finally:
         for connection in held:
             connection.close()
+        returned = time.monotonic()
     taken_again(*[partial(caller.whole, order(token), key=token)] * 2)
     check(faulty, [token])
+    # For the next tests: the process that accepted none of these requests needs as long to notice.
+    time.sleep(max(0.0, returned + BACK_SECONDS - time.monotonic()))
 
 
 @pytest.fixture
@@ -199,7 +205,8 @@ def contrary(faulty):
 def test_an_undone_question_is_stored_at_the_second_try(faulty, contrary, code):
     caller, token = faulty.caller(), fresh()
     contrary("INSERT ON chat_run", code, times=1)
-    assert caller.whole(order(token, 5, 0))[0] == 200
+    status, body = caller.whole(order(token, 5, 0))
+    assert status == 200, body
     check(faulty, [token])
     assert faulty.upstream.calls(token) == 1
 

@@ -1,7 +1,7 @@
-"""Support for tests of faults: a model's server that answers as the question says, callers, what was stored.
+"""Support for tests of faults: a model's server controlled by the question, callers, and stored answers.
 
 A question "tell red1 words 40 pause 50" is answered with "red1-0 red1-1 …" and 50 ms between two words, so
-that every text, whole or not, says by itself whose it is and whether it is a prefix.
+each text, whole or cut, shows to which question it belongs and whether it is a prefix.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
 from chatsite.tests.server import Site, prepared, temporary_folder
 
 ORDER = re.compile(r"tell (\w+) words (\d+) pause (\d+)")
-FILL = re.compile(r"fill \w+ with (\d+) times (\S+) around (\S+)")  # what a hostile model sends
+FILL = re.compile(r"fill \w+ with (\d+) times (\S+) around (\S+)")  # texts of a hostile model
 FILLINGS = {"spaces": " ", "tabs": "\t", "lines": "\n", "brackets": "["}
 PASSWORD = "correct horse battery"
 HASH = "pbkdf2_sha256$1$salt$kbetH8pvQW2woEDkqwW3lBiusahaNsvlbcMnQlA1Qxc="
@@ -67,19 +67,19 @@ def told(question):
 
 
 def body_of(question, conversation=None):
-    """The body of a request with earlier messages: without these and without documents no model is asked."""
+    """The body of a request. Without earlier messages or documents, the site would not ask the model."""
     said = [{"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Good day."}]
     messages = [*said, {"role": "user", "content": question}]
     return json.dumps({"messages": messages, "session_state": conversation}).encode()
 
 
 def fresh(name="t"):
-    """A token that no other question has."""
+    """A unique token for a question."""
     return f"{name}{uuid4().hex[:10]}"
 
 
 class Upstream(FakeOpenAI):
-    """Answers each stream as its question says; counts them by question."""
+    """Answers each stream as its question says, and counts the streams of each question."""
 
     async def _answer(self, exchange):
         if exchange.request.streaming:
@@ -91,7 +91,7 @@ class Upstream(FakeOpenAI):
 
 
 def _asked(request):
-    """Token, words and pause of the last question: those before it are in the prompt too."""
+    """Token, words and pause of the last question; the prompt also has the earlier ones."""
     return ORDER.findall(request.prompt)[-1]
 
 
@@ -131,7 +131,7 @@ class Caller:
         return self.site.session().stream("POST", path, body_of(question, conversation), headers, timeout)
 
     def whole(self, question, **values):
-        """(status, body) of an answer that is waited for."""
+        """Wait for a whole answer; return (status, body)."""
         connection, response = self.ask(question, path="/chat", **values)
         try:
             return response.status, json.loads(response.read())
@@ -139,7 +139,7 @@ class Caller:
             connection.close()
 
     def begin(self, question, **values):
-        """The run of an answer that nobody reads here."""
+        """Start an answer without reading it, and return its run."""
         connection, response = self.ask(question, **values)
         connection.close()
         assert response.status == 200, response.status
@@ -152,12 +152,12 @@ class Caller:
         return self.site.session().request(method, path, headers=self.headers(), timeout=timeout)
 
     def events(self, run, after=0, timeout=HANG_SECONDS):
-        """(connection, response) of the events of a run from there on."""
+        """(connection, response) of the events of a run after that number."""
         path = f"/chat/runs/{run}/events?after={after}"
         return self.site.session().stream("GET", path, None, self.headers(), timeout)
 
     def end(self, run):
-        """(text as it came, the last chunk)"""
+        """Read a run's events; return the text and the last chunk."""
         connection, response = self.events(run)
         chunks = [json.loads(line) for line in response]
         connection.close()
@@ -165,11 +165,11 @@ class Caller:
 
 
 class FaultSite(Site):
-    """A site with a server of a model, a database of its own unless `parameters` name one, and callers."""
+    """A site with a model's server, callers, and its own database unless `parameters` name one."""
 
     def __init__(self, folder, upstream, parameters=None, **values):
         self.parameters = parameters or connection_parameters(Path(folder))
-        # All callers come from one address here, so its limit would queue them behind each other.
+        # All callers here have one address, whose limit would make them wait for each other.
         together = {"OPENAI_BASE_URL": upstream.url, "CHATSITE_ADDRESS_CONCURRENT_REQUESTS": "0"}
         values = SHORT | together | values
         if parameters:
@@ -230,7 +230,7 @@ class FaultSite(Site):
 
 
 def upload(session, name, data, timeout=20, who="everyone"):
-    """(status, reply) of a file that is added."""
+    """Add a file; return (status, reply)."""
     fields = {"csrfmiddlewaretoken": session.cookies["csrftoken"], "who": who}
     parts = [
         f'--b\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{value}\r\n'
@@ -245,7 +245,7 @@ def upload(session, name, data, timeout=20, who="everyone"):
 
 @contextlib.contextmanager
 def cluster(migrated=True):
-    """A PostgreSQL that nobody but the test starts and stops, whose database the site has migrated."""
+    """A PostgreSQL that only the test starts and stops, with a migrated database."""
     folder = temporary_folder()
     if migrated:
         prepared(folder, demo=False)
@@ -275,7 +275,7 @@ def at_once(*calls, seconds=HANG_SECONDS):
         gate.wait()
         try:
             found[place] = call()
-        except Exception as error:  # whoever asks looks at it
+        except Exception as error:  # returned to the caller
             found[place] = error
 
     threads = [

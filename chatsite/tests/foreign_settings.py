@@ -1,4 +1,4 @@
-"""Settings in the environment that tests leave out, so that a machine's own do not change their results."""
+"""Environment settings that tests remove, so that those of a machine do not change their results."""
 
 FOREIGN = (
     "OPENAI_API_KEY",

@@ -1,7 +1,7 @@
-"""Published front ends, each at one origin with a site, as an operator deploys them, in headless Chromium.
+"""Published front ends, each on one origin with a site, as an operator deploys them, in headless Chromium.
 
-The built front ends are not part of the repository. They are looked for in `shared/clients` beside it, and
-their tests are skipped where they are missing.
+The built front ends are not part of the repository. Tests expect them in `shared/clients` beside it, and are
+skipped if they are missing.
 """
 
 import contextlib
@@ -24,12 +24,12 @@ from chatsite.tests.server import BASE
 CLIENTS = Path(os.environ.get("CHATSITE_TEST_CLIENTS_FOLDER") or BASE.parent / "shared" / "clients")
 TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".ico": "image/x-icon"}
 HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "te", "upgrade", "content-length"}
-SECONDS = 60  # for an answer: the front ends write slowly, and other tests run beside
+SECONDS = 60  # for an answer: the front ends show text slowly, and other tests run at the same time
 FLAGS = ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Static files at /, the listed paths passed on with `Host` kept; streams are not held back."""
+    """Serves static files at /, and forwards the listed paths with their `Host`, without buffering."""
 
     protocol_version = "HTTP/1.1"
 
@@ -80,7 +80,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Origin:
-    """One address for a front end and the site behind it; `answers` has what the site was asked."""
+    """One address for a front end and the site behind it; `answers` records the site's responses."""
 
     def __init__(self, folder, paths, site, prefix=""):
         self.folder, self.paths, self.site, self.prefix = folder, paths, site, prefix
@@ -99,7 +99,7 @@ class Origin:
         self._server.server_close()
 
     def asked(self, start="/chat"):
-        """Status of each question."""
+        """The status of each question."""
         return [
             status for method, path, status, _ in self.answers if method == "POST" and path.startswith(start)
         ]
@@ -117,7 +117,7 @@ def front_end(name):
 
 
 def share_with_guests(site, *names):
-    """Add sample documents once more, or files by their paths, for guests too."""
+    """Add sample documents again, or files by their paths, readable for guests."""
     samples = BASE / "ingestion" / "samples" / "everyone"
     subprocess.run(
         [
@@ -151,7 +151,7 @@ def driven_chromium():
 
 @contextlib.contextmanager
 def opened(chromium, origin, session=None, script=""):
-    """A page of the front end, of a guest or of whoever is signed in with `session`."""
+    """Open the front end as a guest, or as the person of `session`."""
     context = chromium.new_context()
     context.set_default_timeout(SECONDS * 1000)
     if script:

@@ -1,6 +1,6 @@
-"""Folders of test runs, and what killed runs have left: sites, servers, mounts, files.
+"""Folders of test runs, and removing what killed runs have left: sites, servers, mounts, files.
 
-A run holds a lock on each of its folders, which the kernel drops with it, however it ends.
+A run holds a lock on each of its folders. The kernel releases it when the run ends or is killed.
 """
 
 import contextlib
@@ -35,12 +35,12 @@ def keep(folder):
 
 
 def clear():
-    """End and remove what dead runs have left; returns their folders."""
+    """Stop and remove what dead runs have left; return their folders."""
     return [folder for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*") if _cleared(folder)]
 
 
 def _cleared(folder):
-    with contextlib.suppress(OSError):  # its run lives, or somebody else has removed it
+    with contextlib.suppress(OSError):  # its run is alive, or another run has removed it
         descriptor = os.open(folder, os.O_RDONLY)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -66,7 +66,7 @@ def _end(folder):
 
 
 def _belongs(process, folder):
-    """Whether a process uses the folder: a site as its data directory, a server in its command."""
+    """Whether a process uses the folder: a site as its data directory, or a server on its command line."""
     with contextlib.suppress(psutil.Error):
         if any(folder in word for word in process.cmdline()):
             return True

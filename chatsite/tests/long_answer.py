@@ -1,4 +1,4 @@
-"""A question whose answer takes some 18 seconds, for tests that need an unfinished one."""
+"""A question whose answer takes some 18 seconds, for tests that need an unfinished answer."""
 
 from chatsite.tests.faults import upload
 
@@ -6,7 +6,7 @@ LONG_QUESTION = "What does the roll call of the night watch say?"
 
 
 def _roll_call(name):
-    """A sentence of about 150 words, which is quoted whole."""
+    """A sentence of about 150 words, which is quoted completely."""
     words = f"The {name} roll call of the night watch says"
     number = 0
     while len(words) < 440:
@@ -16,7 +16,7 @@ def _roll_call(name):
 
 
 def add_long_answer(session):
-    """Add a document only for the person signed in there; wait until it is read before asking about it."""
+    """Add a document that only the signed-in person can read, and wait until it has been read."""
     text = "\n\n".join(map(_roll_call, ("first", "second")))
     status, reply = upload(session, "night-watch.txt", text.encode(), who="me")
     assert status == 201, reply

@@ -1,4 +1,4 @@
-"""Web processes and the ingestion worker asked to end, frozen or killed, in the middle of their work.
+"""Web processes and the worker are asked to end, frozen or killed in the middle of their work.
 
 With CHATSITE_TEST_ROUNDS of 20 or more one is frozen for 40 seconds.
 """
@@ -25,7 +25,7 @@ MANY = 12  # streams, so that each process has some
 
 
 def streamed(response):
-    """(text of the lines that came, whether the response came to its proper end)"""
+    """Return the text of the received lines, and whether the response was complete."""
     data, whole = b"", False
     try:
         while piece := response.read1(65_536):
@@ -80,7 +80,7 @@ def test_who_was_just_let_in_by_a_web_process_that_ends_is_answered_all_the_same
         callers.append(faulty.session().socket())
     process.send_signal(signal.SIGTERM)
     while any(one.status == psutil.CONN_LISTEN for one in process.net_connections("tcp")):
-        pass  # it has heard
+        pass  # until it has closed its listening socket
     for caller in let_in:
         caller.sendall(b"GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
     for caller in let_in:
@@ -104,7 +104,7 @@ def test_an_answer_that_is_longer_than_the_grace_keeps_its_text_and_is_followed_
         process.send_signal(signal.SIGTERM)
         assert close_code(websocket, GRACE) == 1012, "the page is told to come back"
         assert time.monotonic() - begun < 2 + MARGIN_SECONDS
-    # All readers that come now reach the other process, which tells of the answers of both.
+    # New readers reach the other process, which has the answers of both.
     ends = at_once(*[partial(caller.end, run) for run in runs])
     states = set()
     for token, (text, end) in zip(tokens, ends, strict=True):
@@ -141,7 +141,7 @@ def test_a_killed_web_process_costs_its_own_answers_their_end_and_nothing_else(f
     for connection, _ in streams:
         connection.close()
     for token, (text, whole) in zip(tokens, texts, strict=True):
-        state, code, stored = faulty.ended(token, 2 + 5 + 3)  # lease, housekeeping, and some
+        state, code, stored = faulty.ended(token, 2 + 5 + 3)  # lease, housekeeping, and a margin
         assert (state, code) in {("complete", ""), ("interrupted", "interrupted")}
         assert whole <= (state == "complete")
         assert stored.startswith(text) or text.startswith(stored)
@@ -161,7 +161,7 @@ def test_a_frozen_web_process_that_comes_back_changes_nothing_of_what_was_closed
     process.suspend()
     try:
         frozen = time.monotonic()
-        ends = [faulty.ended(token, 2 + 5 + 3 + 1) for token in tokens]  # lease, housekeeping, and some
+        ends = [faulty.ended(token, 2 + 5 + 3 + 1) for token in tokens]  # lease, housekeeping, and a margin
         time.sleep(max(0, frozen + FROZEN_SECONDS - time.monotonic()))
     finally:
         process.resume()

@@ -1,4 +1,4 @@
-"""A Redis that is absent, comes, loses messages, is flushed and killed, between two web processes at work."""
+"""A Redis that is absent, starts, loses messages, is flushed and killed, between two busy web processes."""
 
 import json
 import shutil
@@ -22,11 +22,11 @@ pytestmark = [
 
 WORDS, PAUSE = 14, 60
 LATE_SECONDS = 1.0 + 0.2  # a lost message, and a flush
-FOLLOWERS = 6  # so that both processes have some
+FOLLOWERS = 6  # enough for both processes to have some
 
 
 class Redis:
-    """A server of its own on a free port, which its site knows before it runs."""
+    """A Redis server on a free port, which the site knows before the server runs."""
 
     def __init__(self, folder):
         with socket.create_server(("127.0.0.1", 0)) as free:
@@ -71,7 +71,7 @@ def redis():
 
 @pytest.fixture(scope="module")
 def site(redis):
-    """Two web processes with a Redis that is not there yet, and that loses a fifth of the messages later."""
+    """Two web processes with a Redis that starts later, and then loses a fifth of the messages."""
     folder = temporary_folder()
     values = {"REDIS_URL": redis.url, "DJANGO_SETTINGS_MODULE": "chatsite.tests.failures.lossy_settings"}
     try:
@@ -85,7 +85,7 @@ def site(redis):
 
 
 def followed(caller, run, found):
-    """Append the moments at which each character of a run's text had come, and its end."""
+    """Append the times at which each character of a run's text arrived, and its end."""
     connection, response = caller.events(run)
     moments, text, end = [], "", None
     for line in response:
@@ -98,7 +98,7 @@ def followed(caller, run, found):
 
 
 def lateness(site, meanwhile=lambda: None):
-    """The longest time by which any follower had a character after the first who had it."""
+    """The longest delay of a character, between the first follower who got it and any other one."""
     caller, token = site.caller(), fresh()
     run = caller.begin(order(token, WORDS, PAUSE))
     found = []
@@ -118,7 +118,7 @@ def lateness(site, meanwhile=lambda: None):
 
 
 def stop_time(site):
-    """How long a stop takes that any of the processes may hear."""
+    """How long a stop takes that reaches any of the processes."""
     caller, token = site.caller(), fresh()
     run = caller.begin(order(token, 500, 20))
     time.sleep(0.3)
@@ -131,7 +131,7 @@ def stop_time(site):
 def test_whatever_becomes_of_redis_answers_arrive_everywhere_and_at_worst_a_second_late(site, redis):
     late = {"absent": lateness(site), "stopped while absent": stop_time(site)}
     redis.start()
-    time.sleep(1.5)  # in which the processes find it
+    time.sleep(1.5)  # time for the processes to find it
     late["losing a fifth"] = lateness(site)
     late["stopped over it"] = stop_time(site)
     gone = []

@@ -1,6 +1,6 @@
-"""Answers that are cut off and resumed at random points, by any of several web processes, over real sockets.
+"""Answers whose connection is cut and resumed at random points, at any of several web processes.
 
-`CHATSITE_TEST_ROUNDS` says at how many points for each of the transports.
+`CHATSITE_TEST_ROUNDS` is the number of points for each transport.
 """
 
 import http.client
@@ -40,7 +40,7 @@ def two_workers():
 
 
 def begin(session):
-    """A question of which only the head of the answer was read: its run."""
+    """Ask, read only the head of the response, and return the run."""
     body = json.dumps({"messages": [{"role": "user", "content": QUESTION}], "session_state": None}).encode()
     connection, response = session.stream("POST", "/chat/stream", body, {"Content-Type": "application/json"})
     connection.close()
@@ -48,7 +48,7 @@ def begin(session):
 
 
 def some_bytes(session, run, seq, accept, most):
-    """What came on a connection before it was cut, at a random byte. An EventSource has its own header."""
+    """The bytes of a connection that is cut after `most` of them. An EventSource sends its own header."""
     path, headers = f"/chat/runs/{run}/events?after={seq}", {"Accept": accept}
     if accept == "text/event-stream":
         path, headers["Last-Event-ID"] = path.partition("?")[0], str(seq or "")
@@ -61,7 +61,7 @@ def some_bytes(session, run, seq, accept, most):
 
 
 def json_lines(data):
-    """The chunks that came whole."""
+    """The chunks that arrived completely."""
     return [json.loads(line) for line in data.split(b"\n")[:-1]]
 
 
@@ -75,7 +75,7 @@ def server_sent(data):
 
 
 def resumed(session, run, accept, chunks_of, points):
-    """Text out of pieces, the text of the end, and at how many points it was cut."""
+    """Return the text joined from pieces, the text in the end event, and the number of cuts."""
     seq, text, cuts = 0, "", 0
     while True:
         most = random.randint(1, 2500) if cuts < points else 10_000_000
@@ -88,7 +88,7 @@ def resumed(session, run, accept, chunks_of, points):
             if chunk["type"] == "end":
                 return text, chunk["messages"][0]["content"], cuts
         cuts += 1
-        # At the beginning everything is there at once: later points lie in what is still being written.
+        # All available text arrives at once, so pauses move later cuts into text that is still being written.
         time.sleep(random.choice((0, 0, 0.05, 0.2)))
 
 
@@ -107,7 +107,7 @@ def test_pieces_of_an_answer_join_to_its_text_over_http(two_workers, accept, chu
 
 
 def ask_on_the_page(session):
-    """A question in the portal: (conversation, run)."""
+    """Ask in the portal; return the conversation and the run."""
     page = session.get("/")
     assert page.status == 200
     fields = {"question": QUESTION, "key": uuid4().hex, "csrfmiddlewaretoken": session.cookies["csrftoken"]}
@@ -118,12 +118,12 @@ def ask_on_the_page(session):
 
 
 def follow(session, conversation, run, reader, seq, frames):
-    """Take so many frames on a socket that is then cut; (number reached, the message `done` or None)."""
+    """Read so many frames, and cut the socket; return the last number, and the message `done` or None."""
     with session.websocket(f"/ws/c/{conversation}/") as websocket:
         websocket.send(json.dumps({"type": "follow", "run": run, "after": seq}))
         for _ in range(frames):
             frame = json.loads(websocket.recv(timeout=HANG_SECONDS))
-            seq = frame.get("seq", seq)  # a frame without messages has none
+            seq = frame.get("seq", seq)  # a frame without messages has no number
             reader.take(frame["messages"])
             for message in frame["messages"]:
                 if message["type"] == "done":
@@ -179,7 +179,7 @@ def owner(site, sock):
 
 
 def elsewhere(site, session, process):
-    """A connection to another web process than that one, on which nothing was asked yet."""
+    """A new, unused connection to another web process than that one."""
     for _ in range(100):
         connection = http.client.HTTPConnection(session.host, session.port, timeout=20)
         connection.connect()
@@ -205,7 +205,7 @@ def test_an_answer_of_one_worker_is_followed_and_stopped_on_the_other(two_worker
     question = {"role": "user", "content": QUESTION}
     conversation = session.post_json("/chat", {"messages": [question]}).json()["session_state"]
     body = json.dumps({"messages": [question], "session_state": conversation}).encode()
-    # All connections stand before the question: a slow machine might take longer for them than to answer it.
+    # Connect before asking: on a slow machine, connecting could take longer than the answer.
     streamed = http.client.HTTPConnection(session.host, session.port, timeout=20)
     streamed.connect()
     writer = owner(two_workers, streamed.sock)
@@ -232,7 +232,7 @@ def test_an_answer_of_one_worker_is_followed_and_stopped_on_the_other(two_worker
             pass
     for connection in (streamed, follower, stopper):
         connection.close()
-    assert took < 1.5 + MARGIN_SECONDS  # 0.3 s are the limit: above it is measured over several
+    assert took < 1.5 + MARGIN_SECONDS  # the promised 0.3 s are tested above, over several stops
 
 
 def test_both_workers_are_ready_and_one_that_dies_is_replaced_while_the_other_answers(two_workers):
@@ -260,7 +260,7 @@ def test_both_workers_are_ready_and_one_that_dies_is_replaced_while_the_other_an
 
 
 def owner_of_new(site, session, process):
-    """Whether connections reach another process than this one already."""
+    """Whether connections already reach another process than this one."""
     connection = http.client.HTTPConnection(session.host, session.port, timeout=20)
     connection.connect()
     found = owner(site, connection.sock) != process
@@ -269,7 +269,7 @@ def owner_of_new(site, session, process):
 
 
 def connections_of(site, port):
-    """How many of the site's connections lead to that port of this machine."""
+    """The number of the site's connections to that port of this machine."""
     return sum(
         connection.raddr.port == port
         for process in site.children("chatsite.server.serving.web_process")

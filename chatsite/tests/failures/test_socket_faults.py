@@ -1,4 +1,4 @@
-"""Pages that send nonsense over their socket, or are of another origin; two web processes, real sockets."""
+"""Pages that send garbage over their socket, or have another origin; two web processes, real sockets."""
 
 import json
 import socket
@@ -84,7 +84,7 @@ def test_a_page_that_goes_as_it_asks_has_asked_once_or_not_at_all(faulty):
             websocket.send(asked)
             websocket.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
             websocket.socket.close()
-        # The page comes back, and says again what it knows nothing of.
+        # The page reconnects, and sends its question again, because it does not know whether it was accepted.
         with session.websocket(f"/ws/c/{first['session_state']}/") as websocket:
             websocket.send(asked)
             assert json.loads(websocket.recv(timeout=HANG_SECONDS))["type"] == "accepted"
@@ -133,7 +133,7 @@ def test_pages_of_other_origins_get_no_socket_and_ask_nothing(faulty, origin):
         pass
     assert refused.value.response.status_code == 403
     if origin:
-        # A page elsewhere can send the cookies along, and a form; it can read no token of ours.
+        # A page of another origin can send a form with the cookies, but cannot read a CSRF token.
         body = json.dumps({"messages": [{"role": "user", "content": order(token)}]}).encode()
         del session.cookies["csrftoken"]
         headers = {"Content-Type": "text/plain", "Origin": origin}

@@ -1,4 +1,4 @@
-"""Processes killed in turn under uploads: what was acknowledged is read or refused in words, and once.
+"""Processes killed in turn during uploads: each acknowledged file is read or refused with a reason, once.
 
 CHATSITE_TEST_ROUNDS says how many kills (3: a worker, the web process, PostgreSQL).
 """
@@ -28,9 +28,9 @@ pytestmark = [pytest.mark.server, pytest.mark.timeout(LONG_SECONDS)]
 ROUNDS = int(os.environ.get("CHATSITE_TEST_ROUNDS", "3"))
 KILLS = (worker, web, postgresql)
 PEOPLE = 3
-MAX_SENT = 8 * ROUNDS  # requests of each
+MAX_SENT = 8 * ROUNDS  # requests of each person
 BETWEEN_SECONDS = 2.5  # from one kill to the next, at most
-READ_SECONDS = 150  # until all is read: a job of a killed worker begins again after a minute
+READ_SECONDS = 150  # until all files are read: a killed worker's job starts again after a minute
 BOUNDARY = "b0undary"
 LEFT = """
     SELECT count(*) FROM procrastinate_jobs
@@ -43,7 +43,7 @@ DOCUMENTS = """
          WHERE passage.document_id = document.id)
     FROM ingestion_document AS document
 """
-# What the worker does at night with files older than a day.
+# The worker's nightly job, which removes files older than a day.
 CLEAN = """
 import datetime, django
 from chatsite.db.threads import read_everything_by_default
@@ -65,7 +65,7 @@ def archive(files):
 
 
 class Uploading:
-    """Somebody who adds single files, several at once, new versions and archives, until told to stop.
+    """Adds single files, several at once, new versions and archives, until it is stopped.
 
     `sent` has the words that each name was sent with, in their order, and `acknowledged` how many of them had
     been sent when the last acknowledgement came.
@@ -76,7 +76,7 @@ class Uploading:
         site.caller(self.name)
         self.session = site.sign_in(self.name, PASSWORD)
         self.sent, self.acknowledged, self.refused = {}, {}, []
-        self.failures = {}  # of each name: how its versions that were not acknowledged were refused
+        self.failures = {}  # {name: how its versions were refused that were not acknowledged}
         self.going, self.number = True, 0
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
@@ -110,7 +110,7 @@ class Uploading:
         self._send({name: self._text(name).encode()})
 
     def _archive(self):
-        """Three files; each archive of a person replaces the one before."""
+        """An archive of three files, which replaces the person's previous one."""
         names = [f"{self.name}-part-{part}.md" for part in range(3)]
         packed = archive({name: self._text(name) for name in names})
         self._send({f"{self.name}.zip": packed}, names)
@@ -133,7 +133,7 @@ class Uploading:
         counts = {name: len(self.sent[name]) for name in [*names, *files] if name in self.sent}
         try:
             answer = self.session.request("POST", "/documents/add/", body, headers, 30)
-        except (OSError, HTTPException) as error:  # whatever a killed site does to its callers
+        except (OSError, HTTPException) as error:  # any error that a killed site causes
             self._failed(counts, repr(error))
             return
         if answer.status not in (201, 422):  # a broken file is accepted, and fails when it is read
@@ -157,20 +157,20 @@ def read_to_the_end(site):
             if site.query(LEFT) == [(0,)]:
                 return
         except Exception:
-            pass  # PostgreSQL is not back yet
+            pass  # PostgreSQL is not running yet
         assert time.monotonic() < deadline, "documents are left unread"
         time.sleep(0.5)
 
 
 def clean(site):
-    """Remove files that belong to nothing, as the worker does at night."""
+    """Remove files without a document, as the worker does at night."""
     values = os.environ | site.environment | {"DATABASE_URL": make_conninfo(**site.parameters)}
     values |= {"CHATSITE_DATA_DIR": str(site.folder), "DJANGO_SETTINGS_MODULE": "chatsite.settings"}
     subprocess.run([sys.executable, "-c", CLEAN], cwd=BASE, env=values, check=True, timeout=120)
 
 
 def version_of(site, file, words):
-    """Which of the versions with these words a stored file is."""
+    """The number of the version with these words that a stored file contains."""
     text = Path(site.folder, "files", file).read_text()
     return [place for place, word in enumerate(words, 1) if word in text]
 
@@ -243,6 +243,6 @@ def test_uploads_that_were_acknowledged_are_documents_once_and_whole(killed):
     assert acknowledged > 2 * PEOPLE
     judge(killed, people, stored)
     refused = {status for person in people for status in person.refused}
-    killed.lines("")  # reads what was printed
+    killed.lines("")  # reads the output
     assert refused <= {503}, [line for line in killed.output.splitlines() if "Traceback" in line]
     sys.stdout.write(f"{acknowledged} files acknowledged\n")

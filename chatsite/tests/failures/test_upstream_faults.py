@@ -1,6 +1,6 @@
-"""A model's server that fails in every way, behind the real site: what people are told, and what is kept.
+"""A model's server that fails in every way, behind the real site: what people see, and what is stored.
 
-All questions are asked at once, for many wait for a deadline; the tests look at what came of them.
+All questions are asked at once, because many wait for a deadline; the tests then check the outcomes.
 """
 
 import html
@@ -41,21 +41,21 @@ IN_FORMS = {
 }
 LONG_TITLE = "a title of 200 MB"
 DOWN = [f"down {number}" for number in range(5)]
-WIDEST = 30_000_000  # bytes that the two ends of a connection hold, at the most
+WIDEST = 30_000_000  # bytes that the two ends of a connection buffer at most
 MANY = {"CHATSITE_USER_CONCURRENT_ANSWERS": "200", "CHATSITE_USER_QUESTIONS_PER_MINUTE": "10000"}
-# What the fake server says in its errors, or is called.
+# Texts of the fake server's errors, and its name.
 SECRETS = [KEY, HEADER, "internal details", "upstream says hello", "Incorrect API key", "Rate limit for"]
 SECRETS += ["No such model", "Too long", "rate_limit_exceeded for", "Whatever"]
 
 
 class World:
-    """The outcomes by the names of their faults, what the server was asked, and what the site logged."""
+    """The outcomes by fault, the requests to the server, and the site's log."""
 
     def __init__(self):
         self.outcomes = {}
-        self.replies = {}  # of each protocol, by fault_dialects.mark
+        self.replies = {}  # outcomes of each protocol, by fault_dialects.mark
         self.documents = {}
-        self.tries = {}  # how often vectors of a document were asked for, by the name of the fault
+        self.tries = {}  # {name of a fault: how often a document's vectors were requested}
         self.requests = []
         self.secrets = list(SECRETS)
         self.log = ""
@@ -72,7 +72,7 @@ class World:
         return [request for request, text in texts if mark_of(text) == mark and words in text]
 
     def ask_all(self, asker, faults):
-        """Those that wait all at once, the others a few at a time: one person's site is not to be busy."""
+        """Ask the questions that wait all at once, and the others a few at a time, to limit the load."""
         slow = [fault for fault in faults if fault.least]
         quick = [fault for fault in faults if not fault.least]
         with ThreadPoolExecutor(len(slow)) as waiting, ThreadPoolExecutor(6) as working:
@@ -93,7 +93,7 @@ class World:
 
 @contextmanager
 def taking_no_connection(port):
-    """A listener whose queue is full: nothing answers a further connection."""
+    """A listener whose queue is full, so further connections get no response."""
     with socket.socket() as full, socket.socket() as only:
         full.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         full.bind(("127.0.0.1", port))
@@ -119,7 +119,7 @@ def world():
 
 
 def fill(found, site, port):
-    """Ask everything. A good answer in between ends what the site counts of failures in a row."""
+    """Ask everything. A good answer in between resets the site's count of consecutive failures."""
     with FakeOpenAI(port) as first:
         first.dimensions = DIMENSIONS
         prepare(first)
@@ -222,7 +222,8 @@ def test_each_failure_of_the_model_is_one_short_line_of_the_log(world, name):
     fault, identifier = by_name(name), world.outcomes[name].row["request_id"]
     lines = [line for line in world.log.splitlines() if identifier in line]
     failures = max(fault.calls, 1) if fault.code else fault.calls - 1
-    of_the_model = [line for line in lines if '"ingestion.search' not in line]  # which has the same id
+    # The log line with the same id.
+    of_the_model = [line for line in lines if '"ingestion.search' not in line]
     assert len(of_the_model) == failures, lines
     assert all(len(line) < 400 for line in lines), lines
 

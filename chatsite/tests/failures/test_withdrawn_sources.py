@@ -1,4 +1,4 @@
-"""A document that is withdrawn while an answer is written from it; two web processes, real sockets."""
+"""A document whose access is revoked while an answer cites it; two web processes, real sockets."""
 
 import json
 import re
@@ -25,7 +25,7 @@ def ready(faulty, name):
 
 
 def change(session, identifier, what, **fields):
-    """As its owner does on the document's page."""
+    """Change the rights as the owner does on the document's page."""
     path = f"/documents/{identifier}/"
     fields["csrfmiddlewaretoken"] = TOKEN.search(session.get(path).text).group(1)
     assert session.post(f"{path}{what}/", fields).status == 302

@@ -1,4 +1,4 @@
-"""Many requests of one address at once: they wait for each other, and nobody else waits for them."""
+"""Many requests of one address at once: they wait for each other, but other addresses do not."""
 
 import asyncio
 import socket
@@ -19,12 +19,12 @@ from chatsite.tests.limits import HANG_SECONDS
 from chatsite.tests.server import Site, prepared
 
 PROMPT_SECONDS = 1.0
-MARGIN_SECONDS = 2.0  # for a machine that has other work
+MARGIN_SECONDS = 2.0  # for a busy machine
 CROWD = 1_000
 
 
 class HeldApplication:
-    """Notes who got through, and answers when it is let go."""
+    """An application that records its requests, and responds when it is released."""
 
     def __init__(self):
         self.begun, self.waited = [], []
@@ -132,7 +132,7 @@ class TestSlots:
             inside = HeldApplication()
             limited = AddressLimit(inside)
             asked = [request(limited) for _ in range(6)]
-            await asyncio.sleep(0.5)  # ten times what a slot is held
+            await asyncio.sleep(0.5)  # ten times as long as a slot is held
             assert len(inside.begun) == 6
             inside.go_on.set()
             assert await asyncio.gather(*asked) == [200] * 6
@@ -347,7 +347,7 @@ def site():
 
 
 def slow_reader(site, stack, requests):
-    """A connection from a second address that has asked, and takes nothing of the answers."""
+    """A connection from a second address, which sends requests and does not read the responses."""
     sock = stack.enter_context(socket.socket())
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1_024)
     sock.bind(("127.0.0.2", 0))

@@ -1,4 +1,4 @@
-"""Errors of the REST API in a pseudo-language: each request is refused in words of the catalogue."""
+"""Errors of the REST API in a pseudo-language: each message is translated."""
 
 import re
 
@@ -24,7 +24,7 @@ NAMES = re.compile(r"“[^”]*”|\{\w*\}")
 
 
 def left_out(words):
-    """What of an error is outside the brackets, and no name in quotation marks."""
+    """The untranslated text of an error: outside the brackets, and not a quoted name."""
     depth, outside = 0, ""
     for piece in re.split("([⟦⟧])", NAMES.sub("", words)):
         depth += {"⟦": 1, "⟧": -1}.get(piece, 0)
@@ -33,7 +33,7 @@ def left_out(words):
 
 
 def words_of(body):
-    """The messages of an error, in the form of problem details and in that of the Chat UI."""
+    """The messages of an error, as problem details and in the form of the Chat UI."""
     if isinstance(body, list):
         for each in body:
             yield from words_of(each)
@@ -60,7 +60,7 @@ class ApiLanguageTests(TestCase):
         self.ids = {"conversation_id": conversation.pk, "message_id": answer.pk, "project_id": project.pk}
         self.ids |= {"document_id": foreign.public_id, "public_id": self.document.public_id}
         _, self.key = ApiKey.objects.issue(self.user, "qx", scopes=Scope.values)
-        self.enterContext(AsyncSingleThreadContext())  # one thread for all requests, not one for each
+        self.enterContext(AsyncSingleThreadContext())  # one thread for all requests
         self.enterContext(offering_pseudo())
         self.seen, self.found = 0, {}
 
@@ -75,13 +75,13 @@ class ApiLanguageTests(TestCase):
                 self.found.setdefault(outside, f"{method} {path}: {words}")
 
     def addresses(self, path):
-        """An address with ids of rows that the caller may see, and one with ids that name nothing."""
+        """An address with ids of rows that the caller may see, and one with unknown ids."""
         yield IDS.sub(lambda match: str(self.ids.get(match[1], "qx")), path)
         if IDS.search(path):
             yield filled(path)
 
     def bodies(self, schema, components):
-        """Bodies of another form, and with one member whose value is wrong."""
+        """Bodies of a wrong type, and bodies with a wrong value of one member."""
         yield from ("[]", "null", "7", "{", "{}", '{"qx": 1}')
         name = schema.get("$ref", "").rpartition("/")[2]
         for member in components.get(name, schema).get("properties", {}):

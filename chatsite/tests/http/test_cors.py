@@ -1,4 +1,4 @@
-"""Other origins: nothing by default, exactly the listed ones where the operator lists some."""
+"""Other origins: none is allowed by default, and only those that the operator lists."""
 
 from asgiref.testing import ApplicationCommunicator
 from django.test import SimpleTestCase, TransactionTestCase, override_settings
@@ -11,7 +11,7 @@ ORIGIN = "https://app.example.org"
 
 
 async def exchange(method, path, body=b"", **headers):
-    """(status, {header: value}) of a request to the site's whole stack."""
+    """(status, {header: value}) of a request through the site's whole ASGI stack."""
     pairs = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": b""}
     scope |= {"headers": [(b"host", b"localhost"), *pairs], "http_version": "1.1", "scheme": "http"}

@@ -1,4 +1,4 @@
-"""What refused and failed requests get: a page or JSON, never a traceback."""
+"""Refused and failed requests get a page or JSON, never a traceback."""
 
 from unittest import mock
 

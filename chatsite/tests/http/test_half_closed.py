@@ -50,7 +50,7 @@ def test_a_page_is_answered_and_the_connection_closed(session):
         seconds.append(time.monotonic() - begun)
         assert answer.startswith(b"HTTP/1.1 200 ")
         assert answer.rstrip().endswith((b"</html>", b"0"))
-    assert min(seconds) < 4  # less than an idle connection is kept
+    assert min(seconds) < 4  # sooner than an idle connection is closed
 
 
 def test_requests_sent_one_behind_the_other_are_all_answered(session):

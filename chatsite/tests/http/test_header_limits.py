@@ -1,4 +1,4 @@
-"""Headers that are taken apart on the event loop: bounded in size, and cookies read in linear time."""
+"""Headers that are parsed on the event loop: bounded in size, and cookies in linear time."""
 
 import socket
 import time

@@ -1,4 +1,4 @@
-"""Requests that are not what they say: a clear refusal, and one line in the log without a traceback."""
+"""Malformed requests: a clear refusal, and one log line without a traceback."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""What a browser gets from a site behind HTTPS; Django's checks do not see subclasses of its middleware."""
+"""Headers and cookies of a site behind HTTPS. Django's checks do not know subclasses of its middleware."""
 
 import json
 import os
@@ -51,5 +51,5 @@ class HttpsTests(SimpleTestCase):
         self.assertEqual(headers["X-Frame-Options"], "DENY")
         self.assertEqual(headers["Referrer-Policy"], "same-origin")
         self.assertIn("default-src", headers["Content-Security-Policy"])
-        self.assertEqual(secure, [True, "/", ""])  # or else browsers refuse the prefix
+        self.assertEqual(secure, [True, "/", ""])  # required by browsers for the prefix
         self.assertEqual(forged, 403)

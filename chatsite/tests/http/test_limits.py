@@ -1,4 +1,4 @@
-"""Bodies that are too large, without a length, or for nobody; over a raw socket to the real server."""
+"""Bodies that are too large, without a length, or sent to an unknown address; over a raw socket."""
 
 import asyncio
 import json
@@ -157,7 +157,7 @@ def test_an_upload_has_its_own_limit(site):
 
 
 def test_a_chunked_form_reaches_the_view(site):
-    """Without a length, Django takes a body for empty: the names in it would be missing."""
+    """Django treats a body without a length as empty: the names in it would be missing."""
     body = b"username=nobody&password=wrong&csrfmiddlewaretoken="
     session = site.session()
     session.get("/accounts/sign-in/")
@@ -226,7 +226,7 @@ def test_the_request_id_of_the_caller_is_kept(site):
 
 
 class Arriving:
-    """Large bodies that arrive as far as they may, until `finish`; statuses of their requests."""
+    """Sends large bodies as far as allowed, until `finish`; records the statuses of their requests."""
 
     def __init__(self, limit):
         self.limit, self.finish, self.begun = limit, asyncio.Event(), asyncio.Queue()
@@ -298,7 +298,7 @@ def test_a_change_of_a_document_is_as_small_as_any_other_request():
 
 
 def test_one_caller_has_only_a_few_large_files_stored_at_once(monkeypatch):
-    """Those of which all has arrived count, too, until they are answered."""
+    """Files that have arrived completely also count, until their request is answered."""
     monkeypatch.setattr(body_limits, "WAIT_SECONDS", 0.05)
     stored, whole = asyncio.Event(), asyncio.Queue()
 

@@ -1,4 +1,4 @@
-"""Normal forms of text, however many marks are on a letter."""
+"""Normal forms of text with any number of combining marks on a letter."""
 
 import sys
 import time
@@ -18,7 +18,7 @@ from ingestion.search.tokens import plain_words
 FORMS = ("NFC", "NFKC")
 ABOVE, BELOW = "\u0301", "\u0316"
 WORDS = "Ærø naïve e\u0301te\u0301 ﬁne ﷺ 年假 ﾊﾞｽ Việt Nam हिन्दी עִבְרִית ก็ 각 ①½"
-SECONDS = 1.0  # of the processor, where sorting by insertion takes minutes
+SECONDS = 1.0  # CPU seconds; sorting by insertion would take minutes
 
 
 @pytest.mark.slow
@@ -36,7 +36,7 @@ class NormalFormTests(SimpleTestCase):
 
     def test_no_number_of_marks_takes_longer_than_its_length(self):
         marks = "a" + ABOVE * 250_000 + BELOW * 250_000
-        # Starters that decompose to marks, and what is neither in one class nor in the other.
+        # Starters that decompose to marks, and characters of neither class.
         others = "a" + "\u0f73\u0f71" * 125_000 + "ﾞ" * 125_000 + BELOW * 125_000
         for text in (marks, others):
             started = time.thread_time()

@@ -1,4 +1,4 @@
-"""More questions than a process can begin: those that would wait long are refused at once, by their heads."""
+"""More questions than a process can start: those that would wait long are refused by their heads."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ from chatsite.tests.routes import parameters, routes
 from ingestion.api.search_views import SearchView
 
 UUID = "11111111-2222-4333-8444-555555555555"
-FORMS = {  # of the portal, which begin an answer or a search
+FORMS = {  # forms of the portal that start an answer or a search
     "POST": {
         "chat:new", "chat:ask", "chat:edit", "chat:again", "chat:continue", "chat:ask-in-project",
         "chat:several",
@@ -32,7 +32,7 @@ def scope(path="/chat", method="POST", headers=()):
 
 
 class Caller:
-    """Sends one request in parts, and notes the response."""
+    """Sends one request in parts, and records the response."""
 
     def __init__(self, application, path="/chat", method="POST", parts=(b"{}",)):
         self.parts, self.messages = list(parts), []
@@ -57,7 +57,7 @@ class Caller:
 
 
 class Site:
-    """An application that reads the body and answers when it is let go."""
+    """An application that reads the body, and responds when it is released."""
 
     def __init__(self, status=200):
         self.go_on, self.reached, self.status = asyncio.Event(), 0, status
@@ -149,9 +149,9 @@ class TestWhatIsRefused:
             work = backlog()
             work.lag = 0.1
             crowd(work, 50)
-            work.departures.since -= 1.0  # nothing has begun for a second
+            work.departures.since -= 1.0  # as if nothing had started for a second
             assert not work.is_full
-            work.left(begun=True)  # the first: how long it took is not how long each takes
+            work.left(begun=True)  # the first one says nothing about the time between two
             assert not work.is_full
             work.departures.since -= 3.0
             assert work.is_full

@@ -1,4 +1,4 @@
-"""Which requests with a session's cookie are taken: those of the site's own pages, or with the CSRF token."""
+"""Requests with a session's cookie are accepted only from the site's own pages, or with the CSRF token."""
 
 import contextlib
 import itertools
@@ -24,8 +24,8 @@ from ingestion.tests.media import ReadingClient
 
 LISTED = "https://app.example.org"
 JSON = {"content_type": "application/json"}
-GROUP = 15  # paths between two looks at all tables
-# Of the site's own pages; the host of Django's test client is "testserver".
+GROUP = 15  # paths between two checks of all tables
+# Headers of requests from the site's own pages; the host of Django's test client is "testserver".
 OWN = {
     "a browser that sends Sec-Fetch-Site": {"Sec-Fetch-Site": "same-origin", "Origin": "http://testserver"},
     "Sec-Fetch-Site alone": {"Sec-Fetch-Site": "same-origin"},
@@ -33,7 +33,7 @@ OWN = {
     "behind a proxy that ends TLS": {"Origin": "https://testserver"},
     "a listed origin, in a browser over plain HTTP": {"Origin": LISTED},
 }
-# What browsers send for pages that are not the site's, and what programs send.
+# Headers of requests from pages of other sites, and from programs.
 FOREIGN = {
     "a plain form": {
         "Sec-Fetch-Site": "cross-site",
@@ -62,11 +62,11 @@ FOREIGN = {
     "two origins": {"Origin": "http://testserver, https://evil.example"},
     "no header at all": {},
 }
-# What notes a look, whoever caused it: sessions their last use, the audit log who opened what others wrote.
+# Tables that also change when something is only viewed: the last use of sessions, the audit log.
 LOOKED = {"django_session", "accounts_auditentry"}
-# 400 and 415: the token is looked for in the body, whose form the address does not take.
+# 400 and 415: the body, in which a token is searched for, has the wrong format for the address.
 REFUSED = {400, 401, 403, 404, 405, 415}
-# What the attacks below send; each would be understood.
+# Bodies of the attacks below, which would all be valid.
 FORM = {
     "content": "planted",
     "text": "planted",
@@ -84,7 +84,7 @@ QUESTION = {"messages": [{"role": "user", "content": "planted"}], "title": "plan
 
 
 def client_of(user):
-    """A browser with the session of `user` and its CSRF cookie; a token is sent only where a test does so."""
+    """A browser with the session of `user` and its CSRF cookie. It sends a token only if a test does."""
     client = ReadingClient(enforce_csrf_checks=True, raise_request_exception=False)
     client.force_login(user)
     return client
@@ -92,7 +92,7 @@ def client_of(user):
 
 class QuietCase(TransactionTestCase):
     def setUp(self):
-        self.enterContext(AsyncSingleThreadContext())  # one thread for all requests, not one for each
+        self.enterContext(AsyncSingleThreadContext())  # one thread for all requests
         logging.disable(logging.WARNING)
         self.addCleanup(logging.disable, logging.NOTSET)
 
@@ -104,7 +104,7 @@ class OneQuestionAfterAnother(QuietCase):
         super().setUp()
         self.user = User.objects.create_user("ann")
         self.client = client_of(self.user)
-        self.client.get("/")  # which sets the cookie with the CSRF token
+        self.client.get("/")  # sets the cookie with the CSRF token
 
     def create(self, **headers):
         return self.client.post("/chat-history", '{"title": "Leave"}', headers=headers, **JSON)
@@ -158,7 +158,7 @@ class OneQuestionAfterAnother(QuietCase):
 @pytest.mark.slow
 @override_settings(CORS_ORIGINS=[LISTED], PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"])
 class NothingIsChangedFromElsewhere(QuietCase):
-    """Every address, every method that changes something, the cookies of somebody who may do it."""
+    """Every address and every unsafe method, with the cookies of a person who may use it."""
 
     def setUp(self):
         super().setUp()
@@ -173,7 +173,7 @@ class NothingIsChangedFromElsewhere(QuietCase):
             client.get("/")
 
     def addresses(self):
-        """(path, whose cookies, how many of the FOREIGN ways) of every route."""
+        """(path, whose cookies, how many of FOREIGN to try) of every route."""
         for name, _ in routes():
             if not name.startswith("admin:"):
                 yield address(name, self.world.arguments), "owner", len(FOREIGN)
@@ -182,9 +182,9 @@ class NothingIsChangedFromElsewhere(QuietCase):
 
     @contextlib.contextmanager
     def unchanged(self, wrong, leave_out=frozenset()):
-        """Give a function that takes each path which was tried; add to `wrong` what has changed since.
+        """Yield a function that records a tried path, and add changed tables to `wrong`.
 
-        A look at all tables costs more than the requests to one path, so there is one for GROUP paths.
+        Checking all tables costs more than the requests to one path, so it is done once for GROUP paths.
         """
         before, paths = contents(leave_out), []
 
@@ -208,7 +208,7 @@ class NothingIsChangedFromElsewhere(QuietCase):
                 for way, (method, kind, body) in chosen(list(FOREIGN)[:ways]):
                     headers = FOREIGN[way]
                     if headers.get("Sec-Fetch-Mode") != "navigate":
-                        # A short refusal: the page in the portal costs ten times what is tested here.
+                        # A short refusal: rendering the portal's page costs ten times as much as the check.
                         headers = headers | {"Accept": "application/json"}
                     answer = self.clients[role].generic(method, path, body, kind, headers=headers)
                     tried += 1
@@ -230,7 +230,7 @@ class NothingIsChangedFromElsewhere(QuietCase):
         self.assertEqual(wrong, [])
 
     def test_the_same_requests_do_change_things_when_they_are_the_sites_own(self):
-        """Without this the tests above could pass because nothing that they send is understood."""
+        """Otherwise the tests above could pass because none of their requests is valid."""
         changed, arguments = set(), self.world.arguments
         for name in ("history:conversations", "history:conversation", "chat-api:ask", "chat-api:chat-ui"):
             path = address(name, arguments)
@@ -256,7 +256,7 @@ class NothingIsChangedFromElsewhere(QuietCase):
 
 
 def attempts():
-    """(method, media type, body) of what a foreign page may try at one address."""
+    """(method, media type, body) of each attempt of a foreign page at one address."""
     form = "&".join(f"{name}={value}" for name, value in FORM.items())
     text = json.dumps(QUESTION)
     yield "POST", "application/x-www-form-urlencoded", form
@@ -268,7 +268,7 @@ def attempts():
 
 
 def chosen(ways):
-    """Pairs of a way and an attempt: each way and each attempt, all pairs over time."""
+    """Random pairs of a way and an attempt, with each way and each attempt at least once."""
     tries = list(attempts())
     number = max(len(ways), len(tries))
     tries *= math.ceil(number / len(tries))
@@ -302,11 +302,12 @@ class Sockets(TransactionTestCase):
                     continue
                 with self.subTest(name):
                     self.assertEqual(await self.knock(path, headers), "websocket.close")
-            with override_settings(CORS_ORIGINS=[LISTED]):  # opens the API, not the portal's sockets
+            # Allowed at the API, but not at the portal's sockets.
+            with override_settings(CORS_ORIGINS=[LISTED]):
                 self.assertEqual(await self.knock(path, {"Origin": LISTED}), "websocket.close")
 
     async def knock(self, path, headers):
-        """The first thing a socket says."""
+        """The first message of a socket."""
         cookies = self.client.cookies.output(header="", sep=";").strip()
         # The socket's hosts are read when the application is loaded, before the test client adds its own.
         values = {name: value.replace("testserver", "localhost") for name, value in headers.items()}

@@ -1,4 +1,4 @@
-"""In which threads the synchronous code of requests runs."""
+"""The threads in which synchronous code of requests runs."""
 
 import asyncio
 import threading
@@ -11,7 +11,7 @@ from chatsite.http.body_limits import LengthHandler
 
 
 class Handler(LengthHandler):
-    """Notes the thread of each request, which waits until `together` are there."""
+    """Records the thread of each request, which waits until `together` requests have arrived."""
 
     def __init__(self, together=1):
         super().__init__()

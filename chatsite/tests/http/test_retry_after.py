@@ -1,4 +1,4 @@
-"""Tests of the header Retry-After, as it is read from other servers and written by this site."""
+"""The header Retry-After, as read from other servers and written by this site."""
 
 import email.utils
 import time

@@ -1,4 +1,4 @@
-"""The description of the API: whole, valid, true of every URL, and to be browsed without another server."""
+"""The API description: complete, valid, correct for every URL, and shown without other servers."""
 
 import re
 import shutil
@@ -26,7 +26,8 @@ from chatsite.tests.routes import routes
 from chatsite.tests.server import Site, prepared, temporary_folder
 from history import message_search
 
-OPEN = {"chat:auth-setup", "chat:config"}  # for everyone, as front ends ask before they draw anything
+# For everyone, because front ends request it before they show anything.
+OPEN = {"chat:auth-setup", "chat:config"}
 DESCRIBED = ("chat-api:", "history:")
 DESCRIBED_TOO = {
     "ingestion:content",
@@ -277,7 +278,7 @@ class Description(SimpleTestCase):
 
 @pytest.fixture
 def fast_site():
-    """Answers are written at once: hundreds are waited for."""
+    """Answers are sent without a pause, because the test waits for hundreds of them."""
     folder = temporary_folder()
     try:
         with Site(prepared(folder), CHATSITE_QUOTING_WORDS_PER_SECOND="100000") as running:
@@ -288,7 +289,7 @@ def fast_site():
 
 @pytest.mark.server
 def test_no_request_made_from_the_description_ends_in_a_server_error(fast_site):
-    """Hundreds of good, odd and wrong requests to the real site, by a signed-in person's key."""
+    """Hundreds of valid, odd and invalid requests to the real site, with a person's key."""
     session = fast_site.sign_in("employee")
     page = session.get("/settings/keys/").text
     token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page).group(1)

@@ -1,4 +1,4 @@
-"""The access log: who asked what kind of page, how it ended and how long it took, and no word of theirs."""
+"""The access log: who requested which kind of page, its status and duration, and no text of people."""
 
 import json
 import logging
@@ -57,7 +57,7 @@ class Lines(TransactionTestCase):
         return self.client.cookies.output(header="", sep=";").strip()
 
     async def ask(self, method, path, query="", body=b"", **headers):
-        """The lines that a request leaves, as they are written."""
+        """The log lines of a request, as they are written."""
         with self.assertLogs("chatsite.access", "INFO") as logged:
             caller = ApplicationCommunicator(application, scope(method, path, query, **headers))
             await caller.send_input({"type": "http.request", "body": body})
@@ -126,7 +126,7 @@ class Lines(TransactionTestCase):
         self.assertEqual(line["request_id"], "request-0002")
 
     async def socket(self, path):
-        """The lines of a socket that is closed as soon as it was answered."""
+        """The log lines of a socket that is closed as soon as it was accepted or refused."""
         with self.assertLogs("chatsite.access", "INFO") as logged:
             headers = {"origin": "http://localhost", "cookie": self.cookie}
             caller = ApplicationCommunicator(application, scope("WEBSOCKET", path, **headers))

@@ -1,4 +1,4 @@
-"""A backup holds the whole site as it was at one moment, and comes back whole or not at all."""
+"""A backup contains the whole site at one moment, and is restored completely or not at all."""
 
 import hashlib
 import io
@@ -40,12 +40,12 @@ pytestmark = pytest.mark.slow
 PASSPHRASE = "a long passphrase of a test"
 ELSEWHERE = f"restore_elsewhere_{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}"  # processes share a server
 REHEARSALS = "SELECT datname FROM pg_database WHERE datname LIKE 'chatsite_rehearsal_%'"
-OF_THE_QUEUE = {  # its tables that Django does not write
+OF_THE_QUEUE = {  # tables that Django does not write
     "procrastinate_periodic_defers": "INSERT INTO procrastinate_periodic_defers"
     " (task_name, defer_timestamp) VALUES ('tidy', 1)",
     "procrastinate_workers": "INSERT INTO procrastinate_workers DEFAULT VALUES",
 }
-FEW = 10  # for scrypt: a test's passphrase need not be slow to guess
+FEW = 10  # of scrypt: a test's passphrase need not be slow to guess
 
 
 class Encryption(SimpleTestCase):
@@ -102,9 +102,8 @@ class Site(MediaMixin, TransactionTestCase):
         ):
             patched.start()
             self.addCleanup(patched.stop)
-        with (
-            connection.cursor() as cursor
-        ):  # of tests before, whose files are gone: no flush knows this table
+        # Jobs of earlier tests, whose files are gone: a flush does not know this table.
+        with connection.cursor() as cursor:
             cursor.execute("DELETE FROM procrastinate_jobs")
         self.owner = User.objects.create_user("anna")
         self.document = self.add(owner=self.owner)
@@ -134,7 +133,7 @@ class Site(MediaMixin, TransactionTestCase):
         return str(refused.exception)
 
     def elsewhere(self):
-        """Let the site's settings lead to an empty database and folder."""
+        """Point the site's settings to an empty database and folder."""
         with psycopg.connect(**self.own, autocommit=True) as session:
             drop_database(session, ELSEWHERE)
             session.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(ELSEWHERE)))
@@ -160,7 +159,7 @@ class Site(MediaMixin, TransactionTestCase):
             return [(name, file.read()) for name, file in every]
 
     def rewritten(self, changes):
-        """A backup with other members, whose checksums are right."""
+        """A backup with changed members and matching checksums."""
         path = self.folder / "rewritten.backup"
         with backup_file.written(path, "") as target:
             for name, data in self.members():
@@ -176,7 +175,7 @@ class Rehearsal(Site):
         self.assertTrue(self.file.read_bytes().startswith(age.MAGIC))
         self.assertEqual(self.file.stat().st_mode & 0o777, 0o600)
         Document.objects.all().delete()
-        User.objects.filter(pk=self.owner.pk).update(username="berta")  # after the backup
+        User.objects.filter(pk=self.owner.pk).update(username="berta")  # changed after the backup
         self.assertIn("is complete", self.restore(verify=True, passphrase_file=self.passphrase))
         self.assertEqual(self.asked(REHEARSALS), [])
         self.elsewhere()
@@ -189,7 +188,7 @@ class Rehearsal(Site):
         self.assertEqual((self.folder / "media" / name).read_text(), "# Leave\n\nFive days.")
         self.assertEqual((self.folder / "secret_key").read_text(), settings.SECRET_KEY)
         self.assertEqual(self.asked("SELECT title FROM history_conversation"), [("Übung “100 %”\n\\.",)])
-        # The locks of its rows came with it.
+        # Row-level security was restored, too.
         with database.connect() as session:
             session.execute("SET chatsite.reader = ''")
             self.assertEqual(session.execute("SELECT id FROM ingestion_document").fetchall(), [])
@@ -203,7 +202,7 @@ class EveryKind(Site):
         super().setUp()
         self.person, _ = person_with_everything()
         written = CANARY.encode()
-        for document in Document.objects.filter(file__startswith="documents/test-"):  # made without a file
+        for document in Document.objects.filter(file__startswith="documents/test-"):  # created without a file
             Path(self.media, document.file.name).write_bytes(written)
             sum_ = hashlib.sha256(written).hexdigest()
             Document.objects.filter(pk=document.pk).update(sha256=sum_, size=len(written))
@@ -253,7 +252,7 @@ class EveryKind(Site):
 
 
 class ByHand(Site):
-    """pg_dump without this site's command, as the site's own role."""
+    """pg_dump as the site's own role, without this site's command."""
 
     def dump(self, options):
         with database.connect() as session:
@@ -380,7 +379,7 @@ class Writing(Site):
         self.assertIn("is complete", self.restore(verify=True))
 
     def test_it_is_of_one_moment(self):
-        """What is written while the backup runs is not in it, in no table."""
+        """Rows that are written during the backup are not in it, in any table."""
         dumped = database.dumped
 
         def later(session, name):

@@ -1,4 +1,4 @@
-"""A backup in a bucket arrives encrypted and whole or not at all, and is restored as one from a file is."""
+"""A backup in a bucket is encrypted, arrives completely or not at all, and is restored like a file."""
 
 import io
 import json
@@ -19,7 +19,7 @@ PART_BYTES = 20_000
 
 
 class Fault(Exception):
-    """As boto3 raises what a server refuses."""
+    """An error of boto3 for a server's refusal."""
 
     def __init__(self, code, message="It was refused."):
         super().__init__(message)
@@ -27,14 +27,14 @@ class Fault(Exception):
 
 
 class Bucket:
-    """The calls of boto3's client that a backup needs, upon objects in memory."""
+    """The calls of boto3's client that a backup needs, on objects in memory."""
 
     def __init__(self):
         self.objects = {}
         self.uploads = {}
         self.sent = []
         self.versions = 0
-        self.fail_at = None  # the number of a part, and with what
+        self.fail_at = None  # the number of a part, and the fault
         self.denied = set()
 
     def head_object(self, Bucket, Key):

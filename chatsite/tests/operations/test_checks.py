@@ -1,4 +1,4 @@
-"""The configuration as an operator may get it wrong, and servers that are too old."""
+"""Wrong configurations, and servers that are too old."""
 
 import ast
 import os
@@ -109,7 +109,7 @@ class ModelSettings(SimpleTestCase):
             environment.database_url("DATABASE_URL")
 
     def test_each_problem_has_an_id_of_its_own(self):
-        """Each id stands with one message of one check, wherever in the module it is made."""
+        """Each id belongs to one message of one check."""
         tree = ast.parse(Path(checks.__file__).read_text())
         ids = [
             node.value.removeprefix("chatsite.")

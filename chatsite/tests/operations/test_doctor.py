@@ -1,4 +1,4 @@
-"""What the operator's commands say of a site: what is wrong, and what is set."""
+"""The operator's commands `doctor` and `status`: problems of a site, and its settings."""
 
 import io
 import os
@@ -38,11 +38,11 @@ class Doctor(MediaMixin, TestCase):
         patched = mock.patch.object(diagnosis.shutil, "disk_usage", return_value=Usage(9e12, 0, 9e12))
         patched.start()
         self.addCleanup(patched.stop)
-        with connection.cursor() as cursor:  # what tests that commit have left: no flush knows these tables
+        with connection.cursor() as cursor:  # rows of earlier tests: a flush does not know these tables
             cursor.execute("DELETE FROM procrastinate_jobs; DELETE FROM procrastinate_workers")
 
     def read_document(self):
-        """One that was read, as a worker leaves it: without its job."""
+        """Add a document that was read, and remove its job as a worker does."""
         document = self.add()
         with connection.cursor() as cursor:
             cursor.execute("DELETE FROM procrastinate_jobs")
@@ -209,7 +209,7 @@ class Config(SimpleTestCase):
 
 
 class StatusPage(TestCase):
-    """What the admin shows of it, without a terminal."""
+    """The same information on a page of the admin."""
 
     def page(self, **rights):
         self.client.force_login(User.objects.create_user("anna", **rights))

@@ -1,4 +1,4 @@
-"""What Prometheus is told: numbers of all processes, to those who may ask, in the form that it reads."""
+"""Metrics for Prometheus: numbers of all processes, for permitted callers, in its format."""
 
 import json
 import os
@@ -44,14 +44,14 @@ def samples(text):
 
 
 def ended_process():
-    """The number of a process that is no more."""
+    """The id of a process that has ended."""
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     return process.pid
 
 
 class Processes(SimpleTestCase):
-    """The files of several processes, written as they write them."""
+    """The files of several processes, in the form in which they write them."""
 
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp())
@@ -90,7 +90,8 @@ class Processes(SimpleTestCase):
         route = ("chatsite_requests_total", (("method", "GET"), ("route", "chat"), ("status", "200")))
         self.write(os.getpid(), self.counted(3, 2))
         self.write(ended_process(), self.counted(4, 5))
-        self.write(os.getppid(), self.counted(1, 9), written=time.time() - 3_600)  # its number was given anew
+        # Written before its id was reused.
+        self.write(os.getppid(), self.counted(1, 9), written=time.time() - 3_600)
         for round_ in ("before they are added up", "after", "and again"):
             with self.subTest(round_):
                 found = self.numbers()
@@ -189,7 +190,7 @@ class Access(TransactionTestCase):
 
     @override_settings(METRICS_TOKEN=TOKEN, DATABASE_SECONDS=HANG_SECONDS)
     def test_it_has_what_the_database_knows(self):
-        with connection.cursor() as cursor:  # no flush after other tests knows this table
+        with connection.cursor() as cursor:  # rows of earlier tests: a flush does not know this table
             cursor.execute("DELETE FROM procrastinate_jobs")
         owner = make_user()
         for paused in (None, timezone.now() + timedelta(minutes=1)):
@@ -245,7 +246,7 @@ def test_a_question_and_its_page_are_counted_by_the_process_that_answered(site):
     answer = employee.post_json("/chat", {"messages": [{"role": "user", "content": "How many days off?"}]})
     assert answer.status == 200
     ended = ("chatsite_runs_total", (("state", "complete"),))
-    looked = ("chatsite_database_look_seconds", ())  # missing where the database was slow
+    looked = ("chatsite_database_look_seconds", ())  # missing if the database was slow
     deadline = time.monotonic() + HANG_SECONDS
     while (after := numbers()).get(ended, 0) <= before.get(ended, 0) or looked not in after:
         assert time.monotonic() < deadline, after

@@ -1,4 +1,4 @@
-"""What a trace and a report of a fault hold, and that they hold nobody's words."""
+"""The contents of traces and fault reports, which never include people's texts."""
 
 import contextvars
 import functools

@@ -1,4 +1,4 @@
-"""A blocked event loop is found, and what blocks it is named."""
+"""A blocked event loop is detected, and the log names what blocks it."""
 
 import asyncio
 import logging
@@ -43,7 +43,7 @@ def counting():
 @pytest.mark.slow
 class WatchdogTests(SimpleTestCase):
     def watch(self, *steps):
-        """What was logged while these functions ran on the loop, one after the other."""
+        """Run these functions on the loop one after the other, and return what was logged."""
 
         async def run():
             with watched(SECONDS):

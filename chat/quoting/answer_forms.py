@@ -211,7 +211,11 @@ def _closest_passages(findings: Findings) -> Quoted:
         kept.sort(key=lambda each: each is not own)
     alike = findings.rows_alike
     findings.shown.update(alike.rows)
-    if not alike.text and _may_answer(findings, kept[0], is_only=len(kept) == 1):
+    may_answer = not alike.text and _may_answer(findings, kept[0], is_only=len(kept) == 1)
+    leading = next((each for each in kept if findings.leads(each, kept[0])), None)
+    if leading and not (alike.text or may_answer):
+        kept.sort(key=lambda each: each is not leading)
+    if may_answer:
         first, *others = findings.quoted(kept[: 1 + BEHIND]) or ("",)
         texts = (first, OTHERS, *others) if others else _texts(first)
         return Quoted(texts, is_sure=False, is_likely=bool(first))

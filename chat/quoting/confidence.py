@@ -10,10 +10,10 @@ import re
 
 import numpy as np
 
-from chat.quoting.questions.amounts import durations_in, stated_durations
+from chat.quoting.questions.amounts import durations_in, measures_in, stated_durations
 from chat.quoting.questions.answer_types import QuotedText, types_asked_for
 from ingestion.embedding.word_vectors import word_vectors
-from ingestion.search.rough_stems import STOP_WORDS, forms, held_stems, stem, weak_stems
+from ingestion.search.rough_stems import STOP_WORDS, forms, held_stems, stem, stems, weak_stems
 from ingestion.search.stopwords import without_question_words
 from ingestion.search.tokens import has_unspaced_script, plain_words, search_text
 from ingestion.search.translations import without_grammar
@@ -40,6 +40,7 @@ MAX_FIT = 8.0  # more says no more
 
 _NAME = re.compile(r"(?<=\w )[A-ZÀ-Þ][\w’'&.-]*(?: [A-ZÀ-Þ][\w’'&.-]*)*")
 _NOT_NAMES = frozenset({"i", "i m", "i ve", "i d", "i ll"})
+_PRICE = stems("cost price kostet kosten preis")
 _NUMBER = re.compile(r"\b(?:[A-Za-z]+-)?\d[\w.,:-]*\b")
 
 
@@ -83,12 +84,17 @@ def is_likely(quoted: QuotedText, score: float, lead: float) -> bool:
     half is enough if the search clearly prefers it to all others and its headings are about the subject.
     `score` is that of the search, `lead` its distance to the best score of another place.
     """
-    if _lacks_number(quoted) or not all(each.is_in(quoted) for each in types_asked_for(quoted.question)):
+    if _lacks_number(quoted, compared=True) or not all(
+        each.is_in(quoted) for each in types_asked_for(quoted.question)
+    ):
         return False
     known = _known(quoted)
+    named = quoted.question.named
+    # Other words for those of the question may mean something else.
+    if lead <= -MIN_LEAD and quoted.known_as_asked < len(named) and not quoted.question.is_translated:
+        return False
     if known == 1 or known + score >= LIKELY:
         return True
-    named = quoted.question.named
     headed = quoted.known(named, held_stems(quoted.texts[-1])) / len(named)
     return known >= MIN_LED and headed >= MIN_HEADED and score >= LEADING and lead >= MIN_LEAD
 
@@ -102,7 +108,11 @@ def is_preferred(quoted: QuotedText, score: float, fit: float, lead: float, *, i
     """
     question = quoted.question
     asked = (each for each in types_asked_for(question) if not each.is_worded)
-    if _lacks_name(quoted) or _lacks_number(quoted) or not all(each.is_in(quoted) for each in asked):
+    if (
+        _lacks_name(quoted)
+        or _lacks_number(quoted, compared=True)
+        or not all(each.is_in(quoted) for each in asked)
+    ):
         return False
     if is_only and fit >= FOUND and _known(quoted) >= MIN_NAMED:
         return True
@@ -110,8 +120,14 @@ def is_preferred(quoted: QuotedText, score: float, fit: float, lead: float, *, i
 
 
 def _known(quoted: QuotedText) -> float:
-    named = quoted.question.named
-    return quoted.known(named) / len(named)
+    """The share of what the question names. If it has a price, it need not have that word, nor a number that
+    it compares with others."""
+    question = quoted.question
+    needless = stems(" ".join(_compared(quoted)))
+    if question.amount and question.amount.is_in(quoted.texts[0]):
+        needless |= _PRICE
+    needless &= question.named
+    return (len(needless) + quoted.known(question.named - needless)) / len(question.named)
 
 
 def confidence(quoted: QuotedText, score: float, fit: float) -> float:
@@ -124,8 +140,9 @@ def confidence(quoted: QuotedText, score: float, fit: float) -> float:
 
 
 def is_sure(quoted: QuotedText, score: float, fit: float) -> bool:
+    """Whether it may be called the answer: it has all numbers of the question, and `confidence`."""
     least = SURE_TRANSLATED if quoted.question.is_translated else SURE
-    return confidence(quoted, score, fit) >= least
+    return not _lacks_number(quoted) and confidence(quoted, score, fit) >= least
 
 
 def evidence(quoted: QuotedText, score: float, fit: float) -> list[float]:
@@ -138,12 +155,12 @@ def evidence(quoted: QuotedText, score: float, fit: float) -> list[float]:
     ]
     text = f" {plain_words(' '.join(quoted.texts))} "
     held = list(dict.fromkeys(search_text(text, stored=False).split()))
-    stems = {each for word in held for each in forms(word)}
-    met = [float(stem(word) in stems) for word in asked]
+    found = {each for word in held for each in forms(word)}
+    met = [float(stem(word) in found) for word in asked]
     weights = [WEAK if stem(word) in weak_stems() else 1.0 for word in asked]
     total = sum(weights) or 1.0
     for phrase, others in question.synonyms.items():
-        if any({stem(part) for part in plain_words(other).split()} <= stems for other in others):
+        if any({stem(part) for part in plain_words(other).split()} <= found for other in others):
             for word in {*phrase.split()}.intersection(asked):
                 met[asked.index(word)] = max(met[asked.index(word)], OF_DOCUMENTS)
     if asked and held and question.language != "german" and not has_unspaced_script(question.text):
@@ -172,10 +189,26 @@ def _lacks_name(quoted: QuotedText) -> bool:
     return any(f" {name} " not in text for name in map(plain_words, names) if name not in _NOT_NAMES)
 
 
-def _lacks_number(quoted: QuotedText) -> bool:
-    """Whether it lacks a number that the question has, written as there, or a duration in words."""
+def _lacks_number(quoted: QuotedText, *, compared: bool = False) -> bool:
+    """Whether it lacks a number that the question has, written as there, or a duration in words.
+
+    If `compared`, an age or a duration is not lacking if it gives another one of the same unit.
+    """
     said = " ".join(quoted.texts)
-    if not stated_durations(quoted.question.text) <= durations_in(said):
+    other = _compared(quoted) if compared else frozenset[str]()
+    durations = {each for each in stated_durations(quoted.question.text) if each[0] not in other}
+    if not durations <= durations_in(said):
         return True
     text = f" {plain_words(said)} "
-    return any(f" {plain_words(number)} " not in text for number in _NUMBER.findall(quoted.question.text))
+    return any(
+        f" {plain_words(number)} " not in text
+        for number in _NUMBER.findall(quoted.question.text)
+        if number.partition("-")[0] not in other  # “13-year-old”
+    )
+
+
+def _compared(quoted: QuotedText) -> frozenset[str]:
+    """The ages and durations of the question of whose unit it gives another number."""
+    units = frozenset(unit for _, unit in durations_in(" ".join(quoted.texts)))
+    measures = measures_in(f"{quoted.question.text} {quoted.question.original}")
+    return frozenset(number for number, of in measures.items() if not units.isdisjoint(of))

@@ -14,7 +14,7 @@ from chat.sources import SourceView
 from ingestion.search.rough_stems import held_stems
 
 from .candidates import Quotation, ShownRow, quotations_of
-from .confidence import confidence, is_sure
+from .confidence import MIN_LEAD, confidence, is_sure
 from .sentence_selection import Sentence, best_sentences, sentences_of_each
 
 CLOSEST = 4  # passages that are quoted if nothing answers
@@ -189,6 +189,19 @@ class Findings:
             > len(self.question.named)  # and not in its headings alone
             and own >= NEARLY_AGREES * best
             and confidence(first.held, sentence.score, self.prompt.fit) >= CERTAIN
+        )
+
+    def leads(self, other: Quotation, first: Quotation) -> bool:
+        """Whether the search finds the other passage best, clearly before the first, which has no more of the
+        question in its own words, and not all."""
+        scores = [self.sources[each.sentence.passage].score for each in (other, first)]
+        words = [each.held.known_as_asked for each in (other, first)]
+        is_best = scores[0] == max(source.score for source in self.sources)
+        return (
+            is_best
+            and not (self.question.subject or self.question.is_translated or self.prompt.narrowed)
+            and scores[0] - scores[1] >= MIN_LEAD
+            and len(self.question.named) > words[0] >= words[1]
         )
 
     def _is_preferred(self, quotation: Quotation) -> bool:

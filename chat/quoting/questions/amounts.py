@@ -5,10 +5,10 @@ English and German are known. A question for another amount is answered by any n
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ingestion.search.rough_stems import held_stems, stems
+from ingestion.search.rough_stems import held_stems, stem, stems
 
 COUNTED_WITHIN = 2  # words after the number, and one more for each word of the thing
 MAX_COLUMN = 120  # characters before a number in which the name of its column begins
@@ -55,10 +55,12 @@ _DIGITS = {
     )
     for value, word in enumerate(words.split(), 1)
 }
+_ONE = frozenset({"a", "an", "per", "pro"})
 _UNIT = (
     r"(?:second|minute|hour|day|night|week|month|quarter|year|fortnight)s?"
     r"|(?:Sekunde|Minute|Stunde|Woche)n?|(?:Tag|Monat|Jahr)(?:en?)?|Nächten?"
 )
+_DAYS = r"(?:calendar|consecutive|working|business|full|whole|complete)"
 _MEASURED = rf"(?:[ -]?(?:{_UNIT}|%|€|pounds?|euros?|dollars?|percent|per cent|Prozent|[ap]\.?m\.?)(?!\w))"
 _BARE_NUMBER = re.compile(
     r"(?<![£$€§\d.,:#-])(?<!§ )(?<!\bNr\. )(?<!\bAbs\. )(?<!\bsection )"
@@ -66,8 +68,15 @@ _BARE_NUMBER = re.compile(
     re.IGNORECASE,
 )
 _DURATION = re.compile(
-    rf"\b(\d+|an?|{_WORDS})[ -]({_UNIT})\b"
+    rf"\b(\d+|an?|(?:per|pro)(?= \w{{3,10}}:)|{_WORDS})[ -](?:{_DAYS} )?({_UNIT})\b"
     r"(?! (?:ago|ahead|earlier|later|prior|before|after|in advance)|['’]? notice)",
+    re.IGNORECASE,
+)
+_AGE = re.compile(r"\b(\d{1,3})(?:[ -]years?[ -]olds?|[ -]?jährig\w{0,2})\b", re.IGNORECASE)
+_YEARS = ("year", "jahr")
+_WHETHER = re.compile(
+    r"(?:\A|[,;:] )(?:can|may|must|do|does|am|is|are|darf|kann|muss|brauche)"
+    r" (?:i|we|you|my|ich|wir|man|mein\w{0,2})\b",
     re.IGNORECASE,
 )
 _FOR_A_TIME = re.compile(rf"\bfor (\d+|an?|{_WORDS}) ({_UNIT})\b", re.IGNORECASE)
@@ -246,9 +255,24 @@ def durations_in(text: str) -> frozenset[tuple[str, str]]:
     return _durations(_DURATION, text)
 
 
+def measures_in(question: str) -> Mapping[str, frozenset[str]]:
+    """The numbers of a question that a limit may decide on, each with the stems of its unit.
+
+    These are ages, and the durations of a question for yes or no: “from 12 to 15 years” may answer for “my
+    13-year-old”, “after the seventh day” if somebody has to do it after five days.
+    """
+    years = frozenset(stem(word) for word in _YEARS)
+    found = dict.fromkeys(_AGE.findall(question), years)
+    if _WHETHER.search(question):
+        for number, word in _DURATION.findall(question):
+            for each in (number.lower(), _DIGITS.get(number.lower(), number)):
+                found[each] = stems(word)
+    return found
+
+
 def _durations(pattern: re.Pattern[str], text: str) -> frozenset[tuple[str, str]]:
     return frozenset(
-        ("1" if number.lower() in {"a", "an"} else _DIGITS.get(number.lower(), number), unit)
+        ("1" if number.lower() in _ONE else _DIGITS.get(number.lower(), number), unit)
         for number, word in pattern.findall(text)
         for unit in stems(word)
     )

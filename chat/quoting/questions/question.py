@@ -40,6 +40,8 @@ _MAY_DO = re.compile(
     r"\s*(?:can|may|could) (?:i|we|you|one) (\w+)(?: (?:(?:my|our|the|an?|any|own|some) )+(\w+))?",
     re.IGNORECASE,
 )
+# Not the month: “May I take …?”, “what may I take”.
+_MODAL_MAY = re.compile(r"\bmay\b|\A\s*May\b(?! \d)")
 # What the asker does (“may I take …”); the other words that the question names are the objects of this verb.
 _DOES = re.compile(
     r"\b(?:do|does|can|could|may|must|should|would|will|darf|kann|muss) (?:i|we|you|one|ich|wir|man) (\w+)",
@@ -128,7 +130,8 @@ class Question:
     def named(self) -> frozenset[str]:
         """The stems of the words that an answer must be about."""
         weak = weak_stems() if _HOW_LATE.search(self.text) else weak_stems() - _TIMELY
-        return (self.stems - weak - self.asking) or self.stems
+        modal = stems("may") if _MODAL_MAY.search(self.own) else frozenset[str]()
+        return (self.stems - weak - self.asking - modal) or self.stems
 
     @cached_property
     def object(self) -> frozenset[str]:

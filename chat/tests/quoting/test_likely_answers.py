@@ -117,3 +117,48 @@ class ChosenDocumentTests(QuotingCase):
         chosen = quote(replace(asked, narrowed=True))
         self.assertIn("£7.50", chosen.texts[0])
         self.assertFalse(chosen.is_sure)
+
+
+class ComparedNumberTests(QuotingCase):
+    def quoted(self, question, content, heading="", **values):
+        return quote(
+            Prompt(question, [], [source(1, "rules.md", content, heading=heading, **values)], 0.3, fit=4.0)
+        )
+
+    def test_an_age_between_others_may_be_answered_by_them(self):
+        text = "Children under 12 do not travel alone. From 12 to 15 years a parent signs a form."
+        for question in ("Can a 13-year-old child travel alone?", "Darf ein 13-jähriges Kind allein reisen?"):
+            self.assertTrue(self.quoted(question, text, "Children travelling alone").is_likely, question)
+
+    def test_a_duration_may_be_answered_by_another_one_of_its_unit(self):
+        text = "For the first seven calendar days of an illness you need no doctor's note."
+        question = "Do I need a doctor's note if I am ill for five days?"
+        quoted = self.quoted(question, text, "Illness")
+        self.assertEqual((quoted.is_sure, quoted.is_likely), (False, True))
+
+    def test_a_text_without_a_number_of_the_question_is_not_given(self):
+        text = (
+            "You may work from abroad. The roster of the dry-docking teams is agreed four weeks beforehand."
+        )
+        self.assertFalse(self.quoted("May I work from abroad for four weeks?", text, "Abroad").is_sure)
+        self.assertTrue(self.quoted("May I work from abroad?", text, "Abroad").is_sure)
+
+    def test_a_price_need_not_be_called_so(self):
+        rows = "Item: Electric bicycle; Per week: £165\nItem: Town bicycle; Per week: £70"
+        quoted = self.quoted("What does an electric bicycle cost for a whole week?", rows, "Hire", score=0.98)
+        self.assertTrue(quoted.is_likely or quoted.is_sure)
+
+
+class LeadingPassageTests(QuotingCase):
+    def test_the_passage_that_the_search_clearly_prefers_is_before_one_in_other_words(self):
+        late = source(
+            1, "guide.md#late", "A person who comes late loses the place on the next sailing.", score=0.7
+        )
+        lost = source(
+            2, "guide.md#lost", "Passports are taken to the police.", heading="Lost property", score=0.95
+        )
+        other_words = {"passenger": ["person"], "lost": ["loses"], "ship": ["sailing"]}
+        question = "What happens with a passport that a passenger lost on the ship?"
+        quoted = quote(Prompt(question, [], [late, lost], 0.3, fit=1.5, synonyms=other_words))
+        self.assertEqual(quoted.notice, UNSURE)
+        self.assertIn("police", quoted.texts[0])

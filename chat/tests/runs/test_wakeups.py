@@ -126,6 +126,19 @@ class DatabaseTests(WakeupCase):
         self.assertEqual(await self.stopped(seconds=3), Finished("stopped"))
         self.assertEqual((await self.read_elsewhere())[0], "".join(WORDS))
 
+    async def test_a_listener_wakes_only_for_the_server(self):
+        loop = asyncio.get_running_loop()
+        async with aclosing(notifications.subscribe()) as messages:
+            self.assertEqual(await anext(messages), "")
+            following = asyncio.ensure_future(anext(messages))
+            await asyncio.sleep(0.05)  # it waits
+            with patch.object(loop, "add_reader", wraps=loop.add_reader) as waits:
+                await asyncio.sleep(0.3)
+            self.assertEqual(waits.call_count, 0)
+            sent = notifications.messages("news", [notifications.UUID(int=1)])
+            notifications.publish(sent)
+            self.assertEqual([await asyncio.wait_for(following, 5)], sent)
+
     async def test_a_listener_that_lost_its_connection_listens_again(self):
         with patch.object(notifications, "AGAIN_SECONDS", 0.05):
             async with self.listening() as hub:

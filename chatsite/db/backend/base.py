@@ -173,6 +173,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         # The view that uses this connection, and whether it ran into a lock (None: not known yet).
         self._view = ""
         self._stuck: bool | None = False
+        self._is_known = False  # whether it was connected before
         pooled = self.settings_dict["OPTIONS"].get("transaction_pooling", False)
         self.is_pooled = (
             bool(pooled) and self.alias != NO_DB_ALIAS
@@ -208,6 +209,22 @@ class DatabaseWrapper(base.DatabaseWrapper):
             pool.getconn = within_budget
             pool.connection_class = Session  # last, because another thread may already use the pool
         return pool
+
+    def connect(self) -> None:
+        """As Django's, without what this thread has found out before: a call of a few statements takes a
+        session from the pool, and the settings and the pool's sessions stay as they are."""
+        if not self._is_known or self.pool is None:
+            super().connect()
+            self._is_known = True
+            return
+        self.in_atomic_block = self.needs_rollback = False
+        self.closed_in_transaction = self.errors_occurred = False
+        self.savepoint_ids, self.atomic_blocks, self.run_on_commit = [], [], []
+        self.health_check_done = True
+        self.connection = self.get_new_connection({})
+        if not self.connection.autocommit:
+            self.set_autocommit(True)
+        self.autocommit = True
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """While the server hangs, a process that answers requests opens connections within their budgets."""

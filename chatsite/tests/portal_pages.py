@@ -1,4 +1,4 @@
-"""What a person does on the portal's pages in Chromium, and what they wait for."""
+"""Actions of a person on the portal's pages in Chromium, and the waits between them."""
 
 import contextlib
 import time
@@ -17,9 +17,10 @@ LAST_TEXT = f"({LAST}?.querySelector('.prose')?.innerText ?? '')"
 
 @contextlib.contextmanager
 def signed_in(chromium, site, username="employee", **options):
-    """Open the first page of a person of the demo; `options` are those of `open_page`.
+    """Open the first page as a person of the demo; `options` are those of `open_page`.
 
-    The session is made without Chromium, which takes a second for the form. Tests of the form use `sign_in`.
+    The session is created without Chromium, which would need a second for the form. Tests of the form use
+    `sign_in`.
     """
     cookies = site.sign_in(username).cookies
     with open_page(chromium, site.url, **options) as page:
@@ -31,7 +32,7 @@ def signed_in(chromium, site, username="employee", **options):
 
 
 def submit(page, question):
-    """Send a question: by the key on a desk, by the button on a phone, where Enter begins a new line."""
+    """Send a question: with Enter on a desktop, with the button on a phone, where Enter starts a new line."""
     page.locator("#question").fill(question)
     if page.evaluate("matchMedia('(pointer: coarse)').matches"):
         page.locator("#send").click()
@@ -52,23 +53,23 @@ def see_question(page, question, seconds=ANSWER_SECONDS):
 
 
 def wait_for_state(page, state, seconds=ANSWER_SECONDS):
-    """Wait until the last answer is in a state, also in one that lasts for a moment only."""
+    """Wait until the last answer is in a state, even if the state lasts only for a moment."""
     wait_until(page, f"{LAST}?.dataset.state === '{state}'", seconds)
 
 
 def wait_until(page, script, seconds=ANSWER_SECONDS):
     """Wait until a JavaScript expression is true. It is evaluated again in every frame, and on a new page."""
-    # As a function: the pages' security policy forbids evaluating a string repeatedly.
+    # A function, because the pages' security policy forbids evaluating a string repeatedly.
     page.wait_for_function(f"() => ({script})", timeout=(seconds + MARGIN_SECONDS) * 1000)
 
 
 def wait_within(seconds, expectation, *arguments):
-    """Give an expectation of Playwright's the promised seconds and the margin."""
+    """Call a Playwright expectation; its timeout is the promised seconds and the margin."""
     expectation(*arguments, timeout=(seconds + MARGIN_SECONDS) * 1000)
 
 
 def open_connected(page, url):
-    """Open a conversation, and wait until its socket has told the site what it waits for."""
+    """Open a conversation, and wait until its socket has subscribed to it."""
     sent = []
 
     def note(frame):
@@ -83,14 +84,14 @@ def open_connected(page, url):
 
 
 def prose(page):
-    """The text of the last answer as it is shown."""
+    """The visible text of the last answer."""
     return page.locator(".answer").last.locator(".prose").inner_text()
 
 
 def ask_and_wait(page, question=QUESTION):
-    """Ask on a new conversation, and wait for the whole answer and the questions to ask next.
+    """Ask in a new conversation, and wait for the whole answer and the questions to ask next.
 
-    Until these are stored, a page that is opened shows an answer that is being written.
+    Until these are stored, a newly opened page shows the answer as unfinished.
     """
     page.goto("/")
     ask(page, question)

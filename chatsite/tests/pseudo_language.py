@@ -1,4 +1,4 @@
-"""A pseudo-language that has every message, and a reader of pages that finds words outside it."""
+"""A pseudo-language with a translation of every message, and a search for untranslated text on pages."""
 
 import gettext as catalogues
 import re
@@ -11,14 +11,14 @@ from django.test import override_settings
 from django.utils import translation
 from django.utils.translation import trans_real
 
-PSEUDO = "ar-xb"  # CLDR's name of a mirrored pseudo-language
+PSEUDO = "ar-xb"  # CLDR's code of a mirrored pseudo-language
 FORMAT = re.compile(r"[jFMYHi.,: ]+")
 ACCENTS = str.maketrans("aeiouncsAEIOUNCS", "àéîöûñçšÀÉÎÖÛÑÇŠ")
 
 
 @cache
 def pseudo(words):
-    """In brackets and with accents; placeholders, elements and formats of dates stay."""
+    """Put a text into brackets and add accents, but keep placeholders, elements and date formats."""
     if FORMAT.fullmatch(words):
         return words
     pieces = re.split(r"(%\(\w+\)[sd]|%[sd]|\{\w*\}|<[^>]+>|&\w+;)", words)
@@ -26,10 +26,10 @@ def pseudo(words):
 
 
 class Pseudo(catalogues.NullTranslations):
-    """A catalogue that has every message."""
+    """A catalogue that translates every message."""
 
     def gettext(self, message):
-        return pseudo(message.rpartition("\x04")[2])  # after the context
+        return pseudo(message.rpartition("\x04")[2])  # the text after the context
 
     def ngettext(self, singular, plural, number):
         return pseudo(singular if number == 1 else plural)
@@ -48,9 +48,9 @@ class Pseudo(catalogues.NullTranslations):
 
 @contextmanager
 def offering_pseudo():
-    """Let requests in the block ask for the pseudo-language."""
+    """Make the pseudo-language available to requests in the block."""
     with override_settings(LANGUAGES=[*settings.LANGUAGES, (PSEUDO, "qx")]):
-        trans_real._translations[PSEUDO] = Pseudo()  # Django forgets all of them with the setting
+        trans_real._translations[PSEUDO] = Pseudo()  # Django resets its caches when the setting changes
         yield
 
 
@@ -62,13 +62,13 @@ def speaking_pseudo():
 
 
 class Words(HTMLParser):
-    """The texts of a page, each with how many brackets are open where it stands."""
+    """Collects the texts of a page, each with the number of open brackets around it."""
 
     SHOWN = ("aria-label", "title", "placeholder", "alt", "data-hint", "data-lost", "data-copied")
     VOID = ("meta", "link", "input", "br", "img", "use", "rect", "path")
     UNTRANSLATED = ("code", "kbd", "script", "style", "svg", "bdi", "datalist", "pre", "blockquote")
 
-    # What people wrote has its own direction; the audit log is in English.
+    # Texts of people have a `dir` of their own; the audit log is in English.
     OTHERS = frozenset({("dir", "auto"), ("lang", "en")})
 
     def __init__(self, page):

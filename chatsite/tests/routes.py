@@ -1,4 +1,4 @@
-"""Every URL of the site, read from the URL configuration, and addresses made from them."""
+"""Every URL of the site, read from the URL configuration, and addresses built from them."""
 
 import re
 from functools import cache
@@ -30,12 +30,12 @@ def socket_address(pattern, arguments):
 
 
 def parameters(pattern):
-    """Names of the parts that vary in a URL."""
+    """The names of a URL's parameters."""
     return set(pattern.pattern.converters) or set(re.findall(r"\?P<(\w+)>", str(pattern.pattern)))
 
 
 def address(name, arguments):
-    """The path of a named route; takes of `arguments` (parameter: value) those that it has."""
+    """The path of a named route, with those of `arguments` (parameter: value) that it needs."""
     pattern = _patterns()[name]
     wanted = parameters(pattern)
     missing = wanted - set(arguments)
@@ -50,7 +50,7 @@ def _patterns():
 
 
 def admin_addresses():
-    """(name, path) for every page of the admin, each once; numbers that name nothing stand for ids."""
+    """(name, path) of every page of the admin, each once, with unknown numbers as ids."""
     values = {
         "app_label": "auth",
         "content_type_id": 1,

@@ -1,7 +1,7 @@
-"""A row in each table, for what has to keep data of every kind.
+"""A row in each table, for tests that must keep data of every kind.
 
-Also run by an earlier version of the site, with its own tables (test_two_versions): so it imports nothing of
-the site.
+An earlier version of the site also runs this module, for its own tables (test_two_versions), so it imports
+nothing of the site.
 """
 
 from uuid import uuid4
@@ -32,7 +32,7 @@ def counted_rows():
 
 
 def fill(model):
-    """Give an empty table a row, with some value in each column that needs one."""
+    """Give an empty table a row, with a value in each required column."""
     rows = model._base_manager
     if rows.exists():
         return

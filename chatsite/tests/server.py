@@ -39,15 +39,15 @@ ACCOUNT = re.compile(r"^  (\S+)\s+(\S+-\S+-\d+)\s", re.MULTILINE)
 METRICS_TOKEN = "a-token-of-these-tests"
 UNREAD = "SELECT count(*) FROM ingestion_document WHERE status NOT IN ('ready', 'failed')"
 BLOCKED = "The event loop was blocked"
-IN_BACKGROUND = ["sh", "-c", 'trap "" INT; exec "$0" "$@"']  # as shells start background jobs
+IN_BACKGROUND = ["sh", "-c", 'trap "" INT; exec "$0" "$@"']  # as for a shell's background jobs
 FORGOTTEN = {*FOREIGN, "DATABASE_URL", "DATABASE_DIRECT_URL", "PYTHONDONTWRITEBYTECODE"}
 
 
 class Site:
     """`manage.py up` as a child process. `folder` is its data directory; it survives stop and start."""
 
-    code = BASE  # another checkout is another version
-    settings = "chatsite.settings"  # tests have others
+    code = BASE  # the checkout of another version
+    settings = "chatsite.settings"  # tests have other settings
 
     def __init__(self, folder, demo=True, web_workers=1, workers=1, **environment):
         self.folder = Path(folder)
@@ -81,7 +81,7 @@ class Site:
         while not (found := ADDRESS.search(self.output)):
             assert self._read(deadline - time.monotonic()), f"The site did not start:\n{self.output[-3000:]}"
         self.url = found.group(1).rstrip("/")
-        # The lines that follow the address come in one write with it, more or less.
+        # The lines after the address are written almost at the same time.
         while self._read(0.15):
             pass
         return self
@@ -102,7 +102,7 @@ class Site:
             "CHATSITE_LOOP_WATCHDOG_SECONDS": "0.5",
             "PYTHONUNBUFFERED": "1",
             "CHATSITE_GRACE_SECONDS": "1",
-            "CHATSITE_QUOTING_WORDS_PER_SECOND": "60",  # so that a test can watch words arrive
+            "CHATSITE_QUOTING_WORDS_PER_SECOND": "60",  # slow enough for tests to see words arrive
             "DJANGO_SETTINGS_MODULE": self.settings,
             **self.environment,
         }
@@ -156,7 +156,7 @@ class Site:
             time.sleep(0.02)
 
     def lines(self, text):
-        """How often a text was printed until now."""
+        """The number of times a text has been printed."""
         while self._read(0.1):
             pass
         return self.output.count(text)
@@ -188,7 +188,7 @@ class Site:
         raise AssertionError(f"The site is not ready after {seconds} s:\n{self.output[-3000:]}")
 
     def stop(self, number=signal.SIGINT, seconds=HANG_SECONDS):
-        """Exit status of `up` after a signal; None where it does not run."""
+        """The exit status of `up` after a signal; None if it does not run."""
         if self.process is None:
             return None
         if self.process.poll() is None:
@@ -200,7 +200,7 @@ class Site:
         return status
 
     def kill(self):
-        """End `up` as a crash does."""
+        """Kill `up` without a chance to clean up."""
         self.process.kill()
         self.process.wait()
         self.process = None
@@ -238,7 +238,7 @@ def _command(process):
 
 
 def alive(process):
-    """Whether a psutil process still runs; one that only waits to be noticed by its parent does not."""
+    """Whether a psutil process still runs; a zombie does not."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -246,9 +246,9 @@ def alive(process):
 
 
 def prepared(folder, demo=True):
-    """The folder, with the data of a site that was started, has read the demo's documents, and was stopped.
+    """Fill the folder with the data of a stopped site that has read the demo's documents.
 
-    It is made once for a run of tests and copied: a first start takes three times as long as a later one.
+    The data are made once for each test run, and copied, because a first start takes three times as long.
     """
     kind = "demo" if demo else "empty"
     template = _templates() / kind
@@ -259,7 +259,7 @@ def prepared(folder, demo=True):
         if not template.exists():
             made = template.with_suffix(".new")
             made.mkdir(mode=0o711)
-            if demo:  # the migrations, which are most of a first start, run once for both
+            if demo:  # so that the migrations, most of a first start, run once for both kinds of site
                 prepared(made, demo=False)
             with Site(made, demo=demo) as site:
                 wait_for_documents(site)
@@ -269,7 +269,7 @@ def prepared(folder, demo=True):
 
 
 def _templates():
-    """A folder of this run, for all of its processes."""
+    """A folder that all processes of this run share."""
     run = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
     return Path(tempfile.gettempdir()) / f"{leftovers.PREFIX}templates-{run}"
 
@@ -289,7 +289,7 @@ def reading_parameters(folder):
 
 
 def pytest_configure():
-    """The sites of tests hash passwords quickly, those of benchmarks as the product does."""
+    """Sites of tests hash passwords quickly, sites of benchmarks as the product does."""
     Site.settings = "chatsite.tests.site_settings"
 
 
@@ -301,7 +301,7 @@ def pytest_unconfigure():
 
 @pytest.fixture(scope="session", autouse=True)
 def cleared():
-    """Clear away what runs of tests that were killed have left."""
+    """Remove what killed test runs have left."""
     leftovers.clear()
 
 

@@ -1,11 +1,11 @@
 """The settings of the sites that tests start: the product's own, with cheaper hashes and disk writes.
 
-A password's hash takes 0.4 s of CPU, at every sign-in and three times at the first start with the demo.
+Hashing a password takes 0.4 s of CPU, at every sign-in and three times at the first start with the demo.
 
-Their databases leave out what only a failure of power would need; processes are killed, the machine is not.
+The databases skip work that only protects against power failures: tests kill processes, not the machine.
 
-The sites have the product's packages alone: those of `telemetry` are here for their tests, and would take a
-tenth of the start of each of the three processes of a site.
+The sites do not load the packages of `telemetry`, which are installed for their own tests and would take a
+tenth of the start of each of a site's three processes.
 """
 
 import sys
@@ -17,7 +17,7 @@ from chatsite.settings import *  # noqa: F403
 
 cluster.CONFIGURATION += "fsync = off\n"
 cluster.CONFIGURATION += (
-    "synchronous_commit = local\n"  # the same as `on`, but for a test that names a replica
+    "synchronous_commit = local\n"  # the same as `on`, except in a test that names a replica
 )
 
 for name in ("opentelemetry", "sentry_sdk", "requests"):

@@ -1,4 +1,4 @@
-"""The people and things that the access matrix is about."""
+"""The people and things of the access matrix."""
 
 import uuid
 from datetime import timedelta
@@ -31,11 +31,11 @@ DELIVERY = uuid.UUID("77777777-7777-4777-8777-777777777777")
 PROJECT = uuid.UUID("88888888-8888-4888-8888-888888888888")
 TOKEN = "a-token-of-the-board"
 NAME = "minutes.pdf"
-PDF = SAMPLES / "everyone" / "safety-manual.pdf"  # any file with pages
+PDF = SAMPLES / "everyone" / "safety-manual.pdf"  # any format with pages
 
 
 def rows_of(table):
-    """The rows of a table in text below its header: [{column: word}]"""
+    """The rows of a text table: [{column: word}]"""
     header, *lines = [line.split() for line in table.splitlines() if line.strip()]
     return [dict(zip(header, line, strict=True)) for line in lines]
 
@@ -59,11 +59,11 @@ class World:
         self.restore()
 
     def disable(self):
-        """After `disabled` has signed in."""
+        """Disable the account `disabled`, after it has signed in."""
         User.objects.filter(username="disabled").update(is_active=False)
 
     def restore(self):
-        """The owner's things as they were, after a request that may have changed them."""
+        """Restore the owner's things after a request that may have changed them."""
         Conversation.objects.all().delete()
         Project.objects.all().delete()
         Document.objects.all().delete()
@@ -128,7 +128,7 @@ class World:
             score=1,
             found_by="words",
         )
-        # Being answered, so that no row of the matrix starts a real answer.
+        # A running answer, so that no row of the matrix starts a real one.
         Message.objects.filter(pk=answer.pk).update(run_id=RUN)
         Run.objects.create(
             id=RUN,
@@ -149,7 +149,7 @@ class World:
         return conversation
 
     def delete_conversation(self):
-        """Delete it as its owner would, so that it can be restored."""
+        """Delete it as its owner does, so that it can be restored."""
         Conversation.objects.update(deleted_at=timezone.now())
 
     def finish_answer(self):
@@ -169,7 +169,7 @@ class World:
 
     @property
     def arguments(self):
-        """Values of URL parameters that name the owner's things."""
+        """Values of URL parameters, with the ids of the owner's things."""
         return {
             "conversation_id": CONVERSATION,
             "message_id": MESSAGE,
@@ -199,7 +199,7 @@ class World:
 
     @property
     def nothing(self):
-        """The same parameters, naming what does not exist."""
+        """Values of the same parameters, with unknown ids."""
         return self.arguments | {
             "conversation_id": NOWHERE,
             "message_id": NOWHERE,

@@ -1,4 +1,4 @@
-"""The operator's commands `doctor` and `status`: problems of a site, and its settings."""
+"""The commands `doctor` and `config`: the problems of a site, and its settings."""
 
 import io
 import os

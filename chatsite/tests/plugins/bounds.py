@@ -1,9 +1,9 @@
 """Pytest plugin: ends a run that hangs, and reports where it hung.
 
-pytest-timeout fails a test that takes too long, with the stacks of all threads. A process that does not react
-to that, or whose fixtures do not end afterwards, writes its stacks and exits (`faulthandler_timeout` and
-TEARDOWN_SECONDS). A run that is told to end (SIGTERM, as `timeout` does) names the tests that were running,
-and each of its processes writes its stacks.
+pytest-timeout fails a test that takes too long, with the stacks of all threads. A process that does not
+react, or whose fixtures do not end afterwards, writes its stacks and exits (`faulthandler_timeout` and
+TEARDOWN_SECONDS). On SIGTERM, which `timeout` sends, a run names the tests that were running, and each of its
+processes writes its stacks.
 """
 
 import faulthandler
@@ -16,14 +16,14 @@ import pytest
 
 # Limit for the teardown of all fixtures of a test, with those of its module and of the session.
 TEARDOWN_SECONDS = float(os.environ.get("TEST_TEARDOWN_SECONDS", "400"))
-FAULT_LOG = os.dup(sys.__stderr__.fileno())  # not what pytest captures
+FAULT_LOG = os.dup(sys.__stderr__.fileno())  # bypasses pytest's capture
 
-_running: dict[str, float] = {}  # start times by test; in the main process of xdist also those of its workers
+_running: dict[str, float] = {}  # {test: its start}; in xdist's main process also the tests of its workers
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown():
-    """Bound the teardown. A test that has failed has no other limit left by then."""
+    """Limit the teardown, because pytest-timeout's limit has ended for a test that has failed."""
     faulthandler.dump_traceback_later(TEARDOWN_SECONDS, file=FAULT_LOG, exit=True)
     try:
         return (yield)

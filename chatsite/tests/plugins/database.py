@@ -1,7 +1,7 @@
 """Pytest plugin, loaded before the settings: tests use a PostgreSQL of their own.
 
-Migrations take seven seconds of CPU. They run once for each state of the code, into a database that every
-process of tests copies (`MigratedCopies`), also those of later runs.
+Migrations take seven seconds of CPU. They run once for each state of the code, into a database that all test
+processes copy (`MigratedCopies`), including those of later runs.
 """
 
 import atexit
@@ -26,7 +26,7 @@ os.environ.setdefault("CHATSITE_DEBUG", "0")
 for name in FOREIGN:
     os.environ.pop(name, None)
 
-# WhiteNoise warns where it is missing.
+# WhiteNoise warns if it is missing.
 Path(os.environ["CHATSITE_DATA_DIR"], "static").mkdir(parents=True, exist_ok=True)
 
 from django.test import testcases  # noqa: E402
@@ -39,7 +39,7 @@ from chatsite.db.threads import (  # noqa: E402
 from chatsite.server.embedded_postgres import Cluster  # noqa: E402
 from chatsite.server.embedded_postgres import cluster as embedded  # noqa: E402
 
-# Only for the server that runs the tests. Those that tests start and kill must keep what they acknowledged.
+# Only for the server of the tests. Servers that tests start and kill must keep what they acknowledged.
 NEVER_KILLED = """
 full_page_writes = off
 synchronous_commit = off
@@ -47,7 +47,7 @@ wal_level = minimal
 max_wal_senders = 0
 """
 
-read_everything_by_default()  # tests create rows for any reader; requests read as their callers
+read_everything_by_default()  # tests create rows for any reader; requests have the rights of their callers
 if not os.environ.get("DATABASE_URL"):
     embedded.CONFIGURATION += "fsync = off\n"  # after a power failure the database is discarded anyway
     cluster = Cluster(Path(os.environ["CHATSITE_DATA_DIR"]))
@@ -59,7 +59,8 @@ if not os.environ.get("DATABASE_URL"):
 BASE = Path(__file__).resolve().parents[3]
 PACKAGES = ("chat", "chatsite", "history", "ingestion")
 MIGRATED = {"django_migrations", "django_content_type", "auth_permission"}
-UNDELETABLE = {"accounts_auditentry", "accounts_auditseal"}  # their triggers refuse; nothing refers to them
+# Their triggers refuse deletion; nothing refers to them.
+UNDELETABLE = {"accounts_auditentry", "accounts_auditseal"}
 MANY_BYTES = 2_000_000
 SIZES = """
     SELECT relname, pg_relation_size(oid) FROM pg_class
@@ -70,14 +71,14 @@ SIZES = """
 
 @pytest.fixture(autouse=True)
 def unhashed_static_files(settings: Any) -> None:
-    """Tests render templates without collecting static files first."""
+    """Let tests render templates without collecting static files first."""
     settings.STORAGES = settings.STORAGES | {
         "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
     }
 
 
 def pytest_configure() -> None:
-    """Passwords of tests need no slow hash; the real servers of tests have their own settings."""
+    """Hash passwords of tests quickly; the real servers that tests start have their own settings."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     testcases.call_command = flushed(testcases.call_command)
     MigratedCopies(connections["default"]).install()
@@ -92,12 +93,12 @@ class MigratedCopies:
         self.create_test_db = connection.creation.create_test_db
 
     def install(self) -> None:
-        """Have Django create databases in this way."""
+        """Make Django create databases in this way."""
         self.connection.creation.create_test_db = self.create
 
     def create(self, *arguments: Any, **options: Any) -> str:
         """Do the work of Django's `create_test_db`."""
-        if options.get("keepdb"):  # a database that somebody made
+        if options.get("keepdb"):  # the database already exists
             return self.create_test_db(*arguments, **options)
         with Path(os.environ["CHATSITE_DATA_DIR"], "migrated.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -123,7 +124,7 @@ class MigratedCopies:
 
 
 def schema_digest() -> str:
-    """A digest of all files that decide what the migrations make."""
+    """A digest of all files on which the migrated database depends."""
     digest = hashlib.sha256((BASE / "requirements.txt").read_bytes())
     for path in sorted(schema_files()):
         digest.update(f"{path.relative_to(BASE)}\n".encode() + path.read_bytes())
@@ -156,7 +157,7 @@ def flushed(call_command: Callable[..., Any]) -> Callable[..., Any]:
             connection = connections[options["database"]]
             if is_busy(connection):
                 connection.close()
-            # An answer that a test left running may still be stored at this moment.
+            # A running answer that a test left behind may still be stored at this moment.
             if retry_on_deadlock(deleted)(connection):
                 return None
         return call_command(command, *arguments, **options)
@@ -165,17 +166,17 @@ def flushed(call_command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def is_busy(connection: Any) -> bool:
-    """Whether a time limit ended the test amid a statement: no later test could use this connection."""
+    """Whether a time limit ended the test during a statement, which makes this connection unusable."""
     session = connection.connection
     return session is not None and session.info.transaction_status == TransactionStatus.ACTIVE
 
 
 def deleted(connection: Any) -> bool:
-    """Delete all rows but those that migrations make; whether that was done. Many are truncated faster."""
+    """Delete all rows but those of migrations; False if there are many rows, which are truncated faster."""
     names = connection.introspection.django_table_names(include_views=False)
     with reading_everything(), transaction.atomic(using=connection.alias), connection.cursor() as cursor:
-        for _ in range(3):  # a trigger may fill a table when another is emptied
-            # Looking into tables costs more than asking for their sizes: most were never filled.
+        for _ in range(3):  # a trigger may fill a table when another one is emptied
+            # Most tables were never filled, and asking for sizes costs less than looking into tables.
             cursor.execute(SIZES, [sorted(set(names) - MIGRATED)])
             sizes = dict(cursor.fetchall())
             if not sizes:

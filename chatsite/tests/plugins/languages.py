@@ -1,4 +1,4 @@
-"""Pytest plugin: each test begins in the site's language and time zone, whatever was asked for before it."""
+"""Pytest plugin: each test begins in the site's language and time zone, whatever earlier requests set."""
 
 from collections.abc import Iterator
 

@@ -1,9 +1,9 @@
-"""Pytest plugin: which modules share a process, and which of them begin first.
+"""Pytest plugin: decides which modules share a process, and which of them start first.
 
-A module runs in one process. Those that use one site of the session run in one together, so that it is
-started once. What starts servers and browsers comes first, then what is marked as slow: the short modules
-that follow let all processes end at about the same time. The first module with a database has it made; those
-without one keep the other processes busy meanwhile.
+All tests of a module run in one process. Modules that use the same session-wide site share a process, so that
+the site is started once. Modules with servers and browsers come first, then slow ones, so that the short ones
+at the end let all processes finish at about the same time. While the first module with a database has it
+created, modules without one keep the other processes busy.
 """
 
 import os
@@ -44,7 +44,7 @@ GROUPS = {f"chatsite/tests/{name}.py": group for group, names in TOGETHER.items(
 
 
 class GroupScheduling(LoadFileScheduling):
-    """Hand out modules, or groups of them, in the order in which they were collected."""
+    """Hand out modules, or groups of modules, in the order of collection."""
 
     def _split_scope(self, nodeid):
         module = super()._split_scope(nodeid)
@@ -53,13 +53,13 @@ class GroupScheduling(LoadFileScheduling):
 
 @pytest.hookimpl(optionalhook=True, tryfirst=True)
 def pytest_xdist_auto_num_workers():
-    """The processes of `-n logical`: one more than processors, as some tests wait."""
+    """The number of processes for `-n logical`: one more than processors, because some tests wait."""
     return (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Use the scheduling above for `--dist loadfile`."""
+    """Use the scheduler above for `--dist loadfile`."""
     if config.getvalue("dist") == "loadfile":
         config.option.loadscopereorder = False
         return GroupScheduling(config, log)
@@ -68,7 +68,7 @@ def pytest_xdist_make_scheduler(config, log):
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    """Sort the modules; the tests of each stay in the order that pytest-django has given them."""
+    """Sort the modules; the tests of each keep the order of pytest-django."""
     modules = [item.nodeid.partition("::")[0] for item in items]
     numbers = Counter(modules)
     serving, slow = (
@@ -94,7 +94,7 @@ def pytest_collection_modifyitems(items):
 
 
 def uses_database(item):
-    """Whether a test asks for the database of the tests."""
+    """Whether a test uses the tests' database."""
     if item.cls and issubclass(item.cls, TransactionTestCase):
         return True
     return item.get_closest_marker("django_db") is not None

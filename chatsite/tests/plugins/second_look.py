@@ -1,8 +1,8 @@
 """Pytest plugin: tests that failed beside others run once more, alone (`--second-look`).
 
-Tests of deadlines and of browsers share the processors with other processes of tests. What fails there
-runs again in one process with nothing beside it. The run has failed if anything fails again. If not, it has
-passed, and its last lines name the tests that are unstable, so that somebody mends them.
+Tests of deadlines and of browsers share the processors with other test processes. Failed tests run again in
+one process, with no other tests beside it. The run fails if any test fails again. Otherwise it passes, and its
+last lines name the unstable tests, which should be fixed.
 """
 
 import subprocess
@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-MOST = 20  # failures; more are no accident
+MOST = 20  # failures; more than these are no coincidence
 
 _failed: dict[str, None] = {}  # ids of tests in the order of their failures
 _crashes: list[str] = []
@@ -30,12 +30,12 @@ def pytest_runtest_logreport(report):
     if report.failed:
         _failed[report.nodeid] = None
         if "crashed while running" in str(report.longrepr):
-            _crashes.append(report.nodeid)  # its process has left other tests undone
+            _crashes.append(report.nodeid)  # its process ended before its other tests ran
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionfinish(session, exitstatus):
-    """After the summary of the first look, take the second one."""
+    """Run the failed tests again after the summary of the first run."""
     result = yield
     config = session.config
     if (

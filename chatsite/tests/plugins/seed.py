@@ -1,6 +1,6 @@
 """Pytest plugin: seeds `random` before each test, and prints the seed with every failure.
 
-TEST_SEED repeats a run. (Its name has no CHATSITE_ before it: a site refuses settings that it does not know.)
+TEST_SEED repeats a run. (Its name does not begin with CHATSITE_, because a site refuses unknown settings.)
 """
 
 import os
@@ -24,6 +24,7 @@ def pytest_report_header() -> str:
 
 @pytest.fixture(autouse=True)
 def seeded(request: pytest.FixtureRequest) -> None:
-    """The same random numbers for a test whichever tests ran before it."""
-    sys.stdout.write(f"{VARIABLE}={os.environ[VARIABLE]}\n")  # captured, so shown where the test fails
+    """Give a test the same random numbers, whatever tests ran before it."""
+    # Captured, so it is shown only if the test fails.
+    sys.stdout.write(f"{VARIABLE}={os.environ[VARIABLE]}\n")
     random.seed(f"{os.environ[VARIABLE]} {request.node.nodeid}")

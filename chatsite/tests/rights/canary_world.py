@@ -1,4 +1,4 @@
-"""The people and documents of the canary test. Run with the settings of a site, this creates them and prints
+"""The people and documents of the canary test. With a site's settings, the following creates them and prints
 how to sign in: `manage.py shell -c "from chatsite.tests.rights.canary_world import make; make()"`.
 
 Each document has a word that occurs nowhere else, in its title, its heading and its text. Its topic would
@@ -32,7 +32,7 @@ LATER = {"left": ("ann", "HR"), "tightened": (3, 11), "deleted": 5, "disabled": 
 
 @dataclass(frozen=True)
 class Canary:
-    """One document: its owner, and who else may read it before and after the rights change."""
+    """A document with its owner, and the other readers before and after the change of rights."""
 
     number: int
     owner: str = ""
@@ -50,7 +50,7 @@ class Canary:
         object.__setattr__(self, "name", f"paper-{self.number:02}.md")
 
     def readers(self, later=False):
-        """Names of those who may read it; with `later`, after the changes in the middle of the test."""
+        """The names of all readers; with `later`, after the changes in the middle of the test."""
         if later and self.number == LATER["deleted"]:
             return set()
         readers = {self.owner, *self.people}
@@ -59,7 +59,7 @@ class Canary:
             memberships = {(person, group) for person, groups in GROUPS.items() for group in groups}
             memberships -= {LATER["left"]} if later else set()
             readers |= {person for person, group in memberships if group in self.groups}
-        if later and not self.guests:  # somebody with a disabled account counts as a guest
+        if later and not self.guests:  # a person with a disabled account counts as a guest
             readers.discard(LATER["disabled"])
         return readers - {""}
 
@@ -68,21 +68,21 @@ CANARIES = (
     Canary(0, everyone=True),
     Canary(1, everyone=True, guests=True),
     Canary(2, "cat", groups=("HR",)),
-    Canary(3, "cat", groups=("HR",)),  # later of cat alone
+    Canary(3, "cat", groups=("HR",)),  # later readable only by cat
     Canary(4, "bob", groups=("Board",)),
-    Canary(5, "bob", groups=("Board",)),  # later deleted
+    Canary(5, "bob", groups=("Board",)),  # deleted later
     Canary(6, "ann"),
     Canary(7, "bob"),
     Canary(8, "dan"),
     Canary(9, "cat", people=("dan",)),
     Canary(10, "eve"),
-    Canary(11, "dan", everyone=True),  # later of dan alone
+    Canary(11, "dan", everyone=True),  # later readable only by dan
     Canary(12, groups=("Nobody's",)),
 )
 
 
 def make():
-    """Accounts with keys and sessions, and the documents; printed as JSON."""
+    """Create accounts with keys and sessions, and the documents; print all of it as JSON."""
     people = {name: make_user(name, groups=groups) for name, groups in GROUPS.items()}
     make_user("somebody", groups=["Nobody's"], is_active=False)
     ways_in = {

@@ -19,7 +19,7 @@ from chatsite.tests.limits import LONG_SECONDS
 from chatsite.tests.routes import address, admin_addresses, routes
 from chatsite.tests.world import ROLES, World, rows_of
 
-# door: session (the portal's cookie) or key (Authorization: Bearer; anonymous presents a wrong one)
+# door: session (the portal's cookie) or key (Authorization: Bearer; anonymous sends an invalid one)
 TABLE = """
 route                    method door     anonymous stranger member   owner    staff    disabled
 
@@ -320,7 +320,7 @@ admin:accounts_user_export           POST session  sign-in  sign-in  sign-in  si
 admin:accounts_auditentry_changelist GET session  sign-in  sign-in  sign-in  sign-in  yes      sign-in
 """
 
-# What must have happened for a row to make sense.
+# Preparations that a row needs.
 BEFORE = {
     "chat:undo": World.delete_conversation,
     "history:restore": World.delete_conversation,
@@ -342,10 +342,10 @@ class EveryRouteHasARow(SimpleTestCase):
 
 @pytest.mark.slow
 class Matrix(TransactionTestCase):
-    """One world for all rows: making it anew for each would take minutes."""
+    """All rows share one world, because creating one for each would take minutes."""
 
     def setUp(self):
-        self.enterContext(AsyncSingleThreadContext())  # one thread for all requests, not one for each
+        self.enterContext(AsyncSingleThreadContext())  # one thread for all requests
         self.files = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.files)
         overridden = override_settings(
@@ -355,7 +355,7 @@ class Matrix(TransactionTestCase):
         self.addCleanup(overridden.disable)
         self.world = World()
         self.sign_everyone_in()
-        logging.disable(logging.WARNING)  # hundreds of refusals are what is tested here
+        logging.disable(logging.WARNING)  # the test causes hundreds of refusals
         self.addCleanup(logging.disable, logging.NOTSET)
 
     def sign_everyone_in(self):
@@ -374,7 +374,7 @@ class Matrix(TransactionTestCase):
             headers = {"Authorization": f"Bearer {self.world.keys.get(role, 'chs_wrong')}"}
         return client.generic(row["method"], path, b"", content_type="application/json", headers=headers)
 
-    @pytest.mark.timeout(LONG_SECONDS)  # some thousand requests
+    @pytest.mark.timeout(LONG_SECONDS)  # several thousand requests
     def test_every_row(self):
         wrong = []
         for row in rows_of(TABLE):
@@ -383,7 +383,7 @@ class Matrix(TransactionTestCase):
                 answer = self.ask(row, role, self.world.arguments)
                 if fault := self.fault(row, role, answer):
                     wrong.append(f"{row['method']} {row['route']} as {role} by {row['door']}: {fault}")
-                # What is refused changes nothing, nor do others without an id of the owner's things.
+                # Refused requests, and those of other people without an id, do not change the owner's things.
                 changed = row["method"] != "GET" and answer.status_code < 400
                 if (changed and (role == "owner" or self.names_things(row))) or row["route"] in BEFORE:
                     self.world.restore()
@@ -392,7 +392,7 @@ class Matrix(TransactionTestCase):
         self.assertEqual(wrong, [], "\n" + "\n".join(wrong))
 
     def names_things(self, row):
-        """Whether the address of a row has an id in it."""
+        """Whether the address of a row contains an id."""
         return address(row["route"], self.world.arguments) != address(row["route"], self.world.nothing)
 
     def fault(self, row, role, answer):
@@ -440,7 +440,7 @@ def leads_to_sign_in(answer):
 
 
 def plain(answer):
-    """The body without what differs from one request to the next."""
+    """The body without the parts that differ between requests."""
     if answer.streaming and answer.is_async:
         return "a stream"
     body = b"".join(answer.streaming_content) if answer.streaming else answer.content

@@ -58,7 +58,7 @@ class WhoMayDoWhat(TransactionTestCase):
         )
 
     def caller(self, kind):
-        """A new one of this kind."""
+        """Create a caller of this kind."""
         if kind == "API key":
             return Caller(Authorization=f"Bearer {self.secret}")
         if kind == "ID token":
@@ -73,7 +73,7 @@ class WhoMayDoWhat(TransactionTestCase):
             yield kind, self.caller(kind)
 
     def person(self, kind):
-        """Whom a caller of this kind acts as, once it has asked."""
+        """The account of a caller of this kind, after its first request."""
         if kind == "guest":
             return User.objects.filter(guest_until__isnull=False).latest("pk")
         return self.ann if kind != "ID token" else ExternalIdentity.objects.get().user
@@ -185,7 +185,7 @@ class WhoMayDoWhat(TransactionTestCase):
         body = {"model": "any", "input": "leave"}
         statuses = {}
         for kind, caller in self.each():
-            caller("GET", "/v1/models")  # a guest is known before
+            caller("GET", "/v1/models")  # a guest exists before the request
             statuses[kind] = caller("POST", "/v1/embeddings", body, **OWN_ORIGIN).status_code
         self.assertEqual(statuses, {"guest": 401, "session": 200, "API key": 200, "ID token": 200})
         self.assertEqual(self.caller("guest")("POST", "/v1/embeddings", body).status_code, 401)
@@ -236,7 +236,7 @@ class WhoMayDoWhat(TransactionTestCase):
         elsewhere = {"Origin": ORIGIN, "Sec-Fetch-Site": "cross-site"}
         for kind in CALLERS:
             for _ in range(2):
-                # A browser sends no cookies there, so the person of a session is nobody, as a guest is.
+                # Browsers send no cookies there, so a session has no effect, as for a guest.
                 nobody = kind in {"guest", "session"}
                 asking, listing = (Caller() if nobody else self.caller(kind) for _ in range(2))
                 self.assertEqual(asking("POST", "/chat", ASKED, **elsewhere).status_code, 200, kind)

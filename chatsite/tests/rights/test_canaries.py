@@ -1,8 +1,8 @@
-"""No word of a document reaches anyone who may not read it: 200 questions by six people, by every door.
+"""No word of a document reaches people who may not read it: 200 questions of six people, by every API.
 
-Each document holds a word of its own. A model that repeats all that it is told answers; what it was told, and
-all that the site says, writes to its log or leaves in files is searched for the words of others. Half-way
-somebody leaves a group, two documents are tightened, one is deleted, and an account is disabled.
+Each document has a unique word. The model repeats its whole prompt. The prompts and everything that the site
+sends, logs or writes to files are searched for words that the person may not read. Half-way through, a person
+leaves a group, two documents lose readers, one is deleted, and an account is disabled.
 """
 
 import json
@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.server, pytest.mark.timeout(LONG_SECONDS)]
 
 QUESTIONS = 200
 AT_ONCE = 4
-BRIEFLY = "briefly"  # what makes the model answer without repeating anything
+BRIEFLY = "briefly"  # makes the model answer without repeating anything
 ASKER = re.compile(rf"\b({'|'.join(PEOPLE)}) asks")
 SETTINGS = {
     "CHAT_MODEL": "fake",
@@ -40,7 +40,7 @@ SETTINGS = {
 
 
 async def repeat(exchange):
-    """Answers with every source of the prompt, word by word, and cites it."""
+    """A model that repeats every source of the prompt literally, and cites it."""
     last = exchange.request.body["messages"][-1]["content"]
     sources = re.findall(r"^(paper-\d\d\.md[^:\n]*): (.*)$", exchange.request.prompt, re.M)
     words = "It is so." if BRIEFLY in str(last) else " ".join(f"{text} [{label}]" for label, text in sources)
@@ -48,7 +48,7 @@ async def repeat(exchange):
 
 
 class Person:
-    """Somebody with a browser and, guests aside, a program; asks by the doors in turn."""
+    """A person with a browser and, except for guests, an API key; asks by all APIs in turn."""
 
     def __init__(self, site, name, ways_in):
         self.name = name
@@ -61,13 +61,13 @@ class Person:
         else:
             self.program = self.browser
         self.browser.get("/")
-        self.conversation = None  # the last that the portal showed
-        self.brief = []  # conversations in which nothing was repeated
+        self.conversation = None  # the conversation that the portal showed last
+        self.brief = []  # conversations in which the model repeated nothing
         doors = [self.chat, self.stream, self.alone, self.completions, self.page, self.socket, self.chat_ui]
         self.doors = cycle([*doors, self.tool])
 
     def ask(self, text):
-        """What came back, whatever it was."""
+        """The response, whatever its status."""
         return next(self.doors)(text)
 
     def post(self, path, body, **more):
@@ -112,7 +112,7 @@ class Person:
         return answered.text + self.finished(path)
 
     def finished(self, path):
-        """The page once nothing is being written on it."""
+        """The page, after all answers on it have ended."""
         deadline = time.monotonic() + HANG_SECONDS
         while 'data-state="streaming"' in (text := self.browser.get(path).text) or "queued" in text:
             assert time.monotonic() < deadline, "An answer did not end."
@@ -133,9 +133,9 @@ class Person:
         return "".join(got)
 
     def look_around(self, public_ids, later):
-        """(where, what) of all pages on which something of a document could stand.
+        """(place, text) of all pages that could show something of a document.
 
-        Later without the lists of old answers: what an answer said while it was allowed to, it keeps.
+        After the changes without the lists of old answers, which keep text that was allowed at the time.
         """
         paths = ["/", "/documents/", "/documents/?q=travel"]
         if not later:
@@ -159,7 +159,7 @@ class Person:
 
 
 class Watch:
-    """The site, its model and its people; collects who was told what they may not know."""
+    """The site, its model and its people; collects words that people got without a right to read them."""
 
     def __init__(self, site, fake, made):
         self.site, self.fake, self.made = site, fake, made
@@ -169,7 +169,7 @@ class Watch:
         self.wrong = []
 
     def look_anew(self):
-        """Forget which words were seen; they are kept to know that the test can see."""
+        """Forget the words that were seen, which show that the test can see words at all."""
         self.seen = {name: set() for name in PEOPLE}
         self.fetched = {name: set() for name in PEOPLE}
 
@@ -184,14 +184,14 @@ class Watch:
                 self.wrong.append((name, where, canary.number, self.later))
 
     def ask(self, number):
-        """One question; each topic comes to each person, also those of documents that they may not read."""
+        """Ask one question. In all, each person asks about each topic, also about closed documents."""
         name, topic = PEOPLE[number % len(PEOPLE)], TOPICS[(number // len(PEOPLE) + number) % len(TOPICS)]
         manner = f", {BRIEFLY}" if number // len(PEOPLE) % 3 == 0 else ""
         text = f"{name} asks{manner}: what is the travel allowance for {topic}?"
         self.check(name, "answer", self.people[name].ask(text))
 
     def ask_all(self, numbers):
-        """Side by side, each person one after the other."""
+        """Ask the questions of several people in parallel, those of each person one after the other."""
         by_person = [[one for one in numbers if one % len(PEOPLE) == place] for place in range(len(PEOPLE))]
         with ThreadPoolExecutor(AT_ONCE) as pool:
             list(pool.map(lambda mine: [self.ask(one) for one in mine], by_person))
@@ -201,7 +201,7 @@ class Watch:
         self.check_prompts()
 
     def check_prompts(self):
-        """What the model was told since the last time; every call says for whom it is."""
+        """Check the prompts since the last call; each prompt contains its asker's name."""
         requests, self.fake.requests[:] = list(self.fake.requests), []
         for request in requests:
             prompt = json.dumps(request.body, ensure_ascii=False)
@@ -209,15 +209,15 @@ class Watch:
             self.check(name, "prompt", prompt)
 
     def assert_all_of_theirs_was_seen(self):
-        """The test is not blind: everyone was told all that they may read."""
+        """Check that the test can see: each person got every word that they may read."""
         for name in PEOPLE:
             theirs = {canary.word for canary in CANARIES if name in canary.readers(self.later)}
             assert self.seen[name] == theirs, name
-            if not (self.later and name == LATER["disabled"]):  # whose key is refused
+            if not (self.later and name == LATER["disabled"]):  # that person's key is refused
                 assert self.fetched[name] == theirs, name
 
     def change_rights(self):
-        """By the portal's own pages, and as an administrator would."""
+        """Change rights on the portal's pages, and as an administrator does."""
         for number in LATER["tightened"]:
             self.manage(CANARIES[number], "rights", who="me")
         self.manage(CANARIES[LATER["deleted"]], "delete")
@@ -240,7 +240,7 @@ class Watch:
         assert browser.post(f"{path}{what}/", fields).status == 302
 
     def left_behind(self):
-        """(place, word) of what the site has written outside of its database and its stored documents."""
+        """(place, word) of words in files of the site other than its database and stored documents."""
         texts = {"log": self.site.output.encode()}
         for path in self.site.folder.rglob("*"):
             inside = path.relative_to(self.site.folder).parts[0]

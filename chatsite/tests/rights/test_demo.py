@@ -1,4 +1,4 @@
-"""The demo accounts: when they are made, when they are shown."""
+"""The demo accounts: when they are created, and when they are shown."""
 
 import shutil
 import tempfile
@@ -100,7 +100,7 @@ LOCAL = {"REMOTE_ADDR": "127.0.0.1", "HTTP_HOST": "127.0.0.1:8000"}
 
 @pytest.mark.slow
 class DemoOnThisMachine(DemoCase):
-    """The passwords are shown to a browser on this machine, and to no other."""
+    """The passwords are shown only to browsers on this machine."""
 
     def setUp(self):
         super().setUp()
@@ -142,7 +142,8 @@ class DemoOnThisMachine(DemoCase):
                 self.assertIn("(employee, hr, admin)", demo.refusal())
         with mock.patch.dict("os.environ", {"HOST": "0.0.0.0"}):
             self.assertIn("(HOST is 0.0.0.0)", demo.refusal())
-            with override_settings(EMBEDDED_DATABASE=False):  # the accounts moved to another database
+            # As if the accounts had been moved to another database.
+            with override_settings(EMBEDDED_DATABASE=False):
                 self.assertIn("(employee, hr, admin)", demo.refusal())
             with override_settings(DEMO=False):
                 self.assertEqual(demo.refusal(), "")
@@ -169,7 +170,7 @@ EXPOSING = [
 
 @pytest.mark.slow
 class Guard(DemoCase):
-    """Requests and sockets that are not local reach nothing while the passwords are known."""
+    """Requests and sockets from other machines are refused while the demo passwords are in use."""
 
     def setUp(self):
         super().setUp()

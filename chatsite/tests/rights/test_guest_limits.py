@@ -1,4 +1,4 @@
-"""Guests cannot be made without end, nor ask without end, nor be planted by pages of other sites."""
+"""Limits of new guests and of their questions; pages of other sites cannot create guests for a visitor."""
 
 import json
 import time
@@ -50,7 +50,7 @@ class Limits(GuestCase):
     @pytest.mark.slow
     @override_settings(QUOTING_WORDS_PER_SECOND=100_000)
     def test_sixty_questions_of_one_address_meet_the_limit(self):
-        for client in (None, Client(headers=OWN)):  # without cookies, and as one guest
+        for client in (None, Client(headers=OWN)):  # without cookies, and as the same guest
             with self.subTest(cookies=bool(client)):
                 begun = time.monotonic()
                 statuses = [(client or Client()).post("/chat", BODY, **JSON).status_code for _ in range(60)]
@@ -161,7 +161,7 @@ class Addresses(SimpleTestCase):
 
 @pytest.mark.slow
 class PagesOfOtherSites(GuestCase):
-    """Browsers send no `Lax` cookie with a form of another site, so the site sees nobody."""
+    """Browsers send no `Lax` cookie with a form of another site, so the request is anonymous."""
 
     foreign = {name: headers for name, headers in FOREIGN.items() if headers and "typed" not in name}
 
@@ -181,7 +181,7 @@ class PagesOfOtherSites(GuestCase):
         self.assertEqual((guests(), Run.objects.count(), Conversation.objects.count()), (0, 0, 0))
 
     def test_a_form_of_another_site_does_not_replace_the_session_of_somebody_signed_in(self):
-        """The browser keeps its cookie back, and would store whatever the answer sets."""
+        """The browser does not send its cookie, but would store any cookie of the response."""
         client = Client()
         client.force_login(make_user("ann"))
         kept = client.cookies["sessionid"].value
@@ -201,7 +201,7 @@ class PagesOfOtherSites(GuestCase):
 
     @override_settings(CORS_ORIGINS=[LISTED])
     def test_a_listed_origin_without_credentials_is_a_new_guest_with_each_request(self):
-        """So a question is answered, but history needs a key or a token."""
+        """A question is therefore answered, but history needs a key or a token."""
         headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors", "Origin": LISTED}
         first = Client().post("/chat", BODY, headers=headers, **JSON)
         self.assertEqual(first.status_code, 200)

@@ -1,4 +1,4 @@
-"""Guests: who comes without an account, what they see, and how they go."""
+"""Guests, who have no account: how they are created, what they see, and how they are removed."""
 
 import json
 from datetime import timedelta
@@ -139,7 +139,8 @@ class GuestsAreServed(WithGuests):
                 client.cookies["sessionid"] = "0" * 32
                 answer = client.post(path, asked(), **JSON)
                 self.assertEqual(answer.status_code, 401)
-                self.assertEqual(answer.cookies["sessionid"].value, "")  # which removes it: it was nobody's
+                # Removes the cookie, which belonged to no session.
+                self.assertEqual(answer.cookies["sessionid"].value, "")
                 self.assertEqual(client.post(path, asked(), **JSON).status_code // 100, 2)
         self.assertEqual(User.objects.filter(guest_until__isnull=False).count(), 4)
 
@@ -281,7 +282,7 @@ async def read(answer):
 
 
 async def knock(conversation, client):
-    """The first thing the conversation's socket says."""
+    """The first message of the conversation's socket."""
     cookies = client.cookies.output(header="", sep=";").strip()
     headers = [(b"origin", b"http://localhost"), (b"host", b"localhost"), (b"cookie", cookies.encode())]
     scope = {"type": "websocket", "path": f"/ws/c/{conversation.pk}/", "query_string": b""}
@@ -303,19 +304,19 @@ class WhatIsOpen(SimpleTestCase):
         }
         namespaces = {"chat", "chat-api", "history", "mcp"}
         self.assertEqual({name for name in welcoming if name.partition(":")[0] not in namespaces}, pages)
-        # What a front end asks before anybody has signed in: the same for all.
+        # Requests of a front end before anybody has signed in, with the same response for everyone.
         configuration = {"chat:auth-setup", "chat:config", "mcp:resource-metadata"}
-        # The texts and the mark of the site, also for those who have not signed in.
+        # The texts and the logo of the site, also before signing in.
         configuration |= {"chat:privacy", "chat:banner", "chat:mark"}
-        # Costs the operator's money and answers no question: for callers with an account.
+        # For callers with an account, because it costs the operator money and answers no question.
         accounts_only = {"chat-api:embeddings"}
         accounts_only |= {
             "chat:own-data",
             "chat:hints-seen",
             "chat:attach",
             "chat:attach-to-conversation",
-        }  # of an account
-        # Guests share nothing, and nothing is shared with them.
+        }
+        # Guests cannot share, and nothing is shared with them.
         accounts_only |= {name for name in others if "share" in name and not name.startswith("admin:")}
         accounts_only |= {name for name in others if "project" in name} | {"chat:move"}
         self.assertEqual(

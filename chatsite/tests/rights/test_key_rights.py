@@ -1,4 +1,4 @@
-"""What a key shows: nothing beyond its scopes and its person's rights, and nothing once it is revoked."""
+"""A key gives access within its scopes and its person's rights, and none after it was revoked."""
 
 import json
 from itertools import product
@@ -57,7 +57,7 @@ class KeyRightsTestCase(TransactionTestCase):
 @pytest.mark.slow
 class ScopesAndRightsTests(KeyRightsTestCase):
     def routes(self):
-        """(name, scope that it needs, request): all that reads documents or searches them."""
+        """(name, required scope, request) of everything that reads or searches documents."""
         one = f"/api/documents/{self.document.public_id}"
         item = {"action": "patch", "id": str(self.document.public_id), "category": ""}
         for path in (

@@ -1,4 +1,4 @@
-"""Over all described routes, scopes and callers: no answer shows more than rights and scopes allow."""
+"""All described routes with all scopes and callers: no response shows more than rights and scopes allow."""
 
 import json
 import logging
@@ -15,7 +15,7 @@ from chatsite.tests.world import World
 from history.models import Conversation, Message
 from ingestion.models import Document, Passage
 
-# Words that are nowhere but in the owner's things.
+# Words that occur only in the owner's things.
 CONVERSATION, DOCUMENT, WEBHOOK = "zqconversation", "zqdocument", "zqwebhook"
 # What a key with one scope may show to the owner.
 SHOWN = {
@@ -57,7 +57,7 @@ class ScopesAndRoutesTests(TransactionTestCase):
         WebhookEndpoint.objects.update(name=WEBHOOK, url=f"https://{WEBHOOK}.example.org/")
 
     def asked(self, path, method, key):
-        """The status of an answer, and which of the owner's words are in it."""
+        """The status of a response, and the owner's words that it contains."""
         if method in ("post", "put", "patch"):
             body = {"data": json.dumps(BODIES.get(path, {})), "content_type": "application/json"}
         else:
@@ -101,6 +101,6 @@ class ScopesAndRoutesTests(TransactionTestCase):
             if words - {DOCUMENT}:
                 wrong.append(f"{method} {path} as member: {status} shows {words}")
         self.assertEqual(wrong, [], "\n" + "\n".join(wrong))
-        # The words are seen where they may be, else nothing was looked at. Nothing is indexed for search.
+        # The words appear where they are allowed, so the test can see them. (Nothing is indexed for search.)
         for scope in (Scope.CHAT, Scope.DOCUMENTS_READ, Scope.WEBHOOKS):
             self.assertTrue(seen[scope], scope)

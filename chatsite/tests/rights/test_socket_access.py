@@ -12,7 +12,7 @@ from chatsite.tests.limits import HANG_SECONDS
 from chatsite.tests.routes import socket_address, socket_routes
 from chatsite.tests.world import NOWHERE, ROLES, World, rows_of
 
-# What is sent on a connection is tested with the consumer.
+# Messages on a connection are tested with the consumer.
 SOCKETS = """
 pattern                        anonymous stranger member   owner    staff    disabled
 ws/c/<uuid:conversation_id>/   absent    absent   absent   yes      absent   absent
@@ -69,7 +69,7 @@ class Sockets(TransactionTestCase):
                 self.assertEqual((await self.knock(path, "owner", origin))["type"], "websocket.accept")
 
     async def knock(self, path, role, origin="http://localhost"):
-        """The first thing a socket says."""
+        """The first message of a socket."""
         cookies = self.clients[role].cookies.output(header="", sep=";").strip()
         scope = {
             "type": "websocket",

@@ -1,4 +1,4 @@
-"""Connections are accepted together, also while a round of the event loop takes long."""
+"""Connections are accepted together, even while a round of the event loop takes long."""
 
 import asyncio
 import socket
@@ -18,7 +18,7 @@ HELLO = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 
 
 async def rounds_until_all_are_read():
-    """The rounds of a busy event loop after which the requests of CALLERS who connect at once were read."""
+    """The rounds of a busy event loop until the requests of CALLERS simultaneous connections are read."""
     loop = asyncio.get_running_loop()
     rounds, read_in = 0, []
     all_read = loop.create_future()

@@ -1,4 +1,4 @@
-"""When a process that has died starts again."""
+"""The delays after which a dead process is restarted."""
 
 import time
 
@@ -13,7 +13,7 @@ from chatsite.server.processes import (
 
 class Restarts(SimpleTestCase):
     def delays(self, lived, times):
-        """Seconds until each of so many starts of a process that lives so long."""
+        """The delays before so many starts of a process that lives for so many seconds."""
         child, found = Child("web server", "nothing"), []
         for _ in range(times):
             child.started_at = time.monotonic() - lived

@@ -1,4 +1,4 @@
-"""Connections that are silent, drip, or send without end, on the server that `make run` starts."""
+"""Connections that are silent, send slowly, or send without end, at the production server."""
 
 import json
 import resource
@@ -17,7 +17,7 @@ from chatsite.tests.server import Site, prepared, temporary_folder
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(LONG_SECONDS)]
 
-PROMPT_SECONDS = 1.0  # for a request beside all of them
+PROMPT_SECONDS = 1.0  # for a request while all of these are open
 SILENT, DRIPPING = 1_000, 300
 GET = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 
@@ -45,7 +45,7 @@ def said(sock, seconds=5.0):
 
 
 def asked(site, data, seconds=5.0):
-    """All that the server says to so many bytes, which it need not take."""
+    """The server's response to these bytes, which it may refuse to read."""
     with site.session().socket() as sock:
         sock.settimeout(seconds)
         try:
@@ -82,7 +82,7 @@ def prompt(site):
 
 
 class Drips:
-    """Connections that began at one moment, and get a little every second."""
+    """Connections that start at the same time, and send a little every second."""
 
     def __init__(self, site, stack, number, first=b"", then=b""):
         self.begun, self.then, self.ended = time.monotonic(), then, []
@@ -174,7 +174,7 @@ def test_callers_that_leave_with_requests_behind_each_other_are_no_error(site):
         with site.session().socket() as sock:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
             sock.sendall(3 * b"GET /accounts/sign-in/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-            time.sleep(0.005)  # they are being answered
+            time.sleep(0.005)  # while they are being answered
     for _ in range(5):
         prompt(site)
     assert site.lines("Exception in ASGI application") == before
@@ -238,7 +238,7 @@ def test_bodies_in_chunks_of_a_byte_hold_nobody_up_and_are_dropped_with_their_ca
         deadline = time.monotonic() + 5
         while time.monotonic() < deadline:
             for sock in open_ones:
-                with suppress(OSError):  # full, or closed
+                with suppress(OSError):  # the buffer is full, or the connection is closed
                     sock.send(b"1\r\n \r\n" * 20_000)
             waited.append(prompt(site))
     assert max(waited) < PROMPT_SECONDS + MARGIN_SECONDS

@@ -84,7 +84,7 @@ def test_a_data_directory_with_one_password_for_both_is_upgraded_at_the_start(cl
 @as_root
 @pytest.mark.parametrize("account", ["daemon", "nobody"])
 def test_another_local_user_does_not_get_in_over_the_socket(cluster, account):
-    psql = str(cluster._binaries / "psql")  # Debian's is a wrapper, which may have no client to call
+    psql = str(cluster._binaries / "psql")  # Debian's psql is a wrapper, which may have no client to call
     command = [psql, "-w", "-h", str(cluster.sockets), "-U", "postgres", "-d", "postgres", "-c", "SELECT 1"]
     done = subprocess.run(command, user=account, cwd="/", capture_output=True, text=True, env={}, check=False)
     assert done.returncode == 2

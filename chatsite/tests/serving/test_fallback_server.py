@@ -1,4 +1,4 @@
-"""The server that responds while the web servers are started again."""
+"""The server that responds while the web servers restart."""
 
 import socket
 
@@ -14,7 +14,7 @@ HANG_SECONDS = 20
 
 
 def test_whoever_connects_while_it_stops_is_answered():
-    """A connection that was accepted but not yet read was kept open, and never answered."""
+    """Once, a connection that was accepted but not yet read was kept open and never answered."""
     with socket.create_server(("127.0.0.1", 0), backlog=2 * CALLERS) as listener:
         server = FallbackServer(listener, lambda: 3)
         for _ in range(ROUNDS):
@@ -23,7 +23,7 @@ def test_whoever_connects_while_it_stops_is_answered():
             for caller in callers:
                 caller.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
             server.answer(needed=False)
-            server.answer(needed=True)  # for those that it had not accepted yet
+            server.answer(needed=True)  # for connections that were not accepted yet
             for caller in callers:
                 with caller:
                     assert caller.recv(1000).startswith(b"HTTP/1.1 503")

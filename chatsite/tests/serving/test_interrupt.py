@@ -10,8 +10,8 @@ from chatsite.server.interrupt import Interrupt
 from chatsite.tests.limits import HANG_SECONDS
 from chatsite.tests.server import BASE
 
-# A signal at the import of a module, in a process that ignores SIGINT as the shell's background jobs do. An
-# exception that it raises there becomes another one, as it does in `__set_name__`, for instance.
+# Sends a signal during the import of a module, in a process that ignores SIGINT like a shell's background
+# jobs. An exception raised there can be replaced by another one, for instance in `__set_name__`.
 LOADING = """
 import os, runpy, signal, sys
 
@@ -38,7 +38,7 @@ runpy.run_path("manage.py", run_name="__main__")
 def test_a_signal_while_a_command_loads_ends_it_without_an_error(number, module):
     command = [sys.executable, "-c", LOADING.format(number=int(number), module=module)]
     done = subprocess.run(command, cwd=BASE, capture_output=True, timeout=HANG_SECONDS, check=False)
-    # A command as short as this one may have done its work before the imports leave a moment.
+    # So short a command may finish before the signal is handled.
     assert (done.returncode, done.stderr) == (130, b"")
 
 

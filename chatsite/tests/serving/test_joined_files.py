@@ -1,4 +1,4 @@
-"""The styles and scripts that production serves in place of those that one edits."""
+"""The joined styles and scripts that production serves instead of the source files."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Web processes that are asked to end while answers outlast their grace: every reader is told so."""
+"""Web processes asked to end while answers need longer than the grace period: every reader gets an error."""
 
 import json
 import shutil
@@ -47,7 +47,7 @@ def server_sent(data):
 
 
 def pieces(chunks):
-    """(text, words of the error) where each chunk has a piece of the text."""
+    """(text, error message) of chunks that each have a piece of the text."""
     told = [chunk["choices"][0] if chunk.get("choices") else chunk for chunk in chunks]
     text = "".join(chunk.get("delta", {}).get("content") or "" for chunk in told)
     error = chunks[-1]["error"]
@@ -55,11 +55,11 @@ def pieces(chunks):
 
 
 def states(chunks):
-    """The same where each chunk has all so far."""
+    """(text, error message) of chunks that each have the whole text so far."""
     return chunks[-1]["content"], chunks[-1]["error"]["message"]
 
 
-# Path, more members of the body, how the chunks are framed, what they say: (text, words of the error).
+# Path, more members of the body, framing of the chunks, and a function that returns (text, error message).
 PROTOCOLS = {
     "rag_chat": ("/chat/stream", {"session_state": None}, json_lines, pieces),
     "ai_chat_protocol": ("/chat/stream", {"sessionState": None}, json_lines, pieces),
@@ -70,7 +70,7 @@ PROTOCOLS = {
 
 
 class Reader:
-    """Somebody who has asked a question and has read some of the answer."""
+    """A caller that has asked a question and read a part of the answer."""
 
     def __init__(self, caller, token, path, members):
         self.token = token
@@ -82,7 +82,7 @@ class Reader:
         self.run = self.response.headers["Chat-Run"]
 
     def rest(self):
-        """All that came; raises IncompleteRead where it was cut off."""
+        """The rest of the response; raises IncompleteRead if it was cut off."""
         self.data += self.response.read()
         self.connection.close()
         return self.data
@@ -104,7 +104,7 @@ def whole(caller, token):
 
 
 class Ending:
-    """What everybody is told by a site, all of whose web processes are asked to end."""
+    """Everything that readers receive when all web processes of a site are asked to end."""
 
     def __init__(self, site, name):
         self.site, self.caller = site, site.caller(name)
@@ -137,7 +137,7 @@ class Ending:
         return next(iter(self.readers.values()))
 
     def kept(self, token):
-        """The text of an answer that the end cut short."""
+        """The text of an answer that was cut short."""
         state, code, stored = self.site.ended(token, 1)
         assert (state, code) == ("interrupted", "interrupted")
         assert len(stored.split()) > GRACE * 1000 / PAUSE / 2, "what came in the grace is not kept"
@@ -145,14 +145,14 @@ class Ending:
 
 
 def end_all(site):
-    time.sleep(1)  # of which there is something to keep
+    time.sleep(1)  # until there is some text to keep
     for process in site.web_processes():
         process.send_signal(signal.SIGTERM)
     return time.monotonic()
 
 
 def messages_of(page):
-    """(messages of a page up to its close, the code of it, when that was)"""
+    """Return the messages of a page until it is closed, the code, and the time."""
     messages = []
     try:
         while True:
@@ -163,7 +163,7 @@ def messages_of(page):
 
 @pytest.fixture(scope="module", params=[1, 2])
 def ending(request):
-    """Of one web process, and of two."""
+    """The end of a site with one web process, and with two."""
     site = request.getfixturevalue("alone" if request.param == 1 else "faulty")
     wait_for_processes(site, request.param)
     yield Ending(site, fresh("u"))

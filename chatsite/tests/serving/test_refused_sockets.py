@@ -1,4 +1,4 @@
-"""A socket that is refused gets its status and headers, and the log one line that is no error."""
+"""A refused socket gets a status and headers, and one line in the log that is not an error."""
 
 import asyncio
 import logging
@@ -23,7 +23,7 @@ NOT_TEXT = b"\x81\x83" + MASK + b"\xff\xfe\x80"
 
 
 class Full(AddressLimit):
-    """Every line is full."""
+    """A limit whose queues are all full."""
 
     def __init__(self, application):
         super().__init__(application)
@@ -33,7 +33,7 @@ class Full(AddressLimit):
 
 
 async def answer_to_a_handshake(application, frames=b""):
-    """All that a client receives until the connection ends; it sends `frames` once it was accepted."""
+    """All that a client receives until the connection ends; it sends `frames` after it was accepted."""
     loop = asyncio.get_running_loop()
     listening = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(

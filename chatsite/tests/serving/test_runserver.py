@@ -30,7 +30,7 @@ class DevelopmentSite(Site):
     def wait_for_address(self):
         self.url = f"http://{self.address}"
         self.wait_until_ready(60)
-        self.lines("")  # takes in what was printed until now, with the demo accounts' passwords
+        self.lines("")  # reads the output, with the demo accounts' passwords
         return self
 
     @property

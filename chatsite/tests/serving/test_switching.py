@@ -1,4 +1,4 @@
-"""How soon a thread that computes hands the interpreter to one that waits."""
+"""How soon a computing thread hands the interpreter to a waiting one."""
 
 import sys
 

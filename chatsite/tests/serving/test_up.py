@@ -27,14 +27,14 @@ from chatsite.tests.server import BASE, METRICS_TOKEN, TOKEN, Site, alive, prepa
 
 pytestmark = pytest.mark.server
 
-SECOND_START_SECONDS = 3  # on a machine with nothing else to do
-BESIDE_OTHERS = 5  # times as long, for what is CPU alone
+SECOND_START_SECONDS = 3  # on an idle machine
+BESIDE_OTHERS = 5  # factor for pure CPU work on a busy machine
 STOP_SECONDS = 8
 
 
 @pytest.fixture(scope="module")
 def folder():
-    """A data directory that the tests of this module share: a first start costs seconds."""
+    """A data directory that the tests of this module share, because a first start takes seconds."""
     path = prepared(temporary_folder(), demo=False)
     yield path
     shutil.rmtree(path, ignore_errors=True)
@@ -50,7 +50,7 @@ def own_folder():
 
 @pytest.fixture(scope="module")
 def cluster(folder):
-    """The embedded PostgreSQL of that directory, kept running."""
+    """The running embedded PostgreSQL of that directory."""
     server = Cluster(folder)
     server.start()
     yield server
@@ -59,13 +59,13 @@ def cluster(folder):
 
 @pytest.fixture(scope="class")
 def plain(folder):
-    """A running site without the demo, for tests that need no start of their own."""
+    """A running site without the demo, for tests that do not start one themselves."""
     with quiet(folder, CHATSITE_METRICS_TOKEN=METRICS_TOKEN) as site:
         yield site
 
 
 def quiet(folder, **environment):
-    """A site without the demo on a directory of its own."""
+    """A site without the demo in a separate directory."""
     return Site(folder, demo=False, **environment)
 
 
@@ -104,7 +104,7 @@ class TestLife:
 
     def test_while_web_servers_crash_again_and_again_callers_are_refused_at_once(self, folder):
         with quiet(folder, workers=0) as site:
-            for _ in range(4):  # after which it waits for four seconds
+            for _ in range(4):  # then the next start is four seconds away
                 site.wait_for("chatsite.server.serving.web_process")
                 site.kill_web()
                 time.sleep(0.1)
@@ -112,7 +112,7 @@ class TestLife:
             for path, accept in (("/", "text/html"), ("/chat", "*/*"), ("/readyz", "*/*")):
                 begun = time.monotonic()
                 answer = site.session().get(path, Accept=accept)
-                # Nobody waits for the next start, or they would be let in.
+                # The response does not wait for the next start, which would accept the request.
                 assert time.monotonic() - begun < 3 + MARGIN_SECONDS
                 found.append((answer.status, answer.headers["Content-Type"].partition(";")[0]))
                 assert 2 <= int(answer.headers["Retry-After"]) <= 7
@@ -122,7 +122,7 @@ class TestLife:
 
 
 class WithoutLog(Site):
-    """A site whose log lies on a full disk."""
+    """A site whose log is on a full disk."""
 
     def command(self):
         return ["sh", "-c", 'exec "$0" "$@" 2>/dev/full', *super().command()]
@@ -231,7 +231,7 @@ def refused(session):
 
 @pytest.fixture
 def external(folder, cluster):
-    """The address of an empty database that the site is not told to be its own."""
+    """The address of an empty database, as an external one."""
     parameters = connection_parameters(folder)
     with psycopg.connect(**parameters, autocommit=True) as connection:
         drop_database(connection, "elsewhere")

@@ -1,4 +1,4 @@
-"""What this site takes from uvicorn and httptools beyond their documentation: a change fails here first."""
+"""Undocumented parts of uvicorn and httptools that this site uses: a change of them fails here first."""
 
 import asyncio
 from types import SimpleNamespace
@@ -155,7 +155,7 @@ def test_what_waits_behind_a_request_is_not_copied_for_each_of_them():
         connection.flow = http_protocol.PausedFlowControl(connection.transport)
 
         def parsed(_, piece):
-            """Each request waits for the one before."""
+            """A parser that lets each request wait for the one before."""
             if len(piece):
                 connection.pipeline.append(piece)
 

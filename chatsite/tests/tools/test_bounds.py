@@ -1,4 +1,4 @@
-"""A run of tests that hangs ends by itself, and says where it was."""
+"""A test run that hangs ends by itself, and reports where it hung."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ import pytest
 from chatsite.tests.limits import HANG_SECONDS
 from chatsite.tests.server import BASE
 
-pytestmark = pytest.mark.server  # programs in processes of their own
+pytestmark = pytest.mark.server  # starts other processes
 
 HANGING = """
 import threading

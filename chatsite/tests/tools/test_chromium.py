@@ -1,4 +1,4 @@
-"""The pages that browser tests open: what goes wrong on one of them fails its test."""
+"""Pages of browser tests: an error on a page fails its test."""
 
 import http.server
 import re

@@ -1,4 +1,4 @@
-"""The database of the tests is ready for the next one, whatever the last one did."""
+"""The tests' database is ready for the next test, whatever the last one did."""
 
 from django.core.management import call_command
 from django.db import connection

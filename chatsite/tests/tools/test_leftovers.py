@@ -1,4 +1,4 @@
-"""What a killed test run leaves is cleared away by the next, and what a living one uses is not."""
+"""The next test run removes what a killed one has left, but nothing that a running one uses."""
 
 import subprocess
 import sys

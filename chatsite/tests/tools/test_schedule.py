@@ -1,4 +1,4 @@
-"""Which modules share a process, and in which order they begin."""
+"""Which modules share a process, and the order in which they start."""
 
 import re
 from types import SimpleNamespace
@@ -10,7 +10,7 @@ from chatsite.tests.server import BASE
 
 
 def uses(site):
-    """A pattern of the lines in which a module asks for one of these sites, as an argument or by its name."""
+    """A pattern of lines in which a module uses one of these sites, as an argument or by name."""
     return re.compile(rf"^def \w+\(.*\b{site}\b|getfixturevalue\(.*\"{site}\"", re.MULTILINE)
 
 

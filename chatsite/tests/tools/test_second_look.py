@@ -1,4 +1,4 @@
-"""What fails beside other tests is tried once more, alone, and only that decides."""
+"""Failed tests run once more, alone, and only the second result counts."""
 
 import os
 import subprocess
@@ -45,7 +45,7 @@ def run(folder, *arguments, **environment):
     environment = {
         **os.environ,
         "PYTHONPATH": str(BASE),
-        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # those that nothing here needs take a second each time
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # other plugins take a second to load
         "PYTEST_ADDOPTS": "-p xdist -p no:cacheprovider",
     } | environment
     return subprocess.run(

@@ -1,4 +1,4 @@
-"""What the benchmark of everyday tasks counts, with a page that does nothing."""
+"""The counts of the benchmark of everyday tasks, on a page that does nothing."""
 
 from unittest.mock import MagicMock, patch
 

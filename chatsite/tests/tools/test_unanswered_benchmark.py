@@ -1,4 +1,4 @@
-"""What the benchmark of unanswered questions counts."""
+"""The counts of the benchmark of unanswered questions."""
 
 from benchmarks.bench_unanswered import failures, table
 

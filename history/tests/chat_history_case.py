@@ -1,4 +1,4 @@
-"""What the tests of /chat-history share: two people, a document, and a client with a key."""
+"""The base of tests of /chat-history: two people, a document, and a client with a key."""
 
 import json
 
@@ -20,7 +20,7 @@ class ChatHistoryCase(TestCase):
         self.principal = command_principal(self.user)
         self.key = ApiKey.objects.issue(self.user, "test")[1]
         self.other_key = ApiKey.objects.issue(self.other, "test")[1]
-        ApiKey.objects.update(last_used_at=timezone.now())  # as after a first request
+        ApiKey.objects.update(last_used_at=timezone.now())  # as after a key's first request
 
     def call(self, method, path, body=None, *, key=None, **headers):
         """The response to a request with JSON; `body` may be bytes."""
@@ -53,7 +53,7 @@ class ChatHistoryCase(TestCase):
     def answered(
         self, conversation, question="May I carry leave over?", text=f"Five days [{LABEL}].", **values
     ):
-        """An exchange of the site's own, with one source."""
+        """Store a question and an answer of the site with one source."""
         recording.append(conversation, Message.Role.USER, question)
         answer = recording.append(
             conversation, Message.Role.ASSISTANT, text, **({"citations": [LABEL]} | values)

@@ -1,4 +1,4 @@
-"""Conversations in the admin: looked at, never edited, and only with the right to."""
+"""Conversations in the admin: read-only, and only with the permission."""
 
 from datetime import timedelta
 

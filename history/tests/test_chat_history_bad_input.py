@@ -1,4 +1,4 @@
-"""Bad input is a 4xx that names the member, and nothing is stored."""
+"""Invalid input gets a 4xx that names the member, and nothing is stored."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""/chat-history is one's own: a stranger is told what is told of an id that does not exist."""
+"""/chat-history shows only one's own conversations: those of others look like unknown ids."""
 
 from uuid import uuid4
 

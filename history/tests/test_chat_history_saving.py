@@ -1,4 +1,4 @@
-"""PUT: what a program has kept of a conversation is taken over, and the site's own words stay."""
+"""PUT stores a program's copy of a conversation, but never changes the site's own messages."""
 
 import threading
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ from ingestion.tests.factories import command_principal, make_user
 
 
 def message(key, content="Hello", role="user", **values):
-    """As the real client writes it."""
+    """A body in the form of the real client."""
     return {"id": key, "role": role, "content": content, "timestamp": "10:15 AM"} | values
 
 
@@ -166,7 +166,7 @@ class SavingTests(ChatHistoryCase):
         self.assertFalse(Message.objects.exists())
 
     def test_the_chat_ui_finds_agents_and_times_again(self):
-        """Its front end reads `agentIdentifier` and `timestamp`, and shows the time as it stands."""
+        """The front end reads `agentIdentifier` and `timestamp`, and shows the time unchanged."""
         conversation = self.conversation(mode="multiAgent")
         self.put(
             conversation,

@@ -1,4 +1,4 @@
-"""Search in one's own conversations: whole words, beginnings, all scripts, and where they stand."""
+"""Search in one's own conversations: whole words, beginnings of words, all scripts, and the places found."""
 
 from importlib import import_module
 

@@ -106,7 +106,7 @@ class PurgeTests(TransactionTestCase):
         with ThreadPoolExecutor(1) as threads, transaction.atomic():
             with patch("history.recording.PURGE_BATCH", 2):
                 recording.purge()
-            # Neither waits for the first one's transaction nor takes what that deletes.
+            # Neither waits for the first transaction, nor takes the rows that it deletes.
             deleted = threads.submit(lambda: (recording.purge(), connection.close())[0])
             self.assertEqual(deleted.result(timeout=HANG_SECONDS), 2)
         self.assertFalse(Conversation.objects.exists())

@@ -1,4 +1,4 @@
-"""Search in more conversations than are read through: it finds what a plain look at every text would."""
+"""Search in more conversations than are scanned directly finds the same as a comparison of every text."""
 
 from importlib import import_module
 from unittest.mock import patch
@@ -47,7 +47,7 @@ QUERIES = (
 
 
 def has(text, query):
-    """Whether each word of the query is a word, or from three characters on the beginning of one."""
+    """Whether each word of the query is a word of the text or, if longer than two letters, begins one."""
     words = plain_words(text).split()
     return all(
         any(word == wanted or (len(wanted) > 2 and word.startswith(wanted)) for word in words)
@@ -71,7 +71,7 @@ class ManyConversationsTests(ChatHistoryCase):
                 recording.append(conversation, ("user", "assistant")[step], text)
 
     def found(self, query, owner=None, limit=3):
-        """All that are found, page by page."""
+        """Everything that is found, page by page."""
         ids, below = [], None
         while True:
             rows, below = message_search.page(command_principal(owner or self.user), query, limit, below)
@@ -149,9 +149,10 @@ class ManyConversationsTests(ChatHistoryCase):
 
     def test_the_number_of_queries_is_constant(self):
         for _ in range(2):
-            with self.assertNumQueries(4):  # the newest, said in them, whether few are left, older
+            # Newest conversations; their messages; number of the rest; older ones.
+            with self.assertNumQueries(4):
                 message_search.page(self.principal, "zeppelin", 50)
-            with self.assertNumQueries(5):  # the newest and what was said in them, twice; what is older
+            with self.assertNumQueries(5):  # newest conversations and their messages, twice; older ones
                 message_search.page(self.principal, "lantern", 50)
             for number in range(20):
                 recording.append(recording.open_conversation(self.principal), "user", f"lantern {number}")

@@ -1,4 +1,4 @@
-"""Tests with an archive, whose files are documents of their own."""
+"""A base for tests with an archive, whose files are separate documents."""
 
 from django.core.files.base import ContentFile
 from procrastinate.contrib.django.models import ProcrastinateJob
@@ -12,7 +12,7 @@ from ingestion.tests.media import MediaMixin
 
 
 class Archives(MediaMixin):
-    """`put` adds or replaces board.zip, and `read_all` reads what waits, as a worker does."""
+    """`put` adds or replaces board.zip; `read_all` reads waiting documents as a worker does."""
 
     def setUp(self):
         super().setUp()

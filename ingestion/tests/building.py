@@ -47,9 +47,10 @@ def pdf(*pages, title="", encrypted=False):
 
 
 def drawn(*streams, meaning="", bookmarks=()):
-    """A PDF whose pages are these streams; F1 is plain, F2 bold.
+    """A PDF whose pages have these content streams; F1 is plain, F2 bold.
 
-    `meaning` is what the characters of F1 from "A" on stand for; a bookmark is (level, title, page).
+    `meaning` has the characters that "A" and the following letters of F1 stand for; a bookmark is
+    (level, title, page).
     """
     plain = b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding%s>>"
     objects = {
@@ -198,7 +199,7 @@ def _cell(row, column, value):
 
 
 def pptx(*slides):
-    """(title, lines, notes) each; the files are numbered against the order of the show."""
+    """Slides as (title, lines, notes); the numbers of the files are in the reverse order of the slides."""
     parts, listed, relations = {}, [], []
     for number, (title, lines, notes) in enumerate(slides, 1):
         part = len(slides) - number + 1

@@ -1,4 +1,4 @@
-"""Readable documents for tests of search: rows as reading a file would leave them."""
+"""Documents for tests of search, with the rows that reading a file would create."""
 
 import uuid
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ def make_document(
     category: str = "",
     language: str = "english",
 ) -> Document:
-    """A document that was read, with one passage for each text."""
+    """A document that has been read, with one passage for each text."""
     document = Document.objects.create(
         public_id=uuid.uuid4(),
         owner=owner,

@@ -10,7 +10,7 @@ from django.test import override_settings
 
 
 def by_words(dimensions):
-    """A model for which texts with common words are alike."""
+    """A model that gives similar vectors to texts with common words."""
 
     def reply(texts):
         vectors = []
@@ -25,7 +25,7 @@ def by_words(dimensions):
 
 
 class Server(ThreadingHTTPServer):
-    """Answers `/v1/embeddings` with what `reply(texts)` gives: vectors, or (status, body, headers)."""
+    """Answers `/v1/embeddings` with `reply(texts)`: vectors, or (status, body, headers)."""
 
     daemon_threads = True
 
@@ -76,7 +76,7 @@ class Handler(BaseHTTPRequestHandler):
         try:
             self.wfile.write(data.encode())
         except ConnectionError:
-            pass  # the other end has waited long enough
+            pass  # the client has closed the connection
 
     def log_message(self, *arguments):
         pass

@@ -1,4 +1,4 @@
-"""Accounts and documents for tests, written as the pipeline writes them, without files and processes."""
+"""Accounts and documents for tests, with the rows of the pipeline, but without files and processes."""
 
 from itertools import count
 

@@ -1,4 +1,4 @@
-"""A corpus of files that are broken, locked, mislabelled or made to hurt, each with what becomes of it."""
+"""A corpus of broken, locked, mislabelled and malicious files, each with the expected outcome."""
 
 import struct
 import zipfile
@@ -16,7 +16,7 @@ GOOD = "# Good\n\nThe ferry leaves at nine."
 
 
 def corpus(address):
-    """{name: (bytes, part of the reason, or READY)}; a connection to `address` means that a link was
+    """{name: (bytes, part of the reason, or READY)}. A connection to `address` would mean that a link was
     followed.
     """
     return {
@@ -54,7 +54,7 @@ def _bombs():
 
 
 def slow_sheet():
-    """100 KB that take longer to read than is allowed."""
+    """A file of 100 KB that takes longer to read than allowed."""
     return _sheet("", "".join(_row(number, "XFD") for number in range(2, 20_000)))
 
 
@@ -116,7 +116,7 @@ def _mislabelled():
 
 
 def names():
-    """The same for names, which are made harmless; the texts are read."""
+    """Files with hostile names, in the same form. The names are made harmless, and the texts are read."""
     names = ["../../evil-up.md", "/etc/evil-root.md", "..\\..\\evil-back.md", "a\0b.md", "c\x1b[2Jd\n.md"]
     names += [f"{'long' * 75}.md", "\u202edm.evil\u202d.md", " .hidden.md ", "<b>bold</b>.md", "\udce4.md"]
     files = dict.fromkeys(names, (GOOD, READY))

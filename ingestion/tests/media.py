@@ -1,4 +1,4 @@
-"""Tests that write files: each class gets a folder of its own for them."""
+"""A base for tests that write files: each class gets a separate folder."""
 
 import tempfile
 
@@ -16,13 +16,13 @@ EVERYONE = Audience(everyone=True)
 
 
 def forget_jobs():
-    """Delete the jobs of earlier tests: the flush after tests with transactions does not know their table."""
+    """Delete the jobs of earlier tests, whose table Django's flush does not know."""
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM procrastinate_jobs")
 
 
 class ReadingClient(Client):
-    """Reads each response to its end, as a browser does: one that is left unread keeps its file open."""
+    """Reads each response to its end, as a browser does, because an unread one keeps its file open."""
 
     def request(self, **request):
         response = super().request(**request)

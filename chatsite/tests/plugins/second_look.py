@@ -1,8 +1,8 @@
 """Pytest plugin: tests that failed beside others run once more, alone (`--second-look`).
 
 Tests of deadlines and of browsers share the processors with other test processes. Failed tests run again in
-one process, with no other tests beside it. The run fails if any test fails again. Otherwise it passes, and its
-last lines name the unstable tests, which should be fixed.
+one process, with no other tests beside it. The run fails if any test fails again. Otherwise it passes, and
+its last lines name the unstable tests, which should be fixed.
 """
 
 import subprocess

@@ -1,4 +1,4 @@
-"""Access lists: one for equal rights, made once however many ask, and reasons in words."""
+"""Access lists: equal rights share one, also if requested concurrently, and reasons as sentences."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""The page that explains access, as an administrator uses it: by keyboard, light and dark."""
+"""The page that explains access, in a browser: by keyboard, light and dark."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Why somebody may read a document or may not: the sentences, and that they agree with what is readable."""
+"""Why somebody may or may not read a document: the sentences, and that they agree with the rights."""
 
 import random
 from datetime import timedelta
@@ -145,7 +145,7 @@ class WhyTests(TestCase):
 class AgreementTests(TestCase):
     @pytest.mark.slow
     def test_explanations_agree_with_what_is_readable_whatever_the_rights(self):
-        """Random rights: the explanation, the reader's own reasons, the list and search all say the same."""
+        """With random rights, the explanation, the reader's own reasons, the list and the search agree."""
         dice = random.Random(7)
         groups = [Group.objects.create(name=f"G{number}") for number in range(4)]
         hour = timezone.now() + timedelta(hours=1)

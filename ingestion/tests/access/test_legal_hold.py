@@ -1,4 +1,4 @@
-"""Documents of a person under a legal hold: nobody deletes, replaces or hands them over until it ends."""
+"""Documents of a person under a legal hold cannot be deleted, replaced or handed over."""
 
 import pytest
 from django.contrib.auth.models import Group

@@ -1,4 +1,4 @@
-"""Who finds what: rights hold in both legs, in counts, in labels and in names resolved."""
+"""Rights in search: in both legs, in counts, in labels, and in resolved names."""
 
 from unittest import mock
 
@@ -99,8 +99,8 @@ class SearchRightsTests(TestCase):
         self.assert_finds(self.stranger, False)
 
     def test_a_hidden_document_changes_no_score(self):
-        # After so many that not every number is looked at in the sample of documents; and with so few
-        # passages wanted, as among a million, that the sample says how frequent words are.
+        # So many that the sample does not include every document, and so few wanted passages, as among a
+        # million, that the sample determines the frequency of words.
         with connection.cursor() as cursor:
             cursor.execute("SELECT setval('ingestion_document_id_seq', 3000)")
         make_document("open.txt", [SALARY, "A grade is reviewed in May."])

@@ -1,4 +1,4 @@
-"""What a key of staff does to documents of others: with the scope admin:documents all that its person may."""
+"""Keys of staff for other people's documents: with the scope admin:documents, all rights of their owner."""
 
 import importlib
 
@@ -72,7 +72,7 @@ class StaffKeysTests(MediaMixin, TestCase):
         named = f"guide.md ({self.document.public_id})"
         wish = {"valid_until": "2020-01-01", "title": "Renamed", "category": "old"}
         self.assertEqual(self.send("patch", self.strong, wish).status_code, 200)
-        self.send("patch", self.strong, wish)  # changes nothing
+        self.send("patch", self.strong, wish)  # the second time, nothing changes
         self.client.force_login(self.staff)
         page = f"/documents/{self.document.public_id}"
         self.client.post(f"{page}/details/", {"title": "Renamed", "labels": "x, y"})
@@ -111,13 +111,13 @@ class StaffKeysTests(MediaMixin, TestCase):
         for person in (
             make_user("member"),
             make_user("clerk", is_staff=True),
-        ):  # neither may change documents
+        ):  # no right to change documents
             refused = self.send("delete", self.key(person, *WRITE, "admin:documents"))
             self.assertEqual((refused.status_code, refused.json()["detail"]), (403, NOT_YOURS))
         closed = make_document("closed.md", ["Three."], owner=self.owner)
         path = f"/api/documents/{closed.public_id}"
         self.assertEqual(self.send("delete", self.strong, path=path).status_code, 404)
-        # It is no scope for reading, searching or adding.
+        # The scope does not allow reading, searching or adding.
         only = self.key(self.staff, "admin:documents")
         self.assertEqual(self.client.get(self.path, headers=only).status_code, 403)
         self.assertEqual(self.send("patch", only, {"category": "x"}).status_code, 403)

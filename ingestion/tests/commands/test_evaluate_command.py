@@ -1,4 +1,4 @@
-"""`manage.py evaluate`: what it reads, whose rights it has, its figures, and what it says of bad lines."""
+"""`manage.py evaluate`: its input, the rights it uses, its figures, and its messages about bad lines."""
 
 import json
 from contextlib import contextmanager
@@ -199,7 +199,7 @@ class CommandTests(Folder, TestCase):
         self.assertAlmostEqual(
             values["yardstick"]["lead"]["nDCG@10"]["mean"], figures["mean"] - yardstick["mean"]
         )
-        # The words of a document that bob may not read are in no index of his.
+        # The index for bob has no words of documents that he may not read.
         self.assertEqual(self.values(self.file, "--as", "bob")["passages"], 2)
         told = self.run_command(self.file, "--as", "ann")
         self.assertRegex(told, r"stemmed BM25\n +at 3")

@@ -1,4 +1,4 @@
-"""Recall, reciprocal rank and nDCG, against values worked out by hand; and the intervals around means."""
+"""Recall, reciprocal rank and nDCG against values computed by hand, and confidence intervals of means."""
 
 import math
 
@@ -64,7 +64,7 @@ class IntervalTests(SimpleTestCase):
         scores = np.array([[1.0], [0.0]] * 200)
         (one,) = intervals(scores)
         self.assertEqual(one, intervals(scores)[0])
-        half = 1.96 * 0.5 / math.sqrt(400)  # of a mean of 400 throws of a coin
+        half = 1.96 * 0.5 / math.sqrt(400)  # the mean of 400 coin tosses
         self.assertAlmostEqual(one.low, 0.5 - half, delta=0.008)
         self.assertAlmostEqual(one.high, 0.5 + half, delta=0.008)
 

@@ -1,4 +1,4 @@
-"""The sample documents hold the answers of their questions on the very pages that are said to hold them."""
+"""The sample documents contain the answers to their questions, on the listed pages."""
 
 import json
 from pathlib import Path

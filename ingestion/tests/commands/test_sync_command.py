@@ -1,4 +1,4 @@
-"""`manage.py sync`: documents follow a folder tree, with the rights that stand in it."""
+"""`manage.py sync`: documents follow a folder tree, with the rights defined in it."""
 
 import hashlib
 import os
@@ -45,7 +45,7 @@ class SyncMixin(MediaMixin):
         return output.getvalue().strip()
 
     def refused(self, *options, **more):
-        """What is said on the way, and the error."""
+        """Run the command; return its output and its error."""
         output = StringIO()
         with self.captureOnCommitCallbacks(execute=True), self.assertRaises(CommandError) as caught:
             call_command("sync", str(more.get("folder", self.root)), *options, stdout=output)

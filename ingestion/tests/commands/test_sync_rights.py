@@ -1,4 +1,4 @@
-"""`manage.py sync`: who may read what lies in a tree, and what its changes never show to whom."""
+"""`manage.py sync`: the readers of a tree's files, and that changes never show text to the wrong people."""
 
 import os
 import subprocess
@@ -109,7 +109,7 @@ class RightsTests(SyncMixin, TestCase):
         self.assertEqual(SourceFile.objects.count(), 1)
 
     def test_contents_that_are_not_read_yet_do_not_open_the_former_ones(self):
-        for read in (False, True):  # waiting, and refused by its reader
+        for read in (False, True):  # the new contents are waiting, or were refused as unreadable
             with self.subTest(read=read):
                 self.put("a.md", "Secret.", age=5)
                 self.sync("--group", "HR", now=True)

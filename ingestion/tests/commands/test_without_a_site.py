@@ -1,4 +1,4 @@
-"""Commands where no site was ever started, and databases of evaluations that were killed."""
+"""Commands if no site was ever started, and the databases that killed evaluations leave."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ PARAMETERS = ("dbname", "user", "password", "host", "port", "passfile")
 
 
 def parameters():
-    """libpq's, of the database of the tests."""
+    """libpq's parameters of the tests' database."""
     return {name: value for name, value in connection.get_connection_params().items() if name in PARAMETERS}
 
 
@@ -95,9 +95,7 @@ class Leftovers(TestCase):
         with psycopg.connect(**parameters(), autocommit=True) as run:
             run.execute(throwaway.CLAIM, [throwaway.LOCKS, self.name])
             self.assertNotIn(self.name, throwaway.drop_abandoned(self.session))
-        deadline = (
-            time.monotonic() + HANG_SECONDS
-        )  # the server notices a moment later that a session has ended
+        deadline = time.monotonic() + HANG_SECONDS  # the server notices the end of a session after a moment
         while self.name not in throwaway.drop_abandoned(self.session):
             self.assertLess(time.monotonic(), deadline)
 

@@ -139,10 +139,10 @@ class SpaceTests(TestCase):
 
 
 class LanguageTests(SimpleTestCase):
-    """Whether German questions are put into English for a model."""
+    """Whether German questions are translated into English for a model."""
 
     def english_only(self, name, german):
-        """For a model to which each English sentence is something else, and German as `german` says."""
+        """The result for a model that distinguishes all English sentences, and gives `german` for German ones."""
         model = mock.Mock()
         model.embed.side_effect = [german, np.eye(4)] if isinstance(german, np.ndarray) else german
         model_languages._understands_german.cache_clear()

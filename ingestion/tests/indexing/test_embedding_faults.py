@@ -1,4 +1,4 @@
-"""What a bad server of embeddings does to documents and questions: a state, a reason, and no long wait."""
+"""A faulty embedding server: the state and reason of documents, and the time that questions wait."""
 
 import socket
 import threading
@@ -35,7 +35,7 @@ def item(index, numbers="1, 0, 0"):
     return f'{{"index": {index}, "embedding": [{numbers}]}}'
 
 
-# What the server answers to two texts, whether later may be better, and what people are told.
+# The server's answer to two texts, whether to try again later, and the message for people.
 FAULTS = {
     "a key that is refused": (
         (401, f'{{"error": "wrong key {SECRET}"}}'),

@@ -1,4 +1,4 @@
-"""A model from a folder of weights: small weights made at random, beside the formulas written out."""
+"""A model from a folder: small random weights, compared with the formulas written out."""
 
 import json
 import math
@@ -92,7 +92,7 @@ def write_tokenizer(path):
     tokenizer.post_processor = TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
-    tokenizer.enable_padding(length=12)  # as published files have it: padding must not count
+    tokenizer.enable_padding(length=12)  # as in published files; padding must not count
     tokenizer.save(str(path))
 
 
@@ -210,7 +210,7 @@ class FolderTests(SimpleTestCase):
                 np.testing.assert_allclose(found, wanted, atol=error)
 
     def write_table(self, **tensors):
-        """A folder as model2vec writes it."""
+        """A folder in the format of model2vec."""
         table = np.array(VECTORS, dtype=np.float32)
         write_weights(self.folder / "model.safetensors", {"embeddings": table} | tensors)
         (self.folder / "config.json").write_text('{"model_type": "model2vec", "normalize": true}')
@@ -272,7 +272,7 @@ class FolderTests(SimpleTestCase):
         first = model_name(str(self.folder))
         self.weights["embeddings.word_embeddings.weight"][0, 0] += 1
         self.write()
-        model_name.cache_clear()  # as in a process that starts anew
+        model_name.cache_clear()  # as in a new process
         self.assertNotEqual(first, model_name(str(self.folder)))
 
     def test_what_is_no_such_model_is_refused_in_words(self):

@@ -1,4 +1,4 @@
-"""Passages as they are written, and the words and pieces made of them."""
+"""Writing passages, and the words and pieces made of them."""
 
 import threading
 import time
@@ -124,7 +124,7 @@ class WritePassagesTests(TestCase):
         with self.assertRaises(ValueError):
             write_passages(document, [passage], prepare(document, [], ""))
         prepared = prepare(document, [passage], "")
-        PreparedVector.objects.all().delete()  # as when PostgreSQL has died meanwhile
+        PreparedVector.objects.all().delete()  # as after a crash of PostgreSQL
         with self.assertRaises(EmbeddingError) as caught:
             write_passages(document, [passage], prepared)
         self.assertTrue(caught.exception.temporary)

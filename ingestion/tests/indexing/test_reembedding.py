@@ -1,4 +1,4 @@
-"""Changing the embedding model while the site is in use: at every moment documents are found by meaning."""
+"""Changing the embedding model while the site is in use: documents can be found by meaning at any time."""
 
 import io
 import threading
@@ -36,7 +36,7 @@ class ReembedCase(TransactionTestCase):
         quick = override_settings(EMBEDDING_QUESTION_SECONDS=0.2)
         quick.enable()
         self.addCleanup(quick.disable)
-        self.drop_indexes()  # of other tests that committed: their spaces are removed, the indexes stay
+        self.drop_indexes()  # of other tests that committed: only their spaces were removed
         self.addCleanup(self.drop_indexes)
         for name in ("PAUSE", "RETRY_DELAYS"):
             value = 0.05 if name == "PAUSE" else (0.01, 0.01)
@@ -80,7 +80,7 @@ class ReembedCase(TransactionTestCase):
         return str(caught.exception)
 
     def assert_complete(self, name):
-        """Every passage has its vectors in this space, and there is nothing of any other."""
+        """Assert that every passage has its vectors in this space, and that no other space has any."""
         (space,) = EmbeddingSpace.objects.all()
         self.assertEqual((space.name, space.active), (name, True))
         embedded = Vector.objects.values_list("passage", flat=True).distinct()
@@ -197,7 +197,7 @@ class ReembedTests(ReembedCase):
             space = reembedding.configured_space()
             make_document("more.md", ["More."])
             with connection.cursor() as cursor:
-                # A concurrent build that fails leaves an invalid index: vectors of no length have no index.
+                # A concurrent build that fails leaves an invalid index; zero vectors cannot be indexed.
                 cursor.execute(
                     "INSERT INTO ingestion_vector (space_id, document_id, passage_id, vector)"
                     " SELECT %s, document_id, id, '[1,2]'::halfvec FROM ingestion_passage",

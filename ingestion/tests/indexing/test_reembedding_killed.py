@@ -1,4 +1,4 @@
-"""`manage.py reembed` in a process of its own, which is killed at random moments and begun again."""
+"""`manage.py reembed` in a process that is killed at random moments and started again."""
 
 import os
 import random
@@ -21,7 +21,7 @@ from ingestion.tests.indexing.test_reembedding import ReembedCase
 ROUNDS = int(os.environ.get("CHATSITE_TEST_ROUNDS", "1"))
 PASSAGES = 1_000
 
-# Programs in processes of their own, and minutes of work.
+# Starts other processes, and takes minutes.
 pytestmark = [pytest.mark.server, pytest.mark.timeout(LONG_SECONDS)]
 
 
@@ -45,7 +45,7 @@ class KilledTests(ReembedCase):
         )
 
     def kill_somewhere(self, server, chance):
-        """After a random number of answers, or at a random moment of what follows the last."""
+        """Kill the command after a random number of answers, or at a random moment after the last."""
         target = len(server.asked) + chance.randrange(1, 2 + PASSAGES // PASSAGE_BATCH)
         process = self.start(server)
         while process.poll() is None and len(server.asked) < target:

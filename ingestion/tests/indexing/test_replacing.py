@@ -1,4 +1,4 @@
-"""Reading a file again: what has not changed is not embedded again."""
+"""Reading a file again: unchanged passages are not embedded again."""
 
 from django.core.files.base import ContentFile
 from django.test import TestCase
@@ -31,7 +31,7 @@ class ReplacingTests(MediaMixin, TestCase):
         return put.outcome, asked
 
     def vectors(self):
-        """By the texts of their passages."""
+        """{text of a passage: its vector}"""
         found = Vector.objects.values_list("passage__content", "vector")
         return {content: tuple(vector) for content, vector in found}
 

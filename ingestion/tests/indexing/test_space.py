@@ -1,4 +1,4 @@
-"""The space of what is deleted comes back."""
+"""The disk space of deleted documents is reused."""
 
 import pytest
 from django.db import connection
@@ -17,7 +17,7 @@ CYCLES = 4
 @pytest.mark.slow
 class SpaceTests(MediaMixin, TransactionTestCase):
     def size(self):
-        """Bytes of the tables with their indexes, after what autovacuum does when enough is dead."""
+        """The size of the tables and indexes in bytes, after a vacuum as autovacuum would run it."""
         with connection.cursor() as cursor:
             for table in TABLES:
                 cursor.execute(f"VACUUM {table}")

@@ -149,7 +149,7 @@ class IdentityTests(MediaMixin, TestCase):
     @pytest.mark.slow
     def test_a_former_owner_does_not_replace_a_document_that_was_handed_over(self):
         for external_id in ("", "wiki:plan"):
-            for forged in (b"# Plan", b"# Forged"):  # the same bytes would set the readers alone
+            for forged in (b"# Plan", b"# Forged"):  # the same bytes would only change the readers
                 with self.subTest(external_id=external_id, forged=forged):
                     Document.objects.all().delete()
                     first = self.upsert(b"# Plan", Audience(), external_id=external_id)
@@ -235,14 +235,15 @@ class IdentityTests(MediaMixin, TestCase):
     def test_readers_confirmed_while_a_file_waits_are_the_last_word(self):
         document = self.add("plan.md", b"# Draft", owner=self.ann, audience=Audience())
         put = self.upsert(b"# Final", EVERYONE)
-        change_rights(self.ann, Document.objects.get(), Audience())  # as they are: the file brings more
+        # The current readers; the waiting file brings more.
+        change_rights(self.ann, Document.objects.get(), Audience())
         documents.read_document(document.pk, put.replacement)
         self.assertFalse(self.may_read(self.bob))
         put = self.upsert(b"# More", EVERYONE)
         looked = Document.objects.get()
         documents.read_document(document.pk, put.replacement)
         self.assertTrue(self.may_read(self.bob))
-        change_rights(self.ann, looked, Audience())  # whose page was opened before
+        change_rights(self.ann, looked, Audience())  # from a page that was opened before the change
         self.assertFalse(self.may_read(self.bob))
 
     def test_the_same_file_again_behind_another_one_is_queued(self):
@@ -250,7 +251,7 @@ class IdentityTests(MediaMixin, TestCase):
         first, second = self.upsert(b"# One", EVERYONE), self.upsert(b"# Two", EVERYONE)
         documents.read_document(document.pk, first.replacement)
         document.refresh_from_db()
-        self.assertEqual((document.version, document.status), (2, "waiting"))  # for the second
+        self.assertEqual((document.version, document.status), (2, "waiting"))  # waiting for the second file
         documents.remove_jobs(document, first.replacement)
         third = self.upsert(b"# One", EVERYONE)
         for put in (second, third):
@@ -270,7 +271,7 @@ class IdentityTests(MediaMixin, TestCase):
 
 @pytest.mark.slow
 class MigrationTests(MediaMixin, TestCase):
-    """The migration meets what there was before the constraint: rows without an origin."""
+    """The migration of rows from before the constraint, which have no origin."""
 
     def setUp(self):
         super().setUp()

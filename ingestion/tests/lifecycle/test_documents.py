@@ -1,4 +1,4 @@
-"""The way of a document from the file to its passages, and out again."""
+"""A document from its file to its passages, and its deletion."""
 
 from pathlib import Path
 from unittest import mock
@@ -207,7 +207,7 @@ class PipelineTests(MediaMixin, TestCase):
         self.assertEqual(PreparedVector.objects.count(), 0)
 
     def read_and_deleted(self, document, owner, name, *, fault=None):
-        """The lines of the log when the document is deleted just before something that reading it calls."""
+        """The log lines when the document is deleted just before its reading calls the function `name`."""
         original = getattr(owner, name)
 
         def deleted_before(*arguments, **named):

@@ -280,7 +280,7 @@ class PutTests(DocumentsApiTestCase):
 
     def test_a_storage_that_hangs_is_away_and_keeps_no_connection_to_the_database(self):
         class ReadTimeout(OSError):
-            """As those of HTTP libraries: an OSError without a number."""
+            """An error as HTTP libraries raise it: an OSError without an errno."""
 
         def hangs(*_):
             self.assertTrue(released.called)
@@ -369,7 +369,7 @@ class PutTests(DocumentsApiTestCase):
 
 @pytest.mark.slow
 class MirrorTests(DocumentsApiTestCase):
-    """The program in docs/integrations, as it is written; its requests go to Django's test client."""
+    """Run the program in docs/integrations unchanged; its requests go to Django's test client."""
 
     def send(self, request, timeout):
         headers = dict(request.header_items())
@@ -462,7 +462,7 @@ class MirrorTests(DocumentsApiTestCase):
 
 
 class HTTPResponse:
-    """What urllib gives: a body with headers, closed after use."""
+    """A response as urllib returns it: a body with headers, closed after use."""
 
     def __init__(self, body, headers):
         self.body, self.headers = body, headers

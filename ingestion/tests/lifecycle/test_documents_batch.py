@@ -1,4 +1,4 @@
-"""/api/documents/batch, and what one document has besides: pages, versions, file, and its ETag."""
+"""/api/documents/batch, and the pages, versions, file and ETag of one document."""
 
 import base64
 from pathlib import Path
@@ -137,7 +137,7 @@ class BatchTests(DocumentsTestCase):
         ):
             self.assertEqual(self.send(**values).status_code, 400)
         with mock.patch.object(BatchItemSerializer, "to_internal_value", side_effect=AssertionError):
-            self.assertEqual(self.send(items=[item] * 101).status_code, 400)  # nor is any of them looked at
+            self.assertEqual(self.send(items=[item] * 101).status_code, 400)  # and no item is parsed
         with mock.patch.object(batch, "MAX_BYTES", 100):
             self.assertEqual(self.send(item | {"text": "x" * 100}).status_code, 413)
         self.assertFalse(Document.objects.exists())
@@ -300,12 +300,13 @@ class IfMatchTests(DocumentsTestCase):
         for wanted in ("*", added.headers["ETag"]):
             self.assertEqual(put("one", **{"If-None-Match": wanted}).status_code, 412)
         self.assertEqual(put("one", **{"If-None-Match": '"other"'}).status_code, 200)
-        with mock.patch.object(conditional, "checked", side_effect=Http404):  # both looked at the same time
+        # As if both had checked at the same time.
+        with mock.patch.object(conditional, "checked", side_effect=Http404):
             self.assertEqual(put("one", **{"If-None-Match": "*"}).status_code, 412)
             self.assertEqual(put("one", text="Two.", **{"If-None-Match": "*"}).status_code, 412)
         lock = documents.lock_name(Document.objects.get().pk)
         self.assertEqual(ProcrastinateJob.objects.filter(lock=lock).count(), 1)
-        # What was too late is not kept: nobody's quota counts it.
+        # The late file is not kept, and does not count for a quota.
         self.assertEqual(
             [each for each in Path(self.media).rglob("*") if each.is_file()],
             [Path(Document.objects.get().file.path)],

@@ -1,4 +1,4 @@
-"""Whose document is read next: nobody waits behind all that somebody else has added."""
+"""Whose document is read next: nobody waits for all documents that another person has added."""
 
 import contextlib
 from datetime import timedelta
@@ -32,7 +32,7 @@ class Queue(TestCase):
         self.ann, self.bob = (User.objects.create(username=name) for name in ("ann", "bob"))
         self.readers = access_list_for(Audience(everyone=True), None)
         with connection.cursor() as cursor:
-            # Those of tests that commit: their documents are removed, but Django does not know the queue.
+            # Jobs of earlier tests: a flush removes their documents, but does not know the queue.
             cursor.execute("DELETE FROM procrastinate_jobs")
             cursor.execute("INSERT INTO procrastinate_workers DEFAULT VALUES RETURNING id")
             self.worker = cursor.fetchone()[0]
@@ -56,7 +56,7 @@ class Queue(TestCase):
     def test_a_document_that_waits_without_a_job_is_queued_again_once(self):
         lost, waiting = self.add(self.ann), self.add(self.bob)
         ProcrastinateJob.objects.filter(lock=fair_queue.lock_name(lost.pk)).delete()
-        self.assertEqual(fair_queue.queue_lost(), 0)  # it may be of this moment
+        self.assertEqual(fair_queue.queue_lost(), 0)  # the document may just have been added
         Document.objects.update(changed_at=timezone.now() - timedelta(minutes=2))
         self.assertEqual(fair_queue.queue_lost(), 1)
         self.assertEqual(fair_queue.queue_lost(), 0)
@@ -64,7 +64,7 @@ class Queue(TestCase):
         self.assertCountEqual(jobs, [lost.pk, waiting.pk])
 
     def add_many(self, owner, number):
-        """As many calls of `add` would."""
+        """Add documents as that many calls of `add` would."""
         documents = Document.objects.bulk_create(
             Document(owner=owner, access_list=self.readers, media_type="", size=1, queue_position=turn)
             for turn in range(1, number + 1)
@@ -86,7 +86,7 @@ class Queue(TestCase):
             )
 
     def take(self, number=1):
-        """As many workers as that each take a job; whose documents they are."""
+        """Take a job for each of that many workers; yield the owners of the documents."""
         with connection.cursor() as cursor:
             for _ in range(number):
                 cursor.execute(
@@ -159,15 +159,15 @@ class TurnTests(Queue):
 
 
 class YieldTests(Queue):
-    """Which of the documents that are being read gives way, and to whom."""
+    """Which of the documents that are being read yields, and to whom."""
 
     def age(self, seconds=2 * fair_queue.YIELD_SECONDS):
-        """Let everything so far have happened that long ago."""
+        """Move all events so far that many seconds into the past."""
         with connection.cursor() as cursor:
             cursor.execute("UPDATE procrastinate_events SET at = at - make_interval(secs => %s)", [seconds])
 
     def yielding(self):
-        """The places, among the jobs being read, of those that have to yield."""
+        """The positions, among the running jobs, of those that have to yield."""
         doing = ProcrastinateJob.objects.filter(status="doing").order_by("pk").values_list("pk", flat=True)
         parameters = {
             "task": fair_queue.TASK,
@@ -286,7 +286,7 @@ class YieldTests(Queue):
         ProcrastinateJob.objects.filter(status="doing").update(status="todo", priority=yielded.priority)
 
     def next_file(self):
-        """Take jobs until one is for another file of a document; its name."""
+        """Take jobs until one is a replacement of a document's file; return its name."""
         while True:
             self.finish_all()
             list(self.take())
@@ -295,10 +295,10 @@ class YieldTests(Queue):
 
 
 class ShareTests(Queue):
-    """Turns by time: somebody with slow documents does not take most of it."""
+    """Turns by time: a person with slow documents does not get most of the time."""
 
     def read_by_a_worker(self, number, seconds):
-        """Whose documents a worker reads, in order; each takes the `seconds` of its owner."""
+        """The owners of the documents that a worker reads, in order; each takes its owner's `seconds`."""
         shares, order = fair_queue.Shares(), []
         while len(order) < number:
             list(self.take())

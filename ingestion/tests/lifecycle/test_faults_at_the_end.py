@@ -1,4 +1,4 @@
-"""Readings that fail at their end, or while somebody asks for another: nothing that was taken is lost."""
+"""Readings that fail at their end, or while another one is requested: no accepted file is lost."""
 
 from unittest import mock
 
@@ -39,7 +39,7 @@ class FaultsAtTheEndTests(MediaMixin, TestCase):
         self.assertEqual(self.state(), ("ready", 2, b"New words."))
 
     def lost_reply(self, replacement):
-        """The swap is committed, and the connection breaks before PostgreSQL has said so."""
+        """The swap is committed, but the connection breaks before PostgreSQL acknowledges it."""
         swap = reading._swap
 
         def swapped(*arguments):

@@ -1,4 +1,4 @@
-"""What changed between two versions of a document: who sees it, how long it is kept, and the comparison."""
+"""Changes between two versions of a document: who sees them, how long they are kept, and the comparison."""
 
 import random
 import time
@@ -108,7 +108,7 @@ class ComparingTests(SimpleTestCase):
                 "\n\n".join(f"{n} x" for n in reversed(range(size))),
             ),
         ):
-            started = time.thread_time()  # of the processor: other tests run beside this one
+            started = time.thread_time()  # CPU time, because other tests run at the same time
             compare(before, after)
             self.assertLess(time.thread_time() - started, 20)
 

@@ -1,4 +1,4 @@
-"""Archives and messages: each file in them is a document of its own, which follows what it is part of."""
+"""Archives and messages: each file in them is a separate document, with the rights of the whole."""
 
 import tempfile
 from datetime import date

@@ -1,4 +1,4 @@
-"""How much one person may keep: told with its value, and exact however many uploads come at once."""
+"""The quota of a person: shown with its value, and exact for concurrent uploads."""
 
 import threading
 
@@ -104,7 +104,7 @@ class QuotaTests(MediaMixin, TestCase):
 @override_settings(USER_MAX_DOCUMENTS=5)
 class AtOnceTests(MediaMixin, TransactionTestCase):
     def test_uploads_at_the_same_moment_do_not_pass_the_limit_together(self):
-        forget_all_jobs()  # an earlier test's
+        forget_all_jobs()  # jobs of an earlier test
         self.addCleanup(forget_all_jobs)
         user = User.objects.create_user("ann")
         outcomes = []
@@ -128,6 +128,6 @@ class AtOnceTests(MediaMixin, TransactionTestCase):
         self.assertEqual(sorted(outcomes), ["added"] * 5 + ["too_many_documents"] * 5)
         kept = [f"document-{document_id}" for document_id in Document.objects.values_list("pk", flat=True)]
         self.assertEqual(len(kept), 5)
-        # Periodic tasks of a worker that an earlier test ran may be in the queue too.
+        # The queue may also have periodic tasks of a worker in an earlier test.
         jobs = ProcrastinateJob.objects.filter(task_name=fair_queue.TASK).values_list("lock", flat=True)
         self.assertEqual(sorted(jobs), sorted(kept))

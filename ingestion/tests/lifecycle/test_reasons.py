@@ -1,4 +1,4 @@
-"""Reasons of files that were not read, in the reader's language; none is left out of the catalogue."""
+"""Reasons why files were not read, in the reader's language; the catalogue has all of them."""
 
 import ast
 import importlib
@@ -19,7 +19,7 @@ RAISED = {"Unreadable", "UploadRefused", "TemporaryFailure", "EmbeddingError", "
 MODULES = [
     path for path in sorted((BASE / "ingestion").rglob("*.py")) if not {"tests", "migrations"} & {*path.parts}
 ]
-# Names of the parts of sentences, and what they are at the places that these sentences come from.
+# Placeholders in the sentences, with values that they have in the code.
 VALUES = {
     "what": "The file is an image",
     "content": "its content is a program",
@@ -33,7 +33,7 @@ WHATS = {
 
 
 def raised():
-    """The texts with which files are refused or fail, with 7 and the like for their numbers and names."""
+    """The texts with which files are refused or fail, with example values for numbers and names."""
     for path in MODULES:
         name = str(path.relative_to(BASE))
         nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
@@ -50,7 +50,7 @@ def called(call):
 
 
 def texts(node, known):
-    """What an argument says, where it says something by itself."""
+    """The texts in an argument, if they are literals."""
     match node:
         case ast.Constant(value=str(text)):
             yield text

@@ -1,4 +1,4 @@
-"""Files through Django's storage interface: in a folder, in memory, and in what has no paths."""
+"""Files through Django's storage interface: in a folder, in memory, and in storages without paths."""
 
 import io
 import os
@@ -62,7 +62,7 @@ class FolderTests(MediaMixin, SimpleTestCase):
 
 
 class Pathless(Storage):
-    """Files in memory, at no path."""
+    """Files in memory, without a path."""
 
     def __init__(self):
         self.inner = InMemoryStorage()
@@ -71,7 +71,7 @@ class Pathless(Storage):
 
 
 class Away(Pathless):
-    """A storage whose library has errors of its own."""
+    """A storage whose library raises its own errors."""
 
     def open(self, name, mode="rb"):
         raise RuntimeError("connection refused")
@@ -163,7 +163,7 @@ class ElsewhereTests(MediaMixin, TestCase):
 
 
 class RangedTests(SimpleTestCase):
-    """What lies in a bucket is asked for from where one reads, and no more of it is held than is read."""
+    """Files in a bucket are requested from the position read, and only a part is kept in memory."""
 
     def setUp(self):
         self.data = bytes(range(256)) * 40

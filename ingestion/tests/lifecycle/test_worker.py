@@ -1,4 +1,4 @@
-"""The worker: what it does with documents, with faults, and with what a killed worker left."""
+"""The worker: documents, faults, and the jobs that a killed worker leaves."""
 
 import asyncio
 import os
@@ -39,7 +39,7 @@ def work():
 
 
 def forget_all_jobs():
-    # Django empties the tables of its own models between tests; these are not among them.
+    # Between tests, Django empties only the tables of its models, which these are not.
     with connection.cursor() as cursor:
         cursor.execute("TRUNCATE procrastinate_jobs, procrastinate_periodic_defers CASCADE")
 
@@ -105,7 +105,7 @@ class WorkerTests(MediaMixin, TransactionTestCase):
     def test_what_a_killed_worker_left_is_done_by_the_next(self):
         document = self.add(read=False)
         Document.objects.update(status="reading")
-        with connection.cursor() as cursor:  # as it is when the worker's heartbeat is gone
+        with connection.cursor() as cursor:  # as if the worker's heartbeat had stopped
             cursor.execute("UPDATE procrastinate_jobs SET status = 'doing'")
         self.assertEqual(tasks.recover_stalled_jobs(), 1)
         self.assertEqual(tasks.recover_stalled_jobs(), 0)

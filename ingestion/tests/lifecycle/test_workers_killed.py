@@ -1,4 +1,4 @@
-"""Real worker processes: several share the work, and killing them at any moment changes nothing in the end.
+"""Real worker processes: several share the work, and killing them does not change the final result.
 
 CHATSITE_TEST_ROUNDS says how many are killed (3).
 """
@@ -33,13 +33,13 @@ from ingestion.tests.lifecycle.test_worker import forget_all_jobs
 from ingestion.tests.media import EVERYONE, MediaMixin, stored_bytes
 
 ROUNDS = int(os.environ.get("CHATSITE_TEST_ROUNDS", "3"))
-SECONDS = 120 + 10 * ROUNDS  # in which what was killed is taken up and done
+SECONDS = 120 + 10 * ROUNDS  # until the jobs of killed workers are done
 LEFT = {"status__in": ["todo", "doing"], "task_name": fair_queue.TASK}
 
-# Programs in processes of their own, and minutes of work.
+# Starts other processes, and takes minutes.
 pytestmark = [pytest.mark.server, pytest.mark.timeout(LONG_SECONDS)]
 
-LANES = 2  # of a process, each registered by itself
+LANES = 2  # lanes of a worker process, each registered separately
 
 
 class Workers(MediaMixin, TransactionTestCase):
@@ -94,7 +94,7 @@ class SharingTests(Workers):
         self.start()
         alive = Path(self.media, "alive")
         elsewhere = self.start("manage.py", "work", "--alive-file", str(alive))
-        # Both at once: one alone would have read a few documents before the other is there.
+        # Start both together: a single one would read a few documents before the other is ready.
         self.wait_for(lambda: ProcrastinateWorker.objects.exclude(pk__in=before).count() == 2 * LANES)
         documents = [self.add(f"{number}.md", f"Text {number}.", read=False) for number in range(24)]
         seen = set()
@@ -127,8 +127,9 @@ class YieldingTests(Workers):
         self.assertLess(time.monotonic() - begun, fair_queue.YIELD_SECONDS + 10 * MARGIN_SECONDS)
         states = Document.objects.filter(pk__in=[each.pk for each in slow]).order_by("pk")
         self.assertEqual(states[0].status, "reading")
-        self.assertIn(states[1].status, ("waiting", "reading"))  # it begins again as soon as a worker is free
-        # A job ends a moment after its document is ready, and one that yielded is counted back in two steps.
+        # Its reading starts again as soon as a worker is free.
+        self.assertIn(states[1].status, ("waiting", "reading"))
+        # A job ends a moment after its document is ready; the attempts of one that yielded are reset in two steps.
         jobs = ProcrastinateJob.objects.filter(**LEFT).order_by("pk")
         self.wait_for(lambda: list(jobs.values_list("attempts", flat=True)) == [0, 0])
         self.assertGreater(states[1].queue_position, small.queue_position)
@@ -137,7 +138,7 @@ class YieldingTests(Workers):
 class StoppedTests(Workers):
     def test_a_worker_that_is_asked_to_end_hands_its_document_back_and_it_counts_as_no_try(self):
         document = self.add(read=False)
-        with connection.cursor() as cursor:  # so that reading it takes as long as it has to
+        with connection.cursor() as cursor:  # the lock keeps the reading from ending
             cursor.execute("SELECT pg_advisory_lock(%s, %s)", [pipeline.READING_LOCK, document.pk])
             for _ in range(tasks.ATTEMPTS):
                 worker = self.start()
@@ -165,7 +166,7 @@ class KilledTests(Workers):
         ]
 
     def changes(self, documents):
-        """Replacements and deletions, in an order of chance that is the same every time."""
+        """Replace and delete documents, in a random order that is the same every time."""
         chance = random.Random(1)
         chosen = chance.sample(range(len(documents)), len(documents) // 2)
         for place, number in enumerate(chosen):
@@ -177,7 +178,7 @@ class KilledTests(Workers):
                 yield lambda number=number: pipeline.delete_document(documents[number])
 
     def state(self):
-        """Everything there is, without the numbers that differ by chance."""
+        """All stored data, without ids and other numbers that differ between runs."""
         documents = {}
         for document in Document.objects.all():
             texts = Passage.objects.filter(document=document).order_by("position")
@@ -209,7 +210,7 @@ class KilledTests(Workers):
         changes = list(self.changes(documents))
         for round_number in range(ROUNDS):
             worker = self.start()
-            # A third death under one document would give it up, as it should.
+            # After a third crash with one document, the document is given up by design.
             self.wait_for(lambda: self.doing().filter(attempts__lt=2).exists() or self.finished())
             for change in changes[round_number::ROUNDS]:
                 change()
@@ -220,13 +221,13 @@ class KilledTests(Workers):
         self.start()
         self.wait_for(self.finished)
         self.kill_all()
-        # A worker that died between the end of its work and the removal of a file leaves that to the night.
+        # The nightly job removes the file of a worker that was killed between its work and the removal.
         with patch.object(tasks, "ORPHAN_AGE", timedelta()):
             tasks.remove_orphans(0)
         self.assertEqual(self.state(), expected)
 
     def archive(self, edition):
-        """Of 24 files; of each edition some are changed, some gone and some new."""
+        """An archive of 24 files, of which each edition changes, removes and adds some."""
         inner = building.package({f"{n}.md": self.text(f"inner {n}", edition) for n in range(4)})
         files = {f"part/{n}.md": self.text(n, edition if n % 3 else 1) for n in range(edition * 4, 20)}
         return building.package(files | {"inner.zip": inner, "empty.txt": "", "run.exe": b"MZ"})
@@ -266,7 +267,7 @@ class KilledTests(Workers):
         with patch.object(tasks, "ORPHAN_AGE", timedelta()):
             tasks.remove_orphans(0)
         found = self.state()
-        # How often the first edition of a file was read before the second came is a matter of chance.
+        # Whether the first edition of a file was read before the second one arrived is random.
         without_versions = [
             {name: (*row[:2], *row[3:]) for name, row in state[0].items()} for state in (found, expected)
         ]

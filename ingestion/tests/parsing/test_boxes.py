@@ -1,4 +1,4 @@
-"""Boxes around words, against the ink of these words on the page's image."""
+"""Boxes around words, compared with the pixels of these words on the page's image."""
 
 import io
 import tempfile
@@ -14,7 +14,7 @@ from ingestion.tests.building import drawn, pdf
 
 BEFORE = "An ordinary line that nobody has cited, with some gravity."
 CITED = "Carried days lapse (fully) on 31 March, by agreement."
-COLUMN = "(" + 30 * "x" + ") Tj 0 -20 Td"  # where the next column begins
+COLUMN = "(" + 30 * "x" + ") Tj 0 -20 Td"  # the next column begins after it
 PIXELS = 2
 
 
@@ -30,7 +30,7 @@ def cropped(data):
     return data.replace(b"/Resources<<", b"/CropBox[40 500 500 830]/Resources<<")
 
 
-# A table with words that are elsewhere on the page, too; one cell has two lines.
+# A table with words that also occur elsewhere on the page; one cell has two lines.
 TEXT = "Ordinary leave is 5 days by pay, until 31 March."
 HEAD = ["Case, by name", "Days", "Use by"]
 ROWS = [
@@ -47,7 +47,7 @@ ROW_HEIGHT = 40
 
 
 def ruled_table(without=None):
-    """A page with that text and table; `without` is the row and column of a cell that is empty."""
+    """A page with this text and table; the cell in the row and column of `without` is empty."""
     parts = [f"BT /F1 11 Tf 1 0 0 1 50 780 Tm ({_escaped(TEXT)}) Tj ET"]
     for number, row in enumerate([[[name] for name in HEAD], *ROWS]):
         top = 740 - ROW_HEIGHT * number
@@ -77,13 +77,13 @@ class BoxTests(SimpleTestCase):
         return Image.open(io.BytesIO(render(self.written(data), 1))).convert("L")
 
     def boxes(self, data, content, span):
-        """In pixels of the image."""
+        """The boxes, in pixels of the image."""
         page = characters(self.written(data), 1)
         scale = self.image(data).width / page["width"]
         return [[side * scale for side in box] for box in boxes_of(page, content, [span])]
 
     def assert_on_ink(self, lines, content, words, change=bytes):
-        """The boxes of `words`, one for each, lie where a page without these words has nothing."""
+        """Assert that each word has a box, where a page without these words is blank."""
         span = content.index(words[0]), content.index(words[-1]) + len(words[-1])
         found = self.boxes(change(pdf(lines)), content, span)
         self.assertEqual(len(found), len(words), found)
@@ -136,7 +136,7 @@ class BoxTests(SimpleTestCase):
         self.assertEqual(self.boxes(pdf([BEFORE]), "", (0, 0)), [])
 
     def test_each_cell_of_a_table_has_its_boxes_also_on_turned_pages(self):
-        """They lie where a page without that cell has nothing."""
+        """The boxes are where a page without that cell is blank."""
         content = "\n".join(ROW_TEXTS)
         for change in (bytes, turned(90), turned(180), turned(270)):
             page = characters(self.written(change(ruled_table())), 1)

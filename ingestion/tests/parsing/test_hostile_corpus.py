@@ -35,7 +35,7 @@ pytestmark = [pytest.mark.server, pytest.mark.timeout(LONG_SECONDS)]
 
 @pytest.fixture(scope="module")
 def listener():
-    """An address that files lead to; nobody must connect to it."""
+    """An address that files refer to; nothing must connect to it."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         yield server
@@ -58,7 +58,7 @@ def strict():
 
 
 def upload(session, files):
-    """The reply to the form with all files in one body, named as no browser would name them."""
+    """Send the form with all files, with names that no browser would send; return the response."""
     token = TOKEN.search(session.get("/documents/add/").text).group(1)
     parts = [_part('name="csrfmiddlewaretoken"', token), _part('name="who"', "everyone")]
     for name, data in files.items():
@@ -76,7 +76,7 @@ def _part(disposition, data):
 
 
 def outcomes(site):
-    """(name, status, reason) of all documents once they are read, and the most memory of the worker."""
+    """Wait until all files are read; return {name: (status, reason)} and the worker's peak memory."""
     most = 0
     deadline = time.monotonic() + SECONDS
     with psycopg.connect(**reading_parameters(site.folder), autocommit=True) as connection:
@@ -113,7 +113,7 @@ def test_each_hostile_file_ends_with_its_reason_and_a_good_one_after_it_is_read(
     assert wrong == {}, "\n".join(map(repr, wrong.items()))
     assert found["good.md"] == ("ready", "")
     assert memory < WORKER_BYTES
-    with pytest.raises(BlockingIOError):  # nobody was led there
+    with pytest.raises(BlockingIOError):  # nothing has connected
         listener.accept()
     assert written_outside(strict) == []
 
@@ -134,7 +134,7 @@ def test_names_that_lead_elsewhere_or_hide_something_are_made_harmless(strict):
 
 
 def written_outside(site):
-    """Names of files that a hostile name or archive has put somewhere."""
+    """The names of files that a hostile name or archive has written outside its folder."""
     inside = [name for _, _, names in os.walk(site.folder) for name in names]
     around = [
         path.name for folder in (tempfile.gettempdir(), "/etc", BASE) for path in Path(folder).iterdir()

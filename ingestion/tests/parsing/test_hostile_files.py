@@ -1,4 +1,4 @@
-"""Files that are broken, locked, empty, not what they say, or made to hurt: each ends in a sentence."""
+"""Broken, locked, empty, mislabelled and malicious files: each is refused with a sentence."""
 
 import errno
 import json
@@ -36,7 +36,7 @@ from pathlib import Path
 from ingestion.parsing import process
 process.read(Path(sys.argv[1]), ".txt", print)
 """
-# Not `ru_maxrss`, which begins with the memory of the process that started this one.
+# Not `ru_maxrss`, which includes the memory of the parent process.
 MEASURE = """
 import re, sys
 from ingestion.parsing import child
@@ -152,7 +152,7 @@ class HostileFilesTests(SimpleTestCase):
         self.assertEqual(self.reason("a.pptx", building.package(parts)), DAMAGED)
 
     def endless_sheet(self, rows):
-        """A workbook whose rows each claim to reach the last column there is."""
+        """A workbook whose rows each claim to extend to the last possible column."""
         data = building.xlsx({"S": [["a", "b"], ["x", "y"]]})
         with zipfile.ZipFile(BytesIO(data)) as archive:
             parts = {name: archive.read(name) for name in archive.namelist()}
@@ -226,7 +226,7 @@ class HostileFilesTests(SimpleTestCase):
         self.assertEqual(psutil.Process().children(recursive=True), before)
 
     def endless(self):
-        """A child that waits for what never comes, until its time is over."""
+        """Let a child read from a pipe without data until its time limit."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "pipe"
             os.mkfifo(path)
@@ -245,7 +245,7 @@ class HostileFilesTests(SimpleTestCase):
         fork = forkserver._Template.fork
 
         def fork_and_die(template, *arguments):
-            # Only once all its threads stand still is it certain that it does not finish before it is killed.
+            # It cannot finish before it is killed only if all its threads are stopped.
             template._process.send_signal(signal.SIGSTOP)
             os.waitpid(template._process.pid, os.WUNTRACED)
             output = fork(template, *arguments)
@@ -270,7 +270,7 @@ class HostileFilesTests(SimpleTestCase):
         self.assertLess(int(told.splitlines()[-1]), 100_000)
 
     def opened(self, pipe, parent):
-        """The pipe to write to, once it is read. A plain `open` would wait on where the parent has failed."""
+        """Open the pipe for writing when it is read. A plain `open` would hang if the parent has failed."""
         while parent.poll() is None:
             try:
                 return os.fdopen(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK), "wb")
@@ -284,7 +284,7 @@ class HostileFilesTests(SimpleTestCase):
             endless = Path(folder) / "pipe"
             os.mkfifo(endless)
             parent = subprocess.Popen([sys.executable, "-c", PARENT, str(endless)], cwd=settings.BASE_DIR)
-            with self.opened(endless, parent):  # by the child too, which now waits for what never comes
+            with self.opened(endless, parent):  # the child has opened it, too, and waits for data
                 children = psutil.Process(parent.pid).children(recursive=True)
                 parent.kill()
                 parent.wait()

@@ -18,7 +18,7 @@ ENGLISH = (
 
 
 def reading(name, data):
-    """What the child finds, without starting one."""
+    """Read a file as the child process does, in this process."""
     sent = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "file"

@@ -17,7 +17,7 @@ from ingestion.tests.parsing.test_reading_formats import reading
 
 
 def docx(body, **parts):
-    """A Word file of this XML; parts by the names of their files."""
+    """A Word file with this XML, and with these parts by the names of their files."""
     files = building.docx_parts()
     files["word/document.xml"] = f'<w:document xmlns:w="{WORD}"><w:body>{body}</w:body></w:document>'
     for name, content in parts.items():
@@ -170,5 +170,5 @@ class SheetTests(SimpleTestCase):
         )
         sheet = parts["xl/worksheets/sheet1.xml"].decode().replace("<t>x", "<t>&m;")
         parts["xl/worksheets/sheet1.xml"] = bomb + "]>" + sheet
-        with self.assertRaises(ElementTree.ParseError):  # which the child process turns into a sentence
+        with self.assertRaises(ElementTree.ParseError):  # the child process turns it into a sentence
             reading("a.xlsx", building.package(parts))

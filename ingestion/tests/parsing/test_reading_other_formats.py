@@ -101,7 +101,7 @@ class OtherFormatsTests(SimpleTestCase):
         return [(section.anchor, section.text) for section in reading(name, data).sections]
 
     def reason(self, name, data):
-        """Through the child: whatever a hostile file does ends in a sentence."""
+        """The sentence with which the child process refuses the file."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "file"
             path.write_bytes(data)
@@ -343,7 +343,7 @@ class OtherFormatsTests(SimpleTestCase):
         data = bytearray(building.package({"a.txt": "Words.", "b.txt": "Words."}))
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             start = archive.start_dir
-        data[start + 8] |= 1  # of the first entry in the directory
+        data[start + 8] |= 1  # the flag of the directory's first entry
         found = reading("a.zip", bytes(data))
         self.assertEqual([part.path for part in found.parts], ["b.txt"])
         self.assertEqual(found.left_out, (("a.txt", "it is password-protected"),))

@@ -8,7 +8,7 @@ from chatsite.tests.limits import MARGIN_SECONDS
 from ingestion.tests import building
 from ingestion.tests.parsing.test_reading_formats import reading
 
-HEBREW = "".join(map(chr, range(0x05D0, 0x05EA)))  # what "A" to "Z" stand for, read from the right
+HEBREW = "".join(map(chr, range(0x05D0, 0x05EA)))  # the letters that "A" to "Z" stand for
 SENTENCE = "Employees may carry over five days of leave until the end of March of the next year"
 
 
@@ -123,7 +123,7 @@ class PdfTests(SimpleTestCase):
             self.assertIn(word, text)
 
     def test_a_table_in_hebrew_is_read_from_the_right(self):
-        """Words from the right once had a negative width, and a page of them took minutes."""
+        """Words of right-to-left scripts once had a negative width, and a page of them took minutes."""
         started = time.monotonic()
         places = [(500, "ABC"), (300, "DEF"), (100, "GHI")]
         page = "".join(

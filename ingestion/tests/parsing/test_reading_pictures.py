@@ -1,4 +1,4 @@
-"""Scanned pages and images: read by tesseract where it is installed, else refused with that reason."""
+"""Scanned pages and images: read by tesseract if it is installed, or refused with that reason."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ LINES = [(20, "Rules for visitors"), (16, "Sign in at the gate before nine."), (
 
 
 def picture(*lines):
-    """A page as a scanner sees it."""
+    """An image of a page, as from a scanner."""
     document = pypdfium2.PdfDocument(building.pdf(list(lines)))
     return document[0].render(scale=200 / 72).to_pil().convert("L")
 
@@ -43,7 +43,7 @@ def scan(*pages):
 
 
 def joined(*files):
-    """PDFs one after the other."""
+    """The pages of several PDFs in one."""
     whole = pypdfium2.PdfDocument.new()
     for data in files:
         whole.import_pages(pypdfium2.PdfDocument(data))
@@ -140,7 +140,7 @@ class PicturesTests(SimpleTestCase):
         self.assertIn("Badges are returned.", self.read("a.png", saved("PNG", letters)).sections[0].text)
 
     def test_pages_with_pictures_of_too_many_pixels_are_not_drawn(self):
-        """Each takes the reader many seconds, and a file of 30 KB may have hundreds of them."""
+        """Such a page would take many seconds, and a file of 30 KB may have hundreds of them."""
         bomb = saved("PDF", Image.new("1", (30_000, 3_400)))
         self.assertEqual(self.reason("a.pdf", bomb), "The pages are images of more than 100 million pixels.")
         text = "A page of text that needs no reading."

@@ -31,7 +31,7 @@ FORMATS = {
 
 
 def placed(words, ruled=()):
-    """A PDF with texts at places, and lines drawn from x to x at heights."""
+    """A PDF with texts at given positions, and horizontal lines from x to x at given heights."""
     text = "".join(f"BT /F1 11 Tf 1 0 0 1 {x} {y} Tm ({word}) Tj ET\n" for x, y, word in words)
     lines = "".join(f"{left} {height} m {right} {height} l S\n" for left, right, height in ruled)
     stream = (lines + text).encode("latin-1")

@@ -1,4 +1,4 @@
-"""Texts: their encoding, their language, records of JSON, CSV as people and programs write it, HTML."""
+"""Text files: encoding, language, JSON records, CSV of people and programs, HTML."""
 
 import json
 import os

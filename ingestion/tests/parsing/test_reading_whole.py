@@ -1,4 +1,4 @@
-"""No word of a file is left out without a word: long headings, cells, tables in tables, mixed messages."""
+"""No word of a file is dropped silently: long headings, cells, tables in tables, mixed messages."""
 
 import json
 import re
@@ -18,7 +18,7 @@ NUMBERED = re.compile(r"q\d{6}z")
 
 
 class Words:
-    """Numbered words, each of which must come out of the reader."""
+    """Numbered words, each of which the reader must return."""
 
     def __init__(self):
         self.made = []
@@ -34,7 +34,7 @@ class WholeTests(SimpleTestCase):
         self.words = Words()
 
     def found(self, name, data):
-        """Check that every word is in a section's text or heading, and in a passage's; the file's reading."""
+        """Check that every word is in a section and in a passage; return the reading of the file."""
         read = reading(name, data)
         for parts in (
             [read.title, *(f"{section.heading}\n{section.text}" for section in read.sections)],
@@ -100,7 +100,7 @@ class WholeTests(SimpleTestCase):
         self.found("a.ods", odf("spreadsheet", f'<table:table table:name="S">{row}</table:table>'))
 
     def test_a_table_of_one_row_with_long_cells(self):
-        """Its cells are taken for the names of columns."""
+        """The cells are read as names of columns."""
         self.found("a.html", f"<table><tr><td>{self.words(40)}</td><td>{self.words(40)}</td></tr></table>")
 
     def test_a_long_name_of_a_column(self):
@@ -109,7 +109,7 @@ class WholeTests(SimpleTestCase):
         self.assertTrue(all(len(line) < 450 for line in read.sections[0].text.splitlines()))
 
     def test_a_column_without_values(self):
-        """It stands in a form that is to be filled in by hand."""
+        """Such columns occur in forms that are filled in by hand."""
         rows = "".join(f"{self.words()};{self.words()};\n" for _ in range(4))
         self.found("a.csv", f"{self.words()};{self.words()};{self.words()}\n{rows}")
 
@@ -134,7 +134,7 @@ class WholeTests(SimpleTestCase):
         self.found("a.rtf", rf"{text}\trowd\cellx1\cellx2\intbl {w()}\cell {w()}}}")
 
     def test_a_message_of_html_with_a_footer_of_plain_text(self):
-        """Mailing lists add one."""
+        """Mailing lists add such footers."""
         mail = self.mail()
         mail.set_content(f"<p>{self.words(5)}</p>", subtype="html")
         mail.add_attachment(self.words(3), disposition="inline")
@@ -207,7 +207,7 @@ class WholeTests(SimpleTestCase):
         self.assertEqual(read.sections[0].text.count("Größe"), 100)
 
     def test_a_list_over_pages_of_a_pdf(self):
-        """Its rows are alike but for their numbers, as running titles are."""
+        """The rows differ only in their numbers, like running titles."""
         rows = [f"{self.words()} of 2024 over {number}.50 EUR" for number in range(120)]
         pages = [rows[start : start + 30] for start in range(0, 120, 30)]
         drawn = [

@@ -1,4 +1,4 @@
-"""Adding several files at once in the admin, as an administrator does it in Chromium."""
+"""Adding several files at once in the admin, in Chromium."""
 
 import zipfile
 
@@ -16,7 +16,7 @@ DESK = {"viewport": {"width": 1280, "height": 800}}
 
 @pytest.fixture
 def files(tmp_path):
-    """Three texts and an archive of two."""
+    """Three text files, and an archive of two."""
     paths = [tmp_path / f"several-{number}.md" for number in range(3)]
     for path in paths:
         path.write_text(f"# {path.stem}\n\nMooring lines are doubled in a gale.\n")
@@ -28,8 +28,8 @@ def files(tmp_path):
 
 
 def delete_all(page):
-    """Leave the site as it was."""
-    # Not the parts of the archive, which go with it.
+    """Restore the site."""
+    # Not the files in the archive, which are deleted with it.
     found = page.locator("#result_list tbody th a", has_text="several")
     page.goto(LISTED)
     while found.count():
@@ -42,7 +42,7 @@ def delete_all(page):
 
 @pytest.mark.parametrize("screen", [DESK, PHONE], ids=["desk", "phone"])
 def test_three_files_and_an_archive_get_the_readers_that_are_chosen(chromium, site, files, screen):
-    # axe itself sets styles, which the policy of the page refuses.
+    # axe itself sets inline styles, which the page's policy refuses.
     with signed_in(chromium, site, "admin", with_problems=True, **screen) as page:
         page.goto("/admin/ingestion/document/")
         page.get_by_role("link", name="Add several files", exact=True).click()

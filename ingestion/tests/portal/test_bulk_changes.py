@@ -1,4 +1,4 @@
-"""Changes of many documents in the admin: chosen, decided, done by a worker, and undone."""
+"""Changes of many documents in the admin: selecting, confirming, applying by a worker, and undoing."""
 
 from datetime import timedelta
 
@@ -136,7 +136,7 @@ class BulkChangeTests(MediaMixin, TestCase):
 
     @pytest.mark.slow
     def preview(self, *chosen, **fields):
-        """Names with numbers of documents of those who gain and who lose, and how many people each are."""
+        """Who gains and who loses access, each as [(name, number of documents)] and a number of people."""
         page = f"{CHANGES}{self.choose(*chosen).pk}/change/"
         shown = self.client.post(page, prefixed("readers", **fields)).context["preview"]
         sides = (shown.gaining, shown.losing)
@@ -149,12 +149,14 @@ class BulkChangeTests(MediaMixin, TestCase):
         third = make_document("third.md", everyone=True)
         bob, hr = "Bob Bell (bob)", "HR"
         gains, loses = self.preview(one, other, third, how="remove", users=[self.bob.pk])
-        self.assertEqual((gains, loses), (([], 0), ([(bob, 1)], 1)))  # who is in HR still reads the other
+        # Bob still reads the other one through HR.
+        self.assertEqual((gains, loses), (([], 0), ([(bob, 1)], 1)))
         gains, loses = self.preview(one, other, how="add", groups=[self.group.pk])
-        self.assertEqual((gains, loses), (([], 0), ([], 0)))  # HR is bob alone, who reads both
+        self.assertEqual((gains, loses), (([], 0), ([], 0)))  # HR has only bob, who reads both already
         gains, loses = self.preview(one, third, how="set", groups=[self.group.pk])
         everyone = [("Everyone who signs in", 1)]
-        self.assertEqual((gains, loses), (([], 0), (everyone, User.objects.count() - 1)))  # but bob
+        # Everyone except bob.
+        self.assertEqual((gains, loses), (([], 0), (everyone, User.objects.count() - 1)))
         gains, loses = self.preview(one, other, how="set", everyone="on", guests="on")
         self.assertEqual(gains[0], [("Everyone who signs in", 2), ("Guests", 2)])
         self.assertEqual((gains[1], loses), (User.objects.count() - 2, ([], 0)))
@@ -209,7 +211,7 @@ class BulkChangeTests(MediaMixin, TestCase):
         (entry,) = AuditEntry.objects.filter(subject__contains="at once")
         self.assertEqual(entry.subject, f"Last day 2026-01-31 of 1 documents at once (change {change.pk})")
         scripts = [page.text.index(name) for name in ("/admin/jsi18n/", "admin/js/calendar.js")]
-        self.assertEqual(scripts, sorted(scripts))  # the calendar's words come first
+        self.assertEqual(scripts, sorted(scripts))  # translations are loaded before the calendar
 
     def test_what_was_changed_again_since_is_not_undone(self):
         document = make_document("one.md", category="old")

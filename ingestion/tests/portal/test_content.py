@@ -1,4 +1,4 @@
-"""Files and page images: who gets them, how they are sent, and that nothing in them can run."""
+"""Files and page images: who gets them, how they are sent, and that browsers execute nothing in them."""
 
 import logging
 from io import BufferedReader, BytesIO

@@ -1,4 +1,4 @@
-"""Title, labels, source and last day of a document: in search, in a reading, and on its page."""
+"""Title, labels, source and last day of a document: in search, when it is read, and on its page."""
 
 from datetime import timedelta
 from unittest import mock

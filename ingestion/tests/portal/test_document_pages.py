@@ -25,7 +25,7 @@ _numbers = count(1)
 
 
 def add(name="plan.pdf", *, owner=None, everyone=False, groups=(), users=(), **values):
-    """A document row; its file and passages play no part here."""
+    """A document row without a file or passages, which are not needed here."""
     audience = Audience(
         everyone, frozenset(user.pk for user in users), frozenset(group.pk for group in groups)
     )
@@ -45,7 +45,7 @@ def without_tokens(response):
 
 @pytest.mark.slow
 class DoorsTests(TestCase):
-    """Each door, for each kind of person."""
+    """Each page and API, for each kind of person."""
 
     def setUp(self):
         self.group = Group.objects.create(name="HR")
@@ -219,7 +219,8 @@ class ListTests(TestCase):
     def test_pages_stay_stable_while_documents_come_and_go(self):
         made = [add(f"d{number:03}.md", owner=self.user) for number in range(120)]
         moment = timezone.now() - timedelta(days=1)
-        Document.objects.update(created_at=moment)  # all at once: the cursor must tell them apart
+        # The same time for all: the cursor must still distinguish them.
+        Document.objects.update(created_at=moment)
         seen, page = [], self.client.get("/documents/")
         add("newcomer.md", owner=self.user)
         while True:
@@ -228,7 +229,7 @@ class ListTests(TestCase):
             if not link:
                 break
             last = re.findall(r"/documents/([0-9a-f-]{36})/\"><bdi>", page.content.decode())[-1]
-            Document.objects.filter(public_id=last).delete()  # the very row the cursor stands on
+            Document.objects.filter(public_id=last).delete()  # the row that the cursor refers to
             page = self.client.get("/documents/" + link[1].replace("&amp;", "&"))
         self.assertEqual(sorted(seen), [document.name for document in made])
 
@@ -241,7 +242,7 @@ class ListTests(TestCase):
         group = Group.objects.create(name="HR")
         for number in range(10):
             add(f"a{number}.md", owner=self.user, groups=[group], users=[self.other])
-        self.client.get("/documents/")  # what is asked only once is asked now
+        self.client.get("/documents/")  # fills the caches
         with CaptureQueriesContext(connection) as ten:
             self.client.get("/documents/")
         for number in range(50):

@@ -19,7 +19,7 @@ OVERHEAR = """
 
 @pytest.fixture
 def files(tmp_path):
-    """One that is read, and one that is refused."""
+    """A file that is read, and one that is refused."""
     (tmp_path / "mooring <b>rules.md").write_text("# Mooring\n\nTwo lines at each end, doubled in a gale.\n")
     (tmp_path / "empty.pdf").write_bytes(b"")
     return [tmp_path / "mooring <b>rules.md", tmp_path / "empty.pdf"]
@@ -33,7 +33,7 @@ def add(page, *files):
 
 
 def wait_until_followed(page):
-    """Wait until each file that was sent is in the list, read or refused."""
+    """Wait until the list shows each file as read or refused."""
     expect(page.locator("[data-progress] .file a").first).to_be_visible()
     unfinished = page.locator("[data-progress] [data-document], [data-progress] .icon-button")
     expect(unfinished).to_have_count(0)

@@ -1,4 +1,4 @@
-"""The list of documents as a library: folders, categories, owners, orders, and several documents at once."""
+"""The list of documents: folders, categories, owners, sorting, and actions on several documents."""
 
 import re
 from html import unescape
@@ -65,7 +65,8 @@ class NarrowingTests(LibraryCase):
 
     def test_orders(self):
         Document.objects.filter(name="pay.md").update(size=900)
-        self.assertEqual(self.names("?sort=name"), ["leave.md", "pay.md", "crane.md"])  # by what is shown
+        # By the displayed title.
+        self.assertEqual(self.names("?sort=name"), ["leave.md", "pay.md", "crane.md"])
         self.assertEqual(self.names("?sort=size")[0], "pay.md")
         self.assertEqual(self.names("?sort=nonsense"), self.names())
 
@@ -123,12 +124,13 @@ class SeveralTests(LibraryCase):
             self.assertEqual(audience_of(each), Audience(everyone=True))
         self.closed.refresh_from_db()
         self.assertEqual(audience_of(self.closed), Audience())
-        self.send("rights", who="me")  # fewer readers are not asked for
+        self.send("rights", who="me")  # removing readers needs no confirmation
         self.mine[0].refresh_from_db()
         self.assertEqual(audience_of(self.mine[0]), Audience())
 
     def test_nothing_is_chosen_beforehand_that_takes_readers_away(self):
-        self.assertEqual(self.send("rights").context["form"]["who"].value(), "me")  # as both are
+        # The current readers of both.
+        self.assertEqual(self.send("rights").context["form"]["who"].value(), "me")
         change_rights(self.user, self.mine[0], Audience(everyone=True))
         page = self.send("rights")
         self.assertIsNone(page.context["form"]["who"].value())
@@ -164,7 +166,8 @@ class SeveralTests(LibraryCase):
 
     def test_failed_ones_are_removed_in_one_step_and_versions_that_answer_stay(self):
         Document.objects.filter(pk=self.mine[0].pk).update(status="failed", version=0)
-        Document.objects.filter(pk=self.mine[1].pk).update(status="failed")  # an earlier version answers
+        # An earlier version is still used.
+        Document.objects.filter(pk=self.mine[1].pk).update(status="failed")
         self.assertContains(self.client.get("/documents/?show=failed"), "Remove all that were never read")
         asked = self.client.post(SEVERAL, {"act": "delete", "failed": ""})
         self.assertEqual(list(asked.context["documents"]), [self.mine[0]])

@@ -1,4 +1,4 @@
-"""What a citation opens stays what was cited: nobody changes that by sharing a namesake, or by deleting."""
+"""A citation always opens the cited document, whatever others share or delete."""
 
 import pytest
 from django.core.files.base import ContentFile
@@ -34,7 +34,7 @@ class CitedNames(MediaMixin, TestCase):
         self.client.force_login(self.reader)
 
     def cite(self):
-        """An answer to the reader, from all that fits; the names of its sources."""
+        """Store an answer whose sources are all passages found; return their names."""
         conversation = Conversation.objects.create(owner=self.reader)
         answer = recording.append(conversation, "assistant", state="queued")
         passages = search(self.principal, "ferry").passages
@@ -86,7 +86,7 @@ class CitedNames(MediaMixin, TestCase):
         twin = self.add("twin.md", "# Twin\n\nThe ferry never sails.", owner=self.stranger)
         name = "report-\U0001d7e4\U0001d7e2\U0001d7e4\U0001d7e8.md"
         self.assertEqual(file_name(name), "report-2026.md")
-        Document.objects.filter(pk=twin.pk).update(name=name)  # as earlier versions stored it
+        Document.objects.filter(pk=twin.pk).update(name=name)  # in the format of earlier versions
         self.assertEqual(self.opened(name), PLAN + " In 2026.")
         self.client.force_login(make_user("third"))
         self.assertEqual(self.opened(name), "# Twin\n\nThe ferry never sails.")
@@ -225,7 +225,7 @@ class CitedNames(MediaMixin, TestCase):
         self.assertEqual(CitedName.objects.count(), 1)
 
     def test_where_a_name_was_cited_for_two_documents_the_reader_chooses(self):
-        """Only answers of earlier versions of the site can have done that."""
+        """Only answers of earlier versions of the site can have such names."""
         other = self.namesake()
         self.cite()
         digest = CitedName.objects.get(document=self.plan.public_id).name

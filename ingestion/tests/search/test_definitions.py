@@ -1,4 +1,4 @@
-"""What is asked to be defined is answered by its definition."""
+"""Questions for a definition are answered by the definition."""
 
 from django.test import SimpleTestCase, TestCase
 

@@ -1,4 +1,4 @@
-"""Words that the list of translations lacks come from a dictionary in the layout of Ding, if there is one."""
+"""Words that the list of translations lacks are looked up in a dictionary, if there is one."""
 
 import logging
 import tempfile

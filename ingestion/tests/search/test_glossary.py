@@ -1,4 +1,4 @@
-"""Words of the house: what they add to a search, whom they are closed to, and how they come in and go out."""
+"""Glossary words: what they add to a search, who may see them, and their import and export."""
 
 import codecs
 import contextlib
@@ -27,7 +27,7 @@ from ingestion.tests.factories import make_document, make_user
 WORDS = "/admin/ingestion/houseword/"
 RIGHTS = [f"{act}_houseword" for act in ("add", "change", "delete", "view")]
 HEADER = "word,other words,meaning,groups,kind\n"
-# Fields as the form of the admin leaves them, with all that means something to CSV or a spreadsheet.
+# Fields as the admin's form stores them, with all characters that are special in CSV or a spreadsheet.
 CELL = text(
     sampled_from("abÄ1'\"=+-@|;,\\\t\r\n ") | characters(exclude_categories=["Cs"], exclude_characters="\0"),
     max_size=12,
@@ -125,7 +125,7 @@ class ExpansionTests(TestCase):
 
 
 class ClosedWordTests(TestCase):
-    """A word of a group neither widens the searches of others nor is explained to them."""
+    """A group's word neither widens other people's searches nor is explained to them."""
 
     def setUp(self):
         self.crew = Group.objects.create(name="Crew")
@@ -395,7 +395,7 @@ class AdminTests(TestCase):
         for page in pages:
             self.assertNotContains(self.client.get(page), "CANARY")
         self.assertEqual(self.client.get(f"{WORDS}{closed.pk}/change/").status_code, 302)
-        # A word of the same name is another one: neither refused nor changed.
+        # A new word of the same name is not refused, and does not change the hidden one.
         self.client.post(f"{WORDS}add/", {"kind": "term", "term": "CANARYONE", "synonyms": "other"})
         self.assertEqual(HouseWord.objects.filter(term="CANARYONE").count(), 2)
         self.manager.groups.add(self.board)

@@ -1,4 +1,4 @@
-"""Sentences, questions and recognition of the languages that offices write."""
+"""Sentences, questions and language detection for common languages."""
 
 import snowballstemmer
 from django.test import SimpleTestCase
@@ -8,7 +8,7 @@ from ingestion.search.sentence_splitting import split_sentences
 from ingestion.search.stems import LANGUAGES, stem
 from ingestion.search.stopwords import without_question_words
 
-# Two sentences each, of which the first holds a full stop that ends none.
+# Two sentences each; the first has a full stop that does not end a sentence.
 SENTENCES = {
     "english": ["Dr. Miller leaves on 3 May, i.e. next week.", "Call her before nine."],
     "german": ["Die Frist beträgt ca. 14 Tage, vgl. Abs. Drei der Ordnung.", "Danach gilt sie als versäumt."],
@@ -34,7 +34,7 @@ SENTENCES = {
     "chinese": ["每年可以休二十五天年假。", "请提前向主管申请！"],
     "japanese": ["休暇は翌年に五日まで繰り越せます。", "上司に申請してください。"],
 }
-# What is left of a question is what documents are searched for.
+# The words that remain of a question are searched for.
 QUESTIONS = {
     "How many days of leave do I have?": "days of leave do I have?",
     "Wann endet die Frist?": "endet die Frist?",

@@ -1,4 +1,4 @@
-"""Search by each of its plans: the same results under the same rights, and the plan that fits the size."""
+"""Each plan of the search: the same results under the same rights, and the right plan for each size."""
 
 import random
 from unittest import mock
@@ -22,8 +22,8 @@ from ingestion.tests.documents import make_document, principal_of
 
 from . import test_search, test_search_narrowing
 
-# The bounds that force each plan; some with words chosen by a sample, as in a large corpus, and, as in a very
-# large one, among the readable documents only.
+# Bounds that force each plan: some select words by a sample, as in a large corpus, or, as in a very large
+# one, among the readable documents only.
 FORCED = {
     "scan": {"MAX_SCAN": 10**9},
     "scan, kept by the session": {"MAX_SCAN": 10**9, "SMALL_CORPUS": 10**9},
@@ -44,7 +44,7 @@ MODES = ("hybrid", "text", "vectors")
 
 
 def forced(plan):
-    """By this plan, made for each question unless sessions keep it."""
+    """Force this plan."""
     return mock.patch.multiple(plans, **{"SMALL_CORPUS": -1, **FORCED[plan]})
 
 
@@ -264,13 +264,13 @@ class ChoiceTests(TestCase):
     def test_a_search_takes_few_statements(self):
         with forced("indexed, sampled"):
             search(principal_of(self.reader), "ferry")
-            # Space, words of the house and how much there is; the search; the passages with the stop words.
+            # Embedding space, glossary and corpus size; the search; the passages with the stop words.
             with self.assertNumQueries(3):
                 search(principal_of(self.reader), "ferry")
 
 
 class WritesTests(TestCase):
-    """What a change of rights writes, by PostgreSQL's own count of this transaction."""
+    """The rows that a change of rights writes, counted by PostgreSQL for this transaction."""
 
     def written(self):
         with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Words that passages write otherwise than the question, and words that only ask."""
+"""Words that passages spell differently from the question, and question words."""
 
 from unittest import mock
 
@@ -82,7 +82,7 @@ class SearchTests(TestCase):
             make_document(f"{number}.txt", [text])
 
     def found(self, question):
-        """The first passage by words alone, which each plan must give."""
+        """The first passage of a search by words, which must be the same with each plan."""
         firsts = set()
         for plan in FORCED:
             with forced(plan):

@@ -1,4 +1,4 @@
-"""What decides the order of passages, how many of a page come first, and from when on nothing is found."""
+"""The order of passages, the number of passages of one page, and the bound for finding nothing."""
 
 from unittest.mock import patch
 

@@ -1,4 +1,4 @@
-"""How close the words of texts come to a question, and what that does to their order."""
+"""How well the words of texts match a question, and the effect on their order."""
 
 from unittest.mock import patch
 
@@ -16,7 +16,7 @@ from ingestion.tests.documents import make_document, principal_of
 
 class ClosenessTests(SimpleTestCase):
     def better(self, question, first, second):
-        """Of the two texts, by words and by neighbours, whether the first is closer."""
+        """Whether the first of two texts is closer, by words and by neighbouring words."""
         near = rerank_scores(units(question), [first, second])
         return near.words[0] > near.words[1], near.neighbours[0] > near.neighbours[1]
 

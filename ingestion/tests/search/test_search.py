@@ -1,4 +1,4 @@
-"""What search finds, by which leg, in which order; and that no question makes it fail."""
+"""The results of a search, by leg and in order; no question makes it fail."""
 
 from unittest import mock
 
@@ -142,7 +142,7 @@ class SearchTests(TestCase):
         for mode in ("text", "hybrid"):
             self.assertEqual(self.texts("Jaki urlop ma pracownik?", mode=mode)[:1], [polish], mode)
             self.assertEqual(self.texts("Kolik dovolená zaměstnance?", mode=mode)[:1], [czech], mode)
-        # Small words of these languages lead nowhere.
+        # Stop words of these languages find nothing.
         self.assertEqual(self.texts("się", mode="text"), [])
 
     def test_chinese_japanese_and_korean_are_found_by_pairs_of_characters(self):

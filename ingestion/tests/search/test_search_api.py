@@ -148,7 +148,7 @@ class UnknownMemberTests(SearchApiCase):
 
 
 class ExampleTests(SearchApiCase):
-    """The program in docs/integrations, as it is written; its requests go to Django's test client."""
+    """Run the program in docs/integrations unchanged; its requests go to Django's test client."""
 
     def send(self, request, timeout):
         headers = dict(request.header_items())

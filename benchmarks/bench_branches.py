@@ -1,10 +1,10 @@
-"""What forty branches cost the readers of a conversation, beside the same conversation without any.
+"""The cost of reading a conversation with forty branches, compared with the same conversation without any.
 
     .venv-dev/bin/python benchmarks/bench_branches.py
 
-Two conversations of one person show the same twenty questions and answers. In the second, questions and
-answers all along were edited or given again forty times, with three more questions in each branch. Each
-request is made for both in turns; times are of the whole request. A question is stored and rolled back.
+Two conversations of one person show the same twenty questions and answers. In the second, questions were
+edited and answers regenerated forty times, at all places, with three more questions in each branch. Each
+request is made for both in turns; times are of the whole request. Storing a question is rolled back.
 """
 
 import time

@@ -2,9 +2,9 @@
 
     python benchmarks/bench_conversations.py [folder of the collections]
 
-The files in `questions/` were written without a look at the code and the word list that they try. A
-conversation has two or three questions, of which the last leans on the ones before; its subject is kept where
-the place that answers it is among the first five passages. EMBEDDING_MODEL_DIR is heeded.
+The files in `questions/` were written without knowledge of the code and the word list that they test. A
+conversation has two or three questions, of which the last depends on the ones before. It counts if the place
+that answers the last question is among the first five passages. EMBEDDING_MODEL_DIR is used if it is set.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ def read(name: str) -> list[Row]:
 
 
 def followed(principal: Principal, row: Row, names: dict[str, str] | None = None) -> int:
-    """At which place the right passage is found for the last question; 0 where it is not among the first."""
+    """The rank of the right passage for the last question; 0 if it is not among the first."""
     *before, last = row["turns"]
     earlier = [
         EarlierMessage(role, text)
@@ -86,7 +86,7 @@ def labels(
 
 
 def place_of(wanted: Sequence[str], found: Sequence[str]) -> int:
-    """The first place at which one of the wanted is; a file name stands for all places in the file."""
+    """The rank of the first wanted place; a file name stands for all places in the file."""
     for place, label in enumerate(found, 1):
         if label in wanted or label.partition("#")[0] in wanted:
             return place

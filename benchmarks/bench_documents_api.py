@@ -1,11 +1,11 @@
-"""What programs cost that fill the site and search it: equal and new documents, and searches meanwhile.
+"""Programs that fill and search the site: identical and new documents, and searches meanwhile.
 
     .venv-dev/bin/python benchmarks/bench_documents_api.py [DOCUMENTS]      500 new documents by default
 
-A site of its own with the demo's documents, one web process and one worker. Each number is beside another of
-the same run: a search over HTTP beside the same search called in a process, searches while documents are read
-beside searches at rest. Targets: 1,000 equal PUTs are read once, 5,000 small documents an hour while search
-takes at most 60 ms (p95), and HTTP adds at most 10 ms to a search (p95).
+Starts a site with the demo's documents, one web process and one worker. Each number is compared with another
+one of the same run: a search over HTTP with the same search called in a process, searches while documents are
+read with searches on the idle site. Targets: 1,000 equal PUTs are read once, 5,000 small documents an hour
+while search takes at most 60 ms (p95), and HTTP adds at most 10 ms to a search (p95).
 """
 
 import http.client
@@ -89,7 +89,7 @@ class Caller:
         return taken
 
     def put(self, name: str, text: str) -> int:
-        """Status, after as many refusals as there are of who asks too much at once."""
+        """The status of a request, repeated as long as it is refused for too many requests at once."""
         boundary = uuid.uuid4().hex
         body = (
             f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{name}.md"\r\n'
@@ -120,7 +120,7 @@ def main() -> None:
 
 
 def run_inside(site: Site, program: str) -> str:
-    """What a program prints that runs with the site's code, settings and database."""
+    """Run a program with the site's code, settings and database, and return its output."""
     environment = os.environ | {
         "CHATSITE_DATA_DIR": str(site.folder),
         "DJANGO_SETTINGS_MODULE": site.settings,
@@ -158,7 +158,7 @@ def measure_equal(site: Site, key: str) -> None:
 
 
 def measure_new(site: Site, key: str, wanted: int) -> None:
-    """As fast as it takes them, and at the pace of the target, with searches beside it."""
+    """Send documents as fast as the site accepts them, and at the target's pace, with searches meanwhile."""
     an_hour, fast = filled(site, key, wanted, "fast", 0)
     print(f"{wanted} small documents at once: {an_hour:,.0f} an hour: {verdict(an_hour >= 5_000)};", end=" ")
     print(f"searches meanwhile: p95 {fast:.1f} ms")
@@ -170,7 +170,7 @@ def measure_new(site: Site, key: str, wanted: int) -> None:
 
 
 def filled(site: Site, key: str, wanted: int, prefix: str, pause: float) -> tuple[float, float]:
-    """Documents an hour, and the 95th percentile of searches meanwhile, where each caller pauses so long."""
+    """Documents an hour, and the p95 of searches meanwhile; each caller pauses for so many seconds."""
     searching, over = [], threading.Event()
 
     def search() -> None:
@@ -201,7 +201,7 @@ def small(number: int) -> str:
 
 
 def together(callers: int, times: int, act: Callable[[Caller, int], object], site: Site, key: str) -> None:
-    """Have so many callers do it so many times in all."""
+    """Let so many callers call a function so many times in all."""
     numbers, faults = iter(range(times)), []
 
     def call() -> None:

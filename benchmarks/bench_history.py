@@ -1,13 +1,12 @@
-"""How long /chat-history takes, and with how many queries, with a thousand messages stored and a million.
+"""The time and queries of /chat-history with a thousand stored messages, and with a million.
 
     python benchmarks/bench_history.py [messages]      1,000,000 in the large database unless told
 
 Two databases of one server, and three people. Each has a newest conversation of 500 messages and 100 or more
-of five, a word in the oldest alone, and a word in 20 of them. The first is alone in his database with a
-thousand messages. In the large one, the second has a thousand too, 99 others have as many each, and all the
-rest are the third's. Every request is made by the three in turns, so that whatever else the machine does
-meets all alike. Times are of the whole request, from the client's call to the read body, and the ratios are
-to the first's.
+of five, with a word only in the oldest one, and a word in 20 of them. The first is alone in a database, with
+a thousand messages. In the large database, the second also has a thousand, 99 others have as many each, and
+the third has all others. The three make every request in turns, so that other load affects all of them. Times
+are of the whole request, from the client's call to the read body; the ratios are to the first person's times.
 """
 
 import json
@@ -92,7 +91,7 @@ def people() -> tuple[int, list[int]]:
 
 
 def fill(owners: list[int], size: int, also: str = "") -> User:
-    """`size` messages in all, of which the first owner has the conversation of 500; gives that owner."""
+    """Write `size` messages in all; return the owner of the conversation of 500."""
     words = f"{COMMON} {also}".split()
     with connection.cursor() as cursor:
         ordinary = conversations(cursor, owners, 1, (size - IN_LARGEST) // IN_ONE)
@@ -122,7 +121,7 @@ def say(cursor: Any, ids: list[Any], in_one: int, words: list[str]) -> None:
 
 @contextmanager
 def indexed_afterwards() -> Iterator[None]:
-    """Rows come before the index of their words, and are counted: minutes become seconds."""
+    """Write rows before their index of words exists, which takes seconds instead of minutes."""
     with connection.schema_editor() as editor:
         editor.remove_index(Message, INDEX)
     yield
@@ -134,12 +133,12 @@ def indexed_afterwards() -> Iterator[None]:
 
 @contextmanager
 def session() -> Iterator[Callable[[], None]]:
-    """A way to make the current database that of all requests."""
+    """A function that makes the current database that of all requests."""
     usual, other = connections["default"], connections.create_connection("default")
     other.settings_dict = deepcopy(usual.settings_dict) | {"CONN_MAX_AGE": None}
     del other.settings_dict["OPTIONS"]["pool"]
     usual.close()
-    usual.close_pool()  # which would go on with this database when the next one is made
+    usual.close_pool()  # it would continue with this database after the next one is created
 
     def use() -> None:
         connections["default"] = other
@@ -158,7 +157,7 @@ def requests(owner: User) -> dict[str, Asked]:
     def get(path: str) -> Asked:
         return lambda: client.get(f"/chat-history{path}", headers=headers)
 
-    get("")()  # notes that the key was used, once a minute
+    get("")()  # records the use of the key once a minute
     largest, usual = Conversation.objects.filter(owner=owner).order_by("-updated_at")[:2]
     kept = get(f"/{usual.pk}/messages")().json()
     body = json.dumps({"messages": [*kept, {"id": "new", "role": "user", "content": "And then?"}]})
@@ -210,7 +209,7 @@ def report(name: str, queries: list[int], cuts: list[list[float]]) -> None:
 
 
 def statements(asked: Asked) -> int:
-    """How many one request makes, after one that warms up."""
+    """The number of queries of one request, after another one has filled the caches."""
     asked()
     with patch.object(CursorWrapper, "execute", autospec=True, side_effect=CursorWrapper.execute) as executed:
         asked()

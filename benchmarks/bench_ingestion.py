@@ -25,7 +25,7 @@ import psycopg
 from chatsite.tests.server import Site, reading_parameters, temporary_folder
 from ingestion.tests import building
 
-PASSAGES = 60  # of each text document, about
+PASSAGES = 60  # approximate size of each text document
 AT_ONCE = 20  # files of one request
 SYLLABLES = [a + b + c for a in "bdfglmnprst" for b in "aeiou" for c in ("", "n", "r", "s", "l")]
 NONE_LEFT = "SELECT NOT EXISTS (SELECT FROM procrastinate_jobs WHERE task_name = 'ingestion.read')"
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 class Bench:
-    """A running site, somebody who adds documents, and a look into its database."""
+    """A running site, a session that adds documents, and a connection to its database."""
 
     def __init__(self, site: Site, chance: random.Random) -> None:
         self.site, self.chance = site, chance
@@ -96,7 +96,7 @@ class Bench:
         print("  CPU seconds of each:", usage.since(rounds))
 
     def many(self, documents: int) -> None:
-        """Memory of the workers, and of what forks their readers, over many documents, and its slope."""
+        """The memory of workers and of processes that fork readers, over many documents, and its slope."""
         sizes: dict[str, list[float]] = {"worker": [], "reader": []}
         for first in range(0, documents, AT_ONCE):
             self.upload([(f"small-{first + each}.md", self.text(2).encode()) for each in range(AT_ONCE)])
@@ -105,7 +105,7 @@ class Bench:
                 values.append(self.megabytes(KINDS[kind]))
         print(f"{documents} small documents, megabytes of all such processes:")
         for kind, values in sizes.items():
-            late = values[len(values) // 5 :]  # what is loaded once is loaded by then
+            late = values[len(values) // 5 :]  # everything that is loaded once is loaded by then
             print(
                 f"  {kind}: {values[0]:.0f} after the first {AT_ONCE}, {values[-1]:.0f} at the end;"
                 f" slope {slope(late) * 1_000 / AT_ONCE:+.1f} per 1,000"
@@ -126,7 +126,7 @@ class Bench:
         assert answer.status == 201, answer.text[:300]
 
     def wait(self, seconds: float = 0.1) -> None:
-        """Until nothing is left to read."""
+        """Wait until all documents are read."""
         while not self.one(NONE_LEFT):
             time.sleep(seconds)
         self.database.execute("SET chatsite.reader = 'everything'")
@@ -187,7 +187,7 @@ class Usage:
 
 
 class Memory:
-    """The most that one process of each kind held at a time, looked at ten times a second."""
+    """The peak memory of one process of each kind, sampled ten times a second."""
 
     def __init__(self, site: Site) -> None:
         self.site = site

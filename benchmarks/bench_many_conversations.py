@@ -1,4 +1,4 @@
-"""The portal's pages of somebody with 10,000 conversations in 500 projects, beside one with ten in one.
+"""The portal's pages of a person with 10,000 conversations and 500 projects, compared with ten and one.
 
     .venv-dev/bin/python benchmarks/bench_many_conversations.py
 

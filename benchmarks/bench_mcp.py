@@ -1,9 +1,9 @@
-"""How long a message to `/mcp` takes, over one kept connection, in both kinds of revision.
+"""The time of a message to `/mcp` over one persistent connection, in both revisions.
 
     .venv-dev/bin/python benchmarks/bench_mcp.py [MESSAGES]      500 of each kind by default
 
-A site of its own with the demo's documents, one web process; milliseconds are from the client's call to the
-read body, with a key that is checked at every message. The target is 10 ms for `tools/list`.
+Starts a site with the demo's documents and one web process. Milliseconds are from the client's call to the
+read body, with a key that is checked for every message. The target is 10 ms for `tools/list`.
 """
 
 import http.client

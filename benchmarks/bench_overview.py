@@ -3,8 +3,8 @@
     .venv-dev/bin/python benchmarks/bench_overview.py [messages]      1,000,000 by default
 
 In a database of its own: 5,000 people in 50 groups, two for each, 10,000 documents, and half as many
-questions as messages, spread over 30 days, each with one answer and one source. Rows are made by SQL. The
-page is asked for by a manager whose session exists, with Django's client: the whole request but the network.
+questions as messages, spread over 30 days, each with one answer and one source. Rows are made by SQL. A
+signed-in manager requests the page with Django's client: the whole request except the network.
 """
 
 import sys
@@ -105,7 +105,7 @@ def main() -> None:
 
 
 def people() -> User:
-    """A manager; the others, their groups and the documents are made beside."""
+    """Create the people, their groups and the documents; return a manager."""
     manager = User.objects.create(username="manager", is_staff=True)
     manager.user_permissions.add(Permission.objects.get(codename="view_figures"))
     groups = Group.objects.bulk_create([Group(name=f"Group {number}") for number in range(GROUPS)])

@@ -2,7 +2,7 @@
 
     python benchmarks/bench_portal.py [--rounds 3] [--screenshots FOLDER]
 
-Starts the real site with a model of its own, which writes a rich answer at 30 tokens a second and needs 8
+Starts the real site with a fake model, which writes a formatted answer at 30 tokens a second and needs 8
 seconds for follow-up questions. Linux only.
 """
 
@@ -69,7 +69,7 @@ The rota office reminds every crew in the first week of February, so that nobody
 [^1]: Ask the rota office where a reminder is missing.
 """
 LABEL = re.compile(r"^(\S+\.(?:pdf|md|docx|html|txt)(?:#\S*)?): ", re.MULTILINE)
-# Every change of the visible text with the time of the next paint, every layout shift, and what shows markup.
+# Records every change of the visible text with the time of the next paint, layout shifts, and visible markup.
 WATCH = """
 window.paints = []; window.shift = 0; window.raw = []; window.ready = 0;
 new PerformanceObserver(list => {
@@ -96,7 +96,7 @@ setInterval(() => {
 
 
 class Model(FakeOpenAI):
-    """Writes TEXT with labels of the prompt, evenly; is slow with follow-up questions."""
+    """Writes TEXT with labels of the prompt at an even pace, and follow-up questions slowly."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -174,7 +174,7 @@ def measure(chromium, site, folder) -> None:  # type: ignore[no-untyped-def]
 
 
 def pictures(page, folder) -> None:  # type: ignore[no-untyped-def]
-    """The answer, its page with the cited words and a citation that was not found, for the documentation."""
+    """Screenshots for the documentation: the answer, its source page, and a statement that was not found."""
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         for width in (1440, 1280, 1024, 390):

@@ -2,10 +2,10 @@
 
     python benchmarks/bench_quoting.py [folder of the collections]
 
-XQuAD as it is given here has no answers, only the passage of each: counted are, of 300 questions, those whose
-quotations come from the right passage. Where xquad/en/answers.json gives answers (id of the question: list of
-spellings), also those whose quotations contain one. The sample documents have answers: counted are the
-questions whose quotations hold their numbers or, where they have none, most of their words.
+The copy of XQuAD here has only the passage of each answer, so the benchmark counts, of 300 questions, those
+whose quotations come from the right passage. If xquad/en/answers.json has answers (id of the question: list
+of spellings), it also counts quotations that contain one. The sample documents have answers: counted are the
+questions whose quotations contain the answer's numbers or, if it has none, most of its words.
 """
 
 import json
@@ -60,7 +60,7 @@ def xquad(folder: Path) -> None:
 
 
 def read_answers(folder: Path) -> dict[str, list[str]]:
-    """The answers to the questions by their ids, where there is such a file."""
+    """{id of a question: its answers}, if there is such a file."""
     path = folder / "xquad" / "en" / "answers.json"
     answers: dict[str, list[str]] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     return answers
@@ -93,7 +93,7 @@ def samples() -> None:
 
 
 def answer_words(answer: str) -> set[str]:
-    """The numbers of an answer; where it has none, its words of some length."""
+    """The numbers of an answer; if it has none, its longer words."""
     words = plain(answer).split()
     return {word for word in words if word.isdigit()} or {word[:6] for word in words if len(word) > 3}
 

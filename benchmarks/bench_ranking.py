@@ -1,10 +1,10 @@
-"""Whether a local score of passage against question orders better than the search itself.
+"""Whether a local score of passages improves the order of the search.
 
 python benchmarks/bench_ranking.py [folder of the collections]
 
-Of the 30 best candidates of a search, each gets a share of its best sentence's score (the question's words in
-it and around it, its likeness to the question) added to its own: nDCG@10 by that share, the difference to the
-search's own order, and between which bounds it lies with 95 % confidence.
+A share of the score of its best sentence (the question's words in and around it, its similarity to the
+question) is added to the score of each of the 30 best candidates of a search. Prints nDCG@10 for each share,
+the difference to the search's own order, and its 95 % confidence interval.
 """
 
 import random
@@ -62,7 +62,7 @@ def candidates(principal: Principal, question: str) -> list[tuple[int, float, fl
 
 
 def bounds(changes: list[float]) -> tuple[float, float]:
-    """Of the mean, by drawing the questions anew."""
+    """The confidence interval of the mean, by resampling the questions."""
     chance = random.Random(1)
     means = sorted(sum(chance.choices(changes, k=len(changes))) / len(changes) for _ in range(SAMPLES))
     return means[SAMPLES // 40], means[-SAMPLES // 40]

@@ -2,10 +2,10 @@
 
     python benchmarks/bench_retrieval.py [--only NAME …] [--sizes N …] [folder of the collections]
 
-For each collection, and with `--sizes` for parts of it: the modes of search, the yardstick, and what search
-says to the collection's own questions and to sixty about other things: nothing found, or unsure. Each text is
-one passage here, as for the yardstick; `manage.py evaluate` splits texts as a site does, and refuses more.
-EMBEDDING_MODEL_DIR is heeded.
+Prints for each collection, and with `--sizes` for parts of it, nDCG@10 of each mode of search and of BM25,
+and how often the collection's own questions, and sixty about other things, find nothing or only unsure
+results. Each text is one passage here, as for BM25; `manage.py evaluate` splits texts as a site does, and
+refuses more. EMBEDDING_MODEL_DIR is used if it is set.
 """
 
 import argparse
@@ -90,7 +90,7 @@ def read_options() -> argparse.Namespace:
 
 
 def measure(collection: Collection, others: Sequence[str]) -> float:
-    """Print a line of figures; gives by how much the hybrid search is ahead of the yardstick."""
+    """Print a line of figures; return the lead of the hybrid search over BM25."""
     with empty_database() as principal:
         identifiers = fill(collection)
         scores = {}
@@ -114,7 +114,7 @@ def measure(collection: Collection, others: Sequence[str]) -> float:
 def judge(
     collection: Collection, identifiers: dict[int, str], principal: Principal, mode: Mode
 ) -> tuple[float, list[float], int, int]:
-    """Mean nDCG@10, milliseconds of each search, and how many questions got nothing, or nothing sure."""
+    """Mean nDCG@10, milliseconds of each search, and how many questions get no result, or no sure one."""
     scores, times, empty, unsure = [], [], 0, 0
     for key, question in collection.questions.items():
         started = time.perf_counter()
@@ -128,7 +128,7 @@ def judge(
 
 
 def baseline(collection: Collection) -> float:
-    """BM25 of a reference library, on the same words, with its own stop words, stemmed by Snowball."""
+    """BM25 of a reference library with its own stop words, on the same words, stemmed by Snowball."""
     stopwords = {"english": "en", "german": "de"}.get(collection.language, [])
     keys = list(collection.texts)
     texts = [search_text(f"{title} {text}") for title, text in collection.texts.values()]
@@ -148,7 +148,7 @@ def baseline(collection: Collection) -> float:
 
 
 def stemmed(dictionary: str, words: Sequence[str]) -> list[str]:
-    """Each word by one of PostgreSQL's dictionaries."""
+    """Stem each word with one of PostgreSQL's dictionaries."""
     with connection.cursor() as cursor:
         cursor.execute(STEM, [dictionary, list(words)])
         return [stem for (stem,) in cursor.fetchall()]

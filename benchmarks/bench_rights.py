@@ -1,16 +1,16 @@
-"""Search under rights in a large corpus: what it finds, how long it takes, and that it gives nothing else.
+"""Search under rights in a large corpus: recall, time, and that it finds nothing that is not permitted.
 
     python benchmarks/bench_rights.py [--passages 200000] [--texts FOLDER] [--characters 330]
         [--queries 10000] [--times-only] [--rebuild] [datasets]
 
-Eight people may read from a ten-thousandth to all of the documents. For each: the time of a whole hybrid
-search for four words and for a whole question, in milliseconds, and what that took of the processor; and,
-without --times-only, recall@10 of the vector leg against every vector compared under the same rights, and its
-time as a multiple of the same look-up in the index of vectors without rights, both in turns; and recall@10 of
-the words against a search that scores every passage with any of them. Then as many searches as told by all of
-them, in every mode and narrowed, and how many of the passages found were not theirs by a reckoning of its
-own; what adding a document takes at that size; and what PostgreSQL takes of memory and disk. The corpus is
-made at the first run and stays in the data directory.
+Eight people may read from a ten-thousandth to all of the documents. Prints for each of them the elapsed and
+CPU milliseconds of a hybrid search for four words and for a whole question. Without --times-only, it also
+prints recall@10 of the vector leg against a comparison with every vector under the same rights, its time as a
+multiple of the same look-up without rights (in turns), and recall@10 of the words against a search that
+scores every passage with any of them. Then all of them make --queries searches, in every mode and with
+filters; an independent computation counts passages that they may not read. The last figures are the cost of
+adding a document at that size, and PostgreSQL's use of memory and disk. The corpus is made in the first run,
+and kept in the data directory.
 """
 
 import argparse
@@ -61,14 +61,14 @@ from ingestion.search.retrieval import (  # noqa: E402
     search,
 )
 
-RECALLED = 60  # questions of the vector leg for each share
-WORDED = 30  # questions of the words
-TIMED = 120  # hybrid searches for each share
-WARMING = 20  # searches of each person before
-ADDED = 100  # passages of a document that is added
+RECALLED = 60  # questions to the vector leg for each person
+WORDED = 30  # questions to the search by words
+TIMED = 120  # hybrid searches for each person
+WARMING = 20  # searches of each person before the measurement
+ADDED = 100  # passages of the added document
 NO_LIMIT = 10.0**15
 COMPARED = 10
-ROUNDING = 2e-4  # of similarities in half precision
+ROUNDING = 2e-4  # tolerance of similarities in half precision
 EVERYTHING: dict[str, Any] = {
     "include_category": "",
     "exclude_category": "",
@@ -90,7 +90,7 @@ LEG = "SELECT nearest.passage_id FROM nearest"
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody, what they may read by a reckoning that shares nothing with search, and the plan they get."""
+    """A person, what they may read by a computation independent of search, and the plan they get."""
 
     share: float
     principal: Principal
@@ -108,7 +108,7 @@ class Vectors:
     documents: "np.ndarray[Any, np.dtype[np.int64]]"
 
     def best(self, vector: Any, visible: Any) -> dict[int, float]:
-        """The best passages with their similarity, more than are compared."""
+        """The best passages with their similarity, more than recall needs."""
         scores = self.matrix[visible] @ vector
         order = np.argsort(-scores)[: 20 * COMPARED]
         best: dict[int, float] = {}
@@ -122,7 +122,7 @@ def main() -> None:
         space = active_space()
         people = [person(share, space) for share in corpus.SHARES]
         questions, whole = four_words(TIMED), whole_questions(TIMED)
-        for somebody in people:  # pages and words into memory
+        for somebody in people:  # loads pages and words into memory
             for question in [*questions[:WARMING], *whole[:WARMING]]:
                 ask(somebody, question)
         print("Milliseconds of one hybrid search; of the processor: Python and PostgreSQL")
@@ -148,7 +148,7 @@ def main() -> None:
 
 @contextmanager
 def database() -> Iterator[None]:
-    """The corpus's own database, which stays."""
+    """The separate database of the corpus, which is kept."""
     connection.creation.create_test_db(
         verbosity=0, autoclobber=True, serialize=False, keepdb=not OPTIONS.rebuild
     )
@@ -182,7 +182,7 @@ def person(share: float, space: EmbeddingSpace) -> Person:
 
 
 def four_words(count: int, seed: int = 4) -> list[str]:
-    """Questions of four words of one sentence, in its order, without the commonest little words."""
+    """Questions of four words of a sentence, in its order, without the most frequent words."""
     chance = random.Random(seed)
     passages = Passage.objects.order_by("pk").values_list("content", flat=True)
     first = Passage.objects.order_by("pk").values_list("pk", flat=True)[0]
@@ -206,7 +206,7 @@ def all_vectors(space: EmbeddingSpace) -> Vectors:
         copy.set_types(["int8", "int8", "bytea"])
         for passage, document, vector in copy.rows():
             numbers.append((passage, document))
-            halves += vector[4:]  # after the number of dimensions
+            halves += vector[4:]  # after the header with the number of dimensions
     matrix = np.frombuffer(halves, dtype=">f2").reshape(len(numbers), space.dimensions).astype(np.float32)
     passages, documents = np.asarray(numbers).T
     return Vectors(matrix, passages, documents)
@@ -255,7 +255,7 @@ def report_recall(
 def word_leg(somebody: Person, questions: Sequence[str]) -> float:
     """Recall@10 of the words, against a search that scores every readable passage with any of them.
 
-    Texts are compared, not passages: of equal ones a search gives the first.
+    Texts are compared instead of passages, because a search returns only the first of equal ones.
     """
     recalls = []
     for question in questions:
@@ -275,7 +275,7 @@ def ask(somebody: Person, question: str, **options: Any) -> SearchResult:
 def vector_leg(
     somebody: Person, space: EmbeddingSpace, vectors: Vectors, questions: Sequence[str]
 ) -> tuple[float, float, float]:
-    """Recall@10, milliseconds, and these as a multiple of the same look-up without rights, in turns."""
+    """Recall@10, milliseconds, and their ratio to the same look-up without rights, measured in turns."""
     visible = np.flatnonzero(np.isin(vectors.documents, list(somebody.documents)))
     recalls, own, unfiltered = [], [], []
     for vector in embedder().embed(questions):
@@ -299,7 +299,7 @@ def run(text: str, parameters: dict[str, Any], found: list[int]) -> None:
 
 
 def leg_statement() -> str:
-    """The vector leg of the search, without what follows it."""
+    """The vector leg of the search alone."""
     leg, found, _ = statement("search").partition(",\n\nmet AS MATERIALIZED")
     assert found, "the statement has another order now"
     return f"{leg} {LEG}"
@@ -328,7 +328,7 @@ def leg_parameters(somebody: Person, space: EmbeddingSpace, vector: str) -> dict
 
 
 def usage() -> None:
-    """Prints what PostgreSQL takes of memory now, and of the disk."""
+    """Print PostgreSQL's present use of memory and disk."""
     now = Usage()
     now.look()
     print(f"memory of PostgreSQL: {now.shared:.0f} MB shared, {now.private:.0f} MB private")
@@ -349,7 +349,7 @@ def usage() -> None:
 
 
 def add_document(sentences: Sequence[str]) -> None:
-    """Prints what one more document takes, whose passages are new; it is deleted again."""
+    """Print the cost of adding a document with new passages; delete it again."""
     reader = User.objects.get(username=corpus.reader_name(corpus.SHARES[-1]))
     access_list = Document.objects.latest("pk").access_list
     document = Document.objects.create(
@@ -379,7 +379,7 @@ def milliseconds(work: Callable[[], Any]) -> float:
 
 
 def foreign_rows(people: Sequence[Person], queries: int) -> str:
-    """How many of the passages that many searches found are of documents that the searcher may not read."""
+    """The number of passages found in many searches that the searcher may not read."""
     chance = random.Random(6)
     questions = four_words(500, seed=5)
     found = foreign = 0

@@ -1,4 +1,4 @@
-"""What answers cost while they are written: CPU time, waiting, memory. Against a fast fake model of its own.
+"""The cost of answers while they are written (CPU time, waiting, memory), with a fast fake model.
 
     python benchmarks/bench_streaming.py [--only cost|streams|burst|sockets|signins|idle|soak …] [--minutes 2]
                                          [--tokens 300] [--ramp 20]
@@ -23,8 +23,8 @@ from streaming.processes import load, server  # noqa: E402
 from streaming.upstream import INTERVAL, TOKENS  # noqa: E402
 from streaming.world import World, world  # noqa: E402
 
-ANSWERS = 60  # of the comparison
-SHORT_ANSWERS = 200  # of two tokens, begun over 20 seconds: what is left is the fixed cost
+ANSWERS = 60  # answers in the comparison
+SHORT_ANSWERS = 200  # answers of two tokens, begun over 20 seconds: they show the fixed cost
 LEASES = "chat_lease"
 STREAMS = 400
 SOCKETS = 500
@@ -67,11 +67,11 @@ def tell_idle(site: World) -> None:
 
 
 def tell_cost(site: World, relay: int, port: int, tokens: int) -> None:
-    """Both are warm before they are measured.
+    """Both are warmed up first.
 
-    The fixed cost is the web process's CPU time for an answer of two tokens: letting in, search, start,
-    title, close and its share of what the process does for all answers. WAL is all that PostgreSQL writes for
-    whole answers, their sources and messages included.
+    The fixed cost is the web process's CPU time for an answer of two tokens: admission, search, start, title,
+    end, and its share of the work for all answers. WAL is everything that PostgreSQL writes for whole
+    answers, including their sources and messages.
     """
     cost.measured(site.web, site.questions(4), 1)
     cost.measured(relay, site.questions(4) | {"port": port}, 1)
@@ -111,12 +111,12 @@ def tell_cost(site: World, relay: int, port: int, tokens: int) -> None:
 def tell_streams(
     site: World, upstream: int, tokens: int, streams: int, ramp: float, target: int = 250
 ) -> None:
-    """The ideal is what the same client measures at the model itself."""
+    """The ideal is measured by the same client directly at the model."""
     plain = site.questions(streams) | {"port": upstream, "path": "/v1/chat/completions"}
     plain["bodies"] = [{**body, "stream": True} for body in plain["bodies"]]
     ideal = load(**plain, spread=ramp, abort=0)
     outcomes = load(**site.questions(streams), spread=ramp, abort=0)
-    # Refusals are by design and say when to come back; anything else that is not an answer is a fault.
+    # Refusals with Retry-After are by design; any other response that is not an answer is a fault.
     refused = [outcome for outcome in outcomes if outcome.status in (429, 503)]
     silent = [outcome for outcome in refused if not outcome.retry_after]
     failed = [

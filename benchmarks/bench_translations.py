@@ -2,9 +2,9 @@
 
     python benchmarks/bench_translations.py [--every 4] [--dictionary FILE] [folder of the collections]
 
-The questions and passages of xquad are translations of each other. Printed are nDCG@10, how many questions
-have the right passage first and among five, how many find nothing, the median and 95th percentile of the time
-of a search, and what search says to questions about other things.
+The questions and passages of xquad are translations of each other. Prints nDCG@10, the shares of questions
+with the right passage first, among the first five, and without a result, the median and 95th percentile of
+the time of a search, and the results of questions about other things.
 """
 
 import argparse

@@ -1,16 +1,16 @@
-"""How much of what the documents do not answer is in the list of unanswered questions, and how rightly.
+"""Recall and precision of the list of unanswered questions.
 
     .venv-dev/bin/python -m benchmarks.bench_unanswered [--documents FOLDER SET] [--all]
 
 The questions of benchmarks/questions/unanswered.jsonl (200) and unanswered_second.jsonl (120) were judged by
 the text of the sample documents that the demo's `employee` may read. Each is asked once, in an order that is
-always the same and in a conversation of its own, and answered by quoting. Listed is what the page counts for
-the demo's administrator; it shows a wording only when three people used it or its asker agreed. With --all
-the questions are shown that are listed though the documents answer them, and the other way round.
+always the same and in a conversation of its own, and answered by quoting. A question counts as listed if the
+page counts it for the demo's administrator; its wording is shown only if three people used it or its asker
+agreed. --all prints the questions that are wrongly listed and wrongly not listed.
 
 unanswered_third.jsonl has 74 questions about ten pages of Mastodon's documentation, unanswered_fourth.jsonl
 60 about 13 pages of BookStack's, unanswered_fifth.jsonl 80 about 13 pages of 18F's handbook, which are not
-kept here: with --documents they alone are asked, once these files were added for everyone beside the sample
+kept here. With --documents, only these are asked, after the files were added for everyone beside the sample
 documents. SET is third, fourth or fifth. FOLDER has
 
 - contacts, discoverability, moderating, moving, network, posting, preferences, profile, quote-posts and
@@ -113,7 +113,7 @@ def manage(folder: Path, *command: str) -> str:
 
 
 def table(questions: Iterable[Question]) -> Iterator[str]:
-    """Shares with their intervals, of each kind and of all."""
+    """Shares with their confidence intervals, for each kind and for all."""
     every = list(questions)
     yield "| | listed |\n|---|---|"
     for kind in dict.fromkeys(each["kind"] for each in every):
@@ -139,12 +139,12 @@ def table(questions: Iterable[Question]) -> Iterator[str]:
 
 
 def may_be_answered(question: Question) -> bool:
-    """Whether it is in the second part of the list, as a group of its own."""
+    """Whether the question, as a group by itself, is in the second part of the list."""
     return TOLD in question["reasons"] and "bad" not in question["reasons"]
 
 
 def failures(questions: Iterable[Question]) -> Iterator[str]:
-    """What is listed though it is answered, and what is not though it should be."""
+    """Print the questions that are wrongly listed, and those that are wrongly not listed."""
     for each in questions:
         if bool(each["reasons"]) == each["answered"]:
             reasons = ", ".join(each["reasons"]) or "not listed"

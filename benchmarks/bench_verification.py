@@ -1,12 +1,12 @@
-"""How many false statements verification marks, how many true ones, and what it costs.
+"""How many false and how many true statements verification marks, and its cost.
 
     PYTHONPATH=. python benchmarks/bench_verification.py [--cost | --all]
 
-With --cost an answer of 500 words with five sources is timed; else the marked statements are counted by kind.
+--cost measures an answer of 500 words with five sources; otherwise marked statements are counted by kind.
 
 Each line of the sets has a kind (true, number, unit, name, negated, stale, page, invented), the place that
-is cited, and a statement. The README beside them says which of them the rules were adjusted to; the
-failures of the others are shown with --all.
+is cited, and a statement. The README beside them says which of them were used to adjust the rules;
+--all prints the failures of the others.
 """
 
 import difflib
@@ -125,7 +125,7 @@ def parts(path: Path) -> list[tuple[str, str]]:
 
 
 def sections(path: Path) -> list[tuple[str, str]]:
-    """What the site's own readers find in other formats: under each heading, on each slide or sheet."""
+    """The texts under each heading, or on each slide or sheet, as the site's own readers return them."""
     sent: list[dict[str, Any]] = []
     child.read(path, path.suffix, Limits(100, 1_000_000, 100_000_000), sent.append, io.BytesIO())
     found: dict[str, str] = {}
@@ -139,7 +139,7 @@ def sections(path: Path) -> list[tuple[str, str]]:
 
 
 def judge(name: str, places: dict[str, str], *, shows: bool) -> None:
-    """How many of each kind are called not found, unclear, and supported."""
+    """Print how many statements of each kind are called not found, unclear, and supported."""
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     for kind, place, statement, found in statements(name, places):
         is_unclear = any(each.unclear for each in found)
@@ -164,7 +164,7 @@ def passage(rank: int, label: str, heading: str, content: str) -> SourceView:
 
 
 def cost() -> None:
-    """Times difflib's for the same texts: each sentence beside its source, as a simple comparison does it."""
+    """The time as a multiple of a simple comparison of each sentence with its source by difflib."""
     texts = [text[:1_500] for _, text in parts(DOCUMENTS["handbook"])[1:6]]
     sources = [
         passage(rank, f"handbook.pdf#page={rank}", "", text) for rank, text in enumerate(texts, start=1)

@@ -1,11 +1,11 @@
-"""How often a question gets the verified answer of another one: rightly, wrongly, and not though it should.
+"""How often a question gets another one's verified answer: rightly, wrongly, or wrongly not.
 
     PYTHONPATH=. python benchmarks/bench_verified_answers.py [folder] [--all]
 
 Our own pairs are in benchmarks/verified_answers. The folder may hold `semantic.tsv` and `negational.tsv` of
-BoolQ as the BECEL collection publishes them: questions with paraphrases, and with their denials. Of those it
-also makes look-alikes: each number by another one, and each paraphrase with the question of another row.
-With --all the pairs that were judged wrongly are shown.
+BoolQ as the BECEL collection publishes them: questions with paraphrases, and with their denials. From these
+it also makes look-alikes: with each number replaced, and each paraphrase with the question of another row.
+--all prints the pairs that were judged wrongly.
 """
 
 import csv
@@ -26,7 +26,7 @@ from chat.verification.same_question import asks_the_same  # noqa: E402 (needs t
 
 OWN = Path(__file__).parent / "verified_answers"
 CERTAINTY = 1.96  # standard deviations, for 95 %
-CROSSED = 300  # questions of which each is compared with each other
+CROSSED = 300  # questions that are all compared with each other
 Pair = tuple[str, str, str]  # kind, question, question
 
 

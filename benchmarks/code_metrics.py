@@ -71,9 +71,9 @@ class Helper(NamedTuple):
 def helpers_used_once(modules: list[Path]) -> list[Helper]:
     """Private functions whose name occurs exactly once beside its definition, and if they could be inlined.
 
-    Those with a decorator (context managers, caches) cannot, nor those that are passed on instead of called
-    (callbacks, rows of a table), those of several statements in a lambda or a comprehension, and generators
-    that no `for` or `yield from` consumes.
+    Not inlined are functions with a decorator (context managers, caches), functions that are passed on
+    instead of called (callbacks, rows of a table), functions of several statements in a lambda or a
+    comprehension, and generators that no `for` or `yield from` consumes.
     """
     helpers = []
     for path in modules:
@@ -146,7 +146,7 @@ def template_lines() -> list[int]:
 
 
 def request_depth() -> tuple[int, int]:
-    """Files of the product entered by one streamed answer, and the most async generators open at once."""
+    """The files whose functions one streamed answer runs, and the most async generators open at once."""
     command = [sys.executable, "-m", "pytest", "-q", "-s", "benchmarks/request_depth.py"]
     output = subprocess.run(command, cwd=BASE, capture_output=True, text=True, check=True).stdout
     files, depth = re.findall(r"^(?:files entered|nested generators): (\d+)$", output, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""What the benchmarks of retrieval share: the collections, and a database of their own to put them in."""
+"""Support for benchmarks of retrieval: the collections, and a separate database for them."""
 
 from site_ready import MODEL_FOLDER, ROOT  # first: the models below need Django to be ready
 
@@ -49,7 +49,7 @@ def read_collection(folder: Path, name: str, language: str) -> Collection:
 
 
 def part_of(collection: Collection, folder: Path, size: int) -> Collection:
-    """So many of the collection's texts, and the questions that they answer."""
+    """That many of the collection's texts, and the questions that these answer."""
     part = subset(read_questions(folder / collection.name), size)
     return _collection(part, collection.name, collection.language)
 
@@ -63,7 +63,7 @@ def _collection(found: Questions, name: str, language: str) -> Collection:
 
 
 def fill(collection: Collection) -> dict[int, str]:
-    """Write every text as a document of one passage; gives the collection's id of each document."""
+    """Write every text as a document of one passage; return {document: id in the collection}."""
     numbers = throwaway.fill(
         collection.texts, language=collection.language, category=collection.name, whole=True
     )

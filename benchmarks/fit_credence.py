@@ -1,10 +1,10 @@
-"""The weights of chat/verification/checks/credence.py, by logistic regression on the labelled statements.
+"""Fit the weights of chat/verification/checks/credence.py by logistic regression on labelled statements.
 
     PYTHONPATH=. python benchmarks/fit_credence.py
 
-Statements that a fact contradicts are left out: they are called not found whatever the weights are. Prints
-what folds by document give for some bounds, then the weights from all. The product takes them without BIAS,
-so its bound is BIAS.
+Statements that a fact contradicts are left out, because they are called not found with any weights. Prints
+the result of cross-validation by document for some bounds, then the weights of a fit to all statements. The
+product uses the weights without BIAS, so its bound is BIAS.
 """
 
 import sys

@@ -5,8 +5,8 @@
 `clone`: `git clone` of this checkout and `make run`. `wheel`: `python -m venv`, `pip install` of the wheel,
 `chatsite up`. `uvx`: `uvx --from WHEEL chatsite up`. `root`: as `wheel`, in a root file system that
 `debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates bookworm FOLDER` has made (as
-root; it stays as it was). Each in an empty folder with empty caches, so that every package comes over the
-network. Needs git, the package index, and uvx for that way.
+root; it stays as it was). Each way starts in an empty folder with empty caches, so every package comes over
+the network. Needs git, the package index, and for `uvx` the program uvx.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from release_check import KEY, START_SECONDS, demand_citation, is_ready  # noqa:
 class Way:
     """An installation: commands before the start, the start, and the site's own command."""
 
-    folder: Path  # as the commands see it
+    folder: Path  # path inside the root file system
     before: list[list[str]]
     start: list[str]
     command: list[str]
@@ -99,7 +99,7 @@ def mounted(way: Way) -> Iterator[None]:
 
 
 def seconds_of(way: Way, folder: Path) -> list[tuple[str, float]]:
-    """What was reached, and after how many seconds from the first command."""
+    """{state that was reached: seconds since the first command}"""
     with closing(socket.create_server(("127.0.0.1", 0))) as free:
         port = free.getsockname()[1]
     caches = "/tmp/caches" if way.inside else str(folder / "caches")

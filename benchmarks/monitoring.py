@@ -2,13 +2,12 @@
 
     python benchmarks/monitoring.py [--seconds 60]
 
-Needs `prometheus` (of Debian, for instance) and takes two minutes. People ask, look, follow and upload
-meanwhile; then each query of the dashboard is evaluated over these seconds, and one without a number is
-named. Then each alert is made to fire by its fault: workers that stand still, a frozen PostgreSQL, a model
-that fails, a site that is stopped. The rules are those of deploy/alerts.yaml but for `for`, which is 2 s, so
-that nobody waits ten minutes; and the document that waits while the workers stand still is said to have
-waited for 31 minutes more than it has. Ends with status 1 if a query is empty, or an alert fires before its
-fault or not at all.
+Needs `prometheus` (of Debian, for instance) and takes two minutes. People ask, look at pages, follow answers
+and upload meanwhile. Then each query of the dashboard is evaluated over these seconds, and queries without a
+number are printed. Then a fault makes each alert fire: paused workers, a frozen PostgreSQL, a failing model,
+a stopped site. The rules are those of deploy/alerts.yaml, except that `for` is 2 s, and that a waiting
+document is made to look 31 minutes older while the workers are paused. Ends with status 1 if a query is
+empty, or if an alert fires before its fault or not at all.
 """
 
 import argparse
@@ -44,14 +43,14 @@ from chatsite.tests.faults import Upstream as Model  # noqa: E402
 from chatsite.tests.server import METRICS_TOKEN  # noqa: E402
 
 SCRAPE_SECONDS = 2
-WINDOW = "10s"  # what Grafana puts in place of $__rate_interval
+WINDOW = "10s"  # the value that Grafana uses for $__rate_interval
 FIRING_SECONDS = 90
 QUESTION = "How many days of leave do I get?"
 PAST = "UPDATE procrastinate_events SET at = at - interval '31 minutes' WHERE type = 'deferred'"
 
 
 async def counted(exchange: Exchange) -> None:
-    """An answer of which the model says how many tokens it took."""
+    """An answer with the model's count of tokens."""
     await exchange.head()
     await exchange.text("Thirty ", "days ", "in ", "each ", "year.", pause=0.02)
     await exchange.send(chunk(reason="stop"))
@@ -60,7 +59,7 @@ async def counted(exchange: Exchange) -> None:
 
 
 class Upstream(Model):  # type: ignore[misc]
-    """A model's server; fails each answer while `fails`, else one in thirty."""
+    """A model's server that fails each answer while `fails` is set, otherwise one in thirty."""
 
     fails = False
     answers = 0
@@ -75,7 +74,7 @@ class Upstream(Model):  # type: ignore[misc]
 
 
 class Prometheus:
-    """A server of its own, which asks one site."""
+    """A Prometheus server that reads one site."""
 
     def __init__(self, folder: Path, site: str) -> None:
         rules = yaml.safe_load((ROOT / "deploy" / "alerts.yaml").read_text())
@@ -112,7 +111,7 @@ class Prometheus:
             return json.load(answer)["data"]
 
     def numbers(self, query: str, start: float, end: float) -> list[float]:
-        """All that a query had to show in this time, of all its lines."""
+        """All values of a query in this time, of all its series."""
         found = self.asked("query_range", query=query, start=start, end=end, step=SCRAPE_SECONDS)
         values = [float(value) for line in found["result"] for _, value in line["values"]]
         return [value for value in values if not math.isnan(value)]
@@ -124,7 +123,7 @@ class Prometheus:
 
 @contextmanager
 def going_on(*calls: Callable[[], object]) -> Iterator[None]:
-    """Each call again and again, whatever it answers, until the block ends."""
+    """Repeat each call, whatever its result, until the block ends."""
     ended = threading.Event()
 
     def repeat(call: Callable[[], object]) -> None:
@@ -154,7 +153,7 @@ def load(caller: Caller, session: Session) -> list[Callable[[], object]]:
 
 
 def empty_queries(prometheus: Prometheus, start: float, end: float) -> list[str]:
-    """The dashboard's queries that show nothing; prints what all of them show."""
+    """Print the results of the dashboard's queries; return the queries without a result."""
     dashboard = json.loads((ROOT / "deploy" / "grafana-dashboard.json").read_text())
     empty = []
     for panel in dashboard["panels"]:
@@ -170,7 +169,7 @@ def empty_queries(prometheus: Prometheus, start: float, end: float) -> list[str]
 
 
 def missing_alert(prometheus: Prometheus, names: set[str], fault: str) -> list[str]:
-    """Those of the alerts that fire before the fault or not in time; prints after how long they do."""
+    """Print the delay of each alert; return those that fire before the fault or too late."""
     begun = time.monotonic()
     early = names & prometheus.firing()
     waiting = names - early

@@ -1,6 +1,6 @@
-"""Files entered by one streamed answer, and how deep its asynchronous generators nest.
+"""The files whose functions one streamed answer runs, and the nesting of its asynchronous generators.
 
-The second answer of a process is measured: the first also loads what is imported late.
+The second answer of a process is measured, because the first also loads modules that are imported late.
 
 Run with the suite's database: python -m pytest -q -s benchmarks/request_depth.py
 """

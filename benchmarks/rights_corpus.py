@@ -1,8 +1,8 @@
 """A large corpus for the benchmark of rights: made once, kept in the data directory, and used again.
 
 Documents of ten passages, recombined from the sentences of four real texts each, so that texts and vectors
-are distinct and still about something: abstracts of SciFact, and Markdown and reStructuredText files of a
-folder. Eight people see from a ten-thousandth to all of it.
+differ and still have a subject. The texts are abstracts of SciFact, and Markdown and reStructuredText files
+of a folder. Eight people may read from a ten-thousandth to all of it.
 """
 
 import multiprocessing
@@ -39,13 +39,14 @@ from ingestion.indexing.passages import (
 from ingestion.models import Document, EmbeddingSpace, Passage
 from ingestion.search.tokens import search_text
 
-SHARES = (0.0001, 0.001, 0.01, 0.1, 0.2, 0.3, 0.5, 1.0)  # of the documents, seen by one person each
+# Shares of the documents that one person each may read.
+SHARES = (0.0001, 0.001, 0.01, 0.1, 0.2, 0.3, 0.5, 1.0)
 PASSAGES_EACH = 10
 OWNERS = 100
 BATCH = 500  # documents
-INDEX_MEMORY = "6GB"  # for the index of vectors, of which what is needed is taken
+INDEX_MEMORY = "6GB"  # memory limit for building the index of vectors
 PROCESSES = os.cpu_count() or 2
-FILLED, COMPLETE = "filled", "complete"  # users that are made when that is done
+FILLED, COMPLETE = "filled", "complete"  # marks a finished step by creating a user of this name
 MIN_SENTENCES = 4  # of a text
 MAX_SENTENCES = 40
 SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")
@@ -73,8 +74,8 @@ def is_filled() -> bool:
 
 
 def build(datasets: Path, texts: Path | None, documents: int, characters: int) -> None:
-    """Fill the database and index it; continue with the indexes where that was cut short. `characters` is the
-    least length of a passage."""
+    """Fill the database and index it, or continue with the indexes if that was interrupted. `characters` is
+    the least length of a passage."""
     space = active_space()
     if not is_filled():
         _fill(space, _sources(datasets, texts), documents, characters)
@@ -114,7 +115,7 @@ def _fill(space: EmbeddingSpace, sources: list[Source], documents: int, characte
 
 
 def _in_processes(work: Callable[[int], object], starts: Iterable[int]) -> None:
-    """Each piece of the work in one of several processes; a connection cannot be shared by them."""
+    """Do each piece of work in one of several processes, which cannot share a connection."""
     connection.close()
     connection.close_pool()
     context = multiprocessing.get_context("fork")
@@ -175,7 +176,7 @@ def part_fits(sentence: str) -> bool:
 
 
 def _texts(sources: list[Source], characters: int, first: int) -> list[Text]:
-    """Those of a batch, the same whoever makes it."""
+    """The rows of a batch, which do not depend on the process that makes them."""
     chance = random.Random(first)
     texts = []
     for number in range(first, first + BATCH):
@@ -239,7 +240,7 @@ def _write(
 
 
 def _write_words(first: int) -> None:
-    """The words of as many passages from this number on as a batch of documents has."""
+    """Index the words of a batch of passages that begins at this number."""
     _execute_slowly()
     with connection.cursor() as cursor:
         cursor.execute(

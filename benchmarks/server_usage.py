@@ -1,4 +1,4 @@
-"""What the embedded PostgreSQL takes while something runs: seconds of the processor, memory, disk."""
+"""The embedded PostgreSQL's use of CPU, memory and disk while something runs."""
 
 import contextlib
 import os
@@ -11,25 +11,26 @@ from typing import Any
 
 import psutil
 
-INTERVAL = 1.0  # seconds between two looks
+INTERVAL = 1.0  # seconds between two samples
 MEGABYTE = 2**20
 
 
 @dataclass
 class Usage:
-    """Seconds by the clock and of PostgreSQL's processor; the most memory at a time, in megabytes."""
+    """Elapsed seconds, PostgreSQL's CPU seconds, and its peak memory in megabytes."""
 
     seconds: float = 0.0
     processor: float = 0.0
     shared: float = 0.0
     private: float = 0.0
-    _times: dict[int, float] = field(default_factory=dict)  # by process; those that have ended keep theirs
+    # {process: CPU seconds}, including processes that have ended.
+    _times: dict[int, float] = field(default_factory=dict)
 
     def look(self) -> None:
-        """Take the figures of this moment in."""
+        """Take a sample."""
         shared = private = 0.0
         for process in server_processes():
-            with contextlib.suppress(psutil.Error, OSError, KeyError):  # it has just ended
+            with contextlib.suppress(psutil.Error, OSError, KeyError):  # the process has just ended
                 times = process.cpu_times()
                 self._times[process.pid] = times.user + times.system
                 status = dict(
@@ -41,7 +42,7 @@ class Usage:
         self.shared, self.private = max(self.shared, shared), max(self.private, private)
 
     def total(self) -> float:
-        """Seconds of the processor of all processes seen until now."""
+        """CPU seconds of all processes seen so far."""
         return sum(self._times.values())
 
     def __str__(self) -> str:
@@ -59,7 +60,7 @@ def server_processes() -> list[psutil.Process]:
 
 
 def processor_milliseconds(connection: Any) -> float:
-    """What this thread, and the process of PostgreSQL that serves it, have taken of the processor."""
+    """CPU seconds of this thread and of the PostgreSQL process that serves it."""
     connection.ensure_connection()
     served = Path(f"/proc/{connection.connection.info.backend_pid}/schedstat").read_text()
     return time.thread_time() * 1e3 + int(served.split()[0]) / 1e6
@@ -67,7 +68,7 @@ def processor_milliseconds(connection: Any) -> float:
 
 @contextlib.contextmanager
 def measured(what: str) -> Iterator[Usage]:
-    """The usage within the block; printed at its end."""
+    """Measure the usage within the block, and print it at the end."""
     usage, ended = Usage(), threading.Event()
     usage.look()
     before, started = usage.total(), time.perf_counter()

@@ -1,4 +1,4 @@
-"""Importing this makes Django ready, on the tests' embedded PostgreSQL and without any model configured."""
+"""Importing this sets up Django with the tests' embedded PostgreSQL and without a model."""
 
 import os
 import sys
@@ -8,10 +8,10 @@ from pathlib import Path
 import django
 
 ROOT = Path(__file__).resolve().parent.parent
-MODEL_FOLDER = os.environ.get("EMBEDDING_MODEL_DIR", "")  # the tests' database leaves it out
+MODEL_FOLDER = os.environ.get("EMBEDDING_MODEL_DIR", "")  # the tests' settings leave it out
 sys.path.insert(0, str(ROOT))
 os.environ.setdefault("CHATSITE_TEST_DATABASE", "benchmark_chatsite")
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
 os.environ |= {"OPENBLAS_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}  # as in a web process
-import_module("chatsite.tests.plugins.database")  # starts PostgreSQL, and stops it at the end
+import_module("chatsite.tests.plugins.database")  # starts PostgreSQL, and stops it at exit
 django.setup()

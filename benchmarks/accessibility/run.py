@@ -2,10 +2,10 @@
 
     .venv-dev/bin/python -m benchmarks.accessibility.run [FOLDER [LOOK ...]]
 
-Needs Node, npm and Chromium. FOLDER keeps the packages for the next time. A LOOK is a width, a theme and a
+Needs Node, npm and Chromium. FOLDER keeps the packages for later runs. A LOOK is a width, a theme and a
 direction, such as 390-dark-ltr; without one there are six of the twelve, which take about an hour on a busy
-machine. Prints what fails, and a line that sums it up; docs/accessibility.md has it. The suite itself looks
-with axe.
+machine. Prints the failures and a summary, which docs/accessibility.md records. The test suite itself uses
+axe.
 """
 
 import json
@@ -20,7 +20,7 @@ from pathlib import Path
 from chatsite.tests.server import Site, prepared, temporary_folder
 
 SCRIPT = Path(__file__).with_name("alfa.mjs")
-# The rules work with the document model of their own version alone.
+# The rules need the document model of the same version.
 PACKAGES = [
     "@siteimprove/alfa-playwright@0.81.4",
     "@siteimprove/alfa-rules@0.112.0",
@@ -37,7 +37,7 @@ def main():
     if not (folder / "node_modules" / "@siteimprove").exists():
         npm = ["npm", "install", "--no-audit", "--no-fund", "--no-save", "--prefix", str(folder)]
         subprocess.run([*npm, *PACKAGES], check=True, timeout=SECONDS)
-    shutil.copy(SCRIPT, folder)  # beside the packages, where Node looks for them
+    shutil.copy(SCRIPT, folder)  # beside the packages, where Node finds them
     with zipfile.ZipFile(folder / "records.zip", "w") as archive:
         archive.writestr("minutes.md", "# Minutes\n\nThe canteen closes at three.")
         archive.writestr("plans/floor.md", "# Floor\n\nThe canteen is on the second floor.")

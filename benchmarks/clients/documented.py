@@ -2,8 +2,8 @@
 
     .venv-dev/bin/python -m benchmarks.clients.documented [FOLDER]
 
-FOLDER keeps the clients for the next time, as for benchmarks.clients.run. Prints a table of the blocks and
-what each of them wrote first. Blocks of nginx and Docker are not run.
+FOLDER keeps the clients for later runs, as for benchmarks.clients.run. Prints a table of the blocks with the
+first line of each block's output. Blocks of nginx and Docker are not run.
 """
 
 import os

@@ -31,11 +31,11 @@ from chatsite.tests.server import BASE, Site, temporary_folder
 
 QUESTIONS = ("Until when can I use up last year's leave?", "And who decides about it?")
 CITED = "employee-handbook.pdf"
-SECONDS = 600  # its first start makes a database and loads much
+SECONDS = 600  # the first start creates a database and loads much
 BLOCK = re.compile(
     r"^### Open WebUI$.*?^```sh\n(?P<install>[^\n]+)\n(?P<serve>.*?)^```$", re.MULTILINE | re.DOTALL
 )
-# What keeps it from asking addresses elsewhere; none of it concerns the connection.
+# Keep it from calling other addresses; none of these settings concerns the connection.
 QUIET = {
     "OFFLINE_MODE": "true",
     "HF_HUB_OFFLINE": "1",
@@ -44,7 +44,7 @@ QUIET = {
     "SCARF_NO_ANALYTICS": "true",
     "DO_NOT_TRACK": "true",
 }
-# Lengths of the answers as the page shows them.
+# Lengths of the visible answers.
 WATCH = """
     window.lengths = [];
     new MutationObserver(() => {
@@ -93,7 +93,7 @@ class Client:
 
 @contextlib.contextmanager
 def open_webui(programs, site, key):
-    """The client, started by the line that the page has for it."""
+    """The client, started with the command in the documentation."""
     found = BLOCK.search((BASE / "docs" / "protocols.md").read_text())
     port = free_port()
     command = found["serve"].replace("--port 3000", f"--host 127.0.0.1 --port {port}")

@@ -1,4 +1,4 @@
-"""Published Python clients against a running site. One line of JSON for each use: what was tried, what came.
+"""Published Python clients against a running site. Prints each call and its result as a line of JSON.
 
 Run by run.py with the clients' own interpreter; CLIENT_BASE_URL and CLIENT_KEY name the site.
 """
@@ -27,7 +27,7 @@ USES = []
 
 
 class Leave(BaseModel):
-    """How an answer is wanted."""
+    """The options of a call."""
 
     days: int
     text: str

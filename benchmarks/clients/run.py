@@ -76,7 +76,7 @@ def install(folder):
 
 
 def wait_for_handbook(site):
-    """Until the document that answers the clients' question was read."""
+    """Wait until the document that answers the clients' question has been read."""
     deadline = time.monotonic() + SECONDS
     with psycopg.connect(**reading_parameters(site.folder), autocommit=True) as connection:
         while not connection.execute(READ).fetchone():
@@ -95,7 +95,7 @@ def results(command, site, key):
 
 
 def api_key(site, *scopes):
-    """Of the demo's employee; for these scopes instead of the usual ones."""
+    """An API key of the demo's employee, with these scopes instead of the default ones."""
     environment = os.environ | {"CHATSITE_DATA_DIR": str(site.folder)}
     command = [sys.executable, "manage.py", "create_api_key", "employee"]
     command += [f"--scope={scope}" for scope in scopes]

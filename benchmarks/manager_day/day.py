@@ -3,10 +3,10 @@
     .venv-dev/bin/python benchmarks/manager_day/day.py ADDRESS PASSWORD FOLDER [--only STEP …]
 
 on a site that seed.py has filled (run.py also makes that site); PASSWORD is that of the demo's `admin`.
-FOLDER gets a screenshot of each page. A page takes from the begin of its navigation, redirects included, to
-the end of its load event. The manager is staff and no superuser; only erasing is done by `admin`, as
-docs/identity.md wants it for people with other groups. The day changes the site: it erases a person, so it
-is for a site of one's own.
+FOLDER gets a screenshot of each page. The time of a page runs from the start of its navigation, including
+redirects, to the end of its load event. The manager is staff, but not a superuser; only erasing is done by
+`admin`, as docs/identity.md requires for people with other groups. The day changes the site and erases a
+person, so do not run it on a real site.
 """
 
 import argparse
@@ -36,12 +36,12 @@ NARROW = "Rules for parking permits, Facilities Hamburg"
 RETIRED = 300
 
 
-Meter = Callable[[], tuple[float, float]]  # processor seconds of the web process and of PostgreSQL
+Meter = Callable[[], tuple[float, float]]  # CPU seconds of the web process and of PostgreSQL
 
 
 @dataclass(frozen=True)
 class Visit:
-    """What one page took: milliseconds in the browser, seconds of processor time on the server."""
+    """The cost of one page: milliseconds in the browser, CPU seconds on the server."""
 
     step: str
     what: str
@@ -56,7 +56,7 @@ class Visit:
 
 
 class Day:
-    """A browser window, what its pages took, and the table of the steps."""
+    """A browser window, the times of its pages, and the table of the steps."""
 
     def __init__(self, page: Page, folder: Path, address: str, password: str, meter: Meter | None) -> None:
         self.page, self.folder, self.address, self.password = page, folder, address, password
@@ -89,7 +89,7 @@ class Day:
 
     @contextlib.contextmanager
     def loading(self, what: str) -> Iterator[None]:
-        """Note what the page took to which the block leads, and keep its picture."""
+        """Record the time of the page to which the block leads, and save a screenshot."""
         before = self.meter()
         yield
         self.page.wait_for_load_state("load")
@@ -102,23 +102,23 @@ class Day:
         assert status < 400, f"{self.page.url} answered {status}"
 
     def open(self, address: str, what: str) -> None:
-        """An address that one types, or has as a bookmark: only the first page of a step."""
+        """Open a typed address or bookmark; only for the first page of a step."""
         with self.loading(what):
             self.page.goto(address)
 
     def follow(self, target: Locator, what: str) -> None:
-        """Click on what leads to another page."""
+        """Click an element that leads to another page."""
         self.clicks += 1
         with self.loading(what), self.page.expect_navigation(timeout=PATIENCE_MS):
             target.click()
 
     def save(self, button: str = "Save") -> None:
-        """Save a form of the admin, which says so."""
+        """Save a form of the admin, and wait for its message."""
         self.follow(self.page.get_by_role("button", name=button, exact=True), "saved")
         expect(self.page.locator(".messagelist .success")).to_be_visible()
 
     def click(self, target: Locator) -> None:
-        """Click on what stays on the page."""
+        """Click an element that does not leave the page."""
         self.clicks += 1
         target.click()
 
@@ -129,11 +129,11 @@ class Day:
         return self.page.get_by_role("button", name=name).first
 
     def listed(self, name: str) -> Locator:
-        """A list, by its link on the first page; its heading may have the same name."""
+        """Open a list by its link on the first page; a heading may have the same name."""
         return self.page.locator("#content .module tbody th a").filter(has_text=re.compile(f"^{name}$")).first
 
     def pick(self, field: Locator, text: str) -> None:
-        """Choose in a field that is searched while one types (select2)."""
+        """Choose a value in a search field (select2)."""
         self.click(field)
         self.page.locator(".select2-search__field").last.press_sequentially(text, delay=20)
         option = self.page.locator(".select2-results__option--highlighted, .select2-results__option")
@@ -141,7 +141,7 @@ class Day:
 
     @contextlib.contextmanager
     def as_person(self, name: str, address: str = "/accounts/sign-in/") -> Iterator[None]:
-        """Somebody else at a browser of their own."""
+        """Another person, in a separate browser."""
         mine = self.page
         assert mine.context.browser
         context = mine.context.browser.new_context(

@@ -1,4 +1,4 @@
-"""A day of a content manager on a site of its own: starts it, fills it, and says what each page took.
+"""A day of a content manager: starts a site, fills it, and prints the time of each page.
 
     .venv-dev/bin/python -m benchmarks.manager_day.run FOLDER [--share 0.01] [--only STEP …]
 
@@ -46,7 +46,7 @@ def filled(folder: Path, share: str) -> Path:
 
 
 def wait_until_judged(folder: Path) -> None:
-    """Until the worker has grouped what was asked in vain, which it does each minute."""
+    """Wait until the worker has grouped the unanswered questions, which it does each minute."""
     deadline = time.monotonic() + JUDGING_SECONDS
     with psycopg.connect(**reading_parameters(folder), autocommit=True) as connection:
         while connection.execute(JUDGED).fetchone() == (0,):
@@ -67,7 +67,7 @@ class Meter:
         return sum(used(process) for process in self.web), self._database()
 
     def _database(self) -> float:
-        """Of the backends that ended, what they had used when they were last looked at."""
+        """CPU seconds of ended backends, as of the last sample."""
         running = {child.pid: used(child) for child in self.postgres.children(recursive=True)}
         self.ended += sum(seconds for pid, seconds in self.backends.items() if pid not in running)
         self.backends = running

@@ -1,1 +1,1 @@
-"""What bench_streaming.py is made of: a model's server, a bare relay, a client, and processes to measure."""
+"""The parts of bench_streaming.py: a model's server, a bare relay, a client, and measured processes."""

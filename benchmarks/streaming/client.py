@@ -1,9 +1,9 @@
-"""The load: many questions, each on a connection of its own, their bytes looked through and not parsed.
+"""The load: many questions, each on its own connection, whose responses are searched but not parsed.
 
-    python -m streaming.client < plan.json      prints what became of each, as JSON
+    python -m streaming.client < plan.json      prints the outcome of each as JSON
 
-A plan has `port`, `path`, `headers` (of each question), `bodies`, `spread` (seconds over which the questions
-begin) and `abort` (every so many is broken off half-way; 0: none).
+A plan has `port`, `path`, `headers` (for each question), `bodies`, `spread` (seconds over which the questions
+start) and `abort` (one in so many is aborted half-way; 0: none).
 """
 
 import asyncio
@@ -25,7 +25,7 @@ PATIENCE = 300.0  # seconds
 
 @dataclass
 class Outcome:
-    """Of one question; times in seconds from its first byte, -1 for what never came."""
+    """The outcome of one question; times in seconds from its first byte, -1 if something never came."""
 
     number: int
     status: int = 0

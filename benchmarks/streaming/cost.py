@@ -1,4 +1,4 @@
-"""CPU time for each token: the site with everything on, against a bare relay of the same answers."""
+"""CPU time for each token: the site with all features, compared with a bare relay of the same answers."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from .upstream import TOKENS
 
 
 def measured(pid: int, plan: dict[str, Any], spread: float = 3.0) -> tuple[float, list[Outcome]]:
-    """CPU seconds that a plan cost that process."""
+    """The CPU seconds of a process for a plan."""
     before = cpu_seconds(pid)
     outcomes = load(**plan, spread=spread, abort=0)
     spent = cpu_seconds(pid) - before

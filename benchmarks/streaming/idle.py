@@ -1,4 +1,4 @@
-"""Memory of a site that nobody asks anything, and of sockets on which nothing happens."""
+"""The memory of an idle site and of idle sockets."""
 
 import asyncio
 import time
@@ -9,12 +9,12 @@ from .processes import megabytes, own_kilobytes
 from .world import World
 
 SETTLE_SECONDS = 5.0
-WAITING = '{"type": "wait", "first": 1000000}'  # for a question asked elsewhere, as an open page does
+WAITING = '{"type": "wait", "first": 1000000}'  # waits for a question asked elsewhere, as an open page does
 
 
 def memory(world: World) -> tuple[float, float]:
-    """Megabytes of the web process, and of all that answers together: web, worker with what it keeps
-    ready for reading files, and PostgreSQL."""
+    """Megabytes of the web process, and of all processes together: web, worker, its process for reading
+    files, and PostgreSQL."""
     time.sleep(SETTLE_SECONDS)
     workers = world.site.children("chatsite.server.worker")
     worker = [each.pid for one in workers for each in (one, *one.children(recursive=True))]

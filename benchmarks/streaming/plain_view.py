@@ -1,8 +1,8 @@
-"""An asynchronous view of Django's own that stores the question and reads it again, and nothing else.
+"""A plain asynchronous Django view that stores the question and reads it again.
 
     python -m streaming.plain_view '{"dbname": …}'      prints its port
 
-Its cost says what the machine and the framework take of an answer's.
+Its cost shows the share of the machine and the framework in that of an answer.
 """
 
 import json
@@ -50,7 +50,7 @@ NUMBER = re.compile(r"\((\d+)\)")
 
 
 class Question(models.Model):
-    """One that was asked."""
+    """A stored question."""
 
     text = models.TextField()
 

@@ -1,4 +1,4 @@
-"""Starting processes, and what the kernel says of them. Linux only."""
+"""Starts processes, and reads their figures from the kernel. Linux only."""
 
 import contextlib
 import json
@@ -17,7 +17,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @contextlib.contextmanager
 def server(module: str, *arguments: str) -> Iterator[tuple[int, int]]:
-    """A module of this package as a process of its own; gives its pid and port."""
+    """Start a module of this package as a process; return its pid and port."""
     command = [sys.executable, "-m", f"streaming.{module}", *arguments]
     process = subprocess.Popen(command, cwd=FOLDER, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -38,18 +38,18 @@ def load(**plan: Any) -> list[Outcome]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time so far."""
+    """The user and system time of a process so far."""
     fields = (Path("/proc") / str(pid) / "stat").read_text().rpartition(") ")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 def megabytes(pids: Iterable[int]) -> float:
-    """Memory, pages that several share counted once among them."""
+    """The memory of several processes; shared pages count once."""
     return sum(_rolled_up(pid, "Pss") for pid in pids) / 1000
 
 
 def own_kilobytes(pid: int) -> int:
-    """What only this process has: without pages of files as they are, which another may begin to share."""
+    """The private memory of a process, without unmodified pages of files, which other processes may share."""
     return _rolled_up(pid, "Private_Dirty")
 
 

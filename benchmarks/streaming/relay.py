@@ -1,4 +1,4 @@
-"""What the site is measured against: a bare FastAPI endpoint that relays the client library's typed chunks.
+"""The relay that the site is compared with: a bare FastAPI endpoint that forwards the client's typed chunks.
 
 python -m streaming.relay http://127.0.0.1:1234/v1      prints its port
 """

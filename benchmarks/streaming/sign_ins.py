@@ -1,4 +1,4 @@
-"""How long a page takes while people sign in: each sign-in hashes a password, which takes CPU on purpose."""
+"""The time of a page while people sign in: each sign-in hashes a password, which is slow by design."""
 
 import threading
 import time
@@ -8,13 +8,13 @@ from chatsite.tests.server import TOKEN
 
 from .world import World
 
-WRONG = "not the password"  # hashed as long as the right one
+WRONG = "not the password"  # takes as long to hash as the right one
 SIGN_IN, PAGE = "/accounts/sign-in/", "/documents/"
 QUIET_PAGES = 40
 
 
 def pages(site: World, together: int) -> tuple[list[float], list[float]]:
-    """Seconds of each page, asked for one at a time: on the idle site, and while so many sign in at once."""
+    """The seconds of pages requested in turn, on the idle site and while so many people sign in at once."""
     session = site.site.sign_in("employee")
 
     def page() -> float:

@@ -1,4 +1,4 @@
-"""Mixed use for a while, with one in ten broken off: whether memory, files and sessions stay as they are."""
+"""Mixed use for some minutes, with one in ten answers aborted: memory, files and sessions over time."""
 
 import time
 from collections.abc import Iterator
@@ -9,14 +9,14 @@ from .processes import load, megabytes, open_files, own_kilobytes
 from .world import World
 
 AT_ONCE = 40
-DIFFERENT = 400  # questions: the vectors of words never met before are kept, up to 40 MB of them
+DIFFERENT = 400  # different questions: the vectors of new words are cached, up to 40 MB
 MIN_ROUNDS = 4
 SESSIONS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'chatsite'"
 
 
 class Look(NamedTuple):
-    """At the web process, between two rounds of questions. Memory in MB: what only it has, and with its part
-    of what it shares, which rises when another site on the machine ends."""
+    """Figures of the web process between two rounds of questions. Memory in MB: private, and including its
+    part of shared memory, which rises when another site on the machine ends."""
 
     minutes: float
     own: float
@@ -32,7 +32,7 @@ class Look(NamedTuple):
 
 
 def soaked(world: World, minutes: float) -> Iterator[str]:
-    """A line for each round, and how it went on in the second half: the first warms up."""
+    """A line for each round, and the trend in the second half; the first half warms up."""
     begun = time.monotonic()
     looks: list[Look] = []
     while time.monotonic() < begun + minutes * 60 or len(looks) < MIN_ROUNDS:

@@ -2,8 +2,8 @@
 
     python -m streaming.upstream [tokens]      prints its port
 
-A question with “(17)” in it gets the text of number 17, so that whoever mixes answers up is found out; one
-with “in 2 tokens” gets so short an answer.
+A question with “(17)” gets text number 17, so that mixed-up answers are detected; one with “in 2 tokens” gets
+an answer of two tokens.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ SHORT = re.compile(rb"in (\d+) tokens")
 
 
 def marker(number: int) -> str:
-    """The first token of an answer; no question and no document has it."""
+    """The first token of an answer, which occurs in no question or document."""
     return f"answer-{number}: "
 
 
@@ -59,7 +59,7 @@ LAST = _event({}, "stop") + _chunked(b"data: [DONE]\n\n") + b"0\r\n\r\n"
 
 
 def _whole() -> bytes:
-    """What is asked beside the answer, a title for instance."""
+    """The reply to another request than for the answer, for instance for a title."""
     message = {"role": "assistant", "content": "A question of the benchmark"}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
     body = {

@@ -1,4 +1,4 @@
-"""The real site with the fake model behind it, people with keys, and a look into its database."""
+"""The real site with the fake model, people with keys, and a connection to its database."""
 
 import contextlib
 import hashlib
@@ -21,7 +21,7 @@ QUESTION = "How many days of annual leave do I have? ({number})"
 FREE = {"CHATSITE_USER_CONCURRENT_ANSWERS": "10000", "CHATSITE_USER_QUESTIONS_PER_MINUTE": "100000"}
 FREE |= {"CHATSITE_PROCESS_ANSWERS": "10000", "CHATSITE_USER_CONNECTIONS": "10000"}
 FREE |= {"CHATSITE_ADDRESS_CONCURRENT_REQUESTS": "0", "CHATSITE_CALLER_CONCURRENT_REQUESTS": "0"}
-FREE |= {"CHATSITE_LOOP_WATCHDOG_SECONDS": "0"}  # off, as it is unless somebody asks for it
+FREE |= {"CHATSITE_LOOP_WATCHDOG_SECONDS": "0"}  # off, which is the default
 PEOPLE = """
     INSERT INTO accounts_user (username, password, first_name, last_name, email, is_superuser, is_staff,
         is_active, date_joined)
@@ -40,7 +40,7 @@ ANSWERS = """
 
 WAL = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint"
 UPDATES = "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = %s"
-STATISTICS_SECONDS = 2.0  # after which a session has reported what it did
+STATISTICS_SECONDS = 2.0  # after this time a session has reported its statistics
 
 MANY = 1_000_000
 OWN = """
@@ -56,7 +56,7 @@ BEGIN = """
 
 
 class World:
-    """A running site; `keys` are those of as many people."""
+    """A running site; `keys` has the keys of as many people."""
 
     def __init__(self, site: Site, people: int) -> None:
         self.site = site
@@ -78,20 +78,20 @@ class World:
         return self._database.execute(statement, parameters).fetchall()
 
     def wal_bytes(self) -> int:
-        """All write-ahead log that the database has written so far."""
+        """The bytes of write-ahead log that the database has written so far."""
         return int(self.rows(WAL)[0][0])
 
     def updates(self, table: str) -> tuple[int, int]:
-        """Of the rows of a table so far, and how many of them touched no index (heap-only tuples)."""
+        """The updates of a table so far, and how many of them touched no index (heap-only tuples)."""
         time.sleep(STATISTICS_SECONDS)
         every, heap_only = self.rows(UPDATES, table)[0]
         return int(every), int(heap_only)
 
     def questions(self, number: int, different: int = MANY, tokens: int = 0) -> dict[str, Any]:
-        """The part of a plan that says what is asked: each by somebody else, as far as there are people.
+        """The questions of a plan: each by another person, as far as there are people.
 
-        After so many `different` questions they are asked again from the first. `tokens` is the length of the
-        answers, where it is not the model's own.
+        After so many `different` questions, they start again from the first. `tokens` is the length of the
+        answers, if it differs from the model's default.
         """
         numbers = [each % different for each in range(self._asked, self._asked + number)]
         self._asked += number
@@ -105,8 +105,8 @@ class World:
         }
 
     def not_whole(self, runs: dict[str, int], tokens: int) -> tuple[list[str], list[str]]:
-        """Of these runs, with the numbers of their questions: those stored as cut short, with the beginning
-        of what was sent; and those stored otherwise than sent."""
+        """Of these runs, with the numbers of their questions: those stored as a beginning of the text that
+        was sent, and those stored with another text."""
         stored = {run: (state, text) for run, state, text in self.rows(ANSWERS)}
         short: list[str] = []
         wrong: list[str] = []
@@ -120,12 +120,12 @@ class World:
         return short, wrong
 
     def conversation(self, username: str) -> str:
-        """One of that person's, made where there is none."""
+        """A conversation of this person, created if there is none."""
         found = self.rows(OWN, username) or self.rows(BEGIN, username)
         return str(found[0][0])
 
     def read_pages(self) -> None:
-        """What people do beside asking: the portal's pages, a search, somebody's history."""
+        """Requests other than questions: the portal's pages, a search, a person's history."""
         session = self.site.sign_in("employee")
         for path in ("/", "/search/?q=leave", "/documents/"):
             assert session.get(path).status == 200, path
@@ -138,7 +138,7 @@ class World:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Of a session with the site's database that reads everything."""
+        """The parameters of a session with the site's database that reads everything."""
         return connection_parameters(self.site.folder) | {"options": "-c chatsite.reader=everything"}
 
     def _wait_for_documents(self) -> None:
@@ -156,7 +156,7 @@ class World:
 
 @contextlib.contextmanager
 def world(upstream: int, people: int = 400, **environment: str) -> Iterator[World]:
-    """A site of its own that asks the model at that port."""
+    """Start a site that uses the model at that port."""
     folder = Path(tempfile.mkdtemp(prefix="chatsite-bench-"))
     model = {"CHAT_MODEL": "fast", "OPENAI_BASE_URL": f"http://127.0.0.1:{upstream}/v1"}
     try:

@@ -1,4 +1,4 @@
-"""A person's hand: drives a page and adds up what it does, by the keystroke-level model.
+"""A simulated user: operates a page, and adds up the times of the keystroke-level model.
 
 The times of Card, Moran and Newell (1980), in seconds: a key of an average typist K, pointing P, a press or
 release of the mouse's button B, moving a hand between mouse and keys H, thinking before an act M. A choice in
@@ -15,9 +15,9 @@ from playwright.sync_api import expect
 K, P, B, H, M, DIALOG, SCROLL = 0.28, 1.1, 0.1, 0.4, 1.35, 3.0, 1.1
 MAX_TABS = 150
 ARROWS = ("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight")
-SECONDS = 60.0  # on a busy machine, too; reached only if the act is impossible
+SECONDS = 60.0  # long enough for a busy machine; reached only if the act is impossible
 AT_END = "element => !('selectionEnd' in element) || element.selectionEnd === element.value.length"
-# The element is one of a group with one Tab stop, in which the focus is.
+# Whether the element is in the group with a single Tab stop that has the focus.
 ARROW_LEADS_THERE = """element => element.tabIndex < 0
     && Boolean(element.closest('[role=toolbar], .sources, .starts, .history')
         ?.contains(document.activeElement))"""
@@ -32,7 +32,7 @@ IN_SIGHT = """element => {
 
 
 def name(words):
-    """Matches a name of the accessibility tree that begins with the words."""
+    """A pattern for names in the accessibility tree that begin with the words."""
     return re.compile(rf"^\s*{re.escape(words)}", re.IGNORECASE)
 
 
@@ -83,7 +83,7 @@ class Hand:
         self._timed(target.click)
 
     def type(self, target, text):
-        """Into a field, which is clicked first if it does not have the focus."""
+        """Type into a field, after clicking it if it does not have the focus."""
         self.see(target)
         if not has_focus(target):
             if self.keys_only:
@@ -101,7 +101,7 @@ class Hand:
         self._press(key)
 
     def choose(self, target, files):
-        """Files in the system's dialog that the target opens."""
+        """Choose files in the system's dialog that the target opens."""
         with self.page.expect_file_chooser() as chooser:
             self.click(target)
         self._step("choose", M + DIALOG)
@@ -115,7 +115,7 @@ class Hand:
     def reach(self, target):
         """Move the focus to the target the shorter way, forwards or backwards; each key is a step.
 
-        In a group with one Tab stop the arrows lead on.
+        Within a group with a single Tab stop, arrow keys move the focus.
         """
         start, stops = (self.page.evaluate_handle(each) for each in (FOCUSED, KEEP_STOPS))
         ways = []

@@ -1,4 +1,4 @@
-"""A model that both products ask: one answer of 75 words at 30 a second, which cites the first source.
+"""The model of both products: an answer of 75 words at 30 a second, which cites the first source.
 
 Where two versions of a document are among the sources, it cites both.
 """
@@ -22,7 +22,7 @@ ANSWER = (
 )
 WORDS_PER_SECOND = 30
 DIMENSIONS = 384
-# Of two versions of a document, each is cited in turn.
+# Two versions of a document are cited in turn.
 EDITION = re.compile(r"^(\S*locker-202[56]\S*): |<source id=\\?\"(\d+)\\?\" name=\\?\"locker-202[56]", re.M)
 # The portal's first source, or Open WebUI's: there the one of the attached file, if there is one.
 SOURCE = re.compile(r"^Sources:\n(\S+): |<source id=\\?\"(\d+)\\?\" name=\\?\"locker", re.M)

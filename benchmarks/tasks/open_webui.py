@@ -1,4 +1,4 @@
-"""Open WebUI, set up as an administrator would who wants its best for this comparison.
+"""Open WebUI, set up in the best way for this comparison by an administrator.
 
 The sample documents that everyone may read are in a knowledge base, which a model of the workspace searches
 for each question; that model is everyone's default. The person of the tasks is an ordinary user, in the group
@@ -67,7 +67,7 @@ def wait_for(client, process):
 
 
 def set_up(administrator, data):
-    """Accounts, group, knowledge and model. Gives the client of the ordinary user."""
+    """Create accounts, group, knowledge base and model; return the client of the ordinary user."""
 
     def call(path, **body):
         return json.loads(administrator.call(path, body))
@@ -82,7 +82,7 @@ def set_up(administrator, data):
         call(f"/api/v1/knowledge/{base['id']}/file/add", file_id=found["id"])
     base["type"] = "collection"
     call(
-        "/api/v1/models/create",  # whoever asks a model of the workspace needs the right to the one below it
+        "/api/v1/models/create",  # users of a workspace's model also need the right to its base model
         id="scripted",
         name="Scripted",
         meta={"hidden": True},
@@ -110,7 +110,7 @@ def set_up(administrator, data):
 
 
 def upload(client, file):
-    """The file, when it has been read."""
+    """Upload a file, and wait until it has been read."""
     boundary = uuid.uuid4().hex
     head = f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{file.name}"\r\n\r\n'
     body = head.encode() + file.read_bytes() + f"\r\n--{boundary}--\r\n".encode()

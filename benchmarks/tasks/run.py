@@ -61,7 +61,7 @@ GERMAN = gettext.translation("django", BASE / "locale", ["de"])
 
 
 class Portal:
-    """Each task, from the page on which one is. Controls are found by role and name, in the language."""
+    """The tasks, each from the current page. Controls are found by role and name, in the page's language."""
 
     product = "chatsite"
 
@@ -88,14 +88,14 @@ class Portal:
         self.page.goto(self.home)
 
     def send(self, hand, words="Send"):
-        """By Enter, which makes a new line on a phone."""
+        """Send with Enter, which makes a new line on a phone."""
         if self.page.viewport_size["width"] < 900:
             hand.click(self.page.get_by_role("button", name=self.say(words), exact=True).last)
         else:
             hand.press("Enter")
 
     def menu(self, hand):
-        """Open the list, where it is narrow."""
+        """Open the list, if the page is narrow."""
         if self.page.viewport_size["width"] < 900:
             hand.click(self.get("button", "Conversations").first)
 
@@ -113,7 +113,7 @@ class Portal:
         self.answered(hand)
 
     def palette(self, hand, words):
-        """Do what the palette finds by these words."""
+        """Run the action that the palette finds by these words."""
         hand.press("Control+k")
         hand.type(self.page.get_by_role("dialog").get_by_role("combobox"), words)
         hand.see(self.page.locator("#palette [aria-selected=true]").filter(has_text=re.compile(words, re.I)))
@@ -176,7 +176,7 @@ class Portal:
         field = self.get("searchbox", "Search your conversations")
         if hand.shortcuts:
             self.palette(hand, "carr")
-        else:  # a click, or typing, opens the palette, which finds while one types
+        else:  # a click or typing opens the palette, which searches while one types
             if hand.keys_only:
                 hand.type(field, "carried")
             else:
@@ -359,7 +359,7 @@ class OpenWebUi:
 
 
 def measured(product, tasks, way, screenshots=None):
-    """{task: (steps, seconds, of which waiting)}; a task that was not done has words instead."""
+    """{task: (steps, seconds, of which waiting)}; a task that failed has a text instead."""
     results = {}
     product.page.set_default_timeout(SECONDS * 1000)
     for task in tasks:

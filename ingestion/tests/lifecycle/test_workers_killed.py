@@ -129,7 +129,8 @@ class YieldingTests(Workers):
         self.assertEqual(states[0].status, "reading")
         # Its reading starts again as soon as a worker is free.
         self.assertIn(states[1].status, ("waiting", "reading"))
-        # A job ends a moment after its document is ready; one that yielded gets its attempt back in two steps.
+        # A job ends a moment after its document is ready; the attempts of yielding jobs are reset in two
+        # steps.
         jobs = ProcrastinateJob.objects.filter(**LEFT).order_by("pk")
         self.wait_for(lambda: list(jobs.values_list("attempts", flat=True)) == [0, 0])
         self.assertGreater(states[1].queue_position, small.queue_position)

@@ -73,6 +73,8 @@ EVERYTHING: dict[str, Any] = {
     "include_category": "",
     "exclude_category": "",
     "scoped": False,
+    "excluding": False,
+    "excluded": [],
     "documents": [],
     "to_person": False,
     "to_groups": False,

@@ -20,6 +20,12 @@ def attached() -> Q:
     return Q(folder__regex=rf"^{NAME}(/\d{{4}}-\d\d-\d\d)?$")
 
 
+def attached_with_parts() -> Q:
+    """The same, with the files in them."""
+    inside = Q(folder__regex=rf"^{NAME}/\d{{4}}-\d\d-\d\d/", part_of__isnull=False)
+    return attached() | inside
+
+
 def origin(folder: str) -> str:
     """What tells a reader where a source comes from: its folder, unless the site chose that."""
     return gettext("Attached to a question") if _FOLDER.match(folder) else folder

@@ -14,6 +14,7 @@ from django.db import IntegrityError, ProgrammingError
 from chat.events import ContextReady, Thought, Verified, members
 from chat.llm import ChatModel, SearchQuery
 from chat.llm.chat_model import rerank
+from chat.models import Run
 from chat.quoting.questions.question import Question
 from chat.quoting.sentence_selection import best_sentences_per_passage
 from chat.requests import Options
@@ -29,7 +30,7 @@ from ingestion.search.retrieval import (
     SearchResult,
 )
 from ingestion.search.rough_stems import matching_words
-from ingestion.search.scopes import documents_in
+from ingestion.search.scopes import ALL, DOCUMENT, documents_in, kept_apart
 
 from . import steps
 from .page_images import (
@@ -181,15 +182,29 @@ def candidates(run: AcceptedRun, query: SearchQuery) -> SearchResult:
         minimum_score=options.minimum_score,
         to_person=options.to_person,
         to_groups=options.to_groups,
+        attached=attached_before(run),
     )
 
 
-def found_for(principal: Principal, query: SearchQuery, **options: Any) -> SearchResult:
+def attached_before(run: AcceptedRun) -> list[str]:
+    """The scopes of the conversation's earlier questions that named documents, such as attached files."""
+    if run.is_first:
+        return []
+    named = Run.objects.filter(conversation=run.conversation_id, options__scope__startswith=f"{DOCUMENT}:")
+    return list(named.values_list("options__scope", flat=True).distinct())
+
+
+def found_for(
+    principal: Principal, query: SearchQuery, *, attached: Sequence[str] = (), **options: Any
+) -> SearchResult:
     """Search for a question; the results of a compound question's parts are interleaved.
 
     If one part finds nothing, the whole question is searched for too. Passages of short sections and tables
-    are completed, and the rest of a short document that was chosen follows them.
+    are completed, and the rest of a short document that was chosen follows them. A search of everything
+    leaves out files attached to questions, but for those that the scopes in `attached` name.
     """
+    if options.get("scope", "") in ("", ALL) and (apart := kept_apart(principal, attached)):
+        options["without"] = apart
 
     found = _found_for(principal, query, **options)
     passages = complete_passages(principal, _with_the_rest(principal, found.passages, options))

@@ -21,7 +21,7 @@ from chatsite.accounts.principal import Principal
 from history import projects
 from ingestion.attachment_folder import as_shown
 from ingestion.models import Document, DocumentQuerySet
-from ingestion.search.scopes import CATEGORY, DOCUMENT, FOLDER
+from ingestion.search.scopes import CATEGORY, DOCUMENT, FOLDER, kept_apart
 
 from .project_pages import open_project, or_404, own_project, question_page
 from .search_page import cleaned
@@ -141,6 +141,7 @@ def _page(request: HttpRequest, principal: Principal, target: ScopeTarget, probl
         "categories": categories[:MAX_PLACES],
         "ticked": ticked,
         "documents": documents[:MAX_DOCUMENTS],
+        "apart": len(kept_apart(principal)),
         "any_documents": bool(ticked or documents) or readable.exists(),
         "more": max(len(folders), len(categories)) > MAX_PLACES or len(documents) > MAX_DOCUMENTS,
         "problem": problem,

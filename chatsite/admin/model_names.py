@@ -218,6 +218,7 @@ NAMES = (
     gettext_noop("searched count"),
     gettext_noop("status code"),
     gettext_noop("thoughts"),
+    gettext_noop("grade"),
     gettext_noop("verification"),
     gettext_noop("verified"),
     gettext_noop("words"),

@@ -36,17 +36,8 @@ def access_list_for(audience: Audience, owner_id: int | None) -> AccessList:
 
     Safe against concurrent creation of the same list. Users and groups must exist.
     """
-    users = set(audience.user_ids) | ({owner_id} if owner_id else set())
-    everyone = audience.everyone or audience.guests
-    entries: list[Entry] = [(None, None, audience.guests)] if everyone else []
-    entries += [(user, None, False) for user in sorted(users)]
-    entries += [(None, group, False) for group in sorted(audience.group_ids)]
-
-    names = [
-        f"u{user}" if user else f"g{group}" if group else ("guests" if guests else "everyone")
-        for user, group, guests in entries
-    ]
-    digest = hashlib.sha256(",".join(names).encode()).hexdigest()
+    entries = _entries(audience, owner_id)
+    digest = _digest(entries)
     if found := AccessList.objects.filter(digest=digest).first():
         return found
     with transaction.atomic(), connection.cursor() as cursor:
@@ -66,6 +57,28 @@ def access_list_for(audience: Audience, owner_id: int | None) -> AccessList:
             ignore_conflicts=True,
         )
     return access_list
+
+
+def _entries(audience: Audience, owner_id: int | None) -> list[Entry]:
+    users = set(audience.user_ids) | ({owner_id} if owner_id else set())
+    everyone = audience.everyone or audience.guests
+    entries: list[Entry] = [(None, None, audience.guests)] if everyone else []
+    entries += [(user, None, False) for user in sorted(users)]
+    entries += [(None, group, False) for group in sorted(audience.group_ids)]
+    return entries
+
+
+def _digest(entries: Sequence[Entry]) -> str:
+    names = [
+        f"u{user}" if user else f"g{group}" if group else ("guests" if guests else "everyone")
+        for user, group, guests in entries
+    ]
+    return hashlib.sha256(",".join(names).encode()).hexdigest()
+
+
+def only_for(owner_id: int) -> Q:
+    """Documents that nobody but this owner can read."""
+    return Q(owner=owner_id, access_list__digest=_digest(_entries(Audience(), owner_id)))
 
 
 def audience_of(document: Document) -> Audience:

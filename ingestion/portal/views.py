@@ -26,6 +26,7 @@ from ingestion.parsing.formats import CONTAINERS, PAGED
 from ingestion.parsing.language import TAGS
 from ingestion.reasons import in_words
 from ingestion.search.labels import content_address
+from ingestion.search.scopes import kept_apart
 from ingestion.versions import former_versions
 from ingestion.versions.text_comparison import Paragraph, compare
 
@@ -176,6 +177,7 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
         "document": found,
         "row": rows([found], principal)[0],
         "reasons": why_readable(principal, found),
+        "is_apart": found.pk in kept_apart(principal),
         "may_delete": may_delete(request, found) and not found.part_of_id,
         "may_read_again": may_change(request, found),
         "may_replace": found.owner_id == principal.user_id

@@ -179,14 +179,15 @@ def search(
     minimum_score: float = 0.0,
     to_person: bool = False,
     to_groups: bool = False,
+    without: Collection[int] = (),
 ) -> SearchResult:
     """The passages relevant to `query`, best first, without duplicates; none if nothing is relevant.
 
     `context` has earlier questions that may contain the subject; their words count less. `minimum_score`
     applies to the final score (0..1), in hybrid mode after reranking. `to_person` restricts the search to
     documents that the caller owns or that name them as a reader, `to_groups` to those shared with a group of
-    theirs, and both to either; `scope` is one of ingestion.search.scopes. All narrow what the caller may read
-    and never widen it.
+    theirs, and both to either; `scope` is one of ingestion.search.scopes; `without` has the ids of documents
+    to leave out. All narrow what the caller may read and never widen it.
     """
     query, context = storable(query), storable(context)
     top = min(top, MAX_PASSAGES)
@@ -200,6 +201,8 @@ def search(
         "exclude_category": storable(exclude_category),
         "scoped": documents is not None,
         "documents": documents or [],
+        "excluding": bool(without),
+        "excluded": list(without),
         "to_person": to_person,
         "to_groups": to_groups,
     }

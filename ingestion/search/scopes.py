@@ -6,13 +6,15 @@ the caller may read and never widens it: a scope that the caller may not read fi
 that does not exist.
 """
 
+from collections.abc import Iterable
 from uuid import UUID
 
 from django.db.models import Q
 from django.utils.translation import gettext
 
 from chatsite.accounts.principal import Principal
-from ingestion.attachment_folder import as_shown
+from ingestion.access.lists import only_for
+from ingestion.attachment_folder import as_shown, attached_with_parts
 from ingestion.models import Document, DocumentQuerySet, FormerId
 
 ALL, OWN = "all", "own"
@@ -25,6 +27,20 @@ def documents_in(principal: Principal, scope: str) -> list[int] | None:
     if scope in ("", ALL):
         return None
     return list(_with_parts(principal, scope).values_list("pk", flat=True))
+
+
+def kept_apart(principal: Principal, besides: Iterable[str] = ()) -> list[int]:
+    """The ids of files that the caller attached to questions and that nobody else can read.
+
+    A search of everything leaves them out: they would crowd out the documents of the organisation. `besides`
+    has scopes whose documents are searched all the same, as those of the conversation's own questions.
+    """
+    private = Document.objects.filter(only_for(principal.user_id)).filter(attached_with_parts())
+    apart = set(private.values_list("pk", flat=True))
+    if apart:
+        for scope in set(besides):
+            apart.difference_update(documents_in(principal, scope) or ())
+    return sorted(apart)
 
 
 def count_unread(principal: Principal, scope: str) -> int:

@@ -13,6 +13,8 @@
 \set exclude_category ''
 \set scoped false
 \set documents '{}'
+\set excluding false
+\set excluded '{}'
 \set to_person false
 \set to_groups false
 \set plan scan
@@ -70,7 +72,7 @@ library AS MATERIALIZED (
         AND document.access_list_id = ANY(ARRAY(SELECT lists.access_list_id FROM lists))
         AND ingestion_is_searched(
             document, (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE, :'today',
-            :'include_category', :'exclude_category', :'scoped', :'documents'
+            :'include_category', :'exclude_category', :'scoped', :'documents', :'excluding', :'excluded'
         )
 ),
 
@@ -82,7 +84,7 @@ following AS (
         WHERE
             ingestion_is_searched(
                 document, (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE, :'today',
-                :'include_category', :'exclude_category', :'scoped', :'documents'
+                :'include_category', :'exclude_category', :'scoped', :'documents', :'excluding', :'excluded'
             )
         ORDER BY document.language
         LIMIT 1
@@ -96,7 +98,7 @@ following AS (
             document.language > following.language
             AND ingestion_is_searched(
                 document, (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE, :'today',
-                :'include_category', :'exclude_category', :'scoped', :'documents'
+                :'include_category', :'exclude_category', :'scoped', :'documents', :'excluding', :'excluded'
             )
         ORDER BY document.language
         LIMIT 1
@@ -163,7 +165,7 @@ commoner AS MATERIALIZED (
                     document.id = passage.document_id
                     AND ingestion_is_searched(
                         document, (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE, :'today',
-                        :'include_category', :'exclude_category', :'scoped', :'documents'
+                        :'include_category', :'exclude_category', :'scoped', :'documents', :'excluding', :'excluded'
                     )
             )
         LIMIT :'max_common'
@@ -214,7 +216,7 @@ nearest AS MATERIALIZED (
                         document.id = vector.document_id
                         AND ingestion_is_searched(
                             document, (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE, :'today',
-                            :'include_category', :'exclude_category', :'scoped', :'documents'
+                            :'include_category', :'exclude_category', :'scoped', :'documents', :'excluding', :'excluded'
                         )
                 )
             ORDER BY vector.vector::halfvec(:dimensions) <=> :'vector'::halfvec(:dimensions)
@@ -245,7 +247,7 @@ met AS MATERIALIZED (
         )
         AND ingestion_is_searched(
             document, (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE, :'today',
-            :'include_category', :'exclude_category', :'scoped', :'documents'
+            :'include_category', :'exclude_category', :'scoped', :'documents', :'excluding', :'excluded'
         )
 ),
 

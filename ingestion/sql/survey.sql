@@ -10,6 +10,8 @@
 \set exclude_category ''
 \set scoped false
 \set documents '{}'
+\set excluding false
+\set excluded '{}'
 \set to_person false
 \set to_groups false
 \set words '{annual,leave}'
@@ -54,7 +56,7 @@ probed AS MATERIALIZED (
         ))
         AND ingestion_is_searched(
             document, (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE, :'today',
-            :'include_category', :'exclude_category', :'scoped', :'documents'
+            :'include_category', :'exclude_category', :'scoped', :'documents', :'excluding', :'excluded'
         )
 ),
 
@@ -66,7 +68,7 @@ readable AS NOT MATERIALIZED (
         document.access_list_id = ANY(ARRAY(SELECT lists.access_list_id FROM lists))
         AND ingestion_is_searched(
             document, (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE, :'today',
-            :'include_category', :'exclude_category', :'scoped', :'documents'
+            :'include_category', :'exclude_category', :'scoped', :'documents', :'excluding', :'excluded'
         )
 ),
 
@@ -217,7 +219,7 @@ met AS MATERIALIZED (
         )
         AND ingestion_is_searched(
             document, (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE, :'today',
-            :'include_category', :'exclude_category', :'scoped', :'documents'
+            :'include_category', :'exclude_category', :'scoped', :'documents', :'excluding', :'excluded'
         )
 ),
 

@@ -5,19 +5,23 @@ from types import SimpleNamespace
 from unittest import mock
 
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import Client, SimpleTestCase, TestCase, TransactionTestCase, override_settings
+from django.test import AsyncClient, Client, SimpleTestCase, TestCase, TransactionTestCase, override_settings
 from django.utils.translation import override
 
 from chat.engine import answering
 from chat.events import Searching
+from chat.llm import use_model
 from chat.protocols import run_events
+from chat.quoting.quoting_model import QuotingModel
 from chat.tests.conversations import answered
+from chatsite.accounts.models import ApiKey
 from chatsite.accounts.principal import Principal
+from chatsite.db.threads import in_database
 from history import projects, recording
-from ingestion.access.lists import Audience, audience_of
+from ingestion.access.lists import Audience, audience_of, set_audience
 from ingestion.attachment_folder import as_shown
 from ingestion.models import Document
-from ingestion.search.scopes import count_unread, describe
+from ingestion.search.scopes import count_unread, describe, kept_apart
 from ingestion.tests.factories import make_document, make_user
 from ingestion.tests.media import MediaMixin
 
@@ -274,3 +278,85 @@ class WaitTests(SimpleTestCase):
             [run_events._kind_and_members(event) for event in (Searching(9, 2), Searching(9))],
             [("searching", {"documents": 9, "awaited": 2}), ("searching", {"documents": 9})],
         )
+
+
+FERRY = "The ferry leaves the harbour at 14:30 each day."
+
+
+@override_settings(JOURNAL_FLUSH_SECONDS=0.02)
+class ApartTests(TransactionTestCase):
+    """An attached file is searched in its conversation, and elsewhere only where it was chosen."""
+
+    def setUp(self):
+        self.user = make_user("asker")
+        self.secret = ApiKey.objects.issue(self.user, "test")[1]
+        make_document("timetable.md", [FERRY], everyone=True)
+        self.document = make_document(
+            "hire.md",
+            ["My note: the ferry takes hired bicycles."],
+            owner=self.user,
+            folder="Attachments/2026-11-27",
+        )
+        self.named = f"document:{self.document.public_id}"
+
+    async def found(self, scope, session=None, question="When does the ferry leave?"):
+        """The names of the files that an answer was given, and its conversation."""
+        body = {
+            "messages": [{"role": "user", "content": question}],
+            "context": {"overrides": {"scope": scope}},
+            "session_state": session,
+        }
+        headers = {"Authorization": f"Bearer {self.secret}"}
+        with use_model(QuotingModel()):
+            answer = await AsyncClient().post("/chat", body, "application/json", headers=headers)
+        said = answer.json()
+        labels = said["context"]["data_points"]["citations"]
+        return {label.partition("#")[0].rpartition("/")[2] for label in labels}, said["session_state"]
+
+    async def test_another_conversation_does_not_find_it_by_itself(self):
+        self.assertEqual((await self.found("all"))[0], {"timetable.md"})
+        self.assertEqual((await self.found("own"))[0], {"hire.md"})
+        self.assertEqual((await self.found("folder:Attachments"))[0], {"hire.md"})
+        self.assertEqual((await self.found(self.named))[0], {"hire.md"})
+
+    async def test_its_own_conversation_finds_it_with_everything_else(self):
+        names, session = await self.found(self.named)
+        self.assertEqual(names, {"hire.md"})
+        self.assertEqual((await self.found("all", session))[0], {"hire.md", "timetable.md"})
+
+    async def test_one_that_was_moved_or_shared_is_a_document_like_others(self):
+        for values in ({"folder": "Bicycles"}, {"folder": "Attachments/2026-11-27"}):
+            await Document.objects.filter(pk=self.document.pk).aupdate(**values)
+            moved = values["folder"] == "Bicycles"
+            self.assertEqual("hire.md" in (await self.found("all"))[0], moved)
+        await in_database(set_audience, self.document, Audience(everyone=True))
+        self.assertIn("hire.md", (await self.found("all"))[0])
+
+    async def test_the_files_in_an_attached_archive_stay_apart_with_it(self):
+        part = await in_database(
+            make_document,
+            "inside.md",
+            ["The ferry in the archive leaves late."],
+            owner=self.user,
+            folder="Attachments/2026-11-27/hire.md",
+            part_of=self.document,
+        )
+        principal = Principal(self.user.pk, "session")
+        self.assertEqual(await in_database(kept_apart, principal), [self.document.pk, part.pk])
+        self.assertEqual(await in_database(kept_apart, principal, [self.named]), [])
+        self.assertEqual((await self.found("all"))[0], {"timetable.md"})
+
+    def test_nobody_learns_of_the_files_of_others(self):
+        other = make_user("other")
+        self.assertEqual(kept_apart(Principal(other.pk, "session")), [])
+
+    def test_the_pages_say_where_it_is_searched(self):
+        self.client.force_login(self.user)
+        page = self.client.get(f"/documents/{self.document.public_id}/")
+        self.assertContains(page, "Attached to a question: other conversations search it only")
+        self.assertContains(page, 'value="place">Move to another folder</button>')
+        self.assertContains(self.client.get("/search-in"), "without 1 file that you attached to a question")
+        Document.objects.filter(pk=self.document.pk).update(folder="Bicycles")
+        page = self.client.get(f"/documents/{self.document.public_id}/")
+        self.assertNotContains(page, "Attached to a question")
+        self.assertNotContains(self.client.get("/search-in"), "that you attached")

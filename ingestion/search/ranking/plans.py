@@ -86,7 +86,7 @@ PLANNER = {"ef_search": EF_SEARCH, "max_scanned": MAX_SCANNED}
 # With at most this many passages in all, looking at each takes less time than planning: sessions keep the
 # plans of questions that nothing narrows, made without the words of any.
 SMALL_CORPUS = MAX_SCAN
-NARROWING = ("scoped", "to_person", "to_groups", "include_category", "exclude_category")
+NARROWING = ("scoped", "excluding", "to_person", "to_groups", "include_category", "exclude_category")
 PLANNED = (
     *NARROWING,
     "plan",

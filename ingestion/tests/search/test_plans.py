@@ -254,6 +254,8 @@ class ChoiceTests(TestCase):
             "exclude_category": "",
             "scoped": False,
             "documents": [],
+            "excluding": False,
+            "excluded": [],
             "to_person": False,
             "to_groups": False,
         }

@@ -101,6 +101,19 @@ class SearchTests(TestCase):
                     self.assertEqual(self.texts("annual leave", scope=scope, mode=mode), texts)
         self.assertEqual(len(self.texts("annual leave", scope="all")), 2)
 
+    def test_documents_that_are_left_out_are_not_found(self):
+        handbook, note = (
+            make_document("handbook.txt", [LEAVE]),
+            make_document("note.txt", [f"My note: {LEAVE}"]),
+        )
+        make_document("dogs.txt", [DOGS])
+        for mode in MODES:
+            with self.subTest(mode=mode):
+                question = "How many days of annual leave?"
+                self.assertEqual(self.texts(question, mode=mode, without=[note.pk])[0], LEAVE)
+                found = search(self.principal, question, mode=mode, without=[note.pk, handbook.pk]).passages
+                self.assertLessEqual({each.content for each in found}, {DOGS})
+
     def test_a_minimum_score_leaves_out_what_is_weaker(self):
         make_document("handbook.txt", [LEAVE, "Annual meeting.", ROSTER])
         found = search(self.principal, "How many days of annual leave?", minimum_score=0.8).passages

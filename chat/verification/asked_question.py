@@ -4,7 +4,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
+
+from django.utils.functional import cached_property
 
 from ingestion.search.tokens import plain_words
 

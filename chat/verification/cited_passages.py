@@ -4,9 +4,10 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import accumulate
 from typing import Protocol
+
+from django.utils.functional import cached_property
 
 from ingestion.search.sentence_splitting import split_sentences
 
@@ -114,8 +115,13 @@ class Unit:
         return len(self.number_tokens)
 
     @cached_property
+    def number_places(self) -> tuple[int, ...]:
+        """Positions of numbers among the tokens."""
+        return tuple(at for at, token in enumerate(self.tokens) if token.kind is Kind.NUMBER)
+
+    @cached_property
     def number_tokens(self) -> tuple[Token, ...]:
-        return tuple(token for token in self.tokens if token.kind is Kind.NUMBER)
+        return tuple(self.tokens[at] for at in self.number_places)
 
     @cached_property
     def relations(self) -> Relations:

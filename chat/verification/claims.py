@@ -3,7 +3,8 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+
+from django.utils.functional import cached_property
 
 from .cited_passages import Unit, articles_of, said
 from .terms.facts import abbreviations, language_of, parts_of, tokens

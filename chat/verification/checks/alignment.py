@@ -8,7 +8,8 @@ beside it in the source, too, and no other noun should stand there instead.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+
+from django.utils.functional import cached_property
 
 from chat.verification.cited_passages import Unit
 from chat.verification.claims import Claim

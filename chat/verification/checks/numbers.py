@@ -62,10 +62,7 @@ def number_evidence(
     own = [claim.tokens[place] for place in places]
     for number, place in zip(own, places, strict=True):
         holding = [
-            (unit, at)
-            for unit in chosen
-            for at, token in enumerate(unit.tokens)
-            if token.kind is Kind.NUMBER and same_number(number, token)
+            (unit, at) for unit in chosen for at in unit.number_places if same_number(number, unit.tokens[at])
         ]
         if holding and _has_other_rate(claim, place, holding):
             found = CONTRADICTION if share >= LEAST_SHARE else MISPLACED

@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
 
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
 from django.utils.translation import gettext
 
 from chatsite.accounts.principal import Principal
@@ -28,6 +30,8 @@ from .signatures import signed
 from .tally import HEDGES, is_by_model, is_unclear, tally
 
 # Any scheme but http, https and mailto, in a link or a link reference.
+# Of a source: text that Markdown shows as a link to itself.
+ADDRESS = re.compile(r"https?://[^\s<>]+")
 UNSAFE_LINK = re.compile(r"(?i)(\]\(\s*|\]:\s*)(?!https?:|mailto:)([a-z][a-z0-9+.-]*):")
 
 
@@ -65,7 +69,7 @@ def messages_as_markdown(
 ) -> str:
     """These messages; `sources` has those that the reader may open, by message."""
     named = _line(title) or gettext("Conversation")
-    parts = [f"# {named}", f"{begun_at:%Y-%m-%d}"]
+    parts = [f"# {named}", date_format(localtime(begun_at), gettext("j M Y"))]
     for message in messages:
         if message.role == Message.Role.USER:
             parts.append(f"## {_line(message.content)}")
@@ -105,15 +109,27 @@ def _answer(message: Message, readable: Sequence[Source]) -> list[str]:
         source = titles[label]
         place = gettext("page %(place)s") % {"place": source.page} if source.page else source.heading
         name = f"{source.title}, {place}" if place and place != source.title else source.title
-        listed.append(f"{number}. {_line(name)}")
-    parts.append("\n".join(listed))
+        listed.append(f"{number}. {_line(name)}{_address(source)}")
+    if listed:
+        heading = gettext("Sources")
+        parts += [f"### {heading}", "\n".join(listed)]
     statements = message.verification or ()
     by_model, unclear = (sum(map(test, statements)) for test in (is_by_model, is_unclear))
     counted = tally((row["verdict"] for row in statements), by_model, unclear, message.verified)
+    lines: list[str] = []
+    if order and message.grade:
+        lines.append(gettext("Quoted from the documents, without a language model"))
     # If a source was withdrawn, the line on citations would reveal too much and be wrong.
     if not set(message.citations) - titles.keys() and not message.content.startswith(HEDGES):
-        parts.append(" · ".join(f"*{line}*" for line in (counted.summary, counted.rest) if line and order))
+        lines += [line for line in (counted.summary, counted.rest) if order]
+    parts.append(" · ".join(f"*{line}*" for line in lines if line))
     return parts
+
+
+def _address(source: Source) -> str:
+    """Where the document was taken from, if it names an address of the web."""
+    address = source.document.source_url
+    return f": <{address}>" if ADDRESS.fullmatch(address) else ""
 
 
 def _line(text: str) -> str:

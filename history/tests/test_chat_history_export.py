@@ -1,12 +1,15 @@
 """One conversation as a file."""
 
 from django.test import TestCase
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
 from django.utils.translation import override
 
 from history import recording
 from history.conversation_export import as_markdown
 from history.tally import UNSURE
 from history.tests.chat_history_case import LABEL, ChatHistoryCase
+from ingestion.models import Document
 from ingestion.tests.factories import command_principal, make_user
 
 
@@ -26,18 +29,20 @@ class ExportTests(ChatHistoryCase):
         self.assertEqual(
             response.headers["Content-Disposition"], 'attachment; filename="carrying-over-leave.md"'
         )
+        day = date_format(localtime(self.mine.created_at), "j M Y")
         self.assertEqual(
             response.content.decode(),
-            f"# Carrying over leave\n\n{self.mine.created_at:%Y-%m-%d}\n\n## May I carry leave over?\n\n"
-            "Five days [1], I said five [1].\n\n1. Leave guide, page 3\n\n## And then?\n\n**Editor**\n\n"
-            "So\n\n*The language model took too long to answer.*\n",
+            f"# Carrying over leave\n\n{day}\n\n## May I carry leave over?\n\n"
+            "Five days [1], I said five [1].\n\n### Sources\n\n1. Leave guide, page 3\n\n"
+            "## And then?\n\n**Editor**\n\nSo\n\n*The language model took too long to answer.*\n",
         )
 
     def test_what_markdown_says_itself_is_in_the_language_of_who_exports(self):
         recording.append(self.mine, "assistant", "So", state="failed", error_code="upstream_timeout")
         with override("de"):
             exported = as_markdown(self.principal, self.mine)
-        self.assertIn("1. Leave guide, Seite 3\n", exported)
+        self.assertIn("### Quellen\n\n1. Leave guide, Seite 3\n", exported)
+        self.assertIn(f"\n\n{localtime(self.mine.created_at):%-d.} ", exported)
         self.assertIn("*Das Sprachmodell hat", exported)
 
     def test_citations_of_passages_that_do_not_answer_confirm_nothing(self):
@@ -47,6 +52,26 @@ class ExportTests(ChatHistoryCase):
             exported = as_markdown(self.principal, self.mine)
             self.assertEqual(exported.count("All citations found in the text"), int(ticked), notice)
             self.mine.messages.all().delete()
+
+    def test_sources_are_listed_with_the_addresses_they_came_from(self):
+        listed = {
+            "https://wiki.example/leave?id=3&v=*1*": ": <https://wiki.example/leave?id=3&v=*1*>\n",
+            "": "\n",
+            "javascript:alert(1)": "\n",
+            "https://wiki.example/<b> [x](y)": "\n",
+        }
+        for address, shown in listed.items():
+            Document.objects.filter(pk=self.document.pk).update(source_url=address)
+            exported = as_markdown(self.principal, self.mine)
+            self.assertIn(f"### Sources\n\n1. Leave guide, page 3{shown}", exported)
+
+    def test_quotations_are_named_as_such(self):
+        for grade in ("given", ""):
+            self.mine.messages.filter(role="assistant").update(grade=grade)
+            exported = as_markdown(self.principal, self.mine)
+            self.assertEqual(
+                exported.count("*Quoted from the documents, without a language model*"), len(grade) // 5
+            )
 
     def test_json_has_what_the_api_sends(self):
         response = self.call("GET", f"/{self.mine.pk}/export?format=json")

@@ -175,7 +175,9 @@ class ChangeTests(PortalCase):
         response = self.client.get(f"{self.url}export.md")
         self.assertEqual(response.headers["Content-Type"], "text/markdown; charset=utf-8")
         self.assertIn('filename="carrying-over-leave.md"', response.headers["Content-Disposition"])
-        self.assertIn("## May I carry leave over?\n\nFive days [1].\n\n1. Leave guide", text_of(response))
+        self.assertIn(
+            "## May I carry leave over?\n\nFive days [1].\n\n### Sources\n\n1. Leave guide", text_of(response)
+        )
 
     def test_the_exported_page_has_the_same_and_neither_script_nor_anything_to_load(self):
         hostile = (
@@ -191,6 +193,7 @@ class ChangeTests(PortalCase):
         page = text_of(response)
         self.assertIn("<h2>May I carry leave over?</h2>", page)
         self.assertIn(f"<p>{WORDS} [1].</p>", page)
+        self.assertIn("<h3>Sources</h3>", page)
         self.assertIn("<li>Leave guide</li>", page)
         self.assertIn('<th scope="col">A</th>', page)
         self.assertIn("<td>1</td>", page)
@@ -201,9 +204,14 @@ class ChangeTests(PortalCase):
         self.client.logout()
         self.assertEqual(self.client.get(f"{self.url}export.html").status_code, 302)
 
+    def test_the_exported_page_links_to_where_a_document_was_taken_from(self):
+        Document.objects.update(source_url="https://wiki.example/leave?a=1&b=2")
+        page = text_of(self.client.get(f"{self.url}export.html"))
+        self.assertIn('<li>Leave guide: <a href="https://wiki.example/leave?a=1&amp;b=2"', page)
+
     def test_one_answer_is_exported_for_the_clipboard(self):
         response = self.client.get(f"{self.url}export.md?answer={self.answer.position}")
-        self.assertEqual(text_of(response), "Five days [1].\n\n1. Leave guide\n")
+        self.assertEqual(text_of(response), "Five days [1].\n\n### Sources\n\n1. Leave guide\n")
         for wrong in ("0", "99", "x", "\u0661", 20 * "9"):
             self.assertEqual(self.client.get(f"{self.url}export.md?answer={wrong}").status_code, 404, wrong)
 

@@ -8,6 +8,8 @@ question to the next; where none answers, the closest passages are quoted.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from chat.quoting.questions.question import Question
+from chat.quoting.table_rows.named_rows import names_in
 from chat.quoting.table_rows.row_conditions import selects_rows
 from chat.sources import SourceView
 from ingestion.search.rough_stems import held_stems, weak_stems
@@ -211,6 +213,9 @@ def _closest_passages(findings: Findings) -> Quoted:
         kept.sort(key=lambda each: each is not own)
     alike = findings.rows_alike
     findings.shown.update(alike.rows)
+    entity = findings.question.entity
+    if entity:  # “Whom do I call?”
+        kept.sort(key=lambda each: not any(map(entity.has.search, each.held.texts)))
     may_answer = not alike.text and _may_answer(findings, kept[0], is_only=len(kept) == 1)
     leading = next((each for each in kept if findings.leads(each, kept[0])), None)
     if leading and not (alike.text or may_answer):
@@ -237,6 +242,7 @@ def _may_answer(findings: Findings, closest: Quotation, *, is_only: bool) -> boo
         (
             is_likely(closest.held, closest.source.score, lead)
             or is_preferred(closest.held, sentence.score, fit, lead, is_only=is_only)
+            or _is_named_row(question, closest)
         )
         and closest.has_amount
         and not closest.is_for_others
@@ -244,6 +250,17 @@ def _may_answer(findings: Findings, closest: Quotation, *, is_only: bool) -> boo
         and not (selected and (selected.needs_all or selected.text))
         and not (closest.is_part_of_table and not question.in_order <= held_stems(sentence.text))
     )
+
+
+def _is_named_row(question: Question, closest: Quotation) -> bool:
+    """Whether a question that goes on (“and dinner?”) names this row and nothing that it lacks."""
+    row = closest.sentence.text
+    if not question.subject or closest.quoted.kind != "table" or row not in closest.quoted.lines:
+        return False
+    own = replace(question, earlier="", subject="").named
+    words = own.union(*map(question.other_words, own))
+    names = (name - weak_stems() for name in names_in(row).values())
+    return any(name and name <= words for name in names) and closest.held.known(own) == len(own)
 
 
 def _texts(text: str) -> tuple[str, ...]:

@@ -235,6 +235,10 @@ def has_number(text: str) -> bool:
     return bool(_NUMBER.search(_ITEM.sub(" ", text)))
 
 
+def has_money(text: str) -> bool:
+    return bool(_HAS_MONEY.search(text))
+
+
 def has_bare_number(text: str) -> bool:
     """Whether it has a number of something other than time or money."""
     return bool(_BARE_NUMBER.search(_ITEM.sub(" ", text)))

@@ -16,7 +16,7 @@ from ingestion.search.rough_stems import forms, held_stems, stem, stems
 from ingestion.search.sentence_splitting import spans_of
 from ingestion.search.tokens import search_text
 
-from .amounts import counts, has_bare_number, has_number
+from .amounts import counts, has_bare_number, has_money, has_number
 from .applicability import directions_of, is_opposite
 from .entities import has_deed, has_place, says_who, says_who_does
 from .instructions import says_how
@@ -33,6 +33,11 @@ _PAYS = dict.fromkeys(
     stems("pay pays zahlt bezahlt"), stems("reimburse expense cover fund bear erstatten übernehmen tragen")
 )
 _EXTREME = re.compile(r"\b(?:max|min)(?:imum)?\b|\bno other\b", re.IGNORECASE)
+_MASS = re.compile(r"\bhow much \w|\bwie ?viel \w", re.IGNORECASE)
+_PERMITS = re.compile(
+    r"\b(?:allowed|permitted|forbidden|prohibited|banned|erlaubt|gestattet|verboten|untersagt)\b",
+    re.IGNORECASE,
+)
 _NUMBER_COLUMN = re.compile(r"(?<=; )([^:;]{1,60}): (?=\d)")
 _NEGATIVE = re.compile(
     rf"{NEGATION}|\b(?:no|none|nobody|nothing|without|only|unless|un\w{{2,20}}|refus\w{{1,5}}|fail\w{{0,5}}"
@@ -172,6 +177,8 @@ def _has_count(quoted: QuotedText) -> bool:
         for place, text in enumerate(spans)
         if counts(thing, text)
     ]
+    if _MASS.search(question.text) and any(has_money(spans[place]) for place in mentions):
+        return True  # “How much deposit do I pay?”
     if not numbered and not _UNITS & frozenset(words) and not has_bare_number(quoted.texts[0]):
         return False  # the numbers count units, such as hours or pounds
     return not numbered or any(  # without such a sentence, the number may be in a table or in other words
@@ -186,6 +193,14 @@ def _has_deed(quoted: QuotedText) -> bool:
     return all(
         has_deed(deed, text) or not words.isdisjoint(quoted.other_words(deed) | _PAYS.get(deed, _NO_WORDS))
         for deed in quoted.question.deed
+    )
+
+
+def _names_deed(quoted: QuotedText) -> bool:
+    """Whether it has the verb for which permission is asked, or says with another word what is allowed."""
+    asked = quoted.question.permission
+    return asked <= quoted.stems or (
+        quoted.known(asked) == len(asked) and bool(_PERMITS.search(quoted.texts[0]))
     )
 
 
@@ -261,7 +276,7 @@ ANSWER_TYPES = (
         "permission",
         lambda question: question.permission,
         lambda quoted: (
-            quoted.question.permission <= quoted.stems
+            _names_deed(quoted)
             and bool(quoted.known(quoted.question.permitted)) >= bool(quoted.question.permitted)
         ),
     ),

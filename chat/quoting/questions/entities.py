@@ -79,6 +79,23 @@ _ENTITIES = (
         _PHONE,
     ),
     Entity(
+        re.compile(
+            r"\bwhom? (?:do|can|should|must|could) (?:i|we|you|they|\w{1,20})"
+            r" (?:call|ring|phone|contact|inform|notify|tell|report|turn)\b"
+            r"|\b(?:wen|wem) (?:ruf|kontaktier|informier|meld)\w{0,3} (?:ich|wir|man)\b"
+            r"|\ban wen (?:wend|meld)\w{0,3} (?:ich|wir|man)\b",
+            re.IGNORECASE,
+        ),
+        re.compile(
+            rf"{_PHONE.pattern}|\b(?:calls?|called|rings?|phones?|contacts?|informs?|informed|notif(?:y|ies|ied)"
+            r"|tells?|told|reports?|reported|reporting|alerts?|asks?|turns? to|speaks? to|talks? to"
+            r"|writes? to|advice|e-?mail|ruf\w{0,3}|meld\w{0,4}|informier\w{0,3}|wend\w{0,3})\b|@\w",
+            re.IGNORECASE,
+        ),
+        frozenset(),
+        _PHONE,
+    ),
+    Entity(
         re.compile(r"\b(?:what|which) form\b(?! of\b)|\bwelche[ns]? formular\b", re.IGNORECASE),
         _FORM,
         stems("form formular"),

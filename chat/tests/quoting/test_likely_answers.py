@@ -5,6 +5,7 @@ from dataclasses import replace
 from chat.llm.chat_model import Prompt
 from chat.quoting.quoted_answer import LIKELY, OTHERS, UNSURE
 from chat.quoting.quoting_model import quote
+from chat.requests import EarlierMessage
 from chat.tests.quoting_case import QuotingCase
 from chat.tests.sources import source
 
@@ -162,3 +163,37 @@ class LeadingPassageTests(QuotingCase):
         quoted = quote(Prompt(question, [], [late, lost], 0.3, fit=1.5, synonyms=other_words))
         self.assertEqual(quoted.notice, UNSURE)
         self.assertIn("police", quoted.texts[0])
+
+
+class NamedRowTests(QuotingCase):
+    def test_the_row_that_a_question_names_which_goes_on_may_answer(self):
+        rows = "\n".join(
+            f"Item: {item}; Rate: £{rate}; Remarks: {remark}"
+            for item, rate, remark in (
+                ("Breakfast", "9.00", "departure before 06:30"),
+                ("Lunch", "11.00", "absence above 6 hours"),
+                ("Dinner", "24.00", "return after 20:00"),
+                ("Hotel", "105.00", "with breakfast"),
+                ("Motorcycle", "0.24", "a mile"),
+                ("Bicycle", "0.20", "a mile"),
+            )
+        )
+        rates = source(1, "travel.md#rates", rows, heading="Rates", score=1.0)
+        earlier = [EarlierMessage("user", "What do I get for breakfast when I leave at 6 in the morning?")]
+        for question, is_likely in (("and dinner?", True), ("and a dinner with guests?", False)):
+            quoted = quote(Prompt(question, earlier, [rates], 0.3, fit=2.6))
+            self.assertEqual(quoted.is_sure or quoted.is_likely, is_likely, question)
+
+
+class WhomToCallTests(QuotingCase):
+    def test_a_passage_that_names_a_contact_is_before_one_that_does_not(self):
+        note = source(
+            1, "a.md", "The crew sees a doctor after an illness at sea.", heading="Illness", score=0.9
+        )
+        advice = source(
+            2, "b.md", "The officer calls a doctor through the coastguard.", heading="Help at sea", score=0.8
+        )
+        quoted = quote(
+            Prompt("Whom do I call when the crew needs a doctor at sea?", [], [note, advice], 0.3, fit=3.5)
+        )
+        self.assertIn("coastguard", quoted.texts[0])

@@ -48,7 +48,7 @@ _KINDS = (
         "Hello! Ask me about anything in the documents you can read.",
     ),
 )
-# Words that may stand beside these.
+# Words that may accompany these.
 _BESIDE = frozenset(
     """
     a lot all again and auch auf bis dahin day das dein deine dir du everyone für good gott great gut

@@ -24,7 +24,7 @@ class Proof:
     verdict: Verdict
     rank: int = 0  # of the source to open; 0 if nothing was compared
     marks: tuple[tuple[int, int], ...] = ()
-    by_model: bool = False  # whether it is supported by the language model's second look alone
+    by_model: bool = False  # whether only the language model's second look supports it
     # Not found, but no fact disagrees: the words differ too much to tell.
     unclear: bool = False
     # Start and end of the sentence whose facts disagree, in the source with that rank; never stored.

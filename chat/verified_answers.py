@@ -1,4 +1,4 @@
-"""What a verified answer rests on, why it may be silent, and which questions get it."""
+"""The sources of a verified answer, the reasons why it may be inactive, and the questions that get it."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,7 +30,7 @@ RECORDED_FOR = timedelta(days=30)
 NEAR = 0.5  # cosine of questions that may ask the same
 NEAR_SHARE = 0.5  # of the words of the shorter, where the embedding model is on a server
 MAX_NEAR = 8  # wordings that are offered
-MAX_COMPARED = 30  # nearest wordings that are looked at
+MAX_COMPARED = 30  # nearest wordings that are compared
 MAX_CONVERSATIONS = 500  # with a wording that are looked at
 
 

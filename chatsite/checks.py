@@ -44,7 +44,7 @@ class Tags:
 
 
 def serious_problems() -> list[str]:
-    """The problems because of which the site does not start, in words."""
+    """The problems that keep the site from starting, as sentences."""
     return [message.msg for message in run_checks(tags=[Tags.chatsite]) if message.is_serious()]
 
 
@@ -190,7 +190,7 @@ def check_reading_settings(app_configs: Sequence[AppConfig] | None, **kwargs: An
 
 
 def check_dictionary(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """A dictionary that is asked for must be there."""
+    """A configured dictionary must exist."""
     if not settings.DICTIONARY or Path(settings.DICTIONARY).is_file():
         return []
     return [Error(f"CHATSITE_DICTIONARY, {settings.DICTIONARY}: there is no such file.", id="chatsite.E082")]

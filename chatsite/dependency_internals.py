@@ -125,7 +125,7 @@ def check_open(session: Any) -> None:
 
 
 def autocommit_messages(session: Any, value: bool) -> Iterator[Any]:
-    """Set autocommit. The iterator yields each wait for the server, of which there are none."""
+    """Set autocommit. The iterator yields each wait for the server; here there are none."""
     return cast(Iterator[Any], session._set_autocommit_gen(value))
 
 

@@ -2,7 +2,7 @@
 
 `static/portal.css` imports the sheets of `static/styles/portal/`, and `static/portal.js` the modules of
 `static/scripts/portal/`, as any browser understands them: the development server serves them as they are. In
-production each file of `ENTRIES` is served with everything that it imports, for few requests.
+production each file of `ENTRIES` includes everything that it imports, so that pages need few requests.
 Nothing is minified or renamed.
 """
 
@@ -28,7 +28,7 @@ Read = Callable[[str], str]
 
 
 class JoinedStaticFilesStorage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # no types
-    """Hashed and compressed files, of which the parts of an entry are in the entry alone."""
+    """Hashed and compressed files; the parts of an entry exist only within the entry."""
 
     def post_process(self, paths: dict[str, Any], dry_run: bool = False, **options: Any) -> Iterator[Any]:
         served = paths if dry_run else joined(paths)

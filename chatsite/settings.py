@@ -291,7 +291,7 @@ QUESTION_WRITER = (
     if CHAT_MODEL and environment.flag("CHATSITE_DOCUMENT_QUESTIONS", True)
     else ""
 )
-# Citations of an answer that the model is asked about once more because their words differ; 0: none.
+# Citations of an answer that the model checks again because their words differ; 0: none.
 SECOND_LOOK: int = environment.whole("CHATSITE_SECOND_LOOK", 8, most=50)
 CHAT_MODEL_READS_IMAGES: bool = environment.flag("CHAT_MODEL_IMAGES", False) and bool(CHAT_MODEL)
 PRICE_PROMPT = environment.number("CHATSITE_PRICE_PROMPT", 0)  # of a million tokens

@@ -13,7 +13,7 @@ NUMBER = re.compile(r"\d{1,3}(,\d{3})+|\d+(\.\d+)?")
 class StoredMessages:
     """The messages that a stored text may be made of, as `gettext_noop` has them.
 
-    `shown` says how the text at a place is translated. Without it, numbers are formatted for the language,
+    `shown` translates the text at a place. Without it, numbers are formatted for the language,
     and other text is unchanged.
     """
 
@@ -22,12 +22,12 @@ class StoredMessages:
     ) -> None:
         messages = tuple(messages)
         self._plain = frozenset(message for message in messages if not PLACE.search(message))
-        # For each message: pieces of text and names of placeholders, in turn.
+        # For each message: alternating pieces of text and names of placeholders.
         self._pieces = [(PLACE.split(message), message) for message in messages if message not in self._plain]
         self._shown = shown or {}
 
     def translated(self, text: str) -> str:
-        """The text in the current language; unchanged if it is none of the messages."""
+        """The text in the current language; unchanged if it is not one of the messages."""
         if text in self._plain:
             return gettext(text)
         for pieces, message in self._pieces:

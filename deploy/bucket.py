@@ -1,4 +1,4 @@
-"""Makes the bucket where there is none: once, before the site starts. The site itself never makes one."""
+"""Creates the bucket if it does not exist, once, before the site starts. The site itself never makes one."""
 
 import boto3
 from botocore.exceptions import ClientError

@@ -65,7 +65,7 @@ def hidden() -> list[str]:
 
 
 def extracted() -> Catalog:
-    """All messages of the code as it is."""
+    """All messages in the present code."""
     catalog = Catalog(charset="utf-8")
     for path, source in sources():
         options = {"encoding": "utf-8"}
@@ -93,12 +93,12 @@ def compiled(catalog: Catalog) -> bytes:
 def read(path: Path) -> Catalog:
     with path.open("rb") as file:
         catalog = read_po(file, locale=path.parent.parent.name, charset="utf-8")
-    catalog.creation_date = catalog.revision_date = WRITTEN  # else that of this run
+    catalog.creation_date = catalog.revision_date = WRITTEN  # otherwise the time of this run
     return catalog
 
 
 def untranslated(catalog: Catalog) -> list[str]:
-    """Messages without words of their own, or whose words still have to be looked at."""
+    """Messages without a translation, or with one that still has to be checked."""
     missing = []
     for message in catalog:
         texts = message.string if isinstance(message.string, tuple | list) else (message.string,)

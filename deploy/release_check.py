@@ -1,4 +1,4 @@
-"""Everything that is looked at before a release: `make release VERSION=0.3.0`, on a clean checkout.
+"""The checks before a release: `make release VERSION=0.3.0`, on a clean checkout.
 
 Goes through all steps, says at the end which failed, and ends with status 1 if any did. Nothing is published.
 Needs the package index, and takes half an hour; `--only WORD` takes the steps with this word in their title.
@@ -30,7 +30,7 @@ KEY = re.compile(r"[A-Za-z0-9_-]{30,}")
 
 
 class Failed(Exception):
-    """What is wrong, in a sentence."""
+    """The problem, as a sentence."""
 
 
 def run(command: str, folder: Path = ROOT, variables: Mapping[str, str] = MappingProxyType({})) -> str:
@@ -79,7 +79,7 @@ def licences(version: str) -> None:
 
 
 def package(version: str) -> None:
-    """From lock and wheel alone, in an empty folder: an answer with its source, and a restored backup."""
+    """In an empty folder, with only lock and wheel: get an answer with its source, and restore a backup."""
     run("make package")
     wheel = ROOT / "dist" / f"chatsite-{version}-py3-none-any.whl"
     with tempfile.TemporaryDirectory() as name:
@@ -120,7 +120,7 @@ def is_ready(port: int) -> bool:
 
 
 def demand_citation(port: int, key: str) -> None:
-    """The right document may still be read: a site answers from what it has read."""
+    """The right document may not be read yet: a site answers from the documents it has read."""
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}/chat",
         json.dumps({"messages": [{"role": "user", "content": QUESTION}]}).encode(),

@@ -229,7 +229,7 @@ def _new(conversation: Conversation, position: int, item: Incoming) -> Message:
 
 
 def _answers(principal: Principal, new: Sequence[Message]) -> dict[UUID, Message]:
-    """New messages that are answers the site gave without storing the conversation; by their old ids.
+    """{old id: new message} of answers that the site gave without storing the conversation.
 
     Only for the caller who got the answer, and only if the text is the same apart from links in citations.
     """

@@ -389,8 +389,8 @@ def purge() -> int:
     """Delete conversations that can no longer be restored, and unlisted ones; none under a legal hold.
 
     At most PURGE_BATCH of them, and none that another process is deleting: two that delete the rows of one
-    conversation in different orders would wait for each other. Reads everything: the sources of the answers
-    go too, and nobody is signed in here. Returns the number of rows.
+    conversation in different orders would wait for each other. Reads with all rights, because the sources of
+    answers are deleted, too, and nobody is signed in here. Returns the number of rows.
     """
     now = timezone.now()
     gone = Q(deleted_at__lt=now - RESTORE_TTL) | Q(listed=False, updated_at__lt=now - UNLISTED_TTL)

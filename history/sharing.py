@@ -206,7 +206,7 @@ def with_own_groups(shares: ShareQuerySet, own_groups: Collection[int]) -> Share
 
 
 def readers_of(share: Any) -> str:
-    """Whom a share of :func:`with_readers` is for, for its owner: “Pursers, Ines Calder”."""
+    """The audience of a share of :func:`with_readers`, for its owner: “Pursers, Ines Calder”."""
     if share.for_everyone:
         return gettext("everyone who signs in")
     names = [*sorted(share.group_names), *sorted(share.display_names)]
@@ -221,7 +221,7 @@ def groups_of(reader: User) -> frozenset[int]:
 
 
 def shared_with(share: Share, own_groups: Collection[int]) -> str:
-    """Whom it is shared with, for a reader: names only of the reader's own groups."""
+    """The audience of a share, for a reader: only with the names of the reader's own groups."""
     entries = share.access_list.entries.all()
     if any(entry.user_id is None and entry.group_id is None for entry in entries):
         return gettext("everyone who signs in")

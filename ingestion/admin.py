@@ -333,7 +333,7 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
 
 
 def _warn_without_readers(request: HttpRequest, document: Document, audience: Audience) -> None:
-    """Say it if the chosen readers leave a document to its owner alone, or to nobody."""
+    """Warn if the chosen readers leave a document with only its owner, or with no reader at all."""
     if audience.everyone or count_people(audience, besides=document.owner_id or 0):
         return
     if document.owner:

@@ -27,7 +27,7 @@ def attached_with_parts() -> Q:
 
 
 def origin(folder: str) -> str:
-    """What tells a reader where a source comes from: its folder, unless the site chose that."""
+    """The origin of a source as shown to readers: its folder, unless the site chose the folder."""
     return gettext("Attached to a question") if _FOLDER.match(folder) else folder
 
 

@@ -138,7 +138,7 @@ class ProofQuestionAdmin(
         return field
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Not beyond the limit of a run."""
+        """Adds questions only up to the limit of a run."""
         is_full = ProofQuestion.objects.count() >= running.MAX_QUESTIONS
         return super().has_add_permission(request) and not is_full
 

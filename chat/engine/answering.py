@@ -54,7 +54,7 @@ from .writing import written
 
 FOLLOWUPS = 3
 TRIED = 8  # follow-up questions, each at the cost of a search unless its outcome is known
-STANDING = 1  # question of a document as such, if none is closer to what was asked
+STANDING = 1  # question about the document as a whole, if no other one is closer to the question
 LOOK_SECONDS = 1.0
 WAIT_SECONDS = 300.0  # after that the documents read so far are searched
 STORING_SECONDS = 1.0  # how long a stop waits for what is being stored
@@ -283,7 +283,7 @@ class _Answer:
                     self.publish(event)
                 elif isinstance(event, MessageDone):
                     self.message_id, self.text = message_id, "".join(text)
-                    # In a thread: it takes time that grows with the answer.
+                    # Runs in a thread, because it takes time that grows with the answer.
                     statements = await asyncio.to_thread(verify, self.text, found.sources)
                     # The site's own sentences state nothing about the documents.
                     own = (*NOTHING_FOUND, *model.notices)

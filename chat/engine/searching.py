@@ -46,7 +46,7 @@ CANDIDATES = 30  # from which a ranker selects
 RANKED_CHARACTERS = 1_000  # of a passage, sent to the ranker
 MIN_RANKED_SHARE = 0.5  # of the passages that must have a score for the order to count
 
-# What narrows the passages beside the scope.
+# Filters of passages besides the scope.
 NARROWING = ("include_category", "exclude_category", "minimum_score", "to_person", "to_groups")
 
 NO_RANKER = "This site has no ranker, so the order is the search’s own. A ranker needs a model."

@@ -43,7 +43,7 @@ def answerable(
     most: int,
     quoted: Collection[int] = (),
 ) -> list[str]:
-    """The first `most` of the questions that the documents answer, and not by the passages `quoted` alone.
+    """The first `most` questions that the documents answer with more than the passages `quoted`.
 
     `quoted` has the ids of passages that the person has just read. Questions that a language model wrote are
     not tried: they are from the very sources of its answer.

@@ -91,7 +91,7 @@ def verified_answer(run: AcceptedRun) -> tuple[VerifiedModel, Search] | None:
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """A statement that its passages do not support, and their sentence that says otherwise, if any."""
+    """A statement that its passages do not support, and the sentence that contradicts it, if any."""
 
     words: str
     said: str
@@ -136,7 +136,7 @@ def _matching_question(principal: Principal, question: str) -> tuple[int, str] |
         for row in rows("verified_answers", parameters, SQL)
         if asks_the_same(question, row["text"])
     ]
-    # Of the newest answer's questions, the one with the same words.
+    # The question with the same words, among those of the newest answer.
     own = [match for match in found if match[0] == found[0][0]]
     same = (match for match in own if plain_words(match[1]) == plain_words(question))
     return next(same, own[0] if own else None)

@@ -168,7 +168,7 @@ class ChatModel(Protocol):
         ...
 
     async def further_query(self, question: str, contributions: Sequence[Contribution]) -> str:
-        """A query for what is missing after the contributions so far; empty if nothing is."""
+        """A query for what the contributions so far lack; empty if they lack nothing."""
         ...
 
     async def next_speaker(

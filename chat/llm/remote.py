@@ -268,7 +268,7 @@ class RemoteModel:
             return completion_stream.storable(text)
         except openai.APIStatusError as error:
             refused = translated(error)
-            # Another request beside this one may have learned meanwhile that the member is refused.
+            # A concurrent request may have learned in the meantime that the member is refused.
             if isinstance(refused, MemberRefused) and refused.name in members.keys() - {"model", "messages"}:
                 connection().refused.add(refused.name)
                 return await self._side(name, messages, tokens)

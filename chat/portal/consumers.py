@@ -119,7 +119,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         try:
             slot = connection_limiter.reserve(self.principal.user_id, self._ask_to_reconnect)
         except Refused:
-            await self.accept()  # or else the page would not learn the reason
+            await self.accept()  # otherwise the page would not get the reason
             await self.close(CLOSED_FLOOD)
             return False
         self.held.enter_context(slot)

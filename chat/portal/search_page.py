@@ -47,7 +47,7 @@ def conversations(
     """A page of the caller's conversations that match, newest first, and the cursor of the next page.
 
     The first page begins with those whose title has all words; no other page has these. An empty query
-    matches all archived ones, or all others. An unknown cursor gives the first page.
+    matches all archived ones, or all others. An unknown cursor returns the first page.
     """
     below = place_in_list(cursor)
     if query:

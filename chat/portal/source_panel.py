@@ -312,7 +312,7 @@ class Panel:
 
     @property
     def shown_as_text(self) -> str:
-        """What the text that replaces the image contains."""
+        """What the text replacement of the image contains."""
         if self.source and self.page == self.source.page:
             place = place_of(self.source.label, self.source.heading)
             return gettext("The text of %(place)s.") % {"place": place}
@@ -448,7 +448,7 @@ def panel_of_answer(
         if source is None:
             return None
     elif 1 <= number <= len(order):
-        source = answer.source_of(order[number - 1])  # None if it is closed, which the panel says
+        source = answer.source_of(order[number - 1])  # None if it is closed; the panel then says so
     else:
         return None
     nth = _number(statement)

@@ -15,7 +15,7 @@ from history.signatures import signed
 
 from .citing.source_labels import GONE
 
-STEP_LENGTH = 200  # characters of a description beside its title
+STEP_LENGTH = 200  # characters of a description that fit beside its title
 
 YES_NO = {"True": gettext_noop("yes"), "False": gettext_noop("no")}
 STEPS = {  # words for the titles of the protocols

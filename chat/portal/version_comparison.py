@@ -77,7 +77,7 @@ def compared(before: Sequence[str], after: Sequence[str]) -> Comparison:
 
 
 def _words(html: str) -> Iterator[tuple[int, int, str]]:
-    """Start, end and text of each word outside tags and outside what is left out."""
+    """Start, end and text of each word outside of tags and ignored parts."""
     inside = ""  # the name of the element that is left out
     depth = 0
     for part in _PART.finditer(html):
@@ -161,7 +161,7 @@ def _versions(
 
 
 def _answer_shown(answers: QuerySet[Message], places: Sequence[int]) -> int:
-    """Of the answers to a question the chosen one, else the newest. Raises Http404 if there is none."""
+    """The chosen answer to a question, or the newest one. Raises Http404 if there is none."""
     rows = list(answers.filter(position__in=places).values_list("position", "chosen"))
     if not rows:
         raise Http404

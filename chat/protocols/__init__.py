@@ -106,7 +106,7 @@ def choose(headers: Mapping[str, str], body: Any, version: str = "2025") -> Chat
 
 
 def choose_streamed(headers: Mapping[str, str], body: Any, version: str = "2025") -> ChatProtocol:
-    """The protocol of a request to /chat/stream or /ask/stream, where `stream` in the body says nothing."""
+    """The protocol of a request to /chat/stream or /ask/stream, where `stream` in the body has no effect."""
     members = body if isinstance(body, dict) else {}
     if _has_attachments(headers):
         return AiChatProtocol()

@@ -97,7 +97,7 @@ class ChatCompletions:
         return {"error": message, "message": message, "statusCode": status}
 
     def members(self, context: Json, started: Started, *, in_message: bool = False) -> Json:
-        """What the protocol adds to a choice, and to the message or delta in it."""
+        """The members that the protocol adds to a choice, and to its message or delta."""
         return {
             "context": self.message_context(context) if in_message else context,
             "session_state": session_answer(self._sent, started.conversation_id),

@@ -62,7 +62,7 @@ class ChatUi:
 
     def parse(self, body: Any) -> RunRequest:
         members = an_exchange(body)
-        # The client shows each error as a message of its own with this role, and sends it back.
+        # The client shows each error as a separate message with this role, and sends it back.
         earlier, question = conversation(members, dropped_role="system")
         images(members)  # refused: this protocol has none
         conversation_id = members.get("conversationId")

@@ -146,7 +146,7 @@ def read(headers: Mapping[str, str], body: Any) -> Call | None:
 
 
 def id_of(body: Any) -> str | int | None:
-    """The id under which an unreadable message is refused; None where it has no valid one."""
+    """The id for refusing an unreadable message; None if it has no valid one."""
     found = body.get("id") if isinstance(body, dict) else None
     return found if _is_id(found) else None
 
@@ -194,7 +194,7 @@ def _unsupported(version: str, supported: tuple[str, ...]) -> McpError:
 
 
 def _decoded(value: str) -> str | None:
-    """The value of a header, which is in Base64 where it is not plain text; None if that cannot be read."""
+    """The value of a header, which is in Base64 unless it is plain text; None if it cannot be decoded."""
     match = ENCODED.fullmatch(value)
     if match is None:
         return value
@@ -236,7 +236,7 @@ def error(call_id: str | int | None, refusal: McpError) -> Json:
 
 
 def status(refusal: McpError, *, handshake: bool) -> int:
-    """The HTTP status of an error: until 2025, one in the body of a readable request had none of its own."""
+    """The HTTP status of an error; until 2025, an error in the body of a valid request had status 200."""
     if refusal.code == INTERNAL_ERROR:
         return 500
     if handshake and refusal.code not in (INVALID_REQUEST, PARSE_ERROR):

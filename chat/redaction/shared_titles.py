@@ -34,7 +34,8 @@ def shared_title(share: Share, shown: Sequence[SharedMessage]) -> str:
 
 
 def listed_titles(principal: Principal, shares: Iterable[Share]) -> dict[UUID, str]:
-    """What a list may call each share, in the same number of queries for any number of shares.
+    """The title that a list may show for each share, with the same number of queries for any number of
+    shares.
 
     A conversation has the title of its page, and an answer is called by its question. Missing if the reader
     may not know these words, or if an answer may have suggested the question, which only the page decides;

@@ -42,8 +42,8 @@ class SharedMessage:
     """A question or an answer as its reader may see it.
 
     Do not save `message`: text, citations and labels of closed sources are removed. `left_out` is the number
-    of removed ones of its `statements`; `closed` is true if nothing remains. `closed_documents` are those by
-    which something is left out.
+    of removed ones of its `statements`; `closed` is true if nothing remains. `closed_documents` are the
+    documents because of which something is left out.
     """
 
     message: Message
@@ -168,7 +168,7 @@ class _Reader:
     def _quoted(self, message: Message, sources: Sequence[Source]) -> SharedMessage:
         """An answer of quotations, each of which is shown with what introduces it or withheld with it.
 
-        What it was given and does not cite is not in its text.
+        Sources that it does not cite are not in its text.
         """
         cites_closed = not {source.label for source in sources}.issuperset(message.citations)
         doubtful = self.doubtful or cites_closed or len(sources) < len(message.labels)
@@ -195,7 +195,7 @@ class _Reader:
                 pieces.append(piece or LEFT_OUT)
         total = sum(part.statements for part in parts)
         shown = self._partly(message, sources, "\n\n".join(pieces), kept, total)
-        # Such parts rest on what they cite alone, not on what earlier answers had.
+        # Such parts are based only on what they cite, not on the sources of earlier answers.
         labels = {label for part in closed for label in part.labels}
         cited = [each for each in self.closed_sources.get(message.pk, ()) if each.label in labels]
         shown.closed_documents = frozenset(each.document_id for each in cited) or shown.closed_documents

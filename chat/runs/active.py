@@ -110,7 +110,7 @@ class ActiveRun:
     withdrawn: bool = False  # because its owner lost access to one of its sources
     title: str = ""  # that the model has found for the conversation; stored with the end
     task: asyncio.Task[None] | None = None
-    ticket: Ticket = field(default_factory=take_ticket)  # until the prompt goes to the model
+    ticket: Ticket = field(default_factory=take_ticket)  # until the prompt is sent to the model
     _waiting: "list[asyncio.Future[None]]" = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
     first_word_ms: int | None = None  # from its start to its first text

@@ -304,8 +304,8 @@ def _read_new(run_id: UUID, after: int, boundary: int) -> tuple[list[Part], bool
 class _Withheld:
     """Removes the names of sources that a reader may not open now.
 
-    While a run is executed, its writer ends it as soon as a source is withdrawn. For events from the journal
-    or from messages the sources are checked again every second.
+    While a run is executed, its writer ends it as soon as a source is withdrawn. The sources of events from
+    the journal or from messages are checked again every second.
     """
 
     def __init__(

@@ -48,7 +48,7 @@ class InUse:
 
     def __init__(self, texts: SiteTexts, questions: tuple[tuple[str, int | None], ...] = ()) -> None:
         self.texts = texts
-        self.questions = questions  # each with the group whose members alone see it
+        self.questions = questions  # each with the group whose members see it
 
     @property
     def name(self) -> str:
@@ -135,7 +135,7 @@ async def follow() -> None:
 
 
 def maintenance_for(user_id: int) -> tuple[str, int] | None:
-    """Why this person cannot ask now, and the seconds until they can; None where nothing is in the way."""
+    """Why this person cannot ask now, and the seconds until they can; None if nothing prevents it."""
     texts, now = current().texts, timezone.now()
     if not texts.is_maintained(now) or User.objects.filter(pk=user_id, is_staff=True).exists():
         return None

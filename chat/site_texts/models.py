@@ -8,7 +8,7 @@ from django.contrib.auth.models import Group
 from django.db import connection, models
 from django.utils.translation import get_language, gettext, gettext_lazy
 
-LOCK = 0x7465_7874  # of the advisory lock that all who add a version hold
+LOCK = 0x7465_7874  # number of the advisory lock that everyone who adds a version holds
 MAX_LINE = 300  # characters
 MAX_TEXT = 20_000
 GERMAN = gettext_lazy("The German version. If you leave it empty, everyone sees the other one.")
@@ -171,7 +171,7 @@ def _within(now: datetime, since: datetime | None, until: datetime | None) -> bo
 
 
 class StartingQuestion(models.Model):
-    """A question that a new conversation offers: to everyone, or to the members of one group alone."""
+    """A question that a new conversation offers: to everyone, or only to the members of one group."""
 
     text = models.CharField(gettext_lazy("question"), max_length=MAX_LINE)
     group = models.ForeignKey(

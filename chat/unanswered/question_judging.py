@@ -34,7 +34,7 @@ FIELDS = ("owner_id", "asked_at", "reasons", "digest", "answers", "shown", "cite
 
 
 def digest_of(text: str) -> str:
-    """Keyed, so that nobody can guess whether a question was asked."""
+    """A keyed hash, so that nobody can guess whether a question was asked."""
     return salted_hmac("chat.unanswered", plain_words(text), algorithm="sha256").hexdigest()
 
 
@@ -71,7 +71,7 @@ def _is_mine() -> bool:
 
 
 def _judge(owners: Sequence[int], beginning: datetime) -> bool:
-    """Replace the rows of these people by what is found now; returns whether anything changed."""
+    """Replace the rows of these people with current ones; return whether anything changed."""
     parameters = {
         "since": beginning,
         "owners": list(owners),

@@ -13,7 +13,7 @@ LIKE = 0.6  # share of common words for questions of a group
 COMPARED = 100  # other wordings that a question is compared with
 MIN_TOLD = 10  # words; a shorter message describes no situation
 _FIRST_PERSON = re.compile(r"\b(?:i|me|my|we|us|our|ich|mir|mich|mein\w*|wir|uns|unser\w*)\b", re.IGNORECASE)
-# A message of these alone asks nothing.
+# A message that consists of these words asks nothing.
 SMALL_TALK = frozenset(
     """
     hi hello hey hallo moin servus good guten guter gute morning afternoon evening night day morgen
@@ -46,7 +46,7 @@ def is_small_talk(text: str) -> bool:
 
 
 def tells_a_situation(text: str) -> bool:
-    """Whether a question tells what happened to its asker: “I lost my badge on the tram, who do I ring?”
+    """Whether a question describes what happened to its asker: “I lost my badge on the tram, who do I ring?”
 
     Such questions have everyday words, so that a search misses documents that may answer them.
     """

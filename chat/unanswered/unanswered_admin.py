@@ -41,7 +41,7 @@ from .unanswered_list import (
 )
 
 GROUPS_SHOWN = 25  # on a page
-MAX_WORDINGS = 5  # with which the form of a new answer is filled
+MAX_WORDINGS = 5  # fills the form of a new answer
 MAX_REASON = 300  # characters
 
 

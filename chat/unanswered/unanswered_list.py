@@ -33,7 +33,7 @@ PERMISSION = "chat.view_unanswered"
 MIN_PEOPLE = 3  # who asked, before anything is shown
 MAX_DOCUMENTS = 3  # shown of a group
 MAX_FEEDBACK = 3  # linked from a group
-MAX_LOOKED_UP = 200  # newest questions of a group of which the documents are counted
+MAX_LOOKED_UP = 200  # newest questions of a group whose documents are counted
 REASONS = {
     "refused": gettext_lazy("not in the documents"),
     "unsure": gettext_lazy("the search was unsure"),
@@ -54,7 +54,7 @@ class Asked:
     closed: bool  # it may reveal content that the manager may not read
     digest: str
     shown: tuple[int, ...]  # documents that its answers cite
-    text: str = ""  # of the groups of a page alone
+    text: str = ""  # only for the groups of a page
 
 
 @dataclass(slots=True)

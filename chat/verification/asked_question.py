@@ -238,7 +238,7 @@ class Question:
 
     @cached_property
     def acquires(self) -> bool:
-        """Whether it asks where or how something is obtained, and not where it is."""
+        """Whether the question asks where or how to get something, rather than where it is."""
         return self.asks_for in _PLACES and bool(_ACQUIRES.search(self.words))
 
     @cached_property

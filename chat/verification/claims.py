@@ -30,8 +30,8 @@ _NO_NOUNS = ("ly", "ed", "ing")
 CONTRADICTION = 1.0
 MISPLACED = 0.9
 UNANSWERED = 0.8
-# Shares of a statement's words. If the source has most of them, what is missing has something else in its
-# place; if it has few, it is about something else; between them it may be written otherwise.
+# Shares of a statement's words. If the source has most of them, a missing word is replaced by another one; if
+# it has few, it is about something else; in between, it may have other words for the same.
 LEAST_SHARE = 0.55
 OTHER_SUBJECT = 0.3
 LITERAL_SHARE = 0.85  # above it, a difference is not a paraphrase

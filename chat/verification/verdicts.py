@@ -57,7 +57,7 @@ class _Finding:
     unclear: bool = False
 
     def proof(self, citation: Citation, rank: int) -> Proof:
-        """The proof by the passage with most marked words, else by that of the best unit, else by `rank`."""
+        """The proof of the passage with the most marked words, or with the best unit, or of `rank`."""
         if self.marks:
             counts: dict[int, int] = {}
             for each, (first, last) in self.marks:
@@ -292,7 +292,8 @@ def _evidence(
 
 
 def _is_nearly_literal(claim: Claim, unit: Unit, known: Collection[str]) -> bool:
-    """Whether a sentence has nearly all words of the statement, so that what differs is a difference.
+    """Whether a sentence has nearly all words of the statement, so that different words mean a different
+    fact.
 
     In a short statement this means little, unless it has most words of the sentence, too.
     """

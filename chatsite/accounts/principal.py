@@ -51,7 +51,7 @@ def still_valid(principal: Principal) -> bool:
 
 
 def valid_among(principals: Collection[Principal]) -> set[Principal]:
-    """Those that are still valid: one query for any number, and another one for sessions.
+    """The principals that are still valid, found with one query for any number, and another one for sessions.
 
     Asked once a second for all open streams, so it is written as SQL.
     """

@@ -75,7 +75,7 @@ class DatabaseBreaker:
         """Record that a request timed out.
 
         If another statement was answered a moment ago, the database is up and merely busy, so the breaker
-        stays closed: a wait that was short says nothing by itself.
+        stays closed: a short wait alone proves nothing.
         """
         now = time.monotonic()
         if now - self._met >= QUIET_SECONDS:

@@ -27,7 +27,7 @@ class Bulkheads:
         self._changed = threading.Condition()
         self._used: Counter[str] = Counter()
         self._stuck: dict[str, float] = {}  # when a view last ran into a lock
-        self._probed: dict[str, float] = {}  # when the request began that probes whether the lock is gone
+        self._probed: dict[str, float] = {}  # start of the request that probes whether the lock is gone
 
     def refuses(self, view: str) -> bool:
         """Whether the view ran into a lock a moment ago."""

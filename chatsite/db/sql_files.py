@@ -125,7 +125,8 @@ def rows_of_each(texts: Sequence[str], parameters: Mapping[str, Any], *, commits
         try:
             results = database.exchange(bound, commits=commits)
         except NotSupportedError:
-            if session.prepared:  # the columns of a table may have changed, which ends what a session keeps
+            # The columns of a table may have changed, which invalidates the plans of a session.
+            if session.prepared:
                 session.close()
             raise
         for text, result in zip(texts, results, strict=True):

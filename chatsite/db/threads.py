@@ -67,7 +67,7 @@ class Budget:
 
 @dataclass(slots=True)
 class _Reader:
-    """Whom statements read for.
+    """The reader for whom statements run.
 
     `request` is the surrounding request, whose caller becomes known later. `budget` limits the waiting of
     callers who should be refused rather than kept waiting.
@@ -90,12 +90,12 @@ def read_everything_by_default() -> None:
 
 
 def default_reader() -> str:
-    """Whom the statements of this process read for unless set otherwise."""
+    """The default reader of the statements of this process."""
     return _default.name
 
 
 def reader_name() -> str:
-    """Whom PostgreSQL shows rows to now: the digits of a user's id, EVERYTHING, or NOBODY."""
+    """The current reader for PostgreSQL: the digits of a user's id, EVERYTHING, or NOBODY."""
     return (_reader.get() or _default).name
 
 
@@ -213,7 +213,7 @@ def time_budget(budget: Budget) -> Iterator[None]:
 
 
 def request_reader() -> str:
-    """Whom the current request reads for; NOBODY outside of requests."""
+    """The reader of the current request; NOBODY outside of requests."""
     current = _reader.get()
     return current.request.name if current and current.request else NOBODY
 

@@ -1,4 +1,4 @@
-"""Threads of which the one that was at work last takes the next call.
+"""A pool of threads in which the one that was used last takes the next call.
 
 An answer works for milliseconds in a database thread, four times. The standard library's executor wakes the
 thread that has been idle for longest, whose stack, allocator and database objects have left the caches.
@@ -52,7 +52,7 @@ class WarmThreads(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Accept no more calls. With `wait`, return when those that were accepted have ended."""
+        """Accept no more calls. With `wait`, return when all accepted calls have ended."""
         with self._lock:
             self._over = True
             while cancel_futures and self._waiting:

@@ -61,7 +61,7 @@ class _Queue:
 
 
 class Queues:
-    """Slots by key. With `fair`, a key has only half of its slots while others have sent something, too."""
+    """Slots by key. With `fair`, a key has only half of its slots while others are active, too."""
 
     def __init__(self, max_waiting: int, *, fair: bool = False) -> None:
         self.by_key: dict[Key, _Queue] = {}
@@ -109,7 +109,7 @@ class Queues:
                 gone.remove_done_callback(leave)
 
     def release(self, key: Key, limit: int) -> None:
-        """Free a slot, and pass on what is free to the next requests in the queue."""
+        """Free a slot, and give free slots to the next requests in the queue."""
         queue = self.by_key[key]
         queue.running -= 1
         slots = self._slots(key, limit)

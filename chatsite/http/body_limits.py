@@ -279,8 +279,8 @@ class LengthHandler(ASGIHandler):
             scope = {**scope, "headers": [*headers, (b"content-length", str(length).encode())]}
         kind = header(scope, b"content-type") or b""
         if kind.lower().startswith(b"multipart/") and (charset := CHARSET.search(kind)):
-            # The parts of a form are UTF-8. Django looks the name up among all codecs, of which some, as
-            # zlib, raise what nobody expects.
+            # The parts of a form are UTF-8. Django looks up the name among all codecs, and some of these,
+            # such as zlib, raise unexpected errors.
             plain = kind[: charset.start()] + kind[charset.end() :]
             headers = [(name, value) for name, value in scope["headers"] if name.lower() != b"content-type"]
             scope = {**scope, "headers": [*headers, (b"content-type", plain)]}

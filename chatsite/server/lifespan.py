@@ -1,4 +1,4 @@
-"""What the web process does besides answering: housekeeping while it lives, and an orderly end."""
+"""The web process's work besides requests: housekeeping while it runs, and an orderly shutdown."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping

@@ -26,7 +26,7 @@ IDENTITY = """
     SELECT (SELECT system_identifier FROM pg_control_system()), database.oid, current_user
     FROM pg_database AS database WHERE database.datname = current_database()
 """
-# As each first statement of a transaction is sent (chatsite.db.backend.pooling).
+# In the form of the first statement of each transaction (chatsite.db.backend.pooling).
 TOGETHER = "SELECT set_config('chatsite.probe', 'x', true); SELECT current_setting('chatsite.probe', true)"
 POOLED, DIRECT = "DATABASE_URL", "DATABASE_DIRECT_URL"
 
@@ -51,7 +51,7 @@ def check_sessions() -> None:
 
 
 def _fault_of_sessions(parameters: Mapping[str, Any], name: str) -> str:
-    """What is wrong with the sessions at this address; empty if nothing."""
+    """The problem of the sessions at this address; empty if there is none."""
     token = uuid4().hex
     with _connect(parameters, name) as first, _connect(parameters, name) as second:
         try:

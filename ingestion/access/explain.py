@@ -51,7 +51,7 @@ class AccessReason:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Whether a person may read a document, and why, for somebody else."""
+    """Whether a person may read a document, and why, as shown to another person."""
 
     readable: bool
     verdict: str

@@ -100,13 +100,13 @@ class BatchItemSerializer(ChangeSerializer):
 
 
 class BatchSerializer(StrictSerializer):
-    """What is to be done, in this order; one item's failure does not keep the next from being done."""
+    """The operations, in this order; the failure of one item does not stop the next ones."""
 
     items = BoundedListField(child=serializers.JSONField(allow_null=True), min_length=1, max_length=MAX_ITEMS)
 
 
 class BatchRequestSerializer(StrictSerializer):
-    """What is to be done, in this order; one item's failure does not keep the next from being done."""
+    """The operations, in this order; the failure of one item does not stop the next ones."""
 
     items = BoundedListField(child=BatchItemSerializer(), min_length=1, max_length=MAX_ITEMS)
 

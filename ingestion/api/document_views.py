@@ -326,7 +326,7 @@ class DocumentView(DocumentWriteView):
         with file:
             values = request.query_params if isinstance(body, RawBody) else body
             new = validated(NewDocumentSerializer, values)
-            # Somebody else may add it at the same time.
+            # Another caller may add it at the same time.
             only_adds = conditional.conditions_of(request).get("If-None-Match") == ["*"]
             with conditional.conditionally(request, lambda: self.found(document_id)):
                 document, outcome = self.put_file(file, new, document_id, may_replace=not only_adds)

@@ -1,4 +1,4 @@
-"""`POST /api/search`: the passages that fit best of what the caller may read, without a model."""
+"""`POST /api/search`: the best-matching passages that the caller may read, without a model."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -62,7 +62,7 @@ class ScopeField(serializers.RegexField):
 
 
 class SearchRequestSerializer(StrictSerializer):
-    """What is looked for, and where."""
+    """The words to search for, and the documents to search."""
 
     query = QueryField(max_length=MAX_QUERY_CHARACTERS, help_text="A question, or words.")
     limit = StrictIntegerField(
@@ -136,7 +136,7 @@ class SearchHitSerializer(serializers.Serializer[Any]):
 
 
 class SearchResponseSerializer(serializers.Serializer[Any]):
-    """The passages that fit, best first; none where nothing does."""
+    """The matching passages, best first; an empty list if there are none."""
 
     mode = serializers.ChoiceField(
         ["hybrid", "text", "vectors"], help_text="As it was searched: text also where embedding failed."

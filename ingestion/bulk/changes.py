@@ -401,7 +401,8 @@ def _apply(
     of.write(document, wanted, actor)
     document.refresh_from_db()
     after = of.read(document)
-    if after == present:  # `wanted` lacked only the owner, or had somebody who was deleted meanwhile
+    # `wanted` lacked only the owner, or included a person who was deleted in the meantime.
+    if after == present:
         return Outcome.UNCHANGED
     item.before, item.after = present, after
     return Outcome.DONE

@@ -12,7 +12,7 @@ _PAIRS = (
     ("Die Rechnung muss bezahlt werden.", "Someone has to pay this invoice."),
     ("Es regnet seit gestern Abend.", "Rain has been falling since last night."),
 )
-MARGIN = 0.5  # of the way to 1 that a translation is nearer than the other sentences
+MARGIN = 0.5  # how much nearer a translation is than the other sentences, as a share of the distance to 1
 
 
 def is_english_only(name: str, dimensions: int) -> bool:

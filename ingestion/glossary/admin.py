@@ -31,7 +31,7 @@ from ingestion.search.tokens import plain_words
 from . import glossary_csv
 from .models import HouseWord, names_of
 
-LANGUAGES = ("simple", "english", "german")  # in which a word may stand in the index
+LANGUAGES = ("simple", "english", "german")  # forms in which the index may have a word
 MAX_COUNTED = 1_000  # passages with a word; one with more is common
 MAX_ASKED = 300  # characters of a question shown beside the field
 ASKED = gettext_lazy(
@@ -101,7 +101,7 @@ class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, 
         return type("WordForm", (made,), {"user": user_of(request)})
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """Of the words of questions that were asked in vain, the one that documents use least."""
+        """The rarest word in documents, among the words of unanswered questions."""
         words = names_of(request.GET.get("words", "")[:MAX_ASKED])
         initial = super().get_changeform_initial_data(request)
         return initial | {"term": rarest(user_of(request).pk, words)} if words else initial

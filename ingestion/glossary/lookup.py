@@ -30,10 +30,10 @@ class Expansion:
 
     terms: Sequence[str] = ()
     everyday: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    reasons: Mapping[str, Sequence[str]] | None = None  # by word of the question, what it added
+    reasons: Mapping[str, Sequence[str]] | None = None  # {word of the question: what it added}
 
     def __str__(self) -> str:
-        """For “How it was found”."""
+        """Shown under “How it was found”."""
         found = (self.reasons or {}).items()
         return "; ".join(f"{asked}: {', '.join(words)}" for asked, words in found if words)
 
@@ -48,7 +48,7 @@ class Meaning:
 
 
 class Lookup:
-    """What else to search for with a question, from entries that its reader may see.
+    """Additional words to search for with a question, from entries that its reader may see.
 
     The caller runs the statement `known_words` with `parameters`, together with others of its own.
     """

@@ -101,7 +101,7 @@ def ending_of(name: str) -> str:
 
 HEAD_BYTES = 4_096
 MEMBERS = 10_000
-RATIO = 200  # unpacked to packed; XML rarely passes 50
+RATIO = 200  # ratio of unpacked to packed size; XML rarely exceeds 50
 RATIO_FROM_BYTES = 50_000_000
 ENCRYPTED_FLAG = 0x1
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -131,7 +131,7 @@ PASSWORD = "The file is password-protected. Save it without a password and add i
 
 
 def check(path: Path, expected: Format, limits: Limits) -> None:
-    """Raise Unreadable if the file is empty, protected, an archive bomb, or not what its name says."""
+    """Raise Unreadable if the file is empty, protected, an archive bomb, or has a misleading name."""
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
     if not head:
@@ -216,7 +216,7 @@ def _checked_names(path: Path, head: bytes, expected: Format, actual: str, limit
     if unpacked > RATIO_FROM_BYTES and unpacked > packed * RATIO:
         times = unpacked // max(packed, 1)
         raise Unreadable(f"The file unpacks to {times:,} times its size; {RATIO} times is allowed.{UNOPENED}")
-    for member in members if expected != ARCHIVE else ():  # files of an archive are looked at one by one
+    for member in members if expected != ARCHIVE else ():  # files of an archive are checked one by one
         if member.flag_bits & ENCRYPTED_FLAG:
             raise Unreadable(PASSWORD)
         parts = member.orig_filename.replace("\\", "/").split("/")

@@ -1,4 +1,4 @@
-"""Folders for the children that read files. Those of a process that was killed are swept by the next one."""
+"""Folders for the children that read files. Folders of a killed process are removed by the next one."""
 
 import contextlib
 import fcntl

@@ -169,7 +169,7 @@ def state(document: Document, before: int | None = None, parts: PartsState | Non
 
 
 def expired(document: Document) -> str:
-    """What the last day of a document means, after it."""
+    """The meaning of a document's last day, shown after the date."""
     day = date_format(document.valid_until, gettext("j M Y")) if document.valid_until else ""
     return gettext("It was valid until %(day)s: search no longer finds it, and answers do not cite it.") % {
         "day": day

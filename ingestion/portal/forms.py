@@ -185,7 +185,7 @@ class FilesField(forms.FileField):
 
 
 class UploadForm(AudienceForm):
-    """Files, where they belong, and who may read them."""
+    """Files, their folder and category, and their readers."""
 
     file = FilesField()
     folder = forms.CharField(required=False, max_length=Document._meta.get_field("folder").max_length)

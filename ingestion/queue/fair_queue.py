@@ -5,13 +5,13 @@ position after their last one, but never one below the position being served. Th
 with nothing waiting is therefore read next, ahead of ten thousand documents of another owner. The positions
 start again at 1 when the queue is empty.
 
-Turns are counted in documents, so somebody with slow ones would take most of the time. Each worker therefore
+Turns are counted in documents, so a person with slow ones would take most of the time. Each worker therefore
 knows for how long it has read for each owner (`Shares`), and puts a document back behind the next one of an
 owner who has had less.
 
-Slow documents could still occupy every worker. So if somebody waits and none of their documents is being
-read, the document that was started last yields: it is put back and started again later. The one that was
-started first never yields, so each is read in the end.
+Slow documents could still occupy every worker. Therefore, if a person waits and none of their documents is
+being read, the document that was started last yields: it is put back and started again later. The one that
+was started first never yields, so each is read in the end.
 """
 
 import logging

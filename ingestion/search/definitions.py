@@ -34,7 +34,7 @@ def defined_thing(question: str) -> frozenset[str]:
 
 
 def asks_definition(question: str) -> bool:
-    """Whether it is “What is a …?” or “What is NAME?”."""
+    """Whether the question has the form “What is a …?” or “What is NAME?”."""
     return _WHAT_IS.match(" ".join(question[:MAX_DEFINED].split())) is not None
 
 
@@ -67,7 +67,7 @@ def defines(question: str, heading: str, content: str) -> bool:
 
 
 def states(thing: frozenset[str], text: str, headings: frozenset[str] = frozenset()) -> bool:
-    """Whether `text` begins with the thing and says what it is, or gives something that name.
+    """Whether `text` begins with the thing and says what it is, or introduces it as a name.
 
     The subject of “This directory contains …” is the thing that the headings name.
     """

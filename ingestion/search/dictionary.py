@@ -47,7 +47,7 @@ _PLACEHOLDER = re.compile(r"(?i)\b(?:jdn|jdm|jds|jd|etw|sth|sb's|sb|sich|oneself
 
 
 class Dictionary:
-    """A compiled dictionary. Raises sqlite3.Error if the file is none."""
+    """A compiled dictionary. Raises sqlite3.Error if the file is not an SQLite file."""
 
     def __init__(self, path: Path) -> None:
         self._database = sqlite3.connect(
@@ -133,7 +133,7 @@ def compile_dictionary(source: Path, target: Path) -> int:
             raise ValueError("no line has the layout of Ding: German :: English")
 
         def worth(pair: tuple[str, float]) -> float:
-            """Of a translation: how often it is given, and whether its rarest word is a common one."""
+            """The rank of a translation: how often it occurs, and whether its rarest word is a common one."""
             return pair[1] * math.log1p(min(used[word] for word in pair[0].split()))
 
         found = database.execute("SELECT form, phrase, sum(worth) FROM pair GROUP BY form, phrase")
@@ -153,9 +153,9 @@ def compile_dictionary(source: Path, target: Path) -> int:
 
 
 def _pairs(lines: Iterable[str], used: Counter[str]) -> Iterator[tuple[str, str, float]]:
-    """Forms of single words, a phrase of the other language, and how much that pair counts.
+    """Forms of single words, a phrase of the other language, and the weight of the pair.
 
-    Counts in `used` how often each word stands in a phrase.
+    Counts in `used` how often each word occurs in a phrase.
     """
     stem_of_german = functools.lru_cache(maxsize=50_000)(german_stem)
     stem_of_english = functools.lru_cache(maxsize=50_000)(english_stem)
@@ -187,13 +187,13 @@ def _phrases(form: str) -> list[str]:
 
 
 def _mark(source: Path) -> str:
-    """By what the compiled file tells whether it is up to date. Raises OSError."""
+    """The mark by which a compiled file is recognised as up to date. Raises OSError."""
     status = source.stat()
     return f"{FORMAT} {source} {status.st_size} {status.st_mtime_ns}"
 
 
 def _mark_of(compiled: Path) -> str:
-    """The mark of a compiled file; empty if there is none, or none that can be read."""
+    """The mark of a compiled file; empty if there is no readable one."""
     try:
         with closing(sqlite3.connect(f"file:{compiled}?mode=ro", uri=True)) as database:
             return str(database.execute("SELECT text FROM mark").fetchone()[0])

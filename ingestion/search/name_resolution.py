@@ -16,7 +16,7 @@ MAX_CHOICES = 20  # documents with the same name offered to choose from
 
 @dataclass(frozen=True, slots=True)
 class NameResolution:
-    """What a name means to a reader: one document, or several to choose from."""
+    """The documents that a name stands for, for one reader: one, or several to choose from."""
 
     document: Document | None = None
     choices: tuple[Document, ...] = ()

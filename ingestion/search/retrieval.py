@@ -147,7 +147,7 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What is searched for, and how what the caller may read is narrowed."""
+    """The text to search for, and the filters."""
 
     principal: Principal
     query: str
@@ -216,7 +216,7 @@ def search(
 
 
 def _search_once(wanted: _Wanted) -> tuple[SearchResult, bool]:
-    """What is found, and whether words of the question were translated one by one."""
+    """The result, and whether words of the question were translated one by one."""
     query, mode = wanted.query, wanted.mode
     by_words = mode != "vectors"
     lookup = Lookup(wanted.principal, query)

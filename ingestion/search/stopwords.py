@@ -13,7 +13,8 @@ _COUNTED = (
     "些里裡裏儿兒边邊个個种種年位国國家支项項条條所部座首块塊幅句类類场場份本名款只隻颗顆艘届屆段层層组組群队隊"
     "州市省城天月日次人样樣张張件间間门門"
 )
-# With the “is” or “is called” before them, whose rest would form a bigram with the word before.
+# Removed together with a preceding “is” or “is called”, which would otherwise form a bigram with the word
+# before.
 _CHINESE = (
     "(?:叫做|叫作|称为|稱為|是|叫)?"
     "(?:什么时候|什麼時候|什么样|什麼樣|什么|什麼|甚么|甚麼"
@@ -32,7 +33,8 @@ _JAPANESE = (
 _KOREAN = "무엇|언제|어디|누가|누구|어떻게|어떤|얼마나|얼마|입니까|습니까"
 _THAI = "อะไร|เมื่อไหร่|เมื่อไร|ที่ไหน|ใคร|ทำไม|อย่างไร|เท่าไหร่|เท่าไร"
 
-# The question's language is unknown: no words that are names or meaningful in another language.
+# Because the question's language is unknown, the list has no words that are names or meaningful in another
+# language.
 _ENGLISH = "whose|how +(?:many|much|long|often|far|old|tall|high|deep|fast|soon|large|big)"
 _GERMAN = (
     "wer|wem|wessen|wann|warum|wieso|weshalb|weswegen|wohin|woher|wieviele?"
@@ -73,7 +75,7 @@ _SPACED = "|".join(
     ]
 )
 
-# Of words with the same beginning the longest first.
+# Longer words first, so that they win over their beginnings.
 _ANY = re.compile(rf"{_CHINESE}|{_JAPANESE}|{_KOREAN}|{_THAI}|\b(?:{_SPACED})\b", re.IGNORECASE)
 
 

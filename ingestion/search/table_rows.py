@@ -14,7 +14,7 @@ _COLUMN = re.compile(r"([^:;\n]{1,100}): ")
 
 
 def table_around(spans: Sequence[Span], at: int) -> Sequence[Span]:
-    """The rows of the table of which `spans[at]` is a row: adjacent rows that share a column."""
+    """The rows of the table that contains the row `spans[at]`: adjacent rows that share a column."""
     first = last = at
     while first > 0 and spans[first - 1].is_row and continues(spans[first - 1].text, spans[first].text):
         first -= 1

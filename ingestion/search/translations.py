@@ -64,7 +64,7 @@ _ASKED = (
     (" wen ", "who"),
 )
 
-# Verbs that end what is counted: “how many weeks of leave do partners have”.
+# Verbs before which the counted thing ends: “how many weeks of leave do partners have”.
 _VERBS = frozenset(
     """
     hat habe haben hast bekomme bekommen bekommt gibt gelten darf kann können muss müssen

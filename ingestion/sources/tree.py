@@ -53,7 +53,7 @@ def scan_tree(root: Path) -> Tree:
 
     for folder, folders, names in os.walk(root, onerror=unreadable):
         tree.links += sum(Path(folder, name).is_symlink() for name in folders)
-        # Not deeper than the limit of paths: a tree may be deeper than one can descend.
+        # Only as deep as paths can be: a tree may be deeper than that.
         folders[:] = sorted(
             name
             for name in folders

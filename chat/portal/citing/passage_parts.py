@@ -19,7 +19,7 @@ class Piece:
 def flowing(text: str) -> str:
     """Join lines broken by the page's width, without changing the positions of characters.
 
-    What follows a table row starts a line of its own, even where the row ends without a full stop.
+    Text after a table row starts a new line, even if the row ends without a full stop.
     """
 
     def joint(broken: re.Match[str]) -> str:
@@ -58,7 +58,7 @@ def fits_phone(cells: Iterable[tuple[int, int]]) -> bool:
 
 
 def is_wide(columns: int) -> bool:
-    """Whether a table takes the room beside the text, and keeps its first column in sight."""
+    """Whether a table may be wider than the text, with its first column always visible."""
     return columns >= MIN_WIDE_COLUMNS
 
 
@@ -72,7 +72,7 @@ class Part:
 
     @property
     def stacked(self) -> bool:
-        """Whether each cell is a line “column: value” where there is little room."""
+        """Whether each cell becomes a line “column: value” on narrow pages."""
         texts = [self.head, *(["".join(piece.text for piece in cell) for cell in row] for row in self.rows)]
         return not fits_phone((column, len(text)) for row in texts for column, text in enumerate(row))
 

@@ -1,4 +1,4 @@
-"""What a source is called: in a chip, in a row of the list, at the head of the panel."""
+"""The names of a source in a chip, in a row of the list, and at the head of the panel."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -34,7 +34,7 @@ class Found(Protocol):
 def place_of(label: str, heading: str, pages: Sequence[int] = ()) -> str:
     """The place of a passage in its document: “page 4”, “sheet 2026”, a heading, or nothing.
 
-    `pages` are given if the passage is on other pages than its label says: “pages 1–2”.
+    `pages` (“pages 1–2”) is set if the passage is on other pages than in its label.
     """
     if len(pages) > 1:
         return gettext("pages %(first)s–%(last)s") % {"first": min(pages), "last": max(pages)}

@@ -53,7 +53,7 @@ from ingestion.search.scopes import describe
 
 REFERENCE_LENGTH = 12
 LANGUAGE_SAMPLE = 1_000  # characters of an answer from which its language is detected
-MAX_NEAREST = 3  # documents named where nothing answers
+MAX_NEAREST = 3  # documents that are named if nothing answers the question
 SAVED = gettext_lazy("Your question is saved.")
 
 

@@ -36,7 +36,7 @@ ERROR_TYPES = {
     429: "rate_limit_error",
 }
 DONE = "[DONE]"
-BRACKET = re.compile(r"\[([^\[\]\n]{1,400})\]")  # what a citation looks like
+BRACKET = re.compile(r"\[([^\[\]\n]{1,400})\]")  # the form of a citation
 FILTERED = "content_filter"
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 # How an answer is sampled and where it ends, as chat completions and completions spell it.
@@ -76,7 +76,7 @@ class OpenAI:
 
     def __init__(self, *, counts: bool = False, json: bool = False) -> None:
         """`counts`: a stream ends with its usage, as `stream_options.include_usage` asks. `json`: the answer
-        is an object, and text that is none is a refusal."""
+        is an object, and text that is not one is a refusal."""
         self._counts = counts
         self._json = json
 

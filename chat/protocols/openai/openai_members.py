@@ -141,7 +141,7 @@ def read_members(members: Mapping[str, Any], known: Mapping[str, Reader | None])
 
 
 def check_tools(members: Mapping[str, Any], tools: str = "tools", choice: str = "tool_choice") -> None:
-    """Refuse a required tool call. Tools may be offered, of which the site never calls one."""
+    """Refuse a required tool call. Tools may be offered, but the site never calls any."""
     offered = []
     if members.get(tools) is not None:
         offered = validators.a_list(members[tools], tools)
@@ -225,7 +225,7 @@ class RequestMessages:
         member: str,
         read: Callable[["RequestMessages", str, Any, str], str | None],
     ) -> str:
-        """The text of a message, a text itself or a list of parts, of which `read` reads one."""
+        """The text of a message, given as text or as a list of parts; `read` reads one part."""
         if content is None and role != "user":
             return ""
         if not isinstance(content, list):

@@ -227,7 +227,7 @@ def _affirms(claim: Claim, own: Sequence[int], theirs: Sequence[_Denied], held: 
 def _table_evidence(
     claim: Claim, chosen: Sequence[Unit], cells: Sequence[tuple[Unit, int]], *, is_denied: bool
 ) -> float | None:
-    """Evidence of headings and of cells such as “No”; None where they decide nothing.
+    """Evidence of headings and of cells such as “No”; None if they decide nothing.
 
     `is_denied` is whether the claim denies something itself.
     """

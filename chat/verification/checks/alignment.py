@@ -50,7 +50,7 @@ def alignments(claim: Claim, chosen: Sequence[Unit], above: Collection[str]) -> 
 
 @dataclass(frozen=True)
 class Alignment:
-    """The tokens of a clause beside those of a sentence."""
+    """The tokens of a clause, aligned with those of a sentence."""
 
     claim: Claim
     own: list[Token]
@@ -59,7 +59,7 @@ class Alignment:
 
     @cached_property
     def aligned(self) -> list[str]:
-        """For each token its value in the sentence; empty if the sentence lacks it."""
+        """The value of each token in the sentence; empty if the sentence lacks it."""
         return [self._counterpart(token) for token in self.own]
 
     @cached_property
@@ -139,7 +139,7 @@ class Alignment:
         return found
 
     def _is_slot(self, place: int, reach: int) -> bool:
-        """Whether the sentence has a noun that the statement lacks where it should have this one."""
+        """Whether the sentence has another noun, which the statement lacks, in the place of this one."""
         said = frozenset(self.aligned)
         for at in self._neighbours(place, reach):
             for there in self.places[self.aligned[at]]:

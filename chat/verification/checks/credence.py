@@ -1,4 +1,4 @@
-"""How likely the source says what a statement says, if no fact contradicts it outright.
+"""How likely a source supports a statement, if no fact directly contradicts it.
 
 A weighted sum of signs. The weights come from a logistic regression on the labelled statements of
 benchmarks/verification (benchmarks/fit_credence.py). They are rounded, and reduced for signs that may only
@@ -73,7 +73,8 @@ def signs_of(
     return {
         "number": evidence["number"] >= UNANSWERED,
         "name": evidence["name"] >= UNANSWERED,
-        # With few common words these say little: a paraphrase may deny the opposite, or have new nouns.
+        # With few common words, these signs mean little: a paraphrase may deny the opposite, or have new
+        # nouns.
         "denial": evidence["denial"] >= MISPLACED and share >= DENIABLE_SHARE,
         "new denial": 0 < evidence["denial"] < MISPLACED,
         "addition": evidence["addition"] >= (MISPLACED if share >= ADDABLE_SHARE else NEW_CLAUSE),

@@ -201,7 +201,7 @@ def _is_exceeded(claim: Claim, place: int, chosen: Sequence[Unit]) -> bool:
 
 
 def _has_other_rate(claim: Claim, place: int, holding: Sequence[tuple[Unit, int]]) -> bool:
-    """Whether it says “per week” of a number that the source has “per month”."""
+    """Whether the statement says “per week” of a number that is “per month” in the source."""
     rate = _rate(claim.tokens, place)
     rates = {_rate(unit.tokens, at) for unit, at in holding}
     return bool(rate) and "" not in rates and rate not in rates
@@ -251,7 +251,7 @@ def _rate(found: Sequence[Token], place: int) -> str:
 def _is_derived(number: Token, own: Sequence[Token], chosen: Sequence[Unit]) -> bool:
     """Whether a number is the difference of one that the statement has and another: “three more, 30 in all”.
 
-    What is above 100 per cent is “more”.
+    More than 100 per cent is “more”.
     """
     value = amount(number)
     there = [
@@ -269,7 +269,7 @@ def _is_derived(number: Token, own: Sequence[Token], chosen: Sequence[Unit]) -> 
 
 
 def _is_single(number: Token, chosen: Sequence[Unit]) -> bool:
-    """Whether a unit of measure without a number says as much: “in blocks of a week”, seven days."""
+    """Whether a unit without a number means the same: “in blocks of a week” for seven days."""
     wanted = measure(number)
     return any(
         token.kind is Kind.WORD
@@ -286,7 +286,7 @@ def _is_single(number: Token, chosen: Sequence[Unit]) -> bool:
 
 
 def exceeds_bound(claim: Claim, chosen: Sequence[Unit]) -> bool:
-    """Whether it says “more than” a maximum, or “less than” a minimum."""
+    """Whether the statement says “more than” a maximum, or “less than” a minimum."""
     if any(token.kind is Kind.NEGATION for token in claim.tokens):
         return False  # “less than 15 minutes do not count”
     bounds = {(token, number) for unit in chosen for token, number in _bounds(unit.tokens)}

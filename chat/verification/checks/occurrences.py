@@ -30,7 +30,7 @@ class Occurrence:
     at: int  # the place of the number in `unit`
 
     def is_meant(self, beside: set[str], rivals: Sequence[Unit]) -> bool:
-        """Whether it counts what the claim says; `rivals` have another number of its kind."""
+        """Whether the number counts the same as in the claim; `rivals` have another number of its kind."""
         claim, unit, own = self.claim, self.unit, self.own
         in_column = self._is_in_column()
         if in_column is not None:

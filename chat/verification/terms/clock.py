@@ -1,7 +1,6 @@
 """Times of day as they are written: 9am, 09:00, 9 Uhr, half past nine, halb zehn.
 
-“9:30” may be in the morning or in the evening. Unless the text says which, such times have a unit of their
-own.
+“9:30” may be in the morning or in the evening. Times without this information have a unit of their own.
 """
 
 import re
@@ -9,7 +8,7 @@ import re
 from . import lexicon
 from .words import Kind, Token
 
-CLOCK = "clock"  # the unit of a time of which the half of the day is known
+CLOCK = "clock"  # the unit of a time whose half of the day is known
 HALF_CLOCK = "clock12"  # of another one
 HALF_DAY = 720  # minutes
 MAX_WORD = 12  # letters of an hour

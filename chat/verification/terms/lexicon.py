@@ -86,7 +86,7 @@ NEGATIONS = _words(
     """
 )
 DENIALS = _words("no not nicht")
-# Words that say no without a negation: where one side has a negation, the other may have one of these.
+# Words that deny without a negation: if one side has a negation, the other may have one of these.
 REFUSALS = _words(
     """
     forbid forbids forbidden prohibit prohibits prohibited ban banned disallowed refuse refused exclude
@@ -272,7 +272,7 @@ person persons people personen menschen
 )
 DIMENSIONS = dict.fromkeys(("day", "week", "month", "year", "hour", "minute", "second"), "time")
 DIMENSIONS |= dict.fromkeys(("€", "$", "£"), "money") | dict.fromkeys(("clock", "clock12"), "clock")
-# Verbs of several words, and what they say in one.
+# Verbs of several words, and single words with the same meaning.
 _PHRASES = """
 decline: turn down, turns down, turned down
 cancel: call off, calls off, called off, calling off

@@ -84,7 +84,7 @@ def phrase(text: str, word: str, start: int, end: int) -> Token | None:
 
 
 def _verb(text: str, first: str, start: int, end: int) -> Token | None:
-    """A verb of several words as the one that says the same: “call off” as “cancel”."""
+    """A single word with the meaning of a verb of several words: “cancel” for “call off”."""
     following = list(islice(_SOLID.finditer(text, end, end + MAX_PHRASE), 3))
     words = [match[0].casefold() for match in following]
     for rest, meaning in lexicon.PHRASES[first]:

@@ -29,7 +29,7 @@ def shown_object(page: Any, request: HttpRequest, object_id: str) -> Any:
 
 
 class OwnFilters:
-    """Lists are filtered by the page's own filters alone.
+    """Lists can only be filtered by the page's own filters.
 
     By any other field its values could be guessed letter by letter, whether or not the page shows them.
     `linked_by` names further fields, for links from other pages.

@@ -24,7 +24,7 @@ AT_ONCE = 2_000  # entries
 ERASED_AT_ONCE = 1_000  # entries
 LATE = 10_000  # newer entries that may be sealed before one whose commit took long
 BEGINNING = "0" * 64  # the hash before the first
-LOCK = 0x6175_6469  # of the advisory lock that all who change seals hold
+LOCK = 0x6175_6469  # number of the advisory lock that everyone who changes seals holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def seal_new() -> int:
 
 
 def _unsealed() -> models.QuerySet[AuditEntry]:
-    # An entry may be committed after one with a higher number: each is looked for, not those above the last.
+    # An entry may be committed after one with a higher number, so search for all unsealed ones.
     sealed = AuditSeal.objects.filter(entry=models.OuterRef("pk"))
     return AuditEntry.objects.filter(~models.Exists(sealed)).order_by("pk")
 

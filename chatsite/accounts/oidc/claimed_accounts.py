@@ -188,7 +188,7 @@ def _end(membership: ManagedMembership, reason: str) -> None:
 
 
 def drop_unmapped_memberships() -> int:
-    """Take away memberships that a token gave and no mapping gives now; says how many.
+    """Remove memberships that came from a token and have no mapping now; return their number.
 
     They come from groups of the same name, before OIDC_GROUPS_BY_NAME existed, or from deleted mappings.
     Waiting for the person's next token would keep them without anybody's decision. Manual memberships stay.

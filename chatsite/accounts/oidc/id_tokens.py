@@ -42,7 +42,7 @@ class InvalidToken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What a token says of a person.
+    """The claims of a token about a person.
 
     `groups` is empty if the token has none, or too many to list. `subject` is the claim of
     OIDC_SUBJECT_CLAIM. `subjects` has all claims that may identify a person, by name, for accounts linked by

@@ -204,5 +204,5 @@ def provider() -> Provider | None:
 
 
 def public_key(key: Key, algorithm: str) -> jwt.PyJWK:
-    """The key for that algorithm. Raises PyJWTError where it is of another kind."""
+    """The key for that algorithm. Raises PyJWTError if it is of another kind."""
     return jwt.PyJWK(key.key, algorithm=algorithm)

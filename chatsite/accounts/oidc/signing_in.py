@@ -1,4 +1,4 @@
-"""Signing in to the portal by the provider: the authorization code flow with PKCE, state and nonce.
+"""Signing in to the portal through the provider: the authorization code flow with PKCE, state and nonce.
 
 The session stores what belongs to one attempt, so that a response to somebody else's attempt is refused.
 """
@@ -21,7 +21,7 @@ from .provider import Provider, ProviderUnavailable, json_of, request
 IN_SESSION = "oidc_attempts"
 MAX_ATTEMPTS = 5  # at once in one session: open tabs
 ATTEMPT_SECONDS = 600
-BY_PROVIDER = "oidc_signed_in"  # in the session of somebody whom the provider has signed in
+BY_PROVIDER = "oidc_signed_in"  # in the session of a person who signed in at the provider
 
 
 class SignInFailed(Exception):
@@ -30,7 +30,7 @@ class SignInFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One try: what only this browser and we know of it."""
+    """One attempt: the values that only this browser and the site know."""
 
     nonce: str
     verifier: str
@@ -61,7 +61,7 @@ def begin(source: Provider, session: SessionBase, callback: str, destination: st
 
 
 def taken_attempt(session: SessionBase, state: str) -> Attempt | None:
-    """This browser's attempt of that state, which nobody can take again."""
+    """Take this browser's attempt with this state, which can be used only once."""
     attempts = _attempts(session)
     found = attempts.pop(state, None)
     session[IN_SESSION] = attempts
@@ -86,7 +86,7 @@ def finish(source: Provider, attempt: Attempt | None, callback: str, answer: dic
 
 
 def sign_out_address(source: Provider) -> str:
-    """Where the person may end their session with the provider; empty if it does not say.
+    """The address at which the person can end their session with the provider; empty if there is none.
 
     Without `post_logout_redirect_uri`, which providers refuse unless it has been registered.
     """

@@ -114,7 +114,7 @@ class AdminTests(TestCase):
 
 
 class LookingByFilters(TestCase):
-    """What pages of people do not show can neither be guessed by filters nor by odd addresses."""
+    """Hidden data of people can be guessed neither by filters nor by unusual addresses."""
 
     def setUp(self):
         self.staff = User.objects.create_user("staff", is_staff=True)

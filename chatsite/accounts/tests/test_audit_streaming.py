@@ -21,7 +21,7 @@ FRAME = re.compile(rb"(\d+) ")
 
 
 class Webhook(ThreadingHTTPServer):
-    """Keeps what is posted; answers with `status`."""
+    """A server that records requests, and answers with `status`."""
 
     daemon_threads = True
 
@@ -33,7 +33,7 @@ class Webhook(ThreadingHTTPServer):
 class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         self.server.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.server.drips:  # an answer that goes on and never ends
+        if self.server.drips:  # an endless answer
             with contextlib.suppress(OSError):
                 self.wfile.write(b"HTTP/1.1 200 OK\r\n")
                 while self.server.drips:

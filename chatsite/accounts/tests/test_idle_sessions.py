@@ -102,7 +102,7 @@ class IdleSessions(TestCase):
             with self.after(minutes=minutes):
                 self.assertEqual(self.status("/admin/"), 200)
         with self.after(minutes=75):
-            self.assertEqual(self.status(), 200)  # the portal goes on
+            self.assertEqual(self.status(), 200)  # the portal's session continues
             reply = self.client.get("/admin/", follow=True)
             self.assertContains(reply, "Sign in again")
             self.client.post("/admin/login/", {"username": "root", "password": "wrong"})

@@ -1,4 +1,4 @@
-"""A new password, wherever it was set, ends what was begun with the old one."""
+"""A new password, wherever it was set, ends sessions and links that were made with the old one."""
 
 import io
 from unittest import mock

@@ -1,4 +1,4 @@
-"""Signing in to the portal by the provider: the whole way, and each way in which it must not succeed."""
+"""Signing in to the portal through the provider: the whole flow, and every case in which it must fail."""
 
 from unittest import mock
 from urllib.parse import parse_qs, urlsplit
@@ -23,7 +23,7 @@ class SigningIn(TestCase):
         self.client = Client()
 
     def begin(self, **fields):
-        """What the provider is asked."""
+        """The parameters that the provider gets."""
         answer = self.client.get(START, fields)
         self.assertEqual(answer.status_code, 302)
         self.assertTrue(
@@ -32,7 +32,7 @@ class SigningIn(TestCase):
         return answer["Location"]
 
     def back(self, address):
-        """The provider's own answer to the browser: the path to open here."""
+        """Sign in at the provider; return the path here to which it redirects the browser."""
         with httpx2.Client(trust_env=False) as browser:
             location = browser.get(address).headers["Location"]
         self.assertTrue(location.startswith(f"http://testserver{CALLBACK}?"))
@@ -111,7 +111,7 @@ class SigningIn(TestCase):
         self.refused(path, other)
         with mock.patch.object(signing_in, "ATTEMPT_SECONDS", -1):
             self.refused(path)
-        self.refused(path)  # gone with the first try
+        self.refused(path)  # removed by the first attempt
 
     def test_a_code_without_its_verifier(self):
         path = self.back(self.begin())

@@ -73,7 +73,7 @@ class SignInTests(TestCase):
             throttling.admit(name, address)
 
     def refused(self, name="ada", address="127.0.0.1", device=""):
-        """For how many seconds; 0 where the attempt is let through."""
+        """The delay of an attempt in seconds; 0 if it is not delayed."""
         try:
             throttling.admit(name, address, device)
         except throttling.TooManyAttempts as refusal:

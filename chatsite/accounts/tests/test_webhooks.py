@@ -43,7 +43,7 @@ spec.loader.exec_module(RECEIVER)
 
 
 class Server(ThreadingHTTPServer):
-    """Keeps what is posted; answers with `status` and `headers`."""
+    """A server that records requests, and answers with `status` and `headers`."""
 
     daemon_threads = True
 
@@ -83,7 +83,7 @@ class WebhookCase(MediaMixin, TestCase):
         return WebhookEndpoint.objects.create(owner=owner, events=list(events), **values)
 
     def deliver(self):
-        """Make each attempt that is due; what was sent of it, newest last."""
+        """Make every due attempt; return the requests that were sent, newest last."""
         before = len(self.server.got)
         for endpoint in WebhookEndpoint.objects.order_by("created_at"):
             while (attempt := sending.take(endpoint.pk)) is not None:

@@ -99,12 +99,12 @@ def replay_one(delivery: WebhookDelivery) -> None:
 def _check_by_hand(endpoint: WebhookEndpoint) -> None:
     """Count one more, locking the endpoint, so that requests at the same time are counted, too.
 
-    What was sent counts by its time: a receiver that answers at once leaves nothing waiting.
+    Sent messages count by their time: with a receiver that answers at once, none are waiting.
     """
     locked = WebhookEndpoint.objects.select_for_update(no_key=True).get(pk=endpoint.pk)
     now = timezone.now()
     recent = [sent for sent in locked.sent_by_hand if sent > now - BY_HAND_PERIOD]
-    replayed = Q(attempts=0, attempted_at__isnull=False)  # a replay counts its attempts anew
+    replayed = Q(attempts=0, attempted_at__isnull=False)  # a replay starts again with no attempts
     waiting = endpoint.deliveries.filter(Q(event=TEST) | replayed, state=WebhookDelivery.State.WAITING)
     if max(len(recent), waiting[:MAX_BY_HAND].count()) >= MAX_BY_HAND:
         raise TooManyByHand

@@ -1,4 +1,4 @@
-"""The database wrapper, which tells PostgreSQL before a statement whom it reads for.
+"""The database wrapper, which sets the reader in PostgreSQL before each statement.
 
 Pools hold sessions of chatsite.db.backend.database_sessions, which bound every wait.
 
@@ -211,7 +211,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return pool
 
     def connect(self) -> None:
-        """As Django's, without what this thread has found out before: a call of a few statements takes a
+        """As Django's, without the facts that this thread already knows: a call of a few statements takes a
         session from the pool, and the settings and the pool's sessions stay as they are."""
         if not self._is_known or self.pool is None:
             super().connect()

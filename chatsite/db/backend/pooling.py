@@ -1,4 +1,4 @@
-"""Sessions behind a pooler in transaction mode, where nothing that is set outlives a transaction.
+"""Sessions behind a pooler in transaction mode, where no setting outlives a transaction.
 
 Such a pooler lends a server session to a client for one transaction at a time. Whatever a statement depends
 on (the reader of row-level security, time limits, planner settings) is therefore set within its own
@@ -20,7 +20,7 @@ from chatsite.db.threads import reader_name
 
 SETTING = "chatsite.reader"
 OPTION = re.compile(r"-c\s*([A-Za-z_][\w.]*)=((?:\\.|[^\s\\])*)")
-# Statements that must run outside a transaction and alone. None of them reads rows for a reader.
+# Statements that must run by themselves, outside of a transaction. None of them reads rows for a reader.
 ALONE = re.compile(
     r"\s*(VACUUM|REINDEX|(CREATE|DROP)\s+(DATABASE|(UNIQUE\s+)?INDEX\s+CONCURRENTLY))\b", re.IGNORECASE
 )

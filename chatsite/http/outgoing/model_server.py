@@ -91,13 +91,13 @@ class ModelServer:
 
 
 def _proxy(url: httpx2.URL) -> str | None:
-    """The proxy for this address, by the variables that all programs know; looked up once."""
+    """The proxy for this address, from the usual environment variables; looked up once."""
     proxies = getproxies()
     return None if proxy_bypass(url.host) else proxies.get(url.scheme) or proxies.get("all")
 
 
 def _request(url: str) -> httpx2.Request:
-    """What the library's errors carry."""
+    """The attributes of the library's errors."""
     return httpx2.Request("POST", url)
 
 

@@ -24,7 +24,7 @@ from . import paths
 
 SUPERUSER = "postgres"
 START_SECONDS = 60
-MIN_BUFFERS = 256_000_000  # bytes, if an eighth of the memory is that much; unused buffers take no memory
+MIN_BUFFERS = 256_000_000  # bytes, unless an eighth of the memory is less; unused buffers take no memory
 
 CONFIGURATION = """
 listen_addresses = ''

@@ -23,7 +23,7 @@ from chatsite.http.address_limit import GONE_KEY
 MAX_HEAD_BYTES = 65_536  # request line and headers
 # Headers that Django parses on the event loop, some of them in more than linear time.
 MAX_HEADER_BYTES = {b"cookie": 16_384, b"content-type": 1_024, b"accept": 4_096, b"accept-language": 4_096}
-MAX_UPGRADE_LINE_BYTES = 8_000  # of a WebSocket handshake: its parser gives up beyond that
+MAX_UPGRADE_LINE_BYTES = 8_000  # bytes of a WebSocket handshake, beyond which its parser gives up
 BODY_PIECE_BYTES = 4_096  # of a body that the parser gets at once
 HEAD_SECONDS = 10.0  # from the first byte of a head to its last
 SILENT_SECONDS = 30.0  # from the connection to the first byte of a request
@@ -37,7 +37,7 @@ FRAMING_RATIO = 1  # bytes of framing for each byte of a long body: its chunks h
 MAX_CHUNKS = 40
 CHUNKS_PER_SECOND = 100_000  # in such pieces, for all connections together
 TURN_SECONDS = 10.0  # longest wait after such a piece; a connection that would wait longer is closed
-# For which a refused caller is still read: an immediate reset would discard the response.
+# Time for which a refused caller's data is still read, because an immediate reset would discard the response.
 LINGER_SECONDS = 1.0
 SPARE_FILES = 128  # descriptors that are not for callers: database, files, listeners
 HALF_CLOSED_PROBE_SECONDS = 15
@@ -240,7 +240,7 @@ class LimitedProtocol(HttpToolsProtocol):
                 self._end()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what the parser could not read, in the form of all refusals."""
+        """Refuse a request that the parser could not read, in the form of all refusals."""
         self._malformed = True
         if self._refused:
             return

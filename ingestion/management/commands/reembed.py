@@ -22,7 +22,7 @@ from ingestion.models import EmbeddingSpace, Passage
 BAR_WIDTH = 30
 TERMINAL_SECONDS = 0.1
 LOG_SECONDS = 5.0
-INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C has ended
+INTERRUPTED = 130  # the exit status of a program that was ended by Ctrl-C
 
 
 class Command(BaseCommand):

@@ -81,9 +81,10 @@ class Message:
 
     header: dict[str, str]
     texts: list[Text] = field(default_factory=list)
-    html: str = ""  # all of it, also that which has the same text as plain text beside it
+    html: str = ""  # all HTML, including parts with a plain-text alternative
     attachments: list[tuple[str, bytes]] = field(default_factory=list)
-    left_out: list[tuple[str, str]] = field(default_factory=list)  # what is not read, each with the reason
+    # Parts that are not read, each with the reason.
+    left_out: list[tuple[str, str]] = field(default_factory=list)
 
 
 def read_mime(path: Path, limits: Limits, parts: Parts) -> Contents:
@@ -123,7 +124,7 @@ def read_mime(path: Path, limits: Limits, parts: Parts) -> Contents:
             message.texts.append(Text(choice, True, _text(part)))
         elif kind == "text/plain" or kind.startswith(("multipart/", "message/")):
             message.texts.append(Text(choice, False, _text(part)))
-        elif not (choice and kind.startswith("text/")):  # such a text says the same in one more format
+        elif not (choice and kind.startswith("text/")):  # such a part repeats the text in another format
             message.attachments.append((f"attachment{mimetypes.guess_extension(kind) or ''}", _bytes(part)))
     message.html = "".join(text.text for text in message.texts if text.is_html)
     message.attachments += _without_logos(pictures, message.html)

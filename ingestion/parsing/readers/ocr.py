@@ -82,7 +82,7 @@ def recognise(image: Image.Image, languages: str) -> str:
     picture = ImageOps.autocontrast(image.convert("L"))
     best = _recognised(picture, languages)
     if best.confidence < SURE and min(picture.size) >= MIN_ROTATED:
-        # Counter-clockwise rotations in degrees: the one that tesseract sees, else all.
+        # Counter-clockwise rotations in degrees: the one that tesseract detects, or all.
         seen = ORIENTATION.search(_output(picture, "--psm", "0", "-l", "osd"))
         turns = [int(seen[1])] if seen else list(TURNS) if best.text else []
         for turn in turns:

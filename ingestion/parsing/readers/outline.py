@@ -101,7 +101,7 @@ class Outline:
         return self.contents
 
     def titled(self, given: str) -> Contents:
-        """End the text; its title is the one that was given with it, else the first heading.
+        """End the text; its title is the given one, or else the first heading.
 
         Headings are shown without the first one, so it is kept as text if it is not the title.
         """

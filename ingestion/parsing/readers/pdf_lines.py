@@ -47,7 +47,7 @@ class Line:
 
     `whole` is a row of a table or recognised text: never a heading, never joined with its neighbours. `level`
     is that of the bookmark that points to the line; the size is 0 for a line that only the bookmark provides.
-    `left` is where it begins, in points.
+    `left` is its left edge, in points.
     """
 
     text: str
@@ -67,7 +67,7 @@ class Line:
 def lines_of(page: pypdfium2.PdfPage, above: Table | None = None) -> tuple[list[Line], Table | None]:
     """The lines in the order of the text, with each table at the position of its first line.
 
-    `above` is the table with which the page before ends; returned with the lines is that of this page.
+    `above` is the table at the end of the previous page; the one at the end of this page is returned, too.
     """
     textpage = page.get_textpage()
     try:

@@ -106,7 +106,7 @@ class Relevance(NamedTuple):
 
 WEIGHTS = Relevance(met=0.5, nearest=0.8, closest=0.4, first=0.6, length=0.15)
 
-# For a model that reads sentences, whose similarity says more; set with all-MiniLM-L6-v2.
+# For a model of sentences, whose similarity is more reliable; set with all-MiniLM-L6-v2.
 SENTENCE_WEIGHTS = WEIGHTS._replace(nearest=2.0)
 CLOSE_SENTENCES = Bound(1.45, 0.035, 2.04, 0.04, step=0.24)
 
@@ -130,7 +130,7 @@ class VectorTrust:
         return self.weight > 0 and (not self.languages or language in self.languages)
 
     def bound(self, mode: Mode, language: str) -> Bound:
-        """The bound for what a passage in this language meets (`Candidate.met`)."""
+        """The bound for the value of a passage in this language (`Candidate.met`)."""
         if mode == "vectors":
             return SIMILARITY
         return COMBINED if mode == "hybrid" and self.covers(language) else self.words
@@ -153,7 +153,7 @@ _new_ranked: Callable[[tuple[Candidate, float, FoundBy]], Ranked] = partial(tupl
 MIN_FURTHER_FIT = 0.5  # the share of the best passage's bound that each further passage must reach
 
 # Weights for reranking beside the combined score, which counts 1. They decrease for questions longer than
-# this number of words, of which some are close together in many passages by chance.
+# this number of words, because some words of these are close together in many passages by chance.
 WORD_WEIGHT = 0.25
 NEIGHBOUR_WEIGHT = 0.25
 SHORT_QUESTION = 4

@@ -65,8 +65,9 @@ MAX_BY_DOCUMENTS = 4_000  # readable passages, times the same growth, that are l
 PROBES = 1_000
 MIN_PROBED = 20
 SAMPLED = 1_500
-# Of more passages than this, for readers of more than MAX_MIXED, the less common words are counted in every
-# 17th, until about MAX_COUNTED are fetched. Of fewer, it takes as much time as it saves.
+# Among more passages than this, for readers of more than MAX_MIXED, the less common words are counted in
+# every 17th, until about MAX_COUNTED are fetched. With fewer passages, counting takes as much time as it
+# saves.
 COUNTED_FROM = 300_000
 COUNTED_EVERY = 17
 MAX_COUNTED = 2_500

@@ -20,8 +20,8 @@ Sample = Mapping[frozenset[int], float]  # the number of passages with exactly t
 @dataclass(frozen=True, slots=True)
 class TermGroups:
     """Groups of words (by number): a passage is selected if it has all words of one group. `common` are the
-    groups that match more passages than wanted, used if the others match hardly any; for words that are not
-    searched alone, also the share of the sample's passages that have them.
+    groups that match more passages than wanted, used if the others match hardly any passage; for words that
+    are not searched alone, also the share of the sample's passages that have them.
     """
 
     groups: tuple[tuple[int, ...], ...]

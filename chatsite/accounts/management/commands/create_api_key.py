@@ -75,6 +75,6 @@ class Command(BaseCommand):
             others = ", acts for others" if key.acts_for_others else ""
             record(AuditEntry.Action.KEY_MADE, actor=None, person=user, subject=f"{key}{others}")
         self.stdout.write(secret)
-        # Not where the key is: programs read that.
+        # Not on standard output, from which programs read the key.
         ends = f"expires on {key.expires_at:%Y-%m-%d}" if key.expires_at else "does not expire"
         self.stderr.write(f"The key {ends}.")

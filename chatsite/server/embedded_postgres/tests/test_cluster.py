@@ -81,7 +81,7 @@ def test_a_password_of_another_server_in_the_shell_changes_nothing(data, monkeyp
     monkeypatch.setenv("PGPASSWORD", "wrong")
     with running(data):
         assert is_up(data)
-        # Django leaves an empty PASSWORD out; what stands in OPTIONS reaches the driver.
+        # Django omits an empty PASSWORD, but passes OPTIONS on to the driver.
         assert django_database(connection_parameters(data))["OPTIONS"]["password"] == ""
 
 

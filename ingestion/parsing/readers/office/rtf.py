@@ -37,7 +37,7 @@ TOO_DEEP = "The file's groups are nested too deeply."
 
 @dataclass(slots=True)
 class _State:
-    """What a group inherits from its parent."""
+    """The state that a group inherits from its parent."""
 
     skipped: bool = False
     hidden: bool = False

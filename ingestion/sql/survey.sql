@@ -2,8 +2,9 @@
 -- together in how many passages of a sample of it. How much is estimated from a sample of documents where that
 -- holds enough of them, else counted. Also how many different words its passages have on average, by some of them.
 -- A reader of much of a large corpus gets a second sample, of every 17th passage, which has an index of its own
--- (passage_words_sample): of those with one of the less common words, which words they have (`counted`). And the words
--- that no readable passage has (`absent`), as far as a look at those with them is short.
+-- (passage_words_sample): of those with one of the less common words, which words they have (`counted`). And, of a
+-- large or a small corpus, the words that no readable passage has (`absent`), as far as a look at those with them is
+-- short.
 \set user_id 1
 \set today '2027-01-31'
 \set include_category ''
@@ -143,7 +144,17 @@ lengths AS MATERIALIZED (
 words AS MATERIALIZED (
     SELECT word.number, word.language, word.query
     FROM ingestion_question_words(
-        :'words', :'otherwise', :'stems'::jsonb, ARRAY(SELECT DISTINCT sample.language FROM sample)
+        :'words',
+        :'otherwise',
+        :'stems'::jsonb,
+        ARRAY(
+            SELECT sample.language FROM sample
+            UNION
+            -- Of so few passages in all, no word has many.
+            SELECT readable.language
+            FROM readable
+            WHERE (SELECT greatest(size.every, size.visible) <= :'max_scan' FROM size)
+        )
     ) AS word
 ),
 

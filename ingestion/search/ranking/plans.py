@@ -105,7 +105,8 @@ _every: list[int] = []  # passages in all that the last survey of this process m
 class Survey:
     """Estimates for the caller: readable passages; all passages; in a large corpus, how many passages of a
     readable sample have exactly these words of the question; the mean number of different words in a passage
-    (0 if unknown); and, in a large corpus, the numbers of words asked for that no readable passage has."""
+    (0 if unknown); and, in a large or a small corpus, the numbers of words asked for that no readable passage
+    has."""
 
     visible: int
     every: int
@@ -200,13 +201,15 @@ def find_candidates(
     started = time.monotonic()
     first = {**search, "with_nearest": search["with_vectors"], "kept": []}
     if substituted := _with_substitutes(first, surveyed.absent):
-        first, surveyed = substituted, survey(substituted)
+        first = substituted
+        if surveyed.is_sampled:  # the new words change the combinations in the sample
+            surveyed = survey(first)
     found, missing = _run(first, dimensions, surveyed)
     unknown = missing if found else range(1, search["asked"] + 1)
     if second := _with_substitutes(first, unknown):
         # The nearest ones are kept, and not searched again.
         second |= {"with_nearest": False, "kept": [each[0] for each in found]}
-        if surveyed.is_sampled:  # the new words change the combinations in the sample
+        if surveyed.is_sampled:
             surveyed = survey(second)
         found, _ = _run(second, dimensions, surveyed)
     plan, seconds = surveyed.plan(dimensions), time.monotonic() - started

@@ -231,21 +231,38 @@ class ChoiceTests(TestCase):
 
     def test_the_survey_tells_words_that_no_readable_passage_has(self):
         words = {**NO_WORDS, "words": ["ferry", "hidden", "zeppelin"], "times": [1.0, 1.0, 1.0]}
-        for limit, absent in ((51, [2, 3]), (50, [3])):  # the hidden document has 50 passages
-            with forced("indexed, sampled"), mock.patch.object(plans, "MAX_SELDOM", limit):
-                surveyed = plans.survey(plans.with_words({**self.everything(), **words}))
-            self.assertEqual(surveyed.absent, absent)
+        for plan in ("indexed, sampled", "scan", "scan, kept by the session"):
+            for limit, absent in ((51, [2, 3]), (50, [3])):  # the hidden document has 50 passages
+                with (
+                    self.subTest(plan=plan, limit=limit),
+                    forced(plan),
+                    mock.patch.object(plans, "MAX_SELDOM", limit),
+                ):
+                    surveyed = plans.survey(plans.with_words({**self.everything(), **words}))
+                    self.assertEqual(surveyed.absent, absent)
 
     def test_substitutes_of_such_words_take_no_second_run(self):
         make_document("light.txt", ["The lighthouse."], audience=Audience(everyone=True))
-        with (
-            forced("indexed, sampled"),
-            mock.patch.object(plans, "planned_rows", side_effect=plans.planned_rows) as run,
-        ):
-            found = search(principal_of(self.reader), "light-house ferry", mode="text").passages
-        self.assertIn("The lighthouse.", [row.content for row in found])
-        searched = [call for call in run.call_args_list if call.args[1] == statement("search")]
-        self.assertEqual(len(searched), 1)
+        for plan in ("indexed, sampled", "scan"):
+            with (
+                self.subTest(plan=plan),
+                forced(plan),
+                mock.patch.object(plans, "planned_rows", side_effect=plans.planned_rows) as run,
+            ):
+                found = search(principal_of(self.reader), "light-house ferry", mode="text").passages
+                self.assertIn("The lighthouse.", [row.content for row in found])
+                searched = [call for call in run.call_args_list if call.args[1] == statement("search")]
+                self.assertEqual(len(searched), 1)
+
+    def test_substitutes_find_the_same_in_one_run_and_in_two(self):
+        make_document("light.txt", ["The lighthouse."], audience=Audience(everyone=True))
+        reader = principal_of(self.reader)
+        for question in ("light-house ferry", "zeppelin ferry", "lighthouses zeppelins", "zeppelin"):
+            with self.subTest(question=question), forced("scan"):
+                once = search(reader, question)
+                with mock.patch.object(plans, "MAX_SELDOM", 0):  # none is known to be absent
+                    twice = search(reader, question)
+                self.assertEqual(once.passages, twice.passages)
 
     def everything(self):
         return {

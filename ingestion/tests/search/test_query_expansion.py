@@ -119,12 +119,18 @@ class SearchTests(TestCase):
             [(row.content, row.score) for row in after], [(row.content, row.score) for row in before]
         )
 
-    def test_only_a_question_with_an_unknown_word_is_searched_twice(self):
-        for question, runs in (("ferry", 1), ("the ferry to Helsinki", 2), ("ferry 20260104", 1)):
-            with mock.patch.object(plans, "planned_rows", side_effect=plans.planned_rows) as run:
-                search(self.reader, question)
-            searched = [call for call in run.call_args_list if call.args[1] == statement("search")]
-            self.assertEqual(len(searched), runs, question)
+    def test_only_a_question_with_an_unknown_word_is_searched_twice_and_not_in_a_small_corpus(self):
+        for most, repeated in ((plans.MAX_SCAN, 1), (-1, 2)):
+            for question, runs in (("ferry", 1), ("the ferry to Helsinki", repeated), ("ferry 20260104", 1)):
+                with (
+                    self.subTest(question=question, most=most),
+                    mock.patch.object(plans, "MAX_SCAN", most),
+                    mock.patch.object(plans, "SMALL_CORPUS", -1),  # no statement is prepared
+                    mock.patch.object(plans, "planned_rows", side_effect=plans.planned_rows) as run,
+                ):
+                    search(self.reader, question)
+                    searched = [call for call in run.call_args_list if call.args[1] == statement("search")]
+                    self.assertEqual(len(searched), runs)
 
     def test_a_chinese_question_is_not_about_its_question_words(self):
         make_document("a.txt", ["什么都没有。"], language="simple")

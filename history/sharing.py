@@ -24,7 +24,7 @@ from ingestion.access.lists import Audience, access_list_for, readers_for_audit
 from ingestion.access.models import AccessEntry
 
 from . import recording
-from .branches import START
+from .branches import START, Branches
 from .models import Conversation, Message, OpenedShare, Share, ShareQuerySet
 
 DEFAULT_DAYS = 30
@@ -97,14 +97,11 @@ def create(
         words = gettext("You have %(number)s open links. Revoke some that are not needed.")
         raise Invalid(words % {"number": MAX_OPEN}, "conversation")
     token = new_token()
-    share = Share.objects.create(
-        conversation=conversation,
-        answer=answer,
-        up_to=answer.position if answer else last,
-        access_list=access_list_for(audience, principal.user_id),
-        digest=digest_of(token),
-        expires_at=expires_at,
-    )
+    share = draft(conversation, answer)
+    share.title = "" if answer else share.title_from(Branches(conversation.pk).path_to(last)[0])
+    share.access_list = access_list_for(audience, principal.user_id)
+    share.digest, share.expires_at = digest_of(token), expires_at
+    share.save(force_insert=True)
     part = "one answer" if answer else "everything until then"
     end = f"until {expires_at.isoformat(timespec='minutes')}" if expires_at else "without an end"
     about = f"{share.pk} ({part} of conversation {conversation.pk}, {end}), for "

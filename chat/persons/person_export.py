@@ -127,7 +127,7 @@ def _records(person: User, about: Q) -> Iterator[tuple[str, Any]]:
     yield "feedback.json", list(Feedback.objects.filter(message__conversation__owner=person).values())
     yield "projects.json", [_project(each, person) for each in Project.objects.filter(owner=person)]
     shares = Share.objects.filter(conversation__owner=person).values(
-        "id", "conversation_id", "answer_id", "up_to", "created_at", "expires_at", "revoked_at"
+        "id", "conversation_id", "answer_id", "title", "up_to", "created_at", "expires_at", "revoked_at"
     )
     yield "shared-links.json", list(shares)
     opened = OpenedShare.objects.filter(reader=person)

@@ -21,16 +21,14 @@ Place = tuple[UUID, int]  # a conversation and a position in it
 
 
 def shared_title(share: Share, shown: Sequence[SharedMessage]) -> str:
-    """The conversation's title, or its first question if that was edited since the title was made of it.
+    """The title that the conversation had, or its first question if that was edited since the title was made.
 
     Empty if that question is not shown.
     """
     if share.answer_id is not None or not shown or shown[0].closed:
         return ""
     first = shown[0].message
-    if first.position == 0 or share.conversation.title_by_owner:  # an edited one has another position
-        return share.conversation.title
-    return title_of(first.content)
+    return share.title_from(first.position) or title_of(first.content)
 
 
 def listed_titles(principal: Principal, shares: Iterable[Share]) -> dict[UUID, str]:
@@ -62,14 +60,12 @@ def listed_titles(principal: Principal, shares: Iterable[Share]) -> dict[UUID, s
     rows = asked.filter(_at(named.values())).values_list("conversation", "position", "content")
     texts = {(conversation, position): content for conversation, position, content in rows}
     closed = closed_questions(principal, list(texts.values()), None)
-    has_title = {
-        share.pk
+    kept = {
+        share.pk: title
         for share in shares
-        if share.pk in named
-        and share.answer_id is None
-        and (named[share.pk][1] == 0 or share.conversation.title_by_owner)
+        if share.pk in named and share.answer_id is None and (title := share.title_from(named[share.pk][1]))
     }
-    of_questions = {conversation for pk, (conversation, _) in named.items() if pk not in has_title}
+    of_questions = {conversation for pk, (conversation, _) in named.items() if pk not in kept}
     earlier = Message.objects.filter(conversation__in=of_questions, position__lt=LOOKED_BACK)
     answered = earlier.exclude(followups=[]).order_by()
     offered = {
@@ -83,8 +79,8 @@ def listed_titles(principal: Principal, shares: Iterable[Share]) -> dict[UUID, s
         place = named.get(share.pk)
         if place not in texts or normal(texts[place]) in closed:  # not there: deleted just now
             continue
-        if share.pk in has_title:
-            titles[share.pk] = share.conversation.title
+        if share.pk in kept:
+            titles[share.pk] = kept[share.pk]
         elif place[1] <= LOOKED_BACK and (place[0], normal(texts[place])) not in offered:
             titles[share.pk] = texts[place] if share.answer_id else title_of(texts[place])
     return titles

@@ -81,6 +81,15 @@ class Share(models.Model):
     up_to = models.PositiveIntegerField(
         help_text=gettext_lazy("Position of the last message that it shows, with those that lead to it.")
     )
+    title = models.CharField(  # noqa: DJ001 - null and empty differ
+        max_length=200,
+        null=True,
+        editable=False,
+        help_text=gettext_lazy(
+            "Of the conversation when it was shared; empty if its first question names it. Null: created by a"
+            " version that did not keep it."
+        ),
+    )
     access_list = models.ForeignKey(
         AccessList, on_delete=models.PROTECT, related_name="+", help_text=gettext_lazy("Who can open it.")
     )
@@ -101,6 +110,16 @@ class Share(models.Model):
     def __str__(self) -> str:
         moment = date_format(timezone.localtime(self.created_at), gettext("j M Y, H:i"))
         return gettext("Share of %(moment)s") % {"moment": moment}
+
+    def title_from(self, first: int) -> str:
+        """The title it had when it was shared, beginning with the message at this position.
+
+        Empty if the title was made of another question, since an edited question has another position.
+        """
+        if self.title is not None:
+            return self.title
+        own = first == 0 or self.conversation.title_by_owner
+        return self.conversation.title if own else ""
 
     @property
     def state(self) -> str:

@@ -212,6 +212,26 @@ class ReceivedSharesTests(SharingCase):
             self.assertIn("Something else", page)
             self.assertNotIn("Shared conversation", page)
 
+    def test_it_keeps_the_title_it_had_when_it_was_shared(self):
+        self.named(self.reader)
+        recording.rename(self.principal, self.conversation.pk, "Another title")
+        for page in (self.listed(), self.page()):
+            self.assertIn(TITLE, page)
+            self.assertNotIn("Another title", page)
+        Share.objects.update(title=None)  # created by the version before
+        for page in (self.listed(), self.page()):
+            self.assertIn("Another title", page)
+            self.assertNotIn(TITLE, page)
+
+    def test_a_title_written_after_sharing_names_no_edited_first_question(self):
+        recording.go_back(self.conversation, -1)
+        self.say(OPEN_STATEMENT, "Something else?", given=[(self.open, OPEN, OPEN_WORDS)])
+        self.named(self.reader)
+        recording.rename(self.principal, self.conversation.pk, "Another title")
+        for page in (self.listed(), self.page()):
+            self.assertIn("Something else", page)
+            self.assertNotIn("Another title", page)
+
     def test_an_edited_first_question_that_was_suggested_names_no_conversation(self):
         recording.go_back(self.conversation, -1)
         self.say(OPEN_STATEMENT, FOLLOWUP, given=[(self.open, OPEN, OPEN_WORDS)])

@@ -24,9 +24,15 @@ class Entity:
     rare: re.Pattern[str]
 
 
-_PHONE = re.compile(
+_PHONE_NUMBER = (
     r"\b(?:extension|ext|dial|call|ring|(?:tele)?phone|tel|number|on|durchwahl|telefon|nummer)\b"
-    r"[^\d;]{0,30}\d{3}|\+\d{2}|\b0\d{2,5}[ /-]\d{3}",
+    r"[^\d;]{0,30}\d{3}|\+\d{2}|\b0\d{2,5}[ /-]\d{3}"
+)
+_PHONE = re.compile(_PHONE_NUMBER, re.IGNORECASE)
+_CONTACT = re.compile(
+    rf"{_PHONE_NUMBER}|\b(?:calls?|called|rings?|phones?|contacts?|informs?|informed|notif(?:y|ies|ied)"
+    r"|tells?|told|reports?|reported|reporting|alerts?|asks?|turns? to|speaks? to|talks? to"
+    r"|writes? to|advice|e-?mail|ruf\w{0,3}|meld\w{0,4}|informier\w{0,3}|wend\w{0,3})\b|@\w",
     re.IGNORECASE,
 )
 _FORM = re.compile(r"\b(?:form|formular):? [A-Z\d]", re.IGNORECASE)
@@ -86,12 +92,7 @@ _ENTITIES = (
             r"|\ban wen (?:wend|meld)\w{0,3} (?:ich|wir|man)\b",
             re.IGNORECASE,
         ),
-        re.compile(
-            rf"{_PHONE.pattern}|\b(?:calls?|called|rings?|phones?|contacts?|informs?|informed|notif(?:y|ies|ied)"
-            r"|tells?|told|reports?|reported|reporting|alerts?|asks?|turns? to|speaks? to|talks? to"
-            r"|writes? to|advice|e-?mail|ruf\w{0,3}|meld\w{0,4}|informier\w{0,3}|wend\w{0,3})\b|@\w",
-            re.IGNORECASE,
-        ),
+        _CONTACT,
         frozenset(),
         _PHONE,
     ),

@@ -1,6 +1,5 @@
-"""Accepts requests: limits, idempotency, and the question with its queued answer in one transaction."""
+"""Accepts requests: limits, and the question with its queued answer in one transaction."""
 
-import hashlib
 import json
 import math
 import re
@@ -31,7 +30,7 @@ from chat.limits import (
 from chat.llm import configured_model
 from chat.llm.side_texts import title_of
 from chat.models import Agent, Run
-from chat.requests import Generation, InvalidRequest, RunRequest
+from chat.requests import InvalidRequest, RunRequest
 from chatsite.accounts.guest_limits import count_question
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
@@ -45,6 +44,7 @@ from history.models import Conversation, Message, Project
 
 from . import finish, notifications
 from .active import run_slots
+from .idempotency import digest_of, run_of_key, was_never_executed
 
 
 def team() -> tuple[Speaker, ...]:
@@ -352,13 +352,13 @@ def begin(
     or InvalidRequest for options that are not available.
     """
     _check(principal, request)
-    digest = _digest(request)
+    digest = digest_of(request)
     try:
         with transaction.atomic():
             counts = counted(principal, digest)
-            earlier = _by_key(principal, idempotency_key)
+            earlier = run_of_key(principal, idempotency_key)
             failed = None
-            if earlier and earlier.body_digest == digest and _was_never_executed(earlier):
+            if earlier and earlier.body_digest == digest and was_never_executed(earlier):
                 failed, earlier = earlier, None
                 Run.objects.filter(pk=failed.pk).update(idempotency_key=None)
                 if timezone.localdate(failed.created_at) == limits.today() and counts.messages:
@@ -380,7 +380,7 @@ def begin(
                 return _store_run(run, digest, idempotency_key)[0]
     except IntegrityError:
         # The key was used between our query and our insert; that request is committed now.
-        earlier = _by_key(principal, idempotency_key)
+        earlier = run_of_key(principal, idempotency_key)
         if earlier is None:
             raise Refused("generation_in_progress") from None
     if earlier.body_digest != digest:
@@ -415,7 +415,7 @@ def again(
         request = _scoped(request, conversation)
         allowance = admit(principal, counts)
         run = _answer_again(principal, request, conversation, question, request_id, allowance)
-        return _store_run(run, _digest(request), None)[0]
+        return _store_run(run, digest_of(request), None)[0]
 
 
 def _question_of(principal: Principal, answer_id: UUID) -> Message:
@@ -478,56 +478,3 @@ def _check(principal: Principal, request: RunRequest) -> None:
         raise InvalidRequest(
             "“prompt_template” is only for those who may set the prompt.", "prompt_template", status=403
         )
-
-
-def _digest(request: RunRequest) -> str:
-    images = [[image.media_type, hashlib.sha256(image.data).hexdigest()] for image in request.images]
-    values = members(replace(request, images=())) | {
-        "conversation_id": str(request.conversation_id or ""),
-        "project_id": str(request.project_id or ""),
-        "images": images,
-    }
-    del values["seen"]  # the same form, sent again from a reloaded page
-    # Left out if empty, so that the digest equals that of versions without these members.
-    for name, nothing in (
-        ("wish", ""),
-        ("generation", Generation()),
-        ("echo", {}),
-        ("instead_of", None),
-        ("project_id", None),
-        ("continues", ""),
-    ):
-        if getattr(request, name) == nothing:
-            del values[name]
-    if not request.options.scope:
-        del values["options"]["scope"]
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
-
-
-def _by_key(principal: Principal, key: str | None) -> Run | None:
-    if key is None:
-        return None
-    return (
-        Run.objects.filter(owner_id=principal.user_id, idempotency_key=key)
-        .select_related("answer", "question")
-        .first()
-    )
-
-
-def _was_never_executed(run: Run) -> bool:
-    """Whether a run ended without any event, and nothing but answers without text follows its question.
-
-    PostgreSQL can store a run after its caller was refused: the commit reached it while it hung. No process
-    starts such a run, so its lease expires with an empty journal.
-    """
-    if run.finished_at is None or run.last_event != finish.UNWRITTEN or not run.question.chosen:
-        return False
-    later = Message.objects.filter(conversation_id=run.conversation_id, position__gt=run.question.position)
-    return (
-        Conversation.objects.filter(pk=run.conversation_id, deleted_at=None).exists()
-        and not later.exclude(
-            role=Message.Role.ASSISTANT,
-            state__in=(Message.State.FAILED, Message.State.INTERRUPTED),
-            content="",
-        ).exists()
-    )

@@ -5,7 +5,7 @@ from uuid import UUID
 from django.test import SimpleTestCase
 
 from chat.requests import EarlierMessage, Generation, ImageInput, Options, RunRequest
-from chat.runs.start import _digest
+from chat.runs.idempotency import digest_of
 
 
 class Digests(SimpleTestCase):
@@ -13,7 +13,7 @@ class Digests(SimpleTestCase):
 
     def test_a_plain_question_has_that_of_the_version_before(self):
         digest = "86e9281a6e63bb87192feb9c2e75d77b246cae255629c00ef80b4bf54dc62aba"
-        self.assertEqual(_digest(RunRequest("How many days?")), digest)
+        self.assertEqual(digest_of(RunRequest("How many days?")), digest)
 
     def test_one_with_everything_that_version_knew_does_too(self):
         request = RunRequest(
@@ -28,7 +28,7 @@ class Digests(SimpleTestCase):
             echo={"a": 1},
         )
         digest = "9766d32e3189eedd0f644d11ff03c194749b5365a8ff731cbb1663f63c4eb7a4"
-        self.assertEqual(_digest(request), digest)
+        self.assertEqual(digest_of(request), digest)
 
     def test_what_is_new_makes_another_request_where_it_has_a_value(self):
         plain = RunRequest("How many days?")
@@ -37,4 +37,4 @@ class Digests(SimpleTestCase):
             RunRequest("How many days?", instead_of=0),
             RunRequest("How many days?", continues="1"),
         ]
-        self.assertEqual(len({_digest(request) for request in [plain, *others]}), 4)
+        self.assertEqual(len({digest_of(request) for request in [plain, *others]}), 4)

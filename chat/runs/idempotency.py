@@ -1,0 +1,68 @@
+"""Repeated requests: a request with a known idempotency key gets the run of the first one."""
+
+import hashlib
+import json
+from dataclasses import replace
+
+from chat.events import members
+from chat.models import Run
+from chat.requests import Generation, RunRequest
+from chatsite.accounts.principal import Principal
+from history.models import Conversation, Message
+
+from .finish import UNWRITTEN
+
+
+def digest_of(request: RunRequest) -> str:
+    """The digest by which a repeated request is recognised."""
+    images = [[image.media_type, hashlib.sha256(image.data).hexdigest()] for image in request.images]
+    values = members(replace(request, images=())) | {
+        "conversation_id": str(request.conversation_id or ""),
+        "project_id": str(request.project_id or ""),
+        "images": images,
+    }
+    del values["seen"]  # the same form, sent again from a reloaded page
+    # Left out if empty, so that the digest equals that of versions without these members.
+    for name, nothing in (
+        ("wish", ""),
+        ("generation", Generation()),
+        ("echo", {}),
+        ("instead_of", None),
+        ("project_id", None),
+        ("continues", ""),
+    ):
+        if getattr(request, name) == nothing:
+            del values[name]
+    if not request.options.scope:
+        del values["options"]["scope"]
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def run_of_key(principal: Principal, key: str | None) -> Run | None:
+    """The caller's run with this idempotency key, with its messages."""
+    if key is None:
+        return None
+    return (
+        Run.objects.filter(owner_id=principal.user_id, idempotency_key=key)
+        .select_related("answer", "question")
+        .first()
+    )
+
+
+def was_never_executed(run: Run) -> bool:
+    """Whether a run ended without any event, and nothing but answers without text follows its question.
+
+    PostgreSQL can store a run after its caller was refused: the commit reached it while it hung. No process
+    starts such a run, so its lease expires with an empty journal.
+    """
+    if run.finished_at is None or run.last_event != UNWRITTEN or not run.question.chosen:
+        return False
+    later = Message.objects.filter(conversation_id=run.conversation_id, position__gt=run.question.position)
+    return (
+        Conversation.objects.filter(pk=run.conversation_id, deleted_at=None).exists()
+        and not later.exclude(
+            role=Message.Role.ASSISTANT,
+            state__in=(Message.State.FAILED, Message.State.INTERRUPTED),
+            content="",
+        ).exists()
+    )

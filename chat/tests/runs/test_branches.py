@@ -259,6 +259,9 @@ class ReaderTests(BranchCase):
             Conversation.objects.filter(owner__username="reader", title__contains="Leave?").exists()
         )
         Conversation.objects.filter(owner=self.user).update(title="Renamed", title_by_owner=True)
+        self.assertNotContains(self.client.get(f"/s/{token}/"), "Renamed")
+        renamed = Conversation.objects.get(owner=self.user)
+        _, token = sharing.create(self.principal, renamed.pk, Audience(everyone=True))
         self.assertContains(self.client.get(f"/s/{token}/"), "Renamed")
 
     def test_a_share_shows_what_it_was_made_of_whichever_branch_is_chosen_later(self):

@@ -28,6 +28,24 @@ class Quoted:
     is_likely: bool = False
 
     @property
+    def first_texts(self) -> tuple[str, ...]:
+        """Those that answer or may answer."""
+        if self.is_sure:
+            return self.texts
+        return self.texts[: self._others_at] if self.is_likely else ()
+
+    @property
+    def other_texts(self) -> tuple[str, ...]:
+        """Those that are merely close, without the line above them."""
+        if self.is_sure:
+            return ()
+        return self.texts[self._others_at + 1 :] if self.is_likely else self.texts
+
+    @property
+    def _others_at(self) -> int:
+        return self.texts.index(OTHERS) if OTHERS in self.texts else len(self.texts)
+
+    @property
     def notice(self) -> str:
         """The sentence above them; empty if they are the answer."""
         if not self.is_sure:

@@ -30,7 +30,7 @@ from ingestion.suggested_questions import questions_about, subject_of
 from .answer_forms import quoted_in_best_form
 from .candidates import ShownRow, chapter_of
 from .findings import Findings
-from .quoted_answer import NOTHING_MORE, NOTICES, Quoted
+from .quoted_answer import NOTHING_MORE, NOTICES, OTHERS, Quoted
 from .sentence_selection import shared_words
 
 OF_CITED, OF_OTHER = 0.3, 0.5  # of the question, in a heading of a cited or another document, to ask about it
@@ -164,19 +164,26 @@ class _Sources:
 
 
 def quote(prompt: Prompt) -> Quoted:
-    """The best sentences of the sources with their context, for each question of the prompt."""
+    """The best sentences of the sources with their context, for each question of the prompt.
+
+    What is only closest to one of several questions comes after what answers the others.
+    """
     sources = _Sources([replace(source, content=source.model_text) for source in prompt.sources])
     shown: set[ShownRow] = set()
     asked = _questions(prompt.question, prompt.earlier)
     quoted = [
         _Asked(question, before, len(asked), prompt, sources).answer(shown) for question, before in asked
     ]
+    is_sure = all(each.is_sure for each in quoted)
+    first = [text for each in quoted for text in each.first_texts]
+    others = [text for each in quoted for text in each.other_texts if text not in first]
+    texts = [*first, OTHERS, *others] if first and others else first or others
     return Quoted(
-        tuple(dict.fromkeys(text for each in quoted for text in each.texts)),
-        all(each.is_sure for each in quoted),
+        tuple(dict.fromkeys(texts)),
+        is_sure,
         any(each.is_several for each in quoted),
         any(each.is_part for each in quoted),
-        all(each.is_sure or each.is_likely for each in quoted),
+        any(each.is_sure or each.is_likely for each in quoted),
     )
 
 

@@ -21,6 +21,11 @@ _ASKS = re.compile(
     r"\b(?:which|what|welche[nrsm]?) .{1,100}\b(?:open|opened|staffed|geöffnet|offen|besetzt|auf)\b",
     re.IGNORECASE,
 )
+_ASKS_WHETHER = re.compile(
+    r"\s*(?:is|are|will|ist|sind|hat|haben|does|do)\b.{1,100}"
+    r"\b(?:open|opened|staffed|closed|geöffnet|offen|besetzt|auf|zu|geschlossen)\b",
+    re.IGNORECASE,
+)
 _UNTIL = re.compile(r"\b(?:until|till|bis|not|nicht|never|always|immer|first|last|longest)\b", re.IGNORECASE)
 _OPENS = re.compile(r"(?:open|from|begin|start|von|ab\b|öffnet|beginn)", re.IGNORECASE)
 _CLOSES = re.compile(r"(?:clos|to\b|until|end|bis|schließ|ende)", re.IGNORECASE)
@@ -33,7 +38,8 @@ _ALWAYS = re.compile(r"(?:all day|24 hours|24/7|24 h|durchgehend)", re.IGNORECAS
 _WORD = re.compile(r"\w+")
 _DIGITS = re.compile(r"\d{1,2}")
 _OPEN_WORDS = stems(
-    "open opened staffed geöffnet offen besetzt auf uhr haben hat sind ist time clock after before"
+    "open opened staffed geöffnet offen besetzt auf uhr haben hat sind ist time clock after before still noch"
+    " closed zu geschlossen"
 )
 
 
@@ -51,11 +57,11 @@ def open_rows(question: str, wording: str, passages: Sequence[SourceView]) -> Op
     `wording` is the question in the language of the passages.
     """
     times, days = asked_times(question), days_named(question)
+    if _ASKS_WHETHER.match(question) and (times.spans or days):
+        return _named_rows(wording, days, passages)
     if not times.spans or not _ASKS.search(question) or _UNTIL.search(question):
         return OpenRows()
-    words = _WORD.findall(asked_times(wording).rest.lower())
-    rest = " ".join(word for word in words if not days_named(word) and not word.isdigit())
-    named = stems(" ".join(without_grammar(rest.split(), "german"))) - weak_stems() - _OPEN_WORDS
+    named = _named(wording)
     found: dict[str, list[tuple[int, int]]] = {}
     is_known = True
     for passage in passages:
@@ -75,6 +81,30 @@ def open_rows(question: str, wording: str, passages: Sequence[SourceView]) -> Op
     }
     rows_then = tuple(row for row in found if any(row in of_span for of_span in chosen))
     return OpenRows(rows_then, is_known and len(chosen) == 1)
+
+
+def _named(wording: str) -> frozenset[str]:
+    """The stems of what is asked about, without time and days."""
+    words = _WORD.findall(asked_times(wording).rest.lower())
+    rest = [word for word in words if not days_named(word) and not word.isdigit()]
+    return stems(" ".join(without_grammar(rest, "german"))) - weak_stems() - _OPEN_WORDS
+
+
+def _named_rows(wording: str, days: frozenset[int], passages: Sequence[SourceView]) -> OpenRows:
+    """The rows of what a question for yes or no names, with their hours: “Is the library open on Friday?”
+
+    `is_clear` is whether it is one row, which has hours on one of the days.
+    """
+    named = _named(wording)
+    found: list[str] = []
+    for passage in passages:
+        above = held_stems(f"{passage.title} {passage.heading}")
+        rows = rows_of(passage.content)
+        here = [row for row in rows if named <= above | held_stems(row) and named & held_stems(row)]
+        if len(rows) >= LEAST_ROWS and len(here) < len(rows):
+            found += [row for row in here if _hours(row, rows[row], days) is not None]
+    kept = tuple(dict.fromkeys(found))
+    return OpenRows(kept, is_clear=True) if len(kept) == 1 else OpenRows()
 
 
 def _meet(hours: tuple[int, int], span: tuple[int, int]) -> bool:

@@ -55,6 +55,17 @@ class OpeningHoursTests(SimpleTestCase):
                 quoted = asked(question, table)
                 self.assertEqual((shown(quoted), quoted.is_sure), (rows, True))
 
+    def test_whether_one_is_open_is_answered_by_its_row(self):
+        for table, question, row in (
+            (BY_DAY, "Is the parcels desk open at 6 pm on Friday?", "Parcels"),
+            (BY_DAY, "Is the tickets desk still open on Sunday?", "Tickets"),
+            (TWO_COLUMNS, "Are tickets open after 9 pm?", "Tickets"),
+        ):
+            with self.subTest(question):
+                quoted = asked(question, table)
+                self.assertEqual((shown(quoted), quoted.is_sure), (row, True))
+        self.assertEqual(shown(asked("Is the desk open on Friday?", BY_DAY)), "Parcels Tickets Security")
+
     def test_a_german_question_reads_the_same_hours(self):
         table = page("Schalter: Parcels; Zeiten: 8–18 Uhr", "Schalter: Tickets; Zeiten: 7:30–22:00 Uhr")
         quoted = asked("Welche Schalter sind nach 18 Uhr geöffnet?", table)

@@ -7,6 +7,7 @@ from django.test import SimpleTestCase, TestCase
 from chat.engine.searching import as_source, found_for
 from chat.llm import Prompt
 from chat.quoting.questions.question_parts import parts_of
+from chat.quoting.quoted_answer import OTHERS
 from chat.quoting.quoting_model import QuotingModel, quote, search_query
 from chat.requests import EarlierMessage
 from chatsite.accounts.principal import Principal
@@ -105,6 +106,14 @@ class AnswerTests(TestCase):
         found, quoted = self.answer(question)
         self.assertFalse(found.sure and quoted.is_sure)
         self.assertIn("27 days", " ".join(quoted.texts))
+
+    def test_what_is_only_closest_to_one_part_comes_after_what_answers_the_others(self):
+        question = "How many days of annual leave do I have, and who changes tickets for trains?"
+        _, quoted = self.answer(question)
+        self.assertEqual((quoted.is_sure, quoted.is_likely), (False, True))
+        self.assertIn("27 days", quoted.texts[0])
+        self.assertEqual(quoted.texts[1], OTHERS)
+        self.assertIn("Tickets are booked", " ".join(quoted.texts[2:]))
 
     def test_nothing_is_found_where_no_part_finds_anything(self):
         question = "Who painted the ceiling of the chapel, and which poet wrote about volcanoes?"

@@ -29,6 +29,7 @@ urlpatterns = [
     path("c/<uuid:conversation_id>/attach", attaching.attach, name="attach-to-conversation"),
     path("projects/<uuid:project_id>/attach", attaching.attach, name="attach-to-project"),
     path("c/<uuid:conversation_id>/", views.conversation, name="conversation"),
+    path("c/<uuid:conversation_id>", views.without_slash, name="conversation-without-slash"),
     path("c/<uuid:conversation_id>/source/<str:place>/", views.source, name="source"),
     path("c/<uuid:conversation_id>/ask", conversation_actions.ask, name="ask"),
     path("c/<uuid:conversation_id>/search-in", search_in.search_in, name="search-in-conversation"),

@@ -9,9 +9,18 @@ from uuid import UUID, uuid4
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.db.models import Exists, OuterRef
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse, QueryDict
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponsePermanentRedirect,
+    HttpResponseRedirect,
+    JsonResponse,
+    QueryDict,
+)
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
 from django.utils.text import slugify
 from django.utils.translation import gettext
@@ -152,6 +161,16 @@ def conversation(request: HttpRequest, principal: Principal, conversation_id: UU
         return conversation_page(request, principal, row)
     # A GET must not change anything, because other sites can link here: the script reports what was seen.
     return conversation_page(request, principal, row, unseen=True)
+
+
+@require_safe
+@for_caller
+def without_slash(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
+    """Lead an address that was typed or cut off to the page of the conversation."""
+    row = own_conversation(principal, conversation_id)
+    query = request.META.get("QUERY_STRING", "")
+    address = reverse("chat:conversation", args=[row.pk])
+    return HttpResponsePermanentRedirect(f"{address}?{query}" if query else address)
 
 
 @require_safe

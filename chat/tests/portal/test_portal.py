@@ -171,6 +171,15 @@ class ChangeTests(PortalCase):
         self.assertEqual(self.client.post(f"{self.url}undo").status_code, 303)
         self.assertEqual(self.client.get(self.url).status_code, 200)
 
+    def test_the_address_without_its_last_slash_leads_to_the_page(self):
+        address = self.url.rstrip("/")
+        found = self.client.get(f"{address}?source=2.1&view=page")
+        self.assertEqual((found.status_code, found["Location"]), (301, f"{self.url}?source=2.1&view=page"))
+        self.assertEqual(self.client.get(address)["Location"], self.url)
+        self.assertEqual(self.client.post(address).status_code, 405)
+        self.client.force_login(self.other)
+        self.assertEqual(self.client.get(address).status_code, 404)
+
     def test_export(self):
         response = self.client.get(f"{self.url}export.md")
         self.assertEqual(response.headers["Content-Type"], "text/markdown; charset=utf-8")

@@ -36,6 +36,12 @@ class SidebarTests(TestCase):
             self.assertEqual(period(TODAY - timedelta(days=age), TODAY), name)
         self.assertEqual(period(TODAY + timedelta(days=1), TODAY), "Today")
 
+    def test_those_who_may_find_the_administration(self):
+        self.assertNotContains(self.client.get("/"), 'href="/admin/"')
+        self.user.is_staff = True
+        self.user.save()
+        self.assertContains(self.client.get("/"), 'href="/admin/"', count=1)
+
     def conversation(self, title="Leave", owner=None, **values):
         conversation = recording.open_conversation(Principal((owner or self.user).pk, "session"))
         Conversation.objects.filter(pk=conversation.pk).update(title=title, **values)

@@ -154,6 +154,9 @@ def test_a_table_of_few_rows_is_read_without_scrolling_sideways(chromium, site, 
         assert quoted.evaluate("each => each.scrollWidth <= each.clientWidth")
         start = "each => parseFloat(getComputedStyle(each).paddingInlineStart)"
         assert quoted.get_by_role("cell").first.evaluate(start) > 100  # room for the label
+        empty = "each => { each.replaceChildren(); return getComputedStyle(each).display; }"
+        for table in (answer, quoted):  # the name of a column alone says nothing
+            assert table.get_by_role("cell").nth(1).evaluate(empty) == "none"
         assert violations(page) == []
 
 

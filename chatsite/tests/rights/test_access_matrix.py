@@ -117,6 +117,7 @@ chat:new                 GET    session  sign-in   yes      yes      yes      ye
 chat:new                 POST   session  sign-in   yes      yes      yes      yes      sign-in
 chat:search              GET    session  sign-in   yes      yes      yes      yes      sign-in
 chat:conversation        GET    session  sign-in   absent   absent   yes      absent   sign-in
+chat:conversation-without-slash GET session sign-in absent  absent   yes      absent   sign-in
 chat:source              GET    session  sign-in   absent   absent   yes      absent   sign-in
 chat:ask                 GET    session  sign-in   absent   absent   yes      absent   sign-in
 chat:ask                 POST   session  sign-in   absent   absent   yes      absent   sign-in

@@ -10,7 +10,7 @@ from django.contrib.auth.models import Group
 from django.core.files.uploadedfile import TemporaryUploadedFile, UploadedFile
 from django.db import transaction
 from django.db.models import Q
-from django.http import Http404
+from django.http import Http404, QueryDict
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 from drf_spectacular.types import OpenApiTypes
@@ -324,8 +324,7 @@ class DocumentView(DocumentWriteView):
                 raise ProblemDetails(str(NO_FILE), "file")
             raise exceptions.ParseError(EMPTY)
         with file:
-            values = request.query_params if isinstance(body, RawBody) else body
-            new = validated(NewDocumentSerializer, values)
+            new = validated(NewDocumentSerializer, _details_in(request.query_params, body))
             # Another caller may add it at the same time.
             only_adds = conditional.conditions_of(request).get("If-None-Match") == ["*"]
             with conditional.conditionally(request, lambda: self.found(document_id)):
@@ -376,6 +375,18 @@ def is_external_id(name: str) -> bool:
 def details_of(requested: Mapping[str, Any]) -> Details:
     """The members of a request that are a document's details."""
     return cast(Details, {name: requested[name] for name in Details.__annotations__ if name in requested})
+
+
+def _details_in(query: QueryDict, body: QueryDict | RawBody) -> Mapping[str, Any]:
+    """What the query and, in a form, the body say. Raises ValidationError for what is in both."""
+    if isinstance(body, RawBody):
+        return query
+    if twice := sorted(query.keys() & body.keys()):
+        raise exceptions.ValidationError({twice[0]: [gettext("This is in the address and in the form.")]})
+    values = query.copy()
+    for name, given in body.lists():
+        values.setlist(name, given)
+    return values
 
 
 def validated(serializer_class: type[serializers.Serializer[Any]], values: Mapping[str, Any]) -> Any:

@@ -194,6 +194,21 @@ class PutTests(DocumentsApiTestCase):
         self.assertTrue(audience_of(Document.objects.get(public_id=told.json()["id"])).everyone)
         self.assertEqual(self.put("one", folder="wiki", everyone="true").json()["outcome"], "unchanged")
 
+    def test_a_form_may_leave_details_to_the_address(self):
+        body = encode_multipart(
+            BOUNDARY, {"file": SimpleUploadedFile("leave.md", b"# Leave"), "folder": "wiki"}
+        )
+        values = {"content_type": MULTIPART_CONTENT, "headers": self.headers}
+        told = self.client.put("/api/documents/one?everyone=true&labels=a&labels=b", body, **values)
+        self.assertEqual((told.status_code, told.json()["folder"]), (201, "wiki"))
+        self.assertEqual(told.json()["labels"], ["a", "b"])
+        self.assertTrue(audience_of(Document.objects.get(public_id=told.json()["id"])).everyone)
+        for query, named in (("everyone=true&folder=rules", "folder"), ("reader=ann", "reader")):
+            refused = self.client.put(f"/api/documents/two?{query}", body, **values)
+            self.assertEqual(refused.status_code, 400)
+            self.assertEqual(refused.json()["errors"][0]["pointer"], f"/{named}")
+        self.assertEqual(self.get("/two").status_code, 404)
+
     def test_names_are_each_callers_own(self):
         mine = self.put("one", query="name=a.md&everyone=true").json()
         eve = self.key("documents:read", "documents:write", of=self.eve)

@@ -7,6 +7,9 @@ from django.db.models import Q
 from django.utils.translation import gettext, gettext_noop
 
 NAME = gettext_noop("Attachments")
+# Expressions of PostgreSQL, for the folders of attached files, and of the files in them.
+ATTACHED = rf"^{NAME}(/\d{{4}}-\d\d-\d\d)?$"
+INSIDE = rf"^{NAME}/\d{{4}}-\d\d-\d\d/"
 _FOLDER = re.compile(rf"{NAME}(?=\Z|/\d{{4}}-\d\d-\d\d\Z)")
 
 
@@ -17,13 +20,7 @@ def of_day(day: date) -> str:
 
 def attached() -> Q:
     """Documents that were attached to a question."""
-    return Q(folder__regex=rf"^{NAME}(/\d{{4}}-\d\d-\d\d)?$")
-
-
-def attached_with_parts() -> Q:
-    """The same, with the files in them."""
-    inside = Q(folder__regex=rf"^{NAME}/\d{{4}}-\d\d-\d\d/", part_of__isnull=False)
-    return attached() | inside
+    return Q(folder__regex=ATTACHED)
 
 
 def origin(folder: str) -> str:

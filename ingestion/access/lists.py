@@ -76,9 +76,9 @@ def _digest(entries: Sequence[Entry]) -> str:
     return hashlib.sha256(",".join(names).encode()).hexdigest()
 
 
-def only_for(owner_id: int) -> Q:
-    """Documents that nobody but this owner can read."""
-    return Q(owner=owner_id, access_list__digest=_digest(_entries(Audience(), owner_id)))
+def private_digest(owner_id: int) -> str:
+    """The digest of the access list of documents that only this owner can read."""
+    return _digest(_entries(Audience(), owner_id))
 
 
 def audience_of(document: Document) -> Audience:

@@ -13,10 +13,12 @@ from django.db.models import Q
 from django.utils.translation import gettext
 
 from chatsite.accounts.principal import Principal
-from ingestion.access.lists import only_for
-from ingestion.attachment_folder import as_shown, attached_with_parts
+from chatsite.db.sql_files import prepared, rows_of_each
+from ingestion.access.lists import private_digest
+from ingestion.attachment_folder import ATTACHED, INSIDE, as_shown
 from ingestion.models import Document, DocumentQuerySet, FormerId
 
+ATTACHED_FOLDERS = (("attached", ATTACHED), ("inside", INSIDE))
 ALL, OWN = "all", "own"
 FOLDER, CATEGORY, DOCUMENT = "folder", "category", "document"
 CLOSED = f"{DOCUMENT}:{UUID(int=0)}"  # replaces a folder or category whose name must not be revealed
@@ -35,8 +37,9 @@ def kept_apart(principal: Principal, besides: Iterable[str] = ()) -> list[int]:
     A search of everything leaves them out: they would crowd out the documents of the organisation. `besides`
     has scopes whose documents are searched all the same, as those of the conversation's own questions.
     """
-    private = Document.objects.filter(only_for(principal.user_id)).filter(attached_with_parts())
-    apart = set(private.values_list("pk", flat=True))
+    wanted = {"user_id": principal.user_id, "private": private_digest(principal.user_id)}
+    found = rows_of_each([prepared("kept_apart", constants=ATTACHED_FOLDERS)], wanted)[0]
+    apart = {row["id"] for row in found}
     if apart:
         for scope in set(besides):
             apart.difference_update(documents_in(principal, scope) or ())

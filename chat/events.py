@@ -41,7 +41,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Searching:
-    """The search has started, over the number of documents that the caller may read.
+    """The search has started, over the number of documents of its scope that the caller may read.
 
     `awaited` is the number of documents of its scope that are still being read.
     """

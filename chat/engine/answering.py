@@ -39,7 +39,7 @@ from ingestion.search import retrieval
 from ingestion.search.passage_completion import complete_passages, cut_tables
 from ingestion.search.ranking.fusion import FoundBy
 from ingestion.search.retrieval import SearchResult
-from ingestion.search.scopes import count_unread
+from ingestion.search.scopes import ALL, count_named, count_unread
 from ingestion.search.translations import language_of
 from ingestion.suggested_questions import document_questions
 
@@ -71,8 +71,11 @@ async def answer(run: AcceptedRun, publish: Callable[[Event], object]) -> str:
     request = run.request
     talk = small_talk(run)
     if not talk:
-        publish(Searching(run.readable))
-        await documents_read(run, publish)
+        searched = run.readable
+        if request.options.scope not in ("", ALL):
+            searched = await retry_until_available(count_named, run.principal, request.options.scope)
+        publish(Searching(searched))
+        await documents_read(run, publish, searched)
     prompt = Prompt(
         request.question,
         request.earlier,
@@ -129,8 +132,11 @@ def partial_answer(run: AcceptedRun) -> PartialAnswer | None:
     return PartialAnswer(former.content, Search(run.request.question, views, tuple(found), searched, ()))
 
 
-async def documents_read(run: AcceptedRun, publish: Callable[[Event], object]) -> None:
-    """Return when the caller's own documents named by the question have been read or have failed."""
+async def documents_read(run: AcceptedRun, publish: Callable[[Event], object], searched: int) -> None:
+    """Return when the caller's own documents named by the question have been read or have failed.
+
+    `searched` is the number of documents of its scope.
+    """
     if not run.request.options.scope.startswith("document:") or run.request.continues:
         return
     deadline = time.monotonic() + WAIT_SECONDS
@@ -139,7 +145,7 @@ async def documents_read(run: AcceptedRun, publish: Callable[[Event], object]) -
         awaited = await retry_until_available(count_unread, run.principal, run.request.options.scope)
         if awaited != reported:
             reported = awaited
-            publish(Searching(run.readable, awaited))
+            publish(Searching(searched, awaited))
         if not awaited:
             return
         await asyncio.sleep(LOOK_SECONDS)

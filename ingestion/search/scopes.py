@@ -46,6 +46,11 @@ def kept_apart(principal: Principal, besides: Iterable[str] = ()) -> list[int]:
     return sorted(apart)
 
 
+def count_named(principal: Principal, scope: str) -> int:
+    """How many readable documents a scope has that narrows the search, without those that failed."""
+    return _with_parts(principal, scope).exclude(status=Document.Status.FAILED, version=0).count()
+
+
 def count_unread(principal: Principal, scope: str) -> int:
     """How many of a scope's named documents, added by the caller, are still being read."""
     if not scope.startswith(f"{DOCUMENT}:"):

@@ -1,6 +1,7 @@
 """Files attached to a question: readable only by their owner, read before the answer, and searched."""
 
 import asyncio
+import json
 from types import SimpleNamespace
 from unittest import mock
 
@@ -21,7 +22,7 @@ from history import projects, recording
 from ingestion.access.lists import Audience, audience_of, set_audience
 from ingestion.attachment_folder import as_shown
 from ingestion.models import Document
-from ingestion.search.scopes import count_unread, describe, kept_apart
+from ingestion.search.scopes import count_named, count_unread, describe, kept_apart
 from ingestion.tests.factories import make_document, make_user
 from ingestion.tests.media import MediaMixin
 
@@ -244,12 +245,26 @@ class CountTests(AttachCase):
         Document.objects.filter(pk=mine.pk).update(status="failed")
         self.assertEqual(count_unread(me, f"document:{mine.public_id}"), 0)
 
+    def test_the_documents_of_a_scope_are_those_that_the_reader_may_read(self):
+        mine = make_document("a.md", owner=self.user)
+        make_document("b.md", everyone=True, folder="HR")
+        theirs = make_document("c.md", owner=self.other, folder="HR")
+        me = Principal(self.user.pk, "session")
+        counts = {
+            "own": 1,
+            "folder:HR": 1,
+            f"document:{mine.public_id},{theirs.public_id}": 1,
+        }
+        self.assertEqual({scope: count_named(me, scope) for scope in counts}, counts)
+        Document.objects.filter(pk=mine.pk).update(status="failed", version=0)
+        self.assertEqual(count_named(me, "own"), 0)
+
 
 class WaitTests(SimpleTestCase):
     def wait(self, counts, scope="document:1", continues=None, seconds=5.0):
         """The events of a wait; `counts` has the number of unread documents at each look."""
         request = SimpleNamespace(options=SimpleNamespace(scope=scope), continues=continues)
-        run = SimpleNamespace(request=request, principal=None, readable=9)
+        run = SimpleNamespace(request=request, principal=None)
         events, left = [], list(counts)
 
         async def look(_, __, ___):
@@ -259,7 +274,7 @@ class WaitTests(SimpleTestCase):
             mock.patch.object(answering, "retry_until_available", look),
             mock.patch.multiple(answering, LOOK_SECONDS=0.0, WAIT_SECONDS=seconds),
         ):
-            asyncio.run(answering.documents_read(run, events.append))
+            asyncio.run(answering.documents_read(run, events.append, 9))
         return events
 
     def test_what_is_awaited_is_told_whenever_it_changes(self):
@@ -318,6 +333,24 @@ class ApartTests(TransactionTestCase):
         self.assertEqual((await self.found("own"))[0], {"hire.md"})
         self.assertEqual((await self.found("folder:Attachments"))[0], {"hire.md"})
         self.assertEqual((await self.found(self.named))[0], {"hire.md"})
+
+    async def test_the_step_has_the_number_of_the_documents_that_are_searched(self):
+        await in_database(make_document, "other.md", ["Other."], everyone=True)
+        for scope, number in ((self.named, 1), ("all", 3)):
+            body = {
+                "messages": [{"role": "user", "content": "When?"}],
+                "context": {"overrides": {"scope": scope}},
+            }
+            headers = {"Authorization": f"Bearer {self.secret}"}
+            with use_model(QuotingModel()):
+                answer = await AsyncClient().post("/chat", body, "application/json", headers=headers)
+                run = answer.headers["Chat-Run"]
+                told = await AsyncClient().get(f"/chat/runs/{run}/events", headers=headers)
+                lines = b"".join([piece async for piece in told.streaming_content]).splitlines()
+            steps = [json.loads(line) for line in lines]
+            self.assertEqual(
+                [each["documents"] for each in steps if each["type"] == "searching"], [number], scope
+            )
 
     async def test_its_own_conversation_finds_it_with_everything_else(self):
         names, session = await self.found(self.named)

@@ -28,6 +28,7 @@ MIN_CLOSE = 0.34  # of what a question names, that one of the closest passages m
 FOUND = 1.0  # the fit of a search that is sure of its best passage
 LIKELY = 1.7  # the share of what is named and the score of the search, added, of a passage that may answer
 LEADING = 0.9  # the score of the search from which half of what is named is enough
+MIN_SCORE = 0.5  # the score of the search from which all that is named is enough
 MIN_LEAD = 0.15  # its distance to the best score of another place, for that
 MIN_LED = 0.5  # of what is named, that such a passage must have
 MIN_HEADED = 0.3  # and its headings
@@ -93,7 +94,7 @@ def is_likely(quoted: QuotedText, score: float, lead: float) -> bool:
     # Other words for those of the question may mean something else.
     if lead <= -MIN_LEAD and quoted.known_as_asked < len(named) and not quoted.question.is_translated:
         return False
-    if known == 1 or known + score >= LIKELY:
+    if (known == 1 and score >= MIN_SCORE) or known + score >= LIKELY:
         return True
     headed = quoted.known(named, held_stems(quoted.texts[-1])) / len(named)
     return known >= MIN_LED and headed >= MIN_HEADED and score >= LEADING and lead >= MIN_LEAD

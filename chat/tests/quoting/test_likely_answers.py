@@ -3,6 +3,9 @@
 from dataclasses import replace
 
 from chat.llm.chat_model import Prompt
+from chat.quoting.confidence import is_likely
+from chat.quoting.questions.answer_types import QuotedText
+from chat.quoting.questions.question import Question
 from chat.quoting.quoted_answer import LIKELY, OTHERS, UNSURE
 from chat.quoting.quoting_model import quote
 from chat.requests import EarlierMessage
@@ -38,6 +41,13 @@ class LikelyAnswerTests(QuotingCase):
     def test_a_passage_among_others_that_the_search_ranks_as_high_is_one_of_the_closest(self):
         other = source(2, "b.md", "A taxi is booked by the office.", heading="Taxis", score=0.94)
         self.assertEqual(self.quoted(QUESTION, RECEIPTS, other).notice, UNSURE)
+
+    def test_a_passage_that_the_search_hardly_finds_is_one_of_the_closest(self):
+        quoted = QuotedText(
+            Question("Is the director told?"), ("The director is told at once.", "Letters", "")
+        )
+        self.assertTrue(is_likely(quoted, score=0.9, lead=0.1))
+        self.assertFalse(is_likely(quoted, score=0.2, lead=-0.8))
 
     def test_a_passage_without_what_is_asked_for_is_one_of_the_closest(self):
         for question in (

@@ -190,9 +190,9 @@ class NamedRowTests(QuotingCase):
         )
         rates = source(1, "travel.md#rates", rows, heading="Rates", score=1.0)
         earlier = [EarlierMessage("user", "What do I get for breakfast when I leave at 6 in the morning?")]
-        for question, is_likely in (("and dinner?", True), ("and a dinner with guests?", False)):
+        for question, may_answer in (("and dinner?", True), ("and a dinner with guests?", False)):
             quoted = quote(Prompt(question, earlier, [rates], 0.3, fit=2.6))
-            self.assertEqual(quoted.is_sure or quoted.is_likely, is_likely, question)
+            self.assertEqual(quoted.is_sure or quoted.is_likely, may_answer, question)
 
 
 class WhomToCallTests(QuotingCase):

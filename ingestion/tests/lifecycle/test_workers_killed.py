@@ -205,16 +205,13 @@ class KilledTests(Workers):
             pipeline.delete_document(document)
         return state
 
-    def test_workers_killed_at_random_moments_end_where_a_calm_one_does(self):
-        expected = self.calm()
-        documents = self.add_all()
-        changes = list(self.changes(documents))
-        for round_number in range(ROUNDS):
+    def kill_workers(self, rounds, change):
+        """Kill a worker in each round, after `change(round)`; then let another one finish everything."""
+        for round_number in range(rounds):
             worker = self.start()
             # After a third crash with one document, the document is given up by design.
             self.wait_for(lambda: self.doing().filter(attempts__lt=2).exists() or self.finished())
-            for change in changes[round_number::ROUNDS]:
-                change()
+            change(round_number)
             time.sleep(random.uniform(0, 0.8))
             worker.kill()
             worker.wait()
@@ -225,6 +222,17 @@ class KilledTests(Workers):
         # The nightly job removes the file of a worker that was killed between its work and the removal.
         with patch.object(tasks, "ORPHAN_AGE", timedelta()):
             tasks.remove_orphans(0)
+
+    def test_workers_killed_at_random_moments_end_where_a_calm_one_does(self):
+        expected = self.calm()
+        documents = self.add_all()
+        changes = list(self.changes(documents))
+
+        def some_changes(round_number):
+            for change in changes[round_number::ROUNDS]:
+                change()
+
+        self.kill_workers(ROUNDS, some_changes)
         self.assertEqual(self.state(), expected)
 
     def archive(self, edition):
@@ -253,20 +261,12 @@ class KilledTests(Workers):
             pipeline.delete_document(document)
         self.assertEqual(self.state()[1:], (0, 0, 0))
         self.put_archive(1)
-        for round_number in range(2 * ROUNDS):
-            worker = self.start()
-            self.wait_for(lambda: self.doing().filter(attempts__lt=2).exists() or self.finished())
+
+        def second_edition(round_number):
             if round_number == ROUNDS:
                 self.put_archive(2)
-            time.sleep(random.uniform(0, 0.8))
-            worker.kill()
-            worker.wait()
-            tasks.recover_stalled_jobs(grace_seconds=0)
-        self.start()
-        self.wait_for(self.finished)
-        self.kill_all()
-        with patch.object(tasks, "ORPHAN_AGE", timedelta()):
-            tasks.remove_orphans(0)
+
+        self.kill_workers(2 * ROUNDS, second_edition)
         found = self.state()
         # Whether the first edition of a file was read before the second one arrived is random.
         without_versions = [

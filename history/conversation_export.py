@@ -30,7 +30,7 @@ from .signatures import signed
 from .tally import HEDGES, is_by_model, is_unclear, tally
 
 # Any scheme but http, https and mailto, in a link or a link reference.
-# Of a source: text that Markdown shows as a link to itself.
+# An address of a source that Markdown turns into a link by itself.
 ADDRESS = re.compile(r"https?://[^\s<>]+")
 UNSAFE_LINK = re.compile(r"(?i)(\]\(\s*|\]:\s*)(?!https?:|mailto:)([a-z][a-z0-9+.-]*):")
 

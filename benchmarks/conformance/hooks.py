@@ -29,22 +29,22 @@ _validators = {}  # of lines, by path, method and media type: making one takes l
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """Make valid bodies valid also by the rules that only the description's prose states."""
+    """Change bodies that the schema allows so that they also follow the rules in the description's prose."""
     key = (case.headers or {}).get(KEY)
     if isinstance(key, str) and 0 < len(key) <= KEY_LENGTH:
-        # The key of another request is a 422, and the same one is sent with many bodies.
+        # The same key is generated for many bodies, and a key with another body is refused with 422.
         case.headers[KEY] = f"{key[: KEY_LENGTH - 20]}-{next(_numbers)}"
     if case.meta is None:
         return
     if case.meta.generation.mode is not GenerationMode.POSITIVE:
         _refuse_labels(case)
         return
-    # What is deleted once is gone, and generated cases would become few. Links name what there is.
+    # An id that was deleted would make later cases useless, so ids come from links, which name existing rows.
     phase = case.meta.phase.name
     keeps = phase == "stateful" or (case.method == "DELETE" and phase == "fuzzing")
     for name in set() if keeps else (case.path_parameters or {}).keys() & KNOWN.keys():
         number = next(_numbers)
-        if number % 2:  # the others are of nothing
+        if number % 2:  # other ids do not exist
             case.path_parameters[name] = KNOWN[name][number // 2 % len(KNOWN[name])]
     if case.operation.path.startswith("/api/documents/"):
         _put_what_can_be_read(case)
@@ -62,7 +62,7 @@ def before_call(context, case, kwargs):
         _share_what_there_is(request)
     if isinstance(request, dict):
         if request.get("project_id"):
-            request["project_id"] = None  # generated ids are nobody's
+            request["project_id"] = None  # generated ids do not exist
         if "wrong_sources" in request:
             request["wrong_sources"] = []  # only what the answer cites
         _end_with_question(request)
@@ -74,21 +74,21 @@ def before_call(context, case, kwargs):
 
 
 def _refuse_labels(case):
-    """In a form everything is text, and one text a list: labels of another type are none that is refused."""
+    """In a form everything is text, and one text is a list, so labels of another type are not refused."""
     form = case.body if case.media_type == "multipart/form-data" else None
     if isinstance(form, dict) and not isinstance(form.get("labels", []), list):
         form["labels"] = ["x" * 51]
 
 
 def _put_what_can_be_read(case):
-    """A text file, and readers that exist: generated names are nobody's."""
+    """A text file, and existing readers, because generated names do not exist."""
     form = case.media_type == "multipart/form-data"
     if case.method == "PUT" and not form:
-        case.body, case.media_type = FILE, "text/markdown"  # else it may be sent as a form
+        case.body, case.media_type = FILE, "text/markdown"  # otherwise it may be sent as a form
     elif case.method == "PUT":
         case.body = (case.body if isinstance(case.body, dict) else {}) | {"file": FILE}
     if case.method == "PUT" and IS_ID.fullmatch(case.path_parameters["document_id"]):
-        # A link from a list gives it the id of a document, which is no name of the caller's own.
+        # A link from a list fills in the id of a document instead of a name of the caller's own.
         case.path_parameters["document_id"] = f"leave-{next(_numbers)}"
     wish = case.query if case.method == "PUT" and not form else case.body
     if not isinstance(wish, dict):
@@ -101,7 +101,7 @@ def _put_what_can_be_read(case):
 
 
 def _share_what_there_is(request):
-    """A conversation of the caller's, with everyone: generated names are nobody's."""
+    """A conversation of the caller, shared with everyone, because generated names do not exist."""
     request |= {"conversation_id": KNOWN["conversation_id"][0], "everyone": True, "groups": [], "people": []}
     request.pop("answer_id", None)
     if request.get("expires_at"):

@@ -128,7 +128,7 @@ def _body() -> bytes:
 @require_safe
 @cache_control(public=True, max_age=300)
 def schema(request: HttpRequest) -> HttpResponse:
-    """Public: it contains no personal data. Built once, also if many ask for it before it is there."""
+    """Public: it contains no personal data. Built only once, even for concurrent first requests."""
     with _building:
         body = _body()
     return HttpResponse(body, content_type="application/json")

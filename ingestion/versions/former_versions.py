@@ -74,7 +74,7 @@ def visible(principal: Principal, document: Document) -> QuerySet[FormerVersion]
 
 
 def with_number(former: QuerySet[FormerVersion], version: int) -> FormerVersion | None:
-    """The one of these texts that the document had in this version."""
+    """The text of this version of the document, from these texts."""
     return former.filter(since__lte=version, version__gte=version).first()
 
 

@@ -1,4 +1,4 @@
-"""Webhooks: who hears of what, how it is signed and sent, and what happens when nobody takes it."""
+"""Webhooks: who gets which events, how they are signed and sent, and what happens if the receiver fails."""
 
 import asyncio
 import importlib.util

@@ -76,7 +76,7 @@ class Uploading:
         site.caller(self.name)
         self.session = site.sign_in(self.name, PASSWORD)
         self.sent, self.acknowledged, self.refused = {}, {}, []
-        self.failures = {}  # {name: how its versions were refused that were not acknowledged}
+        self.failures = {}  # {name: the refusals of its versions}
         self.going, self.number = True, 0
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()

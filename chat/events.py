@@ -289,17 +289,17 @@ class RunResult:
 
     @property
     def context(self) -> ContextReady | None:
-        """That of the first message."""
+        """The context of the first message."""
         return self.messages[0].context if self.messages else None
 
     @property
     def done(self) -> MessageDone | None:
-        """That of the last message."""
+        """The end of the last message."""
         return self.messages[-1].done if self.messages else None
 
     @property
     def sources(self) -> "list[SourceView]":
-        """Those of all messages."""
+        """The sources of all messages."""
         return [source for message in self.messages if message.context for source in message.context.sources]
 
     @property
@@ -320,7 +320,7 @@ class RunResult:
 
     @property
     def grade(self) -> str:
-        """That of the last message."""
+        """The grade of the last message."""
         return self.done.grade if self.done else ""
 
     def as_events(self) -> "list[Event]":

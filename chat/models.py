@@ -193,7 +193,7 @@ DAYS = [MinValueValidator(1), MaxValueValidator(36_500)]
 
 
 class Retention(models.Model):
-    """For how many days data is kept. Managed in the admin; see chat.retention_rules."""
+    """The number of days for which data is kept. Managed in the admin; see chat.retention_rules."""
 
     group = models.OneToOneField(
         Group, null=True, blank=True, on_delete=models.PROTECT, related_name="+",

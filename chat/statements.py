@@ -161,7 +161,7 @@ def after_edits(edits: Sequence[Edit]) -> Callable[[int], int]:
 
 
 def marks_by_rank(statements: Iterable[Statement]) -> dict[int, list[tuple[int, int]]]:
-    """By rank of each supporting source, the marked ranges in order and without overlap."""
+    """{rank of a supporting source: its marked ranges, in order and without overlap}"""
     found: dict[int, set[tuple[int, int]]] = {}
     for proof in (proof for each in statements for proof in each.proofs):
         if proof.marks:

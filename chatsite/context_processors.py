@@ -86,7 +86,7 @@ class Sidebar:
 
     @cached_property
     def projects(self) -> list[Project]:
-        """Those that were used last."""
+        """The projects that were used last."""
         return projects.newest(self._principal, SIDEBAR_PROJECTS)
 
     @cached_property

@@ -90,7 +90,7 @@ def named(principal: Principal, words: str) -> ProjectQuerySet:
 
 
 def newest(principal: Principal, limit: int) -> list[Project]:
-    """Those open to the caller that were used last, with their names alone, in one query."""
+    """The projects open to the caller that were used last, with only their names, in one query."""
     own, joined = (
         found.only("name", "updated_at").order_by("-updated_at", "-id")[:limit]
         for found in (Project.objects.owned_by(principal), Project.objects.joined_by(principal))

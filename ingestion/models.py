@@ -61,7 +61,7 @@ class DocumentQuerySet(models.QuerySet["Document"]):
         return self.annotate(of_named_people=private)
 
     def without_private(self, reader_id: int) -> "DocumentQuerySet":
-        """Those that `with_privacy` does not mark."""
+        """The documents that `with_privacy` does not mark."""
         return self.with_privacy(reader_id).filter(Q(of_named_people=False))
 
     def with_public_id(self, public_id: uuid.UUID) -> "DocumentQuerySet":
@@ -76,7 +76,7 @@ class DocumentQuerySet(models.QuerySet["Document"]):
         return {*present, *former.values_list("public_id", flat=True)}
 
     def searchable(self) -> "DocumentQuerySet":
-        """Those with passages that have not expired. A document that is read again remains searchable."""
+        """Documents with passages that have not expired; one that is being read again remains searchable."""
         return self.filter(Q(valid_until=None) | Q(valid_until__gte=timezone.localdate()), version__gt=0)
 
     def owned_by(self, principal: Principal) -> "DocumentQuerySet":
@@ -88,7 +88,7 @@ class DocumentQuerySet(models.QuerySet["Document"]):
         return Document.objects.filter(pk__in=RawSQL(WITH_PARTS, [whole]))  # noqa: S611 (constant text)
 
     def with_words(self, text: str) -> "DocumentQuerySet":
-        """Those with each of the first words of the text in their name, title or folder."""
+        """The documents with each of the first words of the text in their name, title or folder."""
         found = self
         for word in list(dict.fromkeys(text.split()))[:MAX_WORDS]:
             found = found.filter(

@@ -8,7 +8,7 @@ from .chat_model import configured_model
 
 
 def write(title: str, text: str) -> list[str]:
-    """For ingestion, by the path in QUESTION_WRITER; none if the model fails."""
+    """Questions for a document, called by ingestion through QUESTION_WRITER; empty if the model fails."""
 
     async def written() -> list[str]:
         try:

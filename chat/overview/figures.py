@@ -51,17 +51,17 @@ class Totals:
 
     @property
     def share_answered(self) -> float | None:
-        """Of the questions, in percent."""
+        """Answered questions, in percent of all."""
         return self._share(self.answered)
 
     @property
     def share_unsure(self) -> float | None:
-        """Of the questions that got the closest passages, in percent."""
+        """Questions that got the closest passages, in percent of all."""
         return self._share(self.unsure)
 
     @property
     def share_refused(self) -> float | None:
-        """Of the questions for which nothing was found, in percent."""
+        """Questions for which nothing was found, in percent of all."""
         return self._share(self.refused)
 
     def _share(self, number: int) -> float | None:
@@ -79,7 +79,7 @@ class Totals:
 
     @property
     def cost(self) -> float:
-        """In the currency of the settings; 0 without prices."""
+        """The cost of tokens, in the currency of the settings; 0 without prices."""
         prompt = self.prompt_tokens * settings.PRICE_PROMPT
         return (prompt + self.completion_tokens * settings.PRICE_COMPLETION) / 1_000_000
 
@@ -146,7 +146,7 @@ class Figures:
 
     @cached_property
     def earlier(self) -> Totals:
-        """Of the period before."""
+        """The totals of the previous period."""
         return added(day.totals for day in days_of(self.scope.before))
 
     @property
@@ -299,6 +299,6 @@ def _in_period(scope: Scope) -> QuerySet[DayFigures]:
 
 
 def _askers(scope: Scope) -> QuerySet[User]:
-    """Those who asked in the period, each once."""
+    """The people who asked in the period."""
     asked = Asker.objects.filter(day__range=(scope.first, scope.last)).values("person").distinct()
     return User.objects.filter(pk__in=asked)

@@ -64,7 +64,7 @@ class Asker(models.Model):
 
 
 class DocumentUse(models.Model):
-    """In how many answers of a day a document was found, and in how many it was cited."""
+    """The number of answers of a day in which a document was found, and in which it was cited."""
 
     day = models.DateField()
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+")

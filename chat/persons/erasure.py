@@ -97,7 +97,7 @@ class DataCounts:
     api_keys: int
 
     def __str__(self) -> str:
-        """In English, for the audit log."""
+        """A summary in English, for the audit log."""
         with override("en"):
             return self.words()
 

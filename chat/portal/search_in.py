@@ -166,7 +166,7 @@ def _with_parents(folders: dict[str, int]) -> dict[str, int]:
 
 
 def _places(kind: str, counted: dict[str, int], words: str) -> list[Place]:
-    """Those with all the words; the outer folders first, then by name."""
+    """The folders or categories with all the words; outer folders first, then by name."""
     asked = words.casefold().split()
     found = [
         Place(f"{kind}:{name}", as_shown(name) if kind == FOLDER else name, documents)

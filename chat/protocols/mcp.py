@@ -86,12 +86,12 @@ class Call:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Of a tool. Raises InvalidRequest."""
+        """The arguments of a tool. Raises InvalidRequest."""
         return validators.an_object(self.params.get("arguments"), "arguments")
 
     @property
     def uri(self) -> str:
-        """Of the resource to read."""
+        """The URI of the resource to read."""
         return _text_of(self.params, "uri")
 
     @property

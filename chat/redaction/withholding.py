@@ -367,7 +367,7 @@ def _bare(message: Message, content: str) -> Message:
 def _readable(
     principal: Principal, messages: Sequence[Message], is_open: OpenTo | None
 ) -> dict[UUID, list[Source]]:
-    """By answer, the sources that the reader may open in the present version of their documents.
+    """{answer: its sources that the reader may open in the present version of their documents}
 
     A passage that is missing in a newer version may have been removed because of this reader.
     """

@@ -144,7 +144,7 @@ def maintenance_for(user_id: int) -> tuple[str, int] | None:
 
 
 def starting_questions(user_id: int) -> list[str]:
-    """Those for everyone and for the groups of this person, each once."""
+    """The starting questions for everyone and for the groups of this person, without repetition."""
     questions = current().questions
     groups: set[int] = set()
     if any(group is not None for _, group in questions):

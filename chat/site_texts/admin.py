@@ -208,7 +208,7 @@ class SiteTextsAdmin(OwnFilters, AuditedChanges, admin.ModelAdmin):  # type: ign
         return super().add_view(request, form_url, shown | {"show_save_and_continue": False})
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """Those in use, or those of the version that the address names."""
+        """The texts in use, or those of the version in the address."""
         newest = SiteTexts.objects.first()
         named = request.GET.get("version", "")
         found = SiteTexts.objects.filter(pk=int(named)).first() if named.isdecimal() else None

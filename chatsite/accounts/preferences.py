@@ -23,7 +23,7 @@ class Preferences:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "Preferences":
-        """From cookies or a form, with defaults for missing and unknown values."""
+        """The preferences in cookies or a form, with defaults for missing and unknown values."""
         known = {
             field.name: values[field.name]
             for field in fields(cls)

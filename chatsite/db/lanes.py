@@ -84,5 +84,5 @@ class Lane:
             self._free += 1
 
     def _position(self, turn: "asyncio.Future[None]") -> int:
-        """From 1 for the first."""
+        """The position in the queue, from 1."""
         return next(number for number, other in enumerate(self.waiting, start=1) if other is turn)

@@ -189,7 +189,7 @@ class _Literals(dict[str, str]):
         self._transformer = transformer
 
     def every(self) -> "_Literals":
-        """With the literal of each value."""
+        """This mapping, filled with the literals of all values."""
         for name in self._values:
             self[name]
         return self

@@ -7,7 +7,7 @@ from django.conf import settings
 
 
 def product_version() -> str:
-    """Of the installed package or of the checkout; empty if unknown."""
+    """The version of the installed package or of the checkout; empty if unknown."""
     try:
         return version("chatsite")
     except PackageNotFoundError:

@@ -22,7 +22,7 @@ class ConversationQuerySet(models.QuerySet["Conversation"]):
         return self.filter(owner_id=principal.user_id, deleted_at=None, listed=True)
 
     def current(self) -> "ConversationQuerySet":
-        """Those that are not archived."""
+        """The conversations that are not archived."""
         return self.filter(archived_at=None)
 
     def deleted_by(self, principal: Principal) -> "ConversationQuerySet":
@@ -35,7 +35,7 @@ class ProjectQuerySet(models.QuerySet["Project"]):
         return self.filter(owner_id=principal.user_id)
 
     def joined_by(self, principal: Principal) -> "ProjectQuerySet":
-        """Those of other, active accounts that the caller is a member of."""
+        """The projects of other, active accounts of which the caller is a member."""
         member = RawSQL(IS_MEMBER, [principal.user_id], models.BooleanField())  # noqa: S611
         return self.exclude(owner_id=principal.user_id).filter(member)
 

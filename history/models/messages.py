@@ -22,7 +22,7 @@ class MessageQuerySet(models.QuerySet["Message"]):
         return self.filter(conversation__owner_id=principal.user_id, conversation__deleted_at=None)
 
     def chosen(self) -> "MessageQuerySet":
-        """Those of the branch that the owner reads."""
+        """The messages of the branch that the owner reads."""
         return self.filter(chosen=True)
 
 

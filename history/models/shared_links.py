@@ -33,7 +33,7 @@ class ShareQuerySet(models.QuerySet["Share"]):
         return others.filter(received).annotate(is_new=~Exists(opened))
 
     def live(self) -> "ShareQuerySet":
-        """Those whose link works: not ended, with an existing conversation and an active account."""
+        """The shares whose link works: not ended, with an existing conversation and an active account."""
         return self.filter(
             Q(expires_at=None) | Q(expires_at__gt=timezone.now()),
             revoked_at=None,

@@ -315,7 +315,7 @@ def _check_json(value: Any, member: str) -> None:
 
 
 def _parsed(text: str) -> datetime | None:
-    """In UTC with milliseconds, as it is returned."""
+    """The time in UTC with milliseconds, as responses have it."""
     try:
         moment = datetime.fromisoformat(text)
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

@@ -32,7 +32,7 @@ class NamedReader:
 
 @dataclass(slots=True)
 class Side:
-    """Those who gain, or those who lose, access to at least one document."""
+    """The people who gain access to at least one document, or those who lose it."""
 
     people: int = 0
     readers: list[NamedReader] = field(default_factory=list)

@@ -49,7 +49,7 @@ class Line:
 
     @classmethod
     def of(cls, cells: "dict[str, str]", number: int, groups: "dict[str, int]") -> "Line":
-        """From the cells by column; `groups` are those that the manager may name. Raises BadFile."""
+        """A line from its cells by column; `groups` are those that the manager may name. Raises BadFile."""
         kind = cells.get("kind", "").lower() or Kind.TERM
         if kind not in Kind.values:
             words = gettext("the kind is “%(one)s” or “%(other)s”.")

@@ -53,7 +53,7 @@ class ListingQuery:
 
     @classmethod
     def of(cls, values: Mapping[str, str]) -> "ListingQuery":
-        """From the query string; unknown values are ignored."""
+        """The query from the URL's query string; unknown values are ignored."""
         show, sort = values.get("show", ""), values.get("sort", "")
         words, folder, category, owner = (
             values.get(name, "").replace("\x00", "").strip() for name in ("q", "folder", "category", "owner")
@@ -115,7 +115,7 @@ def listed_for(principal: Principal) -> DocumentQuerySet:
 
 
 def with_readers(documents: DocumentQuerySet) -> DocumentQuerySet:
-    """With owner and access list, so that rows need no queries of their own."""
+    """The documents with owner and access list, so that rows need no queries of their own."""
     return documents.select_related("owner", "part_of").prefetch_related(_readers())
 
 

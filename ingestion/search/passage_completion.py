@@ -64,7 +64,7 @@ def without_repeated(passages: Sequence[FoundPassage]) -> tuple[FoundPassage, ..
 
 
 def cut_tables(passages: Sequence[FoundPassage]) -> dict[int, int]:
-    """By passage id, the number of rows of a table of which the passage has only a part, or UNKNOWN."""
+    """{passage id: rows of the table of which the passage has only a part, or UNKNOWN}"""
     return {passage.passage_id: passage.table_rows for passage in passages if passage.table_rows}
 
 

@@ -289,7 +289,7 @@ def count_passages(principal: Principal) -> int:
 
 
 def readable_among(principal: Principal, documents: Collection[int]) -> set[int]:
-    """Those of these document ids that the caller may read now."""
+    """The ids among `documents` that the caller may read now."""
     wanted = {"user_id": principal.user_id, "documents": list(documents)}
     return {row["id"] for row in rows("readable_among", wanted)}
 

@@ -64,7 +64,7 @@ class Span:
 
 @functools.lru_cache(maxsize=MAX_CACHED)
 def spans_of(content: str) -> tuple[Span, ...]:
-    """As `split_sentences`, for passages, which are found again and again."""
+    """As `split_sentences`, with a cache, for passages, which are found repeatedly."""
     return tuple(split_sentences(content))
 
 

@@ -51,7 +51,7 @@ def indexed_text(text: str, language: str) -> str:
 
 
 def stems_by_language(words: Sequence[str]) -> dict[str, list[str]]:
-    """For each of LANGUAGES the stems of these words and phrases, in the same order."""
+    """{language of LANGUAGES: the stems of these words and phrases, in the same order}"""
 
     def stemmed(word: str, language: str) -> str:
         if " " not in word:  # as most are

@@ -126,7 +126,7 @@ def line_of(entry: AuditEntry, seal: AuditSeal | None) -> str:
 
 
 def _action(entry: AuditEntry) -> str:
-    """In English regardless of the site's language, because programs read it."""
+    """The action in English, whatever the site's language, because programs read it."""
     with override("en"):
         return entry.get_action_display()
 

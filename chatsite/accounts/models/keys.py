@@ -154,5 +154,5 @@ class ApiKey(models.Model):
 
 
 def _date(moment: datetime, form: str = "") -> str:
-    """In the page's time zone."""
+    """The date in the page's time zone."""
     return date_format(timezone.localtime(moment), form or gettext("j M Y"))

@@ -14,7 +14,7 @@ from .people import User
 
 class WebhookEndpointQuerySet(models.QuerySet["WebhookEndpoint"]):
     def listening(self, event: str) -> "WebhookEndpointQuerySet":
-        """Those subscribed to events of this type, of owners who can sign in."""
+        """The endpoints that subscribe to events of this type and whose owners can sign in."""
         return self.filter(
             active=True, events__contains=[event], owner__is_active=True, owner__guest_until=None
         )

@@ -1,4 +1,4 @@
-"""In German: 25. Nov 2026, 22:14."""
+"""Formats of dates and times in German: 25. Nov 2026, 22:14."""
 
 DATE_FORMAT = "j. M Y"
 DATETIME_FORMAT = "j. M Y, H:i"

@@ -1,4 +1,4 @@
-"""In English: 25 Nov 2026, 22:14."""
+"""Formats of dates and times in English: 25 Nov 2026, 22:14."""
 
 DATE_FORMAT = "j M Y"
 TIME_FORMAT = "H:i"

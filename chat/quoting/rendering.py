@@ -12,8 +12,10 @@ from .extracts import NUMBERED, Extract, as_item
 
 MAX_HEADING = 160  # characters
 
+# Not “§ 6”, by which people name a rule, nor the start of “3D printing”.
 _CAPTION = re.compile(
-    r"^(?:(?:chapter|section|part|annex|appendix|kapitel|abschnitt)\s+)?[\d.\s§)(:-]+", re.IGNORECASE
+    r"^(?:(?:chapter|section|part|annex|appendix|kapitel|abschnitt)\s+)?[\d.\s)(:-]*(?:[.\s)(:-]|$)",
+    re.IGNORECASE,
 )
 
 
@@ -46,7 +48,7 @@ def _is_item(line: str) -> bool:
 
 
 def heading_above(source: SourceView, table: str = "") -> str:
-    """The two innermost headings of a passage without numbers and without the document's title.
+    """The two innermost headings of a passage without chapter numbers and without the document's title.
 
     The innermost heading is left out above a table that has words of the outer heading only: a table at the
     end of a chapter may belong to the whole chapter and not to its last section.

@@ -1,6 +1,7 @@
 """What is quoted with a sentence: its paragraph, list, table or heading."""
 
 from chat.quoting.quoted_answer import PARTLY
+from chat.quoting.rendering import heading_above
 from chat.tests.quoting_case import QuotingCase
 from chat.tests.sources import source
 from chat.verification import verify
@@ -136,6 +137,17 @@ class QuotedContextTests(QuotingCase):
         page = source(1, "a.md", "This directory holds the logs.", heading="5 Var › 5.1 /var/log")
         answer = self.answer("Where are the logs?", sources=[page])
         self.assertEqual(answer, "**Var › /var/log**\n\n> This directory holds the logs. [a.md]")
+
+    def test_a_heading_loses_the_number_of_its_chapter_and_keeps_that_of_a_rule(self):
+        for written, shown in (
+            ("2 Fees › 2.1 Who pays", "Fees › Who pays"),
+            ("Chapter 3: Boats", "Boats"),
+            ("§ 6 Leaving › § 6a Notice", "§ 6 Leaving › § 6a Notice"),
+            ("3D printing", "3D printing"),
+            ("Section 4", ""),
+        ):
+            with self.subTest(written):
+                self.assertEqual(heading_above(source(1, "a.md", "Text.", heading=written)), shown)
 
     def test_every_quotation_is_found_in_its_source(self):
         sources = [

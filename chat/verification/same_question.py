@@ -98,7 +98,7 @@ def _say_the_same(one: Question, other: Question) -> bool:
 
 
 def _relate_alike(one: Question, other: Question, places: Sequence[int]) -> bool:
-    """Whether no word has another kind of preposition: “for customers” and “with customers”."""
+    """Whether no word has a preposition of another kind in the other question: “for customers” and “with customers”."""
     end = len(places)
     pairs = [(one.prepositions[place], other.prepositions[found]) for place, found in enumerate(places)]
     if places[-1] == end - 1:
@@ -197,7 +197,7 @@ def _is_turned(one: Question, other: Question, places: Sequence[int]) -> bool:
 
 
 def _has_in_front(one: Question, other: Question, words: int, place: int) -> bool:
-    """Whether so many words of one come before its question word, with the preposition they have in other."""
+    """Whether that many words of `one` precede its question word, with the same preposition as in `other`."""
     preposition = one.prepositions[0]
     return bool(preposition) and preposition == other.prepositions[place] and one.is_fronted(words)
 

@@ -1,7 +1,7 @@
 """A pool of threads in which the one that was used last takes the next call.
 
-An answer works for milliseconds in a database thread, four times. The standard library's executor wakes the
-thread that has been idle for longest, whose stack, allocator and database objects have left the caches.
+An answer uses a database thread four times, for some milliseconds each. The standard library's executor wakes
+the thread that has been idle for longest, whose stack, allocator and database objects have left the caches.
 """
 
 import atexit
@@ -63,7 +63,7 @@ class WarmThreads(Executor):
             worker.join()
 
     def _next(self, worker: "_Worker") -> None:
-        """Give a thread that has finished its call another one, which may come later; or its end."""
+        """Give a thread that has finished its call the next one or its end, or put it among the idle ones."""
         with self._lock:
             if self._waiting:
                 worker.give(self._waiting.popleft())

@@ -106,7 +106,7 @@ def give_up_oldest() -> None:
     counted = waiting.order_by().values("endpoint").annotate(number=Count("pk"))
     for row in counted.filter(number__gt=MAX_WAITING):
         newest_first = waiting.filter(endpoint=row["endpoint"]).order_by("-created_at", "-pk")
-        # In steps: an attempt whose result is stored meanwhile waits for one of them at most.
+        # In steps, so that an attempt whose result is stored at the same time waits for one step at most.
         while beyond := list(newest_first.values_list("pk", flat=True)[MAX_WAITING : MAX_WAITING + 1_000]):
             waiting.filter(pk__in=beyond).update(
                 state=State.FAILED,

@@ -98,7 +98,7 @@ def _say_the_same(one: Question, other: Question) -> bool:
 
 
 def _relate_alike(one: Question, other: Question, places: Sequence[int]) -> bool:
-    """Whether no word has a preposition of another kind in the other question: “for customers” and “with customers”."""
+    """Whether words have prepositions of the same kind, unlike “for customers” and “with customers”."""
     end = len(places)
     pairs = [(one.prepositions[place], other.prepositions[found]) for place, found in enumerate(places)]
     if places[-1] == end - 1:

@@ -1,13 +1,17 @@
 """The pages of the portal without JavaScript: what the owner sees, and that others see nothing."""
 
 import re
+from unittest.mock import patch
 from uuid import uuid4
 
 import pytest
 
 from chat.statements import Statement, to_rows
-from chat.tests.conversations import LABEL, WORDS
+from chat.tests.conversations import LABEL, WORDS, answered
 from chat.tests.portal_case import START, PortalCase, compact_text_of, text_of
+from chatsite.accounts.principal import Principal
+from chatsite.templatetags import citing
+from history import recording
 from history.models import Conversation, Message
 from history.tally import UNSURE
 from ingestion.access.lists import (
@@ -15,7 +19,7 @@ from ingestion.access.lists import (
     set_audience,
 )
 from ingestion.models import Document
-from ingestion.tests.factories import make_document
+from ingestion.tests.factories import make_document, make_user
 
 
 class PageTests(PortalCase):
@@ -223,6 +227,31 @@ class ChangeTests(PortalCase):
         self.assertEqual(text_of(response), "Five days [1].\n\n### Sources\n\n1. Leave guide\n")
         for wrong in ("0", "99", "x", "\u0661", 20 * "9"):
             self.assertEqual(self.client.get(f"{self.url}export.md?answer={wrong}").status_code, 404, wrong)
+
+
+class CitingTests(PortalCase):
+    """How many conversations cite a document, on the page that changes its readers."""
+
+    def shown(self):
+        return text_of(self.client.get(f"/documents/{self.mine.public_id}/"))
+
+    def test_they_are_counted_once_each_if_they_are_not_few(self):
+        self.mine = make_document("mine.md", owner=self.user, everyone=True)
+        askers = [self.user, self.other, make_user("third"), make_user("fourth")]
+        self.assertIn("Fewer than 3 conversations cite it.", self.shown())
+        conversations = [answered(each, self.mine)[0] for each in askers[:2]]
+        answered(self.user, self.mine, text="Nothing.", citations=[])  # it was given, and not cited
+        self.assertIn("Fewer than 3 conversations cite it.", self.shown())
+        conversations += [answered(each, self.mine)[0] for each in askers[2:]]
+        self.assertIn("4 conversations cite it.", self.shown())
+        recording.delete(Principal(self.user.pk, "session"), conversations[0].pk)
+        self.assertIn("3 conversations cite it.", self.shown())
+        with patch.object(citing, "MAX_COUNTED", 2), patch.object(citing, "MIN_COUNTED", 1):
+            self.assertIn("2 conversations cite it.", self.shown())
+
+    def test_readers_who_may_not_change_it_learn_no_number(self):
+        self.mine = make_document("mine.md", owner=self.other, everyone=True)
+        self.assertNotIn("cite it", self.shown())
 
 
 class BroughtAlongTests(PortalCase):

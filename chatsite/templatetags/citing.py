@@ -1,0 +1,23 @@
+"""How many conversations cite a document."""
+
+from django import template
+from django.db.models import Func, JSONField
+from django.db.models.expressions import F
+
+from history.models import Source
+from ingestion.models import Document
+
+register = template.Library()
+
+MIN_COUNTED = 3  # a smaller number would tell its owner of single people
+MAX_COUNTED = 1_000  # counting goes no further
+
+
+@register.simple_tag
+def conversations_citing(document: Document) -> int:
+    """The number of conversations with an answer that cites the document, up to MAX_COUNTED; 0 for a few."""
+    label = Func(F("label"), function="to_jsonb", output_field=JSONField())
+    sources = Source.objects.filter(document=document, message__conversation__deleted_at=None)
+    cited = sources.filter(message__citations__contains=label).order_by()
+    number = cited.values("message__conversation").distinct()[:MAX_COUNTED].count()
+    return number if number >= MIN_COUNTED else 0

@@ -1,6 +1,7 @@
 """One run, from a question to its events: search under rights, prompt, model, verified citations.
 
-Knows no request and no socket: the caller that receives the events decides what to do with them.
+The engine knows neither requests nor sockets: the caller that receives the events decides what to do with
+them.
 """
 
 from .answering import answer

@@ -53,11 +53,11 @@ from .verified import VerifiedModel, verified_answer
 from .writing import written
 
 FOLLOWUPS = 3
-TRIED = 8  # follow-up questions, each at the cost of a search unless its outcome is known
+TRIED = 8  # follow-up questions that are tried; each costs a search unless its outcome is known
 STANDING = 1  # question about the document as a whole, if no other one is closer to the question
 LOOK_SECONDS = 1.0
-WAIT_SECONDS = 300.0  # after that the documents read so far are searched
-STORING_SECONDS = 1.0  # how long a stop waits for what is being stored
+WAIT_SECONDS = 300.0  # for documents to be read; after that, those read so far are searched
+STORING_SECONDS = 1.0  # how long a stop waits for sources that are being stored
 
 T = TypeVar("T")
 
@@ -105,16 +105,17 @@ async def answer(run: AcceptedRun, publish: Callable[[Event], object]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PartialAnswer:
-    """The text so far and its sources."""
+    """The text of an answer that was cut short, and its sources."""
 
     text: str
     found: Search
 
 
 def partial_answer(run: AcceptedRun) -> PartialAnswer | None:
-    """The text and its sources; None if a source was deleted, withdrawn or read again since.
+    """The answer to continue; None if one of its sources was deleted, withdrawn or read again since.
 
-    The text based on such a source is not given to the model: the question is answered from the beginning.
+    In that case the question is answered from the beginning, so that the model does not get text that is
+    based on such a source.
     """
     former = Message.objects.owned_by(run.principal).get(pk=run.request.continues)
     sources = list(Source.objects.visible_to(run.principal).filter(message=former).order_by("rank"))
@@ -133,9 +134,10 @@ def partial_answer(run: AcceptedRun) -> PartialAnswer | None:
 
 
 async def documents_read(run: AcceptedRun, publish: Callable[[Event], object], searched: int) -> None:
-    """Return when the caller's own documents named by the question have been read or have failed.
+    """Wait until the documents in the question's scope have been read, or have failed.
 
-    `searched` is the number of documents of its scope.
+    Only for a scope that names documents, and only the caller's own documents. `searched` is the number of
+    documents that is published meanwhile.
     """
     if not run.request.options.scope.startswith("document:") or run.request.continues:
         return
@@ -152,9 +154,9 @@ async def documents_read(run: AcceptedRun, publish: Callable[[Event], object], s
 
 
 async def _model_and_search(run: AcceptedRun, model: ChatModel) -> tuple[ChatModel, Search]:
-    """The verified answer as a model with its citations; otherwise the model and the search results."""
+    """The verified answer as a model with its citations; if there is none, `model` and the search results."""
     request = run.request
-    if request.earlier:  # the query costs a request to the model
+    if request.earlier:  # then the search query costs a request to the model
         if verified := await retry_until_available(verified_answer, run):
             return verified
         query = await model.search_query(request.question, request.earlier)
@@ -167,10 +169,10 @@ async def _model_and_search(run: AcceptedRun, model: ChatModel) -> tuple[ChatMod
 
 
 async def _before_a_stop(storing: Coroutine[Any, Any, T]) -> T:
-    """Await something to its end; a stop cancels the caller only afterwards.
+    """Await a call that stores sources; a stop of the run cancels the caller only when the call is done.
 
-    A cancelled database call continues in its thread and stores the sources, so the readers of the run must
-    get them too: what the caller publishes before it next awaits something still reaches them.
+    A cancelled database call would continue in its thread and store the sources, so the readers of the run
+    must get them as well: they still receive what the caller publishes before its next `await`.
     """
     task = asyncio.ensure_future(storing)
     try:
@@ -189,7 +191,7 @@ async def _before_a_stop(storing: Coroutine[Any, Any, T]) -> T:
 def _verified_or_found(
     run: AcceptedRun, model: ChatModel, query: SearchQuery
 ) -> tuple[tuple[VerifiedModel, Search] | None, Search | SearchResult | None]:
-    """Both lookups in one database call, because most questions begin a conversation."""
+    """The verified answer, or else the search results, in one database call."""
     if verified := verified_answer(run):
         return verified, None
     if searching.is_simple(run):
@@ -269,7 +271,7 @@ class _Answer:
     async def write_message(
         self, model: ChatModel, found: Search, message_id: UUID, *, searched: bool = True
     ) -> Search:
-        """Write one message from the search results; returns those that the caller may still read."""
+        """Write one message from the search results. Returns the results that the caller may still read."""
         keeping = keep_context(self.run, message_id, model, found, self.run.readable if searched else None)
         found, context = await _before_a_stop(keeping)
         self.publish(context)
@@ -308,8 +310,10 @@ class _Answer:
         return found
 
     async def extras(self, model: ChatModel) -> str:
-        """Ask the model in parallel for a second look at the last message, for follow-up questions and for a
-        new conversation's title, which is returned."""
+        """Ask the model for a second look, for follow-up questions and for a title, all in parallel.
+
+        Returns the title, which is empty unless the conversation has none.
+        """
         questions, title, _ = await asyncio.gather(
             self._followups(model), self._title(model), self._recheck(model)
         )
@@ -333,13 +337,13 @@ class _Answer:
         if not (self.run.request.options.followups and self.prompt.sources):
             return []
         if self.text.startswith(UNSURE):
-            return []  # about passages that may have nothing to do with the question
+            return []  # they would be about passages that may have nothing to do with the question
         suggested = await model.followups(self.prompt, self._answer)
         return await retry_until_available(self._answerable, model, suggested)
 
     @property
     def _answer(self) -> str:
-        """The text without passages that are merely close."""
+        """The text of the message, without the passages at its end that are merely close to the question."""
         return self.text.partition(OTHERS)[0] if self.text.startswith(LIKELY) else self.text
 
     def _quoted(self) -> set[int]:

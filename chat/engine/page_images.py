@@ -1,6 +1,6 @@
 """Images of the pages that passages come from, for models that read images and clients that show them.
 
-Rendered for each reader under their current rights, and never stored.
+The images are rendered for each reader under the reader's current rights, and are never stored.
 """
 
 import asyncio
@@ -22,11 +22,12 @@ from ingestion.parsing.sections import Unreadable
 from ingestion.storage import files
 
 MAX_PAGES = 5
-SIDES = (1300, 1024, 768, 512)  # pixels: that of a rendered A4 page, then smaller sizes for large images
+SIDES = (1300, 1024, 768, 512)  # longest side in pixels: of a rendered A4 page, then for images over BYTES
 BYTES = 1_000_000
-SECONDS = 20.0  # in total
+SECONDS = 20.0  # for all images of an answer
 
-# Not the event loop's default pool, which resolves host names; as many threads as rendering processes.
+# The event loop's default pool is not used, because it resolves host names. There are as many threads as
+# rendering processes.
 _threads = ThreadPoolExecutor(2, thread_name_prefix="drawing")
 
 
@@ -50,8 +51,7 @@ async def of_sources(principal: Principal, sources: Sequence[SourceView]) -> tup
 
 
 async def page_images(principal: Principal, pages: Sequence[Page]) -> tuple[PageImage, ...]:
-    """Images of the first distinct PDF pages that the reader may see. Skips pages that cannot be rendered in
-    time."""
+    """Images of the first distinct PDF pages that the reader may see, except those not rendered in time."""
     images: list[PageImage] = []
     documents = await retry_until_available(_documents, principal, pages)
     loop = asyncio.get_running_loop()
@@ -92,7 +92,7 @@ def _url(document: Document, number: int) -> str:
 
 
 def scaled(drawn: bytes) -> bytes:
-    """A PNG small enough to be sent, the original if possible; empty if there is none."""
+    """The image as a PNG small enough to be sent, unchanged if possible; empty if that cannot be made."""
     with Image.open(io.BytesIO(drawn), formats=["PNG"]) as opened:
         if max(opened.size) <= SIDES[0] and len(drawn) <= BYTES:
             return drawn

@@ -34,8 +34,8 @@ class AcceptedRun(TurnIds):
     owner_instructions: str = ""  # how the owner likes answers, for questions asked in the portal
     is_new: bool = True
     is_first: bool = False  # whether this is the first turn of the conversation
-    may_be_verified: bool = True  # whether there are verified answers, for anybody
-    is_untitled: bool = False  # whether the model writes a title: not where the owner has chosen one
+    may_be_verified: bool = True  # whether the site has any verified answers, whoever gets them
+    is_untitled: bool = False  # whether the model writes a title: not if the owner has chosen one
     team: tuple[Speaker, ...] = ()  # the agents at the time of the answer
 
     def started(self, model: str) -> Started:

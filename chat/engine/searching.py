@@ -40,11 +40,11 @@ from .page_images import (
 from .run import AcceptedRun
 
 SENTENCES = 2  # of a passage, as its captions
-TRIES = 4  # to store sources while some of their documents are being deleted
-JUST_FOUND_SECONDS = 1.0  # for which the rights checked by the search still count
+TRIES = 4  # attempts to store sources while some of their documents are being deleted
+JUST_FOUND_SECONDS = 1.0  # how long the rights that the search checked remain valid
 CANDIDATES = 30  # from which a ranker selects
 RANKED_CHARACTERS = 1_000  # of a passage, sent to the ranker
-MIN_RANKED_SHARE = 0.5  # of the passages that must have a score for the order to count
+MIN_RANKED_SHARE = 0.5  # share of the passages that the ranker must score; otherwise its order is ignored
 
 # Filters of passages besides the scope.
 NARROWING = ("include_category", "exclude_category", "minimum_score", "to_person", "to_groups")
@@ -68,12 +68,12 @@ class Search:
 
     query: str
     sources: tuple[SourceView, ...]
-    passages: tuple[FoundPassage, ...]  # those of the sources
+    passages: tuple[FoundPassage, ...]  # one for each of the sources
     thoughts: tuple[Thought, ...]  # about the search
     pages: tuple[PageImage, ...]
     fit: float = 1.0  # how relevant the best passage is to the question, as in a SearchResult
-    synonyms: Mapping[str, Sequence[str]] = field(default_factory=dict)  # that were searched for too
-    verified: Verified | None = None  # of an answer that a person wrote
+    synonyms: Mapping[str, Sequence[str]] = field(default_factory=dict)  # words that were searched for too
+    verified: Verified | None = None  # for an answer that a person wrote: who vouches for it
     kept: bool | None = None  # whether the sources are stored already; None if that was not tried yet
     found_at: float = field(default_factory=time.monotonic, compare=False)
 
@@ -88,7 +88,7 @@ async def search(
 ) -> Search:
     """Search with the options of the request and the rights of its caller.
 
-    `found` has the candidates if they have just been searched for.
+    `found` contains the candidates if the caller has just searched for them.
     """
     options = run.request.options
     query = asked.text
@@ -119,7 +119,8 @@ def is_simple(run: AcceptedRun) -> bool:
 def search_and_keep(run: AcceptedRun, model: ChatModel, asked: SearchQuery) -> Search:
     """A simple search whose sources are stored in the same database call.
 
-    If one of the documents was deleted or withdrawn meanwhile, that is left to :func:`keep_context`.
+    Nothing is stored if one of the documents was deleted or withdrawn meanwhile; :func:`keep_context` tries
+    again.
     """
     options, result = run.request.options, candidates(run, asked)
     shown_captions = captions(asked.text, result.passages) if options.captions else []
@@ -142,7 +143,7 @@ def _search(
     pages: tuple[PageImage, ...] = (),
     scores: Mapping[int, float] | None = None,
 ) -> Search:
-    """The results as sources. `thoughts` are about what was done after the search."""
+    """The results as sources. `thoughts` describes the steps after the search."""
     drawn = {page.label for page in pages}
     given: Given = "image" if options.pages == "images" else "both"
     sources = tuple(
@@ -197,11 +198,11 @@ def attached_before(run: AcceptedRun) -> list[str]:
 def found_for(
     principal: Principal, query: SearchQuery, *, attached: Sequence[str] = (), **options: Any
 ) -> SearchResult:
-    """Search for a question; the results of a compound question's parts are interleaved.
+    """Search for a question; if it is compound, for each of its parts, and interleave the results.
 
     If one part finds nothing, the whole question is searched for too. Passages of short sections and tables
-    are completed, and the rest of a short document that was chosen follows them. A search of everything
-    leaves out files attached to questions, but for those that the scopes in `attached` name.
+    are completed. If the scope is a short document, the rest of its passages follows. A search of everything
+    leaves out files that are attached to questions, except those that the scopes in `attached` name.
     """
     if options.get("scope", "") in ("", ALL) and (apart := kept_apart(principal, attached)):
         options["without"] = apart
@@ -214,10 +215,10 @@ def found_for(
 def _with_the_rest(
     principal: Principal, passages: tuple[FoundPassage, ...], options: Mapping[str, Any]
 ) -> tuple[FoundPassage, ...]:
-    """The passages, then all others of a chosen scope that has no more of them than were asked for.
+    """The passages, followed by all other passages of a chosen scope that has at most `top` of them.
 
-    A question about a file of one page is often in other words than the file. Nothing is added if nothing was
-    found, or if the passages are narrowed in another way.
+    A question about a file of one page often uses other words than the file. Nothing is added if nothing was
+    found, or if the request filters passages in another way.
     """
     top = options.get("top", Options().top)
     scope = options.get("scope", "")
@@ -269,7 +270,7 @@ async def keep_context(
 
     Leaves out sources that were deleted, or withdrawn from the caller, since the search.
     """
-    is_prompted = found.verified is None and bool(found.thoughts)  # after a search
+    is_prompted = found.verified is None and bool(found.thoughts)  # whether a search preceded
     thoughts = steps.of_message(run, model, found.thoughts, is_prompted=is_prompted)
     tries = () if found.kept else range(1 if found.kept is None else 2, TRIES + 1)
     for attempt in tries:
@@ -338,7 +339,7 @@ def as_source(
     given: Given = "text",
     ranker_score: float | None = None,
 ) -> SourceView:
-    """The passage as it is given to a model."""
+    """The passage as a source, in the form in which a model gets it."""
     return SourceView(
         rank=rank,
         label=passage.label,
@@ -363,7 +364,7 @@ def as_source(
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Passages in the ranker's order; without a ranker in the search's order, and no scores."""
+    """Passages in the ranker's order; without a ranker in the order of the search, without scores."""
 
     passages: tuple[FoundPassage, ...]
     scores: Mapping[int, float]  # of passages, by their ids: 0 to 4

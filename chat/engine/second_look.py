@@ -1,10 +1,10 @@
 """The language model's second look at statements that were not found in their sources.
 
-Rules decide first. Only doubtful statements are checked: those whose words differ from the passage, but whose
-numbers, names and negations do not. The model can therefore never excuse a wrong fact; it can only confirm a
-paraphrase. Its reply is foreign text, and the passages may contain instructions: one statement of each
-request is a control that no passage supports, and a reply that confirms it, or leaves it out, counts for
-nothing.
+Rules decide first. The model checks only doubtful statements: those whose words differ from the passage, but
+whose numbers, names and negations do not. The model can therefore never excuse a wrong fact; it can only
+confirm a paraphrase. Passages may contain instructions for the model, so its reply is not trusted: each
+request contains a control statement that no passage supports, and a reply that confirms the control or leaves
+it out is ignored.
 """
 
 import asyncio

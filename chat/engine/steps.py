@@ -1,6 +1,7 @@
-"""The steps behind an answer, as the thoughts of the protocols.
+"""The steps behind an answer, which the protocols call thoughts.
 
-They contain no passages and no names of documents: those that the reader may see are added for display.
+Steps contain neither passages nor names of documents. When they are displayed, those that the reader may see
+are added.
 """
 
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ NO_FIELDS = "“vector_fields” names none, so the question is searched by its 
 
 
 def mode(options: Options) -> Mode:
-    """The search mode; without a vector field, words only."""
+    """The search mode: words only, if the request names no vector field."""
     return options.retrieval_mode if options.vector_fields else "text"
 
 
@@ -74,7 +75,7 @@ def filters(options: Options) -> str:
 
 
 def vector_fields(options: Options) -> list[Thought]:
-    """The step about a request for vectors other than those of the text."""
+    """The step for a request that asks for other vectors than those of the text."""
     if options.retrieval_mode == "text" or options.vector_fields == "text":
         return []
     return [Thought("Vector fields", FIELDS.get(options.vector_fields, NO_FIELDS))]
@@ -94,9 +95,10 @@ def page_images(options: Options, count: int) -> Thought:
 def of_message(
     run: AcceptedRun, model: ChatModel, of_search: Sequence[Thought], *, is_prompted: bool = True
 ) -> tuple[Thought, ...]:
-    """All steps before the text of a message; without a prompt if no model is asked.
+    """All steps before the text of a message; `is_prompted` includes the step with the prompt.
 
-    A quoted answer is made from the passages alone, which are added when the steps are displayed.
+    For a quoted answer this step has no messages, because the answer is made from the passages alone; these
+    are added when the steps are displayed.
     """
     options = run.request.options
     messages: list[str] = []

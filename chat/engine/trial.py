@@ -24,11 +24,11 @@ from .writing import written
 
 KEPT_SECONDS = 600  # an outcome also depends on the glossary and the vectors, which rarely change
 MAX_KEPT = 20_000  # outcomes
-MAX_DOCUMENTS = 5_000  # of a caller whose outcomes are cached; checking more for changes takes too long
+MAX_DOCUMENTS = 5_000  # outcomes are cached for callers with fewer: more take too long to check for changes
 
 Outcome = frozenset[int] | None  # the passages that answer a question, or None if nothing does
 
-_outcomes: dict[bytes, tuple[Outcome, float]] = {}  # of trials, with their times, the oldest first
+_outcomes: dict[bytes, tuple[Outcome, float]] = {}  # outcomes of trials with their times, oldest first
 _storing = threading.Lock()
 
 
@@ -45,8 +45,8 @@ def answerable(
 ) -> list[str]:
     """The first `most` questions that the documents answer with more than the passages `quoted`.
 
-    `quoted` has the ids of passages that the person has just read. Questions that a language model wrote are
-    not tried: they are from the very sources of its answer.
+    `quoted` has the ids of passages that the person has just read. Follow-up questions that a language model
+    suggests are not tried, because the model wrote them from the sources of its answer.
 
     `readable` is the number of documents that `principal` may read. Without a language model, the outcome
     depends only on these documents, on the question and on the earlier question that it may refer to. It is
@@ -99,10 +99,11 @@ def answering_passages(
     document_id: int = 0,
     scope: str = "",
 ) -> Outcome:
-    """The passages of `scope` that answer `question` first, after `earlier` was said; None if nothing does.
+    """The passages of `scope` that the answer to `question` begins with; None if nothing answers it.
 
-    Without a language model a sentence must answer it; with one, the search must be sure of its best
-    passage. With `document_id` this passage must be from that document.
+    `earlier` is the conversation before the question. Without a language model, a sentence must answer the
+    question; with one, the search must be sure of its best passage. With `document_id`, the best passage must
+    be from that document.
     """
     found = found_for(principal, search_query(question, earlier), scope=scope)
     if not found.sure or not found.passages:

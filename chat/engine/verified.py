@@ -1,7 +1,7 @@
 """Answers that a person wrote and vouches for, returned before any search or generation.
 
-SQL decides for each question which of them a reader gets, under the reader's rights. For everyone else the
-site behaves as if the answer did not exist.
+An SQL statement selects the verified answers that a reader may get, under the reader's rights. For everyone
+else the site behaves as if the answer did not exist.
 """
 
 import re
@@ -36,7 +36,7 @@ _NUMBERED = re.compile(r"\[(\d{1,3})\](?!\()")
 
 
 class VerifiedModel(QuotingModel):
-    """A model that returns one fixed text; follow-up questions and titles as for quoted answers."""
+    """A model that returns one fixed text; follow-up questions and titles are those of quoted answers."""
 
     name = "verified"
 
@@ -98,7 +98,10 @@ class Unsupported:
 
 
 def unsupported_statements(answer: str, passages: Sequence[FoundPassage]) -> list[Unsupported]:
-    """The statements of a written answer that were not found in the passages they cite, [1] first."""
+    """The statements of a written answer that were not found in the passages they cite.
+
+    A citation is a number: [1] cites the first of `passages`.
+    """
     distinct = tuple(dict.fromkeys(passages))
     labels = [passage.label for passage in distinct]
     text = with_labels(answer, [passage.label for passage in passages])
@@ -129,21 +132,21 @@ def matching(principal: Principal, question: str) -> int | None:
 
 
 def _matching_question(principal: Principal, question: str) -> tuple[int, str] | None:
-    """The id of that answer, and the question for which it was written."""
+    """The id of the answer that `matching` returns, and the question for which it was written."""
     parameters = {"user_id": principal.user_id, "today": timezone.localdate()}
     found = [
         (int(row["answer_id"]), str(row["text"]))
         for row in rows("verified_answers", parameters, SQL)
         if asks_the_same(question, row["text"])
     ]
-    # The question with the same words, among those of the newest answer.
+    # The newest answer may have several matching questions: prefer one with the same words.
     own = [match for match in found if match[0] == found[0][0]]
     same = (match for match in own if plain_words(match[1]) == plain_words(question))
     return next(same, own[0] if own else None)
 
 
 def with_labels(text: str, labels: Sequence[str]) -> str:
-    """Replace the numbers of citations with labels; remove a number without a citation."""
+    """Replace the numbers of citations with labels; remove a number that has no label."""
 
     def label(match: re.Match[str]) -> str:
         number = int(match[1])

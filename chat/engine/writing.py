@@ -30,9 +30,8 @@ async def written(
 ) -> AsyncGenerator[Thinking | TextDelta | MessageDone | Usage, None]:
     """Yield Thinking (if the model reasons), the text, then MessageDone.
 
-    A continued answer begins with the text in the prompt.
-
-    On failure raises ModelError after yielding all text that has arrived.
+    The text of a continued answer begins with the text in the prompt. If the model fails, all text that has
+    arrived is yielded before ModelError is raised.
     """
     is_alone = not (prompt.earlier or prompt.contributions or prompt.images or prompt.prefill)
     if is_alone and model.needs_sources and not prompt.sources:
@@ -45,7 +44,7 @@ async def written(
     citations = JsonCitationFilter(labels) if wants_json else CitationFilter(labels)
     outcome = _Outcome()
     length, limit = 0, settings.ANSWER_MAX_CHARACTERS
-    kept: list[str] = []  # of an answer that must be JSON
+    kept: list[str] = []  # the text of an answer that must be JSON
     async with aclosing(_verified(model, prompt, citations, outcome)) as pieces:
         async for piece in pieces:
             if isinstance(piece, Reasoning):
@@ -84,7 +83,7 @@ def _is_object(text: str) -> bool:
 
 
 def _cut(piece: str, length: int) -> str:
-    """The first `length` characters, without a citation that is cut off."""
+    """The first `length` characters of `piece`, less a citation that would be cut in half."""
     if len(piece) <= length:
         return piece
     safe = piece[:length]
@@ -95,7 +94,7 @@ def _cut(piece: str, length: int) -> str:
 async def _verified(
     model: ChatModel, prompt: Prompt, citations: CitationFilter | JsonCitationFilter, outcome: _Outcome
 ) -> AsyncGenerator[str | Reasoning, None]:
-    """Yield Reasoning and verified text, which may be empty; on failure also the text held back."""
+    """Yield Reasoning, and text with verified citations, which may be empty; on failure all text first."""
     stops = StopSequences(prompt.generation.stop)
     if prompt.prefill:
         yield citations.feed(prompt.prefill)
@@ -128,7 +127,7 @@ class StopSequences:
         self.reached = False
 
     def feed(self, text: str) -> str:
-        """The text that certainly precedes every stop sequence."""
+        """Add text. Returns the part that certainly precedes every stop sequence; the rest is held back."""
         if self.reached or not self._sequences:
             return "" if self.reached else text
         text = self._held + text

@@ -27,17 +27,17 @@ MAX_TEXT = 8_000  # characters of merged text, so that a line with them stays be
 
 
 def parts_of(numbered: Sequence[Numbered], boundary: int) -> Iterable[Sequence[Numbered]]:
-    """The events in one part if they are few, else as :func:`coalesce` merges them."""
+    """Divide events into parts: one part if there are few, otherwise the parts of :func:`coalesce`."""
     if len(numbered) > MAX_EVENTS:
         return coalesce(numbered, boundary)
     return [numbered] if numbered else []
 
 
 def coalesce(numbered: Iterable[Numbered], boundary: int) -> Iterator[list[Numbered]]:
-    """Merge texts into parts of some thousand characters; a text has the number of its last event.
+    """Merge consecutive text deltas, and yield the events in parts of some thousand characters.
 
-    `boundary` is the number of the last event that the reader has: no text spans it. A reader that resumes
-    after any number of the parts gets every later event.
+    A merged text has the number of its last event, so a reader can resume after any number that it received
+    without missing an event. A merged text also ends at the event numbered `boundary`.
     """
     part: list[Numbered] = []
     pieces: list[str] = []
@@ -65,7 +65,7 @@ def coalesce(numbered: Iterable[Numbered], boundary: int) -> Iterator[list[Numbe
         yield part
 
 
-# Held by one catching-up reader at a time, so that everybody else waits for at most one of them.
+# Held by one catching-up reader at a time, so that everybody else waits for at most one such reader.
 catch_up_lock = PerEventLoop(asyncio.Lock)
 
 
@@ -94,8 +94,8 @@ run_slots = RunSlots()
 metrics.RUNS_RUNNING.read_from(lambda: {(): float(run_slots.taken)})
 
 
-JUST_ACCEPTED_SECONDS = 1.0  # for which the rights checked at the request remain valid
-WAKEUP_SECONDS = 0.2  # between two wake-ups of readers for text: each costs more than a token
+JUST_ACCEPTED_SECONDS = 1.0  # how long the check of rights at the request remains valid
+WAKEUP_SECONDS = 0.2  # between two wake-ups of readers for text: a wake-up costs more CPU than a token
 
 
 @dataclass(eq=False)
@@ -106,14 +106,14 @@ class ActiveRun:
     events: list[Event] = field(default_factory=list)
     written: int = 0  # events that are in the journal
     sources: dict[UUID, int] = field(default_factory=dict)  # number of passages behind each message
-    stopping: bool = False  # by its owner
-    withdrawn: bool = False  # because its owner lost access to one of its sources
-    title: str = ""  # that the model has found for the conversation; stored with the end
+    stopping: bool = False  # whether its owner has stopped it
+    withdrawn: bool = False  # whether it is ended because its owner lost access to one of its sources
+    title: str = ""  # the model's title for the conversation; stored when the run ends
     task: asyncio.Task[None] | None = None
-    ticket: Ticket = field(default_factory=take_ticket)  # until the prompt is sent to the model
+    ticket: Ticket = field(default_factory=take_ticket)  # it waits until the prompt is sent to the model
     _waiting: "list[asyncio.Future[None]]" = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
-    first_word_ms: int | None = None  # from its start to its first text
+    first_word_ms: int | None = None  # from the start of the run to its first text
     _woken: float = 0.0  # event-loop time of the last wake-up for text
     _wakeup: asyncio.TimerHandle | None = None
 
@@ -179,7 +179,7 @@ class ActiveRun:
             self.task.cancel()
 
     def trace(self, end: Finished | Failed) -> None:
-        """Record the span of the answer, with the names of OpenTelemetry's conventions for generative AI."""
+        """Record the span of the answer, named by OpenTelemetry's conventions for generative AI."""
         model = configured_model().name
         used = [event for event in self.events if isinstance(event, Usage)]
         reasons = [event.finish_reason for event in self.events if isinstance(event, MessageDone)]
@@ -203,5 +203,5 @@ class ActiveRun:
         return any(isinstance(event, TextDelta) for event in self.events)
 
     def has_whole_text(self) -> bool:
-        """Whether the model finished its text, so that only extras may be missing. Unknown for a team."""
+        """Whether the model finished its text, so that only extras may be missing. False for a team."""
         return not self.run.by_team and any(isinstance(event, MessageDone) for event in self.events)

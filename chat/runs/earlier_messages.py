@@ -15,7 +15,7 @@ EARLIER_MESSAGES = 12
 
 
 def messages_of_request(run: AcceptedRun) -> tuple[EarlierMessage, ...]:
-    """Earlier messages, as the request has them."""
+    """The earlier messages that the request contains."""
     return () if run.request.alone else run.request.earlier[-EARLIER_MESSAGES:]
 
 
@@ -32,7 +32,7 @@ def earlier_messages(run: AcceptedRun) -> tuple[EarlierMessage, ...]:
 def stored_messages(
     principal: Principal, conversation_id: UUID, messages: QuerySet[Message]
 ) -> tuple[EarlierMessage, ...]:
-    """The last of these messages of a conversation, without the names of withdrawn sources."""
+    """The last of `messages`, oldest first, without the names of sources that the caller may not open."""
     said = messages.order_by("-position").values_list("role", "content")[:EARLIER_MESSAGES]
     gone: frozenset[str] | None = None
     turns: list[EarlierMessage] = []

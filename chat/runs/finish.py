@@ -31,8 +31,8 @@ from . import (
 )
 from .journal import Batch, EndedRun
 
-# More events than a process can pass to its own readers before the journal has them: the end of a run whose
-# process died gets a number that no reader has seen.
+# When a process has died, the end of its run gets a number this far above the last event in the journal.
+# Readers may have received events that were not in the journal yet, but never so many.
 UNWRITTEN = 1_000_000
 # A process counts as dead only if its lease is still expired this long after it was first seen expired: after
 # a pause of PostgreSQL or its clock all leases expire at once, and living processes renew theirs by then.
@@ -44,15 +44,15 @@ executing: set[UUID] = set()  # runs of this process: alive, even if it was too 
 
 
 def _close_messages(ended: EndedRun, every: Sequence[Event]) -> None:
-    """Store the messages of a run that has just ended; ends the caller's transaction.
+    """Store the messages of a run that has just ended. May commit the caller's transaction.
 
-    `every` holds all events, of which the last is Finished or Failed.
+    `every` holds all events of the run; the last one is Finished or Failed.
     """
     result = fold(every)
     assert result.end is not None
     messages = list(result.messages) or [RunMessage("")]
     for each in messages:
-        # A journal without its first events does not name the first message: it is the run's own.
+        # If the journal lacks its first events, the first message has no id: it is the answer of the run.
         each.message_id = each.message_id or str(ended.answer_id)
     known = {UUID(each.message_id) for each in messages}
     # Messages that were never begun end with the run.
@@ -66,11 +66,12 @@ def _close_messages(ended: EndedRun, every: Sequence[Event]) -> None:
 def finish_run(
     run: TurnIds, rest: Batch, every: Sequence[Event], title: str = ""
 ) -> list[TitleChanged | Finished | Failed]:
-    """Close the run and return its last events as they were stored, of which the last is the outcome.
+    """Close the run and return its last events as stored; the last of these is the outcome.
 
-    `rest` holds the events that are not in the journal, `every` all of them; both end with the outcome.
-    Another process may have closed the run after our lease expired, or our commit succeeded and the
-    acknowledgement was lost. `title` is set unless the owner has chosen one; its event precedes the end.
+    `rest` holds the events that are not in the journal yet, `every` all events of the run; both end with the
+    outcome. The stored outcome can be a different one: another process may have closed the run after our
+    lease expired, or an earlier commit succeeded and its acknowledgement was lost. `title` is stored unless
+    the owner has chosen a title; its event precedes the outcome.
     """
     end = every[-1]
     assert isinstance(end, Finished | Failed)
@@ -79,7 +80,7 @@ def finish_run(
         if ended:
             _close_messages(ended, every)
         else:
-            transaction.set_rollback(True)  # of the title
+            transaction.set_rollback(True)  # so that the title is not stored
     if ended is None:
         return [stored_outcome(run.run_id)]
     return [TitleChanged(title), end] if ended.titled else [end]
@@ -107,7 +108,7 @@ def close_expired(conversation: Conversation | None = None, run_id: UUID | None 
         expired = expired.filter(pk=run_id)
     leases = [lease for lease in expired.values_list("pk", "until") if lease[0] not in executing]
     if conversation is None and run_id is None:
-        for renewed in set(_suspected).difference(leases):  # a copy: other threads add to it
+        for renewed in set(_suspected).difference(leases):  # set() copies: other threads add leases meanwhile
             _suspected.pop(renewed, None)
     now = time.monotonic()
     first_seen = [(lease[0], _suspected.setdefault(lease, now)) for lease in leases]

@@ -146,13 +146,14 @@ async def watch(
     replay_purged: bool = True,
     names_gone: bool = False,
 ) -> AsyncGenerator[Part, None]:
-    """As :func:`follow`, but in parts: lists of events, and an empty part for each second or so without news.
+    """Like :func:`follow`, but yields lists of events, and an empty list after about a second without events.
 
-    No merged text spans the event number `boundary`. Without `replay_purged`, a run with a purged journal
-    yields only its end, with its original number. The end is always yielded, even if `after` is past it.
+    A merged text never continues past the event numbered `boundary`. Without `replay_purged`, a run whose
+    journal was purged yields only its end, with the original number. The end is yielded even if its number is
+    not above `after`.
 
-    No event names a source that the reader may not open now, unless `names_gone`: pages render such citations
-    themselves, without the name.
+    No event names a source that the reader may not open now, unless `names_gone` is set by a caller that
+    removes these names itself.
     """
     active = run_manager().active.get(run_id)
     withheld = _Withheld(principal, shows_itself=names_gone, active=active)
@@ -182,7 +183,7 @@ async def wait_for_result(principal: Principal, run_id: UUID) -> RunResult:
 
 
 async def _from_memory(active: ActiveRun, after: int, boundary: int) -> AsyncGenerator[Part, None]:
-    """An empty part is yielded about every second without news, so that access is checked."""
+    """Yields an empty part after about a second without events, so that the caller checks access."""
     position = after
     parts: Iterable[Part]
     while True:
@@ -238,7 +239,7 @@ async def _from_journal(
                 raise Refused("interrupted")
             yield []
             await waiter.wait()
-    # The run has ended and its journal was purged: the messages have everything.
+    # The run has ended and its journal was purged, but its messages are complete.
     events = await retry_until_available(from_messages, run)
     if not replay_purged:
         last_number = await retry_until_available(last_event, principal, run.pk)
@@ -250,7 +251,7 @@ async def _from_journal(
 
 
 async def run_so_far(principal: Principal, run_id: UUID) -> RunResult:
-    """An ended run from its messages, with the sources that the caller may open now."""
+    """The result of an ended run from its messages, without names of sources the caller may not open."""
     run = await retry_until_available(_run, principal, run_id)
     events = await retry_until_available(from_messages, run)
     withheld = _Withheld(principal)
@@ -259,7 +260,7 @@ async def run_so_far(principal: Principal, run_id: UUID) -> RunResult:
 
 
 async def progress(principal: Principal, run_id: UUID) -> tuple[Run, RunResult]:
-    """A run and its content so far: only the first event before its end. Raises Refused."""
+    """A run and its result; before its end, the result contains only the first event. Raises Refused."""
     run = await retry_until_available(_run, principal, run_id)
     events = await retry_until_available(from_messages, run)
     if run.finished_at is None:
@@ -277,7 +278,7 @@ def _run(principal: Principal, run_id: UUID) -> Run:
 
 
 def _conversation(principal: Principal, run_id: UUID) -> UUID:
-    """As :func:`_run`, but only the conversation's id."""
+    """The id of the run's conversation. Raises Refused like :func:`_run`."""
     rows = Run.objects.owned_by(principal).filter(pk=run_id)
     conversation = rows.values_list("conversation_id", flat=True).first()
     if conversation is None or not still_valid(principal):
@@ -293,7 +294,7 @@ def last_event(principal: Principal, run_id: UUID) -> int | None:
 
 def _read_new(run_id: UUID, after: int, boundary: int) -> tuple[list[Part], bool]:
     """New events, and whether the run has ended. Closes a run whose process died."""
-    # Queried first: if the run ends in between, its last events are in the read that follows.
+    # Queried before the events: if the run ends between the two queries, its last events are read below.
     ended = not Run.objects.unfinished().filter(pk=run_id).exists()
     numbered = journal.read(run_id, after, MAX_READ)
     if not ended and not numbered:
@@ -314,11 +315,11 @@ class _Withheld:
         self._principal = principal
         self._active = active
         self._shows_itself = shows_itself
-        self._conversation: UUID | None = None  # whose labels are looked up again
+        self._conversation: UUID | None = None  # its withheld labels are looked up again
         self._labels: frozenset[str] = frozenset()
         self._refreshed_at = 0.0
-        self._length = 0  # the message's text so far, as stored
-        self._edits: list[Edit] = []  # what is left out of it
+        self._length = 0  # characters of the message's stored text so far
+        self._edits: list[Edit] = []  # what is removed from that text for this reader
 
     async def refresh(self, conversation: UUID, *, repeat: bool = True) -> None:
         self._conversation = conversation if repeat else None
@@ -381,17 +382,17 @@ class _Withheld:
         )
 
     def _visible(self, message_id: UUID) -> tuple[tuple[SourceView, ...], bool]:
-        """The sources that the reader may open now, and whether they may see the steps."""
+        """The sources that the reader may open now, and whether the reader may see the steps."""
         return journal.visible_sources(self._principal, message_id), may_see_thoughts(self._principal)
 
     def _sources_are_fresh(self) -> bool:
-        """Whether the search found the sources for this very reader a moment ago."""
+        """Whether the search checked the rights of this same reader a moment ago."""
         if self._active is None or settings.THOUGHTS_RESTRICTED:
             return False
         return self._active.was_just_accepted_for(self._principal)
 
     def _verification(self, statements: Sequence[Statement]) -> tuple[Statement, ...]:
-        """The statements, with positions in this reader's text; none without the text's beginning."""
+        """The statements, with positions in this reader's text; none if the reader lacks its beginning."""
         if statements and statements[-1].end > self._length:
             return ()
         place = after_edits(self._edits)

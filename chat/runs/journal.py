@@ -1,7 +1,7 @@
 """The journal of running answers in PostgreSQL: synchronous reads and writes, no event loop.
 
-It never contains the text of passages: sources are rows that are deleted with their document, and are read
-under the reader's rights each time.
+The journal never contains the text of passages. Sources are rows of their own, which are deleted with their
+document and read under the reader's rights each time.
 """
 
 import json
@@ -35,26 +35,26 @@ from history.recording import TurnIds
 from . import notifications
 
 SQL = Path(__file__).parent / "sql"
-JOURNAL_TTL = timedelta(seconds=60)  # after the end, for lagging readers in other processes
+JOURNAL_TTL = timedelta(seconds=60)  # after the run, for lagging readers in other processes
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """New events of one run; `first` is the number of the first, from 1."""
+    """New events of one run. `first` is the number of the first of them, counted from 1 in the run."""
 
     run_id: UUID
     first: int
     events: Sequence[Event]
-    conversation_id: UUID | None = None  # notified as well: other pages may wait there for a question
-    first_word_ms: int | None = None  # of a batch that ends its run
+    conversation_id: UUID | None = None  # notified too, if set: pages may wait for a question in it
+    first_word_ms: int | None = None  # only in the batch that ends its run
 
 
 @dataclass(frozen=True, slots=True)
 class EndedRun:
     """A run that has just ended, and those of its messages that are still unfinished.
 
-    `webhooks` is whether some program wants to hear of the end of answers, `titled` whether its conversation
-    has the title that was found for it.
+    `webhooks` says whether a webhook subscribes to the end of answers, `titled` whether the conversation got
+    the model's title.
     """
 
     owner_id: int
@@ -88,7 +88,7 @@ def _array(values: Iterable[object]) -> str:
 
 
 def flush(runs: Iterable[UUID], batches: Sequence[Batch]) -> dict[UUID, bool]:
-    """Renew leases and append events; returns for each run that is still ours whether to stop it."""
+    """Renew leases and append events. Returns, for each run whose lease is still ours, whether to stop it."""
     parameters: dict[str, Any] = {
         "lease": settings.LEASE_SECONDS,
         "runs": _array(runs),
@@ -98,10 +98,10 @@ def flush(runs: Iterable[UUID], batches: Sequence[Batch]) -> dict[UUID, bool]:
 
 
 def end_run(rest: Batch, title: str = "", run: TurnIds | None = None) -> EndedRun | None:
-    """Write the last events of a run and end it, in the caller's transaction; None if it has ended.
+    """Write the last events of a run and end it, in the caller's transaction. None if it had ended before.
 
-    With a `title`, the conversation of `run` gets it, unless its owner has chosen one, and its event precedes
-    the last one. If the run has ended already, the caller rolls that back.
+    A `title` is stored in the conversation of `run` unless the owner has chosen a title; its event precedes
+    the last event. If the run had ended before, the caller must roll the title back.
     """
     entry = _entry(rest)
     parameters: dict[str, Any] = {
@@ -130,11 +130,11 @@ def end_run(rest: Batch, title: str = "", run: TurnIds | None = None) -> EndedRu
 def read(run_id: UUID, after: int = 0, most: int | None = None) -> list[tuple[int, Event]]:
     """The events with a number above `after`, in order, without the passages of ContextReady.
 
-    With `most`, only about as many: whole journal entries are read.
+    Returns about `most` events if it is given: journal entries, which contain several events, are read whole.
     """
     entries = JournalEntry.objects.filter(run_id=run_id, last__gt=after).order_by("first")
     if most is not None:
-        # Counted from the next entry: numbers are missing before the end of a run whose process died.
+        # Counted from the next entry instead of `after`: finish.UNWRITTEN leaves a gap in the numbers.
         entries = entries.filter(first__lt=Subquery(entries.values("first")[:1]) + most)
     found: list[tuple[int, Event]] = []
     for entry in entries:
@@ -178,7 +178,7 @@ def count_readable_sources(answers: Sequence[tuple[Principal, UUID]]) -> dict[UU
 
 
 def purge() -> int:
-    """Delete the journals of runs that ended a while ago: their messages have everything."""
+    """Delete the journals of runs that ended a while ago, because their messages are complete."""
     old = Run.objects.filter(finished_at__lt=Now() - JOURNAL_TTL)
     return JournalEntry.objects.filter(run__in=old).delete()[0]
 

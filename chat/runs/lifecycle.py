@@ -27,7 +27,7 @@ async def listening() -> None:
 async def shutdown(seconds: float = 0) -> None:
     """Let this process's runs continue for `seconds`, then end the rest as interrupted.
 
-    Readers here of runs of other processes are disconnected after the same time.
+    Readers in this process that follow a run of another process are disconnected after the same time.
     """
     asyncio.get_running_loop().call_later(seconds, notifications.hub().shutdown)
     await run_manager().shutdown(seconds)

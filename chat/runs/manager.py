@@ -49,12 +49,12 @@ from .start import request_stop, team
 logger = logging.getLogger(__name__)
 
 RIGHTS_SECONDS = 1.0  # between two checks that owners may still read the sources of their runs
-CLOSING_SECONDS = 120.0  # for which storing the end of a run is retried
-ENDING_SECONDS = 0.015  # for each run that ends at a shutdown: they are stored one after the other
-MAX_PAUSE = 1.0  # between two attempts
-LAST_SECONDS = 3.5  # for storing ends at a shutdown; what is left is closed by other processes
+CLOSING_SECONDS = 120.0  # how long storing the end of a run is retried
+ENDING_SECONDS = 0.015  # reserved at a shutdown for each run, because ends are stored one after the other
+MAX_PAUSE = 1.0  # between two attempts to store the end of a run
+LAST_SECONDS = 3.5  # for storing ends at a shutdown; other processes close the remaining runs
 TICK_SECONDS = 1.0
-STOP_SECONDS = 3.0  # within which the process that executes a run ends it on request
+STOP_SECONDS = 3.0  # how long a caller waits until the process that executes a run has stopped it
 
 
 class RunManager:
@@ -69,7 +69,7 @@ class RunManager:
         self._checked_at = 0.0
         self._access_check: asyncio.Task[None] | None = None
         self._ticking: asyncio.TimerHandle | None = None
-        self._over, self._until = False, float("inf")  # when the process ends at the latest
+        self._over, self._until = False, float("inf")  # whether runs must end, and the deadline of a shutdown
 
     def start(self, run: AcceptedRun) -> None:
         if not run.is_new or run.run_id in self.active:
@@ -88,7 +88,7 @@ class RunManager:
             self._ticking = loop.call_later(TICK_SECONDS, self._tick, context=contextvars.Context())
 
     def _tick(self) -> None:
-        """Wake all waiting readers once a second: they also act when nothing is published."""
+        """Wake all waiting readers once a second, so that they check access while nothing is published."""
         self._ticking = None
         for active in self.active.values():
             active.wake()
@@ -103,11 +103,12 @@ class RunManager:
     async def shutdown(self, seconds: float = 0) -> None:
         """Wait for running tasks, then end the rest as interrupted, with the text so far.
 
-        Ends soon after `seconds`; what cannot be stored by then is left to its lease. Later runs end at once.
+        Returns soon after `seconds`. Runs whose end could not be stored are closed by other processes when
+        their lease expires. Runs that start after the shutdown end at once.
         """
         deadline = time.monotonic() + seconds
         self._until = min(self._until, deadline + LAST_SECONDS)
-        await asyncio.sleep(0)  # the first step of tasks that were just created
+        await asyncio.sleep(0)  # lets tasks that were just created take their first step
         while tasks := self._tasks():
             left = deadline - time.monotonic() - ENDING_SECONDS * len(tasks)
             if left <= 0:
@@ -123,8 +124,8 @@ class RunManager:
         return [active.task for active in self.active.values() if active.task]
 
     async def _generate(self, active: ActiveRun) -> None:
-        # Set only now: a task cancelled before its first step could not end its run. An earlier stop is
-        # noticed with the next flush.
+        # Set only here, because a task that is cancelled before its first step could not end its run. A stop
+        # requested before this line takes effect at the next flush.
         active.task = asyncio.current_task()
         logs.request_id.set(active.run.request_id)
         if self._over and active.task:
@@ -132,7 +133,7 @@ class RunManager:
         with reading_as(active.run.principal.user_id):
             end = await self._run_engine(active)
         if isinstance(end, Failed) and end.code == "storage_full" and not active.has_text():
-            active.publish(end)  # nothing can be lost, and the disk may stay full for long
+            active.publish(end)  # there is no text to lose, and storing the end may have to wait for long
         # From here on a stop or a shutdown must not cancel anything.
         closing = asyncio.ensure_future(self._close(active, end))
         while not closing.done():
@@ -142,7 +143,7 @@ class RunManager:
                 continue
 
     def _forget(self, active: ActiveRun) -> None:
-        """Drop a run whose task is done; if its end could not be stored, it ends with its lease."""
+        """Drop a run whose task is done. If its end was not stored, its lease expires and ends it."""
         del self.active[active.run.run_id]
         active.ticket.leave(begun=False)
         finish.executing.discard(active.run.run_id)
@@ -193,8 +194,8 @@ class RunManager:
                 break
             except DatabaseError as error:
                 logger.exception("The end of an answer could not be stored yet")
-                # A run that began when the disk was already full is not retried for long. It has written
-                # nothing yet.
+                # If a run began when the disk was already full, or has nothing in the journal, its end is not
+                # retried for long.
                 disk_full = is_disk_full(error)
                 begun_late = active.started > breaker.full_since or not active.written
                 seconds = FULL_DISK_SECONDS if disk_full and begun_late else CLOSING_SECONDS
@@ -220,19 +221,19 @@ class RunManager:
             if time.monotonic() - self._checked_at >= RIGHTS_SECONDS and (
                 not self._access_check or self._access_check.done()
             ):
-                # Beside the journal, which must not wait where the documents' tables are locked.
+                # In a task of its own: the journal must not wait while the documents' tables are locked.
                 self._access_check = asyncio.create_task(self._check_rights())
             try:
                 async with self._writing:
                     await self._flush()
             except DatabaseError as error:
-                # Kept in memory and written with the next flush, as long as the lease is valid.
+                # The events stay in memory and are written with the next flush, if the lease is still valid.
                 logger.exception("The journal could not be written")
                 if is_disk_full(error):
                     await self._renew_leases()
 
     async def _renew_leases(self) -> None:
-        """On a full disk rows can still be updated, though none can be added."""
+        """Renew leases without writing events: on a full disk, rows can be updated but not added."""
         with suppress(DatabaseError):
             async with self._writing:
                 await self._flush(events=False)
@@ -299,7 +300,7 @@ async def stop(principal: Principal, run_id: UUID) -> None:
 async def stop_followups(principal: Principal, conversation_id: UUID) -> bool:
     """End a run that awaits only follow-up questions or a title, because the next question has come.
 
-    False if there is none, or if it has not ended within STOP_SECONDS. Raises Refused.
+    Returns False if there is no such run, or if it has not ended within STOP_SECONDS. Raises Refused.
     """
     run_id = next(
         (run_id for run_id, active in run_manager().active.items()

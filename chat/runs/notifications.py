@@ -1,11 +1,11 @@
 """Notifications about runs between web processes, over PostgreSQL, or over Redis if configured.
 
-A message is a line of words: `news` or `stop`, and the ids of runs; when a run begins or ends also that of
-its conversation, for pages that wait there. It carries no events: followers read those from the journal, so a
-lost message only costs time.
+A message is a line of words: `news` or `stop`, followed by ids of runs. When a run begins or ends, the id of
+its conversation is added, for pages that wait for news of the conversation. A message carries no events:
+followers read them from the journal, so a lost message only costs time.
 
-Nothing waits for delivery. :func:`publish` hands a message to a task and returns. NOTIFY has a session of its
-own, because committing a transaction that notifies takes a lock of the whole server.
+Nothing waits for delivery. :func:`publish` hands a message to a task and returns. NOTIFY is sent on a
+connection of its own, because committing a transaction that notifies takes a lock of the whole server.
 """
 
 import asyncio
@@ -33,12 +33,12 @@ Kind = Literal["news", "stop"]
 T = TypeVar("T")
 
 CHANNEL = "chatsite_runs"  # of PostgreSQL, and the group of the channel layer
-MAX_IDS = 200  # of one message: PostgreSQL takes 8,000 bytes
+MAX_IDS = 200  # in one message: PostgreSQL accepts 8,000 bytes
 MAX_PENDING = 2_000  # messages waiting to be sent; the oldest are dropped
 CHECK_SECONDS = 5.0  # between two checks that the connection is alive
-IDLE_SECONDS = 10.0  # after which the session for notifications ends
-PAUSE_SECONDS = 0.1  # after a batch, in which the next one gathers
-SEND_SECONDS = 1.0  # for one batch, after which it counts as lost
+IDLE_SECONDS = 10.0  # without messages, after which the sender's connection is closed
+PAUSE_SECONDS = 0.1  # after a batch, so that further messages gather for the next one
+SEND_SECONDS = 1.0  # time limit for sending one batch, after which it counts as lost
 LAST_SECONDS = 0.2  # at the end of the process, for pending messages and for unsubscribing
 NOTIFY = "SELECT pg_notify(%s, message) FROM unnest(%s::text[]) AS message"
 
@@ -49,7 +49,7 @@ def messages(kind: Kind, run_ids: Sequence[UUID]) -> list[str]:
 
 
 def merged(batch: Iterable[str]) -> list[str]:
-    """The same in fewer messages: each costs every process as much as the events of a run."""
+    """Merge messages of the same kind: handling one costs every process as much as the events of a run."""
     by_kind: dict[str, dict[str, None]] = {}
     for message in batch:
         kind, *words = message.split()
@@ -176,11 +176,11 @@ def publish(messages: Iterable[str]) -> None:
 
 
 def publish_on_commit(messages: list[str]) -> None:
-    """As :func:`publish`, from a database thread when its transaction is committed."""
+    """Publish messages when the current transaction commits. Called in a database thread."""
 
     def publish_from_thread() -> None:
         for loop, box in outbox.items():
-            with suppress(RuntimeError):  # that loop is closed
+            with suppress(RuntimeError):  # the event loop is closed
                 loop.call_soon_threadsafe(box.put, messages)
 
     transaction.on_commit(publish_from_thread)
@@ -218,7 +218,7 @@ async def _from_layer() -> AsyncGenerator[str, None]:
     channel = await layer.new_channel()
     try:
         while True:
-            # Repeated: a Redis that was flushed or restarted has lost its groups.
+            # Repeated, because a Redis that was flushed or restarted has lost its groups.
             async with asyncio.timeout(SEND_SECONDS):
                 await layer.group_add(CHANNEL, channel)
             yield ""
@@ -233,7 +233,7 @@ async def _from_layer() -> AsyncGenerator[str, None]:
 
 
 PAUSE = 0.5  # seconds between two polls without a subscription
-MAX_PAUSE = 1.0  # with one: a message may be lost
+MAX_PAUSE = 1.0  # seconds between two polls with a subscription, because a message may be lost
 AGAIN_SECONDS = 1.0  # between two attempts to subscribe
 
 
@@ -264,7 +264,7 @@ class NotificationHub:
 
     def __init__(self) -> None:
         self.listening = False
-        self.closing = False  # the process ends: nobody may wait for other processes
+        self.closing = False  # True when the process ends: nobody may wait for other processes any more
         self._waiting: dict[UUID, set[Wakeup]] = {}
 
     @contextmanager

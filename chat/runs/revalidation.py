@@ -18,7 +18,7 @@ from chatsite.event_loops import PerEventLoop
 logger = logging.getLogger(__name__)
 
 CHECK_SECONDS = 1.0
-LATE_SECONDS = 1.8  # after a check; later nothing is sent until the next check
+LATE_SECONDS = 1.8  # how long the result of a check is valid; after that, sending waits for the next check
 
 
 class AccessCheck:
@@ -79,7 +79,7 @@ class AccessRevalidator:
                 return
             try:
                 valid = await retry_until_available(valid_among, {reader.principal for reader in asked})
-            except Exception as error:  # on any error: nobody continues reading without a check
+            except Exception as error:  # any error ends access: nobody continues reading without a check
                 logger.exception("The rights of readers could not be checked")
                 for reader in asked:
                     reader.record(moment, error)

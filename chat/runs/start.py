@@ -61,9 +61,9 @@ def team_size() -> int:
 
 
 SQL = Path(__file__).parent / "sql"
-# Most sites have none, and their questions are not compared with any.
+# Most sites have no verified answers, and then questions need not be compared with them.
 ANY_VERIFIED = 'SELECT EXISTS (SELECT FROM chat_verifiedanswer WHERE active) AS "any"'
-NOT_TEXT = re.compile("[\x00\ud800-\udfff]")  # NUL and halves of characters, which cannot be stored
+NOT_TEXT = re.compile("[\x00\ud800-\udfff]")  # NUL and surrogates, which cannot be stored
 BUSY_SECONDS = 2  # Retry-After while this process is at capacity
 RUNNING_SECONDS = 5  # Retry-After while the caller has too many runs
 RETRY_SECONDS = 300  # how long after a failed run the same request counts as a repetition
@@ -73,8 +73,8 @@ RETRY_SECONDS = 300  # how long after a failed run the same request counts as a 
 class Counts:
     """The caller's counts, compared with their limits, and a failed run that the request may repeat.
 
-    `messages` are those of today; their count is locked until the transaction ends. `waits` are the seconds
-    until each question of the last minute stops counting, oldest first.
+    `messages` is the number of messages sent today; its row stays locked until the transaction ends. `waits`
+    has, for each question of the last minute, the seconds until it stops counting, oldest first.
     """
 
     messages: int
@@ -85,8 +85,11 @@ class Counts:
 
 
 def counted(principal: Principal, digest: str = "") -> Counts:
-    """The counts of the caller; `failed` is their last run of the same request, if it just failed and nothing
-    was said since."""
+    """The counts of the caller.
+
+    `failed` is the caller's last run of the same request, if it failed a moment ago and is the last thing
+    in its conversation.
+    """
     texts = [
         statement("take_turn", LIMITS_SQL),
         statement("asked", LIMITS_SQL),
@@ -109,13 +112,13 @@ def counted(principal: Principal, digest: str = "") -> Counts:
 
 
 def admit(principal: Principal, counts: Counts) -> Allowance | None:
-    """Check the limits; returns what is left after this question. Raises Refused with Retry-After."""
+    """Check the limits. Returns the messages left after this one. Raises Refused with Retry-After."""
     if pause := site_texts.maintenance_for(principal.user_id):
         words, seconds = pause
         raise Refused("maintenance", seconds, words)
     if run_slots.at_capacity:
         raise Refused("busy", BUSY_SECONDS)
-    if breaker.is_full:  # the question might be stored without its answer
+    if breaker.is_full:  # the question might still be stored, but not its answer
         raise storage_full()
     if counts.running >= settings.USER_CONCURRENT_ANSWERS:
         words = f"{counts.running} of your questions are being answered. Wait for an answer, or stop one."
@@ -196,7 +199,8 @@ def _store_turn(
 def _go_to_branch(conversation: Conversation, request: RunRequest) -> bool:
     """Choose the branch that the question is asked in.
 
-    Returns whether it replaces the first question. Raises Refused if the question to replace is unknown.
+    Returns whether the request replaces the conversation's first question. Raises Refused if the question to
+    replace does not exist.
     """
     if request.instead_of is not None:
         asked = conversation.messages.filter(role=Message.Role.USER, position=request.instead_of)
@@ -253,10 +257,11 @@ def _store_run(
     before: Sequence[str] = (),
     values: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[AcceptedRun, list[Rows]]:
-    """Store the run and count its scope; its lease begins, and it counts as an owner's message.
+    """Store the run with its lease, count it as a message of its owner, and count the readable documents.
 
-    Sends all statements to PostgreSQL in one message, which also commits the caller's transaction. It begins
-    with the statements `before`, whose rows are returned; `values` are their additional parameters.
+    Sends all statements to PostgreSQL in one message, which also commits the caller's transaction. The
+    statements `before` come first, with `values` as additional parameters; their rows are returned with the
+    run.
     """
     options = members(run.request.options)
     if run.request.echo:
@@ -284,7 +289,7 @@ def _store_run(
         *earlier, _, counted, wished, verified = rows_of_each(
             [*before, *texts], {**values, **parameters}, commits=True
         )
-    # Programs specify the form of an answer in each request.
+    # Only questions asked in the portal: programs specify the form of an answer in each request.
     owner_instructions = wished[0]["wish"] if run.principal.method == "session" else ""
     stored = replace(
         run,
@@ -296,13 +301,13 @@ def _store_run(
 
 
 def _scoped(request: RunRequest, place: Conversation | Project) -> RunRequest:
-    """Add the scope of the conversation, or of a new one's project, to a request without a scope."""
+    """Fill in a missing scope of a request: that of its conversation, or of a new conversation's project."""
     scope = request.options.scope or place.scope
     return replace(request, options=replace(request.options, scope=scope))
 
 
 def _by_team(mode: str, request: RunRequest) -> bool:
-    """Whether the agents answer: in their own conversations, or on request, if the model works in a team."""
+    """Whether the agents answer: in a conversation with them, or on request, if the model supports it."""
     is_asked = request.team or mode == Conversation.Mode.MULTI_AGENT
     return is_asked and configured_model().works_in_team
 
@@ -313,7 +318,7 @@ def _first_speaker() -> str:
 
 
 def _repeated(principal: Principal, request: RunRequest, run: Run) -> AcceptedRun:
-    """The run of an earlier request with the same key."""
+    """The run of an earlier request with the same idempotency key, as an AcceptedRun."""
     return AcceptedRun(
         principal=principal,
         run_id=run.pk,
@@ -343,13 +348,13 @@ def begin(
 ) -> AcceptedRun:
     """Store the question and a queued answer in one transaction.
 
-    `reserve` takes the connection slot in which the caller waits for the answer, and may raise Refused; its
-    argument is whether the question is known already.
+    `reserve` takes the connection slot in which the caller waits for the answer, and may raise Refused. Its
+    argument says whether the request repeats an earlier one.
 
-    The same key with the same request returns the same run, whatever its state; only a run that no process
-    executed is replaced by a new one. Without a key, the same request after an answer that failed before its
-    first word answers the stored question again, since clients repeat a POST that got a 502. Raises Refused,
-    or InvalidRequest for options that are not available.
+    A request that repeats an idempotency key gets the same run, whatever its state; only a run that no
+    process executed is replaced by a new one. Without a key, a request that is repeated after its answer
+    failed before the first word answers the stored question again, because clients repeat a POST that got a
+    502. Raises Refused, or InvalidRequest for options that are not available.
     """
     _check(principal, request)
     digest = digest_of(request)
@@ -399,8 +404,8 @@ def again(
 ) -> AcceptedRun:
     """Answer the question of an earlier answer again, in a branch of its own. Raises Refused.
 
-    With `continues` the new answer begins with the text of the earlier one, which was cut short. A `scope`
-    replaces that of the conversation, as with a question.
+    With `continues`, the new answer begins with the text of the earlier one, which was cut short. A `scope`
+    replaces the scope of the conversation.
     """
     with transaction.atomic():
         counts = counted(principal)

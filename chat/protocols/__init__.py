@@ -1,7 +1,8 @@
 """The published protocols: one module each, without I/O.
 
-A protocol turns a body into a RunRequest, and events into the values that its document describes. The name
-of a wire field occurs in its protocol's module, or in one that several documents share, and nowhere else.
+A protocol turns a request body into a RunRequest, and events into the values that its specification
+describes. The name of a wire field occurs only in the module of its protocol, or in a module that several
+protocols share.
 """
 
 from collections.abc import Mapping
@@ -68,7 +69,7 @@ class Encoder(Protocol):
 
 @runtime_checkable
 class NumberedEncoder(Protocol):
-    """Encodes a stream whose chunks are numbered after the run's events."""
+    """Encodes a stream whose chunks have numbers that are derived from those of the run's events."""
 
     def numbered(self, number: int, event: Event) -> list[Any]: ...
 
@@ -117,7 +118,7 @@ def choose_streamed(headers: Mapping[str, str], body: Any, version: str = "2025"
 
 
 def rag_chat(body: Any, version: str) -> RagChat:
-    """RAG chat of a version; for a request without a session, the answer has the session in both forms."""
+    """RAG chat of a version. If the body has no `session_state`, the answer has the session in both forms."""
     decided = isinstance(body, dict) and "session_state" in body
     return RagChat2026(decided=decided) if version == "2026" else RagChat(decided=decided)
 
@@ -125,7 +126,8 @@ def rag_chat(body: Any, version: str) -> RagChat:
 def is_ai_chat_protocol(headers: Mapping[str, str], body: Any, *, streamed: bool) -> bool:
     """Whether a request to /api/chat is the AI Chat Protocol's.
 
-    Its client asks for JSON and then reads lines of it; a client of the Chat UI's stream takes events.
+    A client of that protocol accepts JSON and then reads lines of JSON; a client of the Chat UI's stream
+    accepts an event stream.
     """
     if _has_attachments(headers) or (isinstance(body, dict) and "sessionState" in body):
         return True

@@ -15,7 +15,7 @@ def context(found: ContextReady) -> Json:
     """The response context, limited to what the answer's reader may see."""
     points: Json = {
         "text": [_data_point(source) for source in found.sources],
-        # What an answer may cite: since September 2025 front ends make links of these labels only.
+        # What an answer may cite: since September 2025, front ends turn only these labels into links.
         "citations": list(dict.fromkeys(source.label for source in found.sources)),
     }
     if found.images:
@@ -36,7 +36,7 @@ def context(found: ContextReady) -> Json:
 
 
 def verified(found: ContextReady | None) -> Json:
-    """The member of a verified answer: who vouches for it, its last day, and its question if another."""
+    """The member `verified`: who vouches for the answer, its last day, and its question if it differs."""
     if found is None or found.verified is None:
         return {}
     mark = {"by": found.verified.by, "until": found.verified.until}
@@ -50,12 +50,12 @@ def followups(questions: tuple[str, ...]) -> Json:
 
 
 def verification(statements: Sequence[Statement], grade: str = "") -> Json:
-    """The result for each statement, with positions in the text that was sent, and the grade of the whole."""
+    """The result for each statement, with positions in the text that was sent, and the answer's grade."""
     return {"verification": to_api(statements), **graded(grade)}
 
 
 def graded(grade: str) -> Json:
-    """The member that says how surely quotations answer; none for the answer of a language model."""
+    """The member `grade`: how surely quotations answer the question. None for a language model's answer."""
     return {"grade": grade} if grade else {}
 
 

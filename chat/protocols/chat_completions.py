@@ -1,7 +1,7 @@
 """The HTTP protocol for AI chat apps of 2024-01-28: OpenAI's completions with `context` and `session_state`.
 
-The specification puts both into the choice. A well-known client reads them from the choice's message or
-delta, so they are in both places.
+The specification puts these two members into the choice. A well-known client reads them from the choice's
+message or delta, so they are sent in both places.
 """
 
 from typing import Any
@@ -41,7 +41,7 @@ from .single_message import Single
 
 
 class ChatCompletions:
-    """`stream` in the body decides whether the answer is streamed."""
+    """The protocol; `stream` in the body decides whether the answer is streamed."""
 
     stream_type = "application/json-lines"
     gap = 0.0
@@ -65,7 +65,7 @@ class ChatCompletions:
         return result.text
 
     def message_context(self, context: Json) -> Json:
-        """The context in the form for a message or delta; the choice has the specification's form."""
+        """The context in the form that a message or delta has; the choice has the specification's form."""
         return context
 
     def full_response(self, result: RunResult) -> tuple[int, Json]:
@@ -105,7 +105,7 @@ class ChatCompletions:
 
 
 class ChatCompletionsEncoder:
-    """Chunks as OpenAI's, the first with the context."""
+    """Encodes chunks like OpenAI's; the first one carries the context."""
 
     def __init__(self, protocol: ChatCompletions) -> None:
         self._protocol = protocol
@@ -115,7 +115,7 @@ class ChatCompletionsEncoder:
     def encode(self, event: Event) -> list[Json]:
         if self._done is None:
             return self._chunks(event)
-        # Held back for one event: the count of tokens, if there is one, comes next.
+        # MessageDone is held back until the next event, which may be the count of tokens.
         done, self._done = self._done, None
         counted = usage(event if isinstance(event, Usage) else None)
         has_result = done.verification or done.grade

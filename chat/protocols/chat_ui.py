@@ -1,4 +1,4 @@
-"""The Chat UI's API: each event of a stream has the whole text so far; at most ten events a second."""
+"""The Chat UI's API: each event of a stream contains the whole text so far; at most ten events a second."""
 
 import re
 import time
@@ -54,17 +54,17 @@ CODES = {
 
 
 class ChatUi:
-    """Stateless unless the body names a conversation: its client saves through /chat-history itself."""
+    """Stateless unless the body names a conversation: the client itself saves messages at /chat-history."""
 
     stream_type = "text/event-stream"
-    gap = INTERVAL  # one client treats data that arrives together as one event
+    gap = INTERVAL  # a known client treats data that arrives together as one event
     team = False
 
     def parse(self, body: Any) -> RunRequest:
         members = an_exchange(body)
         # The client shows each error as a separate message with this role, and sends it back.
         earlier, question = conversation(members, dropped_role="system")
-        images(members)  # refused: this protocol has none
+        images(members)  # raises InvalidRequest for images, because this protocol has none
         conversation_id = members.get("conversationId")
         if conversation_id is not None:
             validators.a_text(conversation_id, "conversationId")
@@ -116,7 +116,7 @@ def _messages(encoder: "ChatUiEncoder", result: RunResult) -> list[Json]:
 
 
 class ChatUiMessages(ChatUi):
-    """What the ChatUI reads since May 2025: an object with its own messages. It asks for no stream."""
+    """The response that the Chat UI reads since May 2025: an object with its messages, never a stream."""
 
     stream_type = "application/json"
 
@@ -125,7 +125,7 @@ class ChatUiMessages(ChatUi):
             return self._failure(result)
         messages: list[Json] = []
         for message in _messages(ChatUiEncoder(lambda: 0.0, team=self.team), result):
-            # The client stores these messages and reads other names of members from its history.
+            # The client stores these messages, and reads them back under other member names.
             # Django sets the local time zone to the site's.
             clock = datetime.fromisoformat(message["createdAt"]).astimezone().strftime("%I:%M %p")
             agent = {"agentIdentifier": message["agentName"]} if "agentName" in message else {}
@@ -133,18 +133,21 @@ class ChatUiMessages(ChatUi):
         return 200, {"messages": messages}
 
     def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
-        """The client shows `message`, which its specification puts into `error`."""
+        """The body of a refusal: `error` by the specification, and `message`, which the client shows."""
         return super().error(message, code, status=status, member=member) | {"message": message}
 
 
 class TeamChatUiMessages(ChatUiMessages):
-    """The same for a team."""
+    """The same form, with one message from each agent of a team."""
 
     team = True
 
 
 class ChatUiEncoder:
-    """One message after the other; `clock` gives seconds. A team's first message begins with its agent."""
+    """Encodes messages one after the other; a team's first message begins when its agent is known.
+
+    `clock` returns the time in seconds.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, *, team: bool = False) -> None:
         self._clock = clock
@@ -251,7 +254,7 @@ class ChatUiMinimal(ChatUi):
 
 
 class TeamChatUiMinimal(ChatUiMinimal):
-    """The same for a team."""
+    """The same form, with one message from each agent of a team."""
 
     team = True
 
@@ -310,7 +313,7 @@ class MinimalEncoder:
             {
                 "Role": {"Label": "Assistant"},
                 "Items": [{"$type": "TextContent", "Text": item} for item in texts],
-                "content": "\n".join(texts),  # with `authorName`, what the ChatUI reads since April 2025
+                "content": "\n".join(texts),  # read by the Chat UI since April 2025, with `authorName`
                 "ModelId": self._started.model,
                 "Metadata": {"Id": self._message.message_id, "CreatedAt": self._message.created_at},
                 **extra,
@@ -321,7 +324,7 @@ class MinimalEncoder:
 
 
 def with_links(text: str, sources: Iterable[SourceView]) -> str:
-    """The text with each citation of one of the sources as a Markdown link to its document."""
+    """The text, in which citations of the sources are Markdown links to their documents."""
     addresses = {source.label: source.address for source in sources}
 
     def link(match: re.Match[str]) -> str:
@@ -332,7 +335,7 @@ def with_links(text: str, sources: Iterable[SourceView]) -> str:
 
 
 def verification(text: str, sources: Iterable[SourceView], statements: Iterable[Statement]) -> list[Json]:
-    """The statements in the text as :func:`with_links` gives it."""
+    """The statements, with positions in the text that :func:`with_links` returns."""
     addresses = {source.label: source.address for source in sources}
     edits = [
         (match.end(), match.end(), len(address) + 2)

@@ -9,7 +9,7 @@ Framing = Callable[[Any], bytes]
 EVENT_STREAM = "text/event-stream"
 JSON_LINES = "application/json-lines"
 COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-COMMENT = b": waiting\n\n"  # of an event stream; readers ignore it
+COMMENT = b": waiting\n\n"  # a comment in an event stream, which readers ignore
 
 
 def json_lines(chunk: Any) -> bytes:
@@ -20,7 +20,8 @@ def json_lines(chunk: Any) -> bytes:
 def server_sent_event(chunk: Any) -> bytes:
     """One event a chunk; text is sent as it is, anything else as JSON.
 
-    A `seq` is also the event's id, and the `type` of a chunk with a `sequence_number` its name.
+    The event's id is the `seq` of the chunk. If the chunk has a `sequence_number`, its `type` is the name of
+    the event.
     """
     data = chunk.encode() if isinstance(chunk, str) else _compact(chunk)
     head = b""

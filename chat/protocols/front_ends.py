@@ -31,9 +31,9 @@ def auth_setup() -> Json:
 def config(*, reads_images: bool, ranks: bool) -> Json:
     """Features by the names of all versions from 2025 on.
 
-    `reads_images` says whether the model does, `ranks` whether the site has a ranker. The chat model could
-    grade passages instead, but that costs one more call for each question, and these front ends select the
-    option by default.
+    `reads_images` says whether the model reads images, `ranks` whether the site has a ranker. Without a
+    ranker the chat model could grade passages, but the feature is not offered then: it costs one more call
+    for each question, and these front ends select it by default.
     """
     return {
         "streamingEnabled": True,
@@ -45,7 +45,7 @@ def config(*, reads_images: bool, ranks: bool) -> Json:
         "ragSearchImageEmbeddings": False,
         "ragSendTextSources": True,
         "ragSendImageSources": reads_images,
-        # In the browser, without a server.
+        # These features work in the browser, without a server.
         "showLanguagePicker": True,
         "showSpeechInput": False,
         "showSpeechOutputBrowser": False,

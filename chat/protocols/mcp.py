@@ -1,7 +1,8 @@
 """The Model Context Protocol over Streamable HTTP: its messages; see mcp_tools.py for tools and resources.
 
 The revision of 2026 has no handshake: each request names its version and the client's abilities in `_meta`,
-and repeats method and name in headers. Earlier ones begin with `initialize`. None of them has sessions here.
+and repeats method and name in headers. In earlier revisions a client begins with `initialize`. This server
+has no sessions in any revision.
 """
 
 import base64
@@ -25,7 +26,7 @@ INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
-RESOURCE_NOT_FOUND = -32002  # until 2025
+RESOURCE_NOT_FOUND = -32002  # in the revisions until 2025
 HEADER_MISMATCH = -32020
 UNSUPPORTED_VERSION = -32022
 
@@ -113,7 +114,7 @@ class Site:
 
 
 class Refusals:
-    """Encodes refusals before a message has been read, which therefore have no id."""
+    """Encodes refusals of requests whose message has not been read, and which therefore have no id."""
 
     def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
         number = INTERNAL_ERROR if status >= 500 else INVALID_REQUEST
@@ -121,7 +122,7 @@ class Refusals:
 
 
 def read(headers: Mapping[str, str], body: Any) -> Call | None:
-    """The request in a body; None for a notification or a response, which need none. Raises McpError."""
+    """The request in a body; None for a notification or a response, which get no reply. Raises McpError."""
     if not isinstance(body, dict) or body.get("jsonrpc") != "2.0":
         raise McpError(
             INVALID_REQUEST, "A message is one JSON object with “jsonrpc”: “2.0”; batches are not read."
@@ -236,7 +237,7 @@ def error(call_id: str | int | None, refusal: McpError) -> Json:
 
 
 def status(refusal: McpError, *, handshake: bool) -> int:
-    """The HTTP status of an error; until 2025, an error in the body of a valid request had status 200."""
+    """The HTTP status of an error. In revisions with handshake, errors of valid requests have status 200."""
     if refusal.code == INTERNAL_ERROR:
         return 500
     if handshake and refusal.code not in (INVALID_REQUEST, PARSE_ERROR):
@@ -251,7 +252,7 @@ def resource_not_found(call: Call) -> McpError:
 
 
 def initialized(call: Call, site: Site) -> Json:
-    """The result of `initialize`: the client's revision if it is served, else the newest with handshake."""
+    """The result of `initialize`, with the client's revision if supported, else the newest with handshake."""
     wanted = call.params.get("protocolVersion")
     return {
         "protocolVersion": wanted if wanted in HANDSHAKE else HANDSHAKE[0],

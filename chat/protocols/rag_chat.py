@@ -34,7 +34,8 @@ from .single_message import Single
 class RagChat:
     """RAG chat of 2025.
 
-    If not `decided`, the request named no session, and the answer has both members for it.
+    If not `decided`, the request had no member for a session, and the answer has the session in both members,
+    `session_state` and `sessionState`.
     """
 
     stream_type = "application/json-lines"
@@ -81,7 +82,7 @@ class RagChat:
 
 
 class RagChatEncoder:
-    """The first chunk carries the context, the others parts of the answer."""
+    """Encodes a stream: the first chunk carries the context, the others parts of the answer."""
 
     def __init__(self, protocol: RagChat) -> None:
         self._protocol = protocol

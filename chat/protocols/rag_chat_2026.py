@@ -31,7 +31,7 @@ class RagChat2026(RagChat):
 
 
 class RagChat2026Encoder:
-    """The first event carries the context, the others parts of the answer."""
+    """Encodes a stream: the first event carries the context, the others parts of the answer."""
 
     def __init__(self, protocol: RagChat2026) -> None:
         self._protocol = protocol

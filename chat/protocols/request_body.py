@@ -10,7 +10,7 @@ from chat.requests import EarlierMessage, ImageInput, InvalidRequest, Options, R
 from . import validators
 
 ROLES = ("user", "assistant")
-SESSION_KEY = "chatsite_conversation"  # ours, in a session that is the client's own object
+SESSION_KEY = "chatsite_conversation"  # the member that the site adds to a session that is an object
 FLAT_APART = ("overrides", "approach")  # members of a context that are not overrides
 
 
@@ -45,9 +45,9 @@ def an_exchange(body: Any) -> dict[str, Any]:
 def conversation(
     body: dict[str, Any], *, parts: bool = False, dropped_role: str = ""
 ) -> tuple[Sequence[EarlierMessage], str]:
-    """What was said before, and the question. With `parts`, a content may be a list of texts.
+    """The earlier messages, and the question. With `parts`, a message's content may be a list of texts.
 
-    Earlier messages with `dropped_role` are left out unread. Raises InvalidRequest.
+    Messages with the role `dropped_role` are left out without being checked. Raises InvalidRequest.
     """
     items = validators.a_list(body.get("messages"), "messages")
     if not items:
@@ -98,7 +98,7 @@ def session(value: Any, member: str) -> UUID | None:
     try:
         return UUID(validators.a_text(value, member))
     except ValueError:
-        # Not one of our ids: refused like any conversation that the caller does not own.
+        # Not an id of this site: refused like a conversation that the caller does not own.
         raise InvalidRequest(errors.words("not_found"), member, status=404) from None
 
 
@@ -112,7 +112,7 @@ def session_answer(sent: Any, conversation_id: str) -> Any:
 Reader = Callable[[Any, str], Any]
 
 RETRIEVAL_MODES = ("hybrid", "vectors", "text")
-# The forms in which the model gets pages; empty: their text alone.
+# The forms in which the model gets pages; an empty string means the text alone.
 IMAGE_INPUTS = {"text": "", "textAndImages": "textAndImages", "images": "images"}
 VECTOR_FIELDS = {"embedding": "text", "imageEmbedding": "pages"}
 # Since 2025 front ends send one of these words instead of a list.

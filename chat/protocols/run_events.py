@@ -1,7 +1,7 @@
 """Events of one run for clients that resume a stream, in a format of our own: no protocol defines one.
 
-Each chunk has its number `seq` and its `type`. Text belongs to the last message; the end contains all
-messages in full for late readers.
+Each chunk has a number (`seq`) and a `type`. Text belongs to the message that began last. The last chunk
+contains all messages in full, for readers that missed the beginning.
 """
 
 from chat import errors
@@ -28,7 +28,7 @@ from .answer_context import context, verification
 
 
 def chunk(number: int, event: Event) -> Json:
-    """One event; :func:`outcome` adds the members of the end."""
+    """The chunk for one event. The last chunk also has the members of :func:`outcome`."""
     kind, members = _kind_and_members(event)
     return {"seq": number, "type": kind} | members
 
@@ -39,7 +39,7 @@ def waiting(number: int) -> Json:
 
 
 def outcome(end: Finished | Failed, result: RunResult) -> Json:
-    """The outcome of the run and its messages."""
+    """Members of the last chunk: the outcome of the run and its messages."""
     error: Json | None = None
     if isinstance(end, Failed):
         error = {"code": end.code, "message": errors.words(end.code), "request_id": end.request_id}

@@ -9,17 +9,18 @@ from chat.statements import Statement
 
 
 class Single:
-    """Passes events on to a protocol's encoder; what several agents say becomes one text.
+    """Passes events on to a protocol's encoder, and joins the messages of several agents into one text.
 
-    Only the first context is passed on. An encoder that needs the events of later speakers reads them first.
+    Only the first context is passed on. An encoder that needs the contexts of later agents must read the
+    events before they are passed to this class.
     """
 
     def __init__(self, encode: Callable[[Event], list[Any]]) -> None:
         self._encode = encode
         self._contexts = 0
-        self._length = self._begin = 0  # characters so far, and before this message
-        self._earlier: tuple[Statement, ...] = ()  # of the messages before this one
-        self._statements: tuple[Statement, ...] = ()  # of this one
+        self._length = self._begin = 0  # characters of the text so far, and before the current message
+        self._earlier: tuple[Statement, ...] = ()  # statements of the messages before the current one
+        self._statements: tuple[Statement, ...] = ()  # statements of the current message
         self._done: MessageDone | None = None
 
     def encode(self, event: Event) -> list[Any]:
@@ -35,7 +36,7 @@ class Single:
             case MessageDone():
                 self._earlier += self._statements
                 self._statements = tuple(each.moved(self._begin) for each in event.verification)
-                # Only the last one ends the message; the next event shows whether this was it.
+                # Only the last agent's MessageDone is passed on; the next event shows whether it is this one.
                 self._done = replace(event, verification=(*self._earlier, *self._statements))
                 return []
             case Rechecked():

@@ -39,17 +39,18 @@ from .chat_completions import (
 )
 from .single_message import Single
 
-MAX_BRACKET = 400  # characters; a longer one is no citation
+MAX_BRACKET = 400  # characters; longer text in brackets is not a citation
 LIST = '<ol class="items__list steps"><li class="items__listItem--step">'  # as the component styles its own
 NEXT_ITEM = '</li><li class="items__listItem--step">'
 END_OF_LIST = "</li></ol>"
-# Digits that the component does not take for a step's number; they look the same, and NFKC makes them ASCII.
+# Digits that the component does not take for the number of a step. They look like ASCII digits, and NFKC
+# turns them into these.
 DIGITS = {ord("0") + number: chr(0x1D7E2 + number) for number in range(10)}
 ASCII_DIGITS = {ord(digit): chr(number) for number, digit in DIGITS.items()}
 TEXT = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;", ord("["): "&lbrack;", ord("]"): "&rbrack;"}
 MARKUP = {ord("<"): "&lt;", ord(">"): "&gt;", ord('"'): "&quot;"}
 COLON = {ord(":"): "&colon;"}
-# In a question, which is not shown as HTML.
+# Replacements in a question, which is not shown as HTML.
 QUESTION = {ord("<"): "‹", ord(">"): "›", ord("["): "(", ord("]"): ")", ord("\n"): " "}
 RATIO = {ord(":"): "∶"}  # looks like the colon that would begin a list of steps
 COLONS = {ord("∶"): ":"}
@@ -59,7 +60,7 @@ _BRACKET = re.compile(r"\[([^\[\]\n]{1,400})\]")
 _OPEN_BRACKET = re.compile(r"\[[^\[\]\n]{0,400}\Z")
 _ITEM = re.compile(r"(\d{1,3})[.)][ \t]+")
 _MAYBE_ITEM = re.compile(r"[ \t]{0,3}(?:\d{0,3}|\d{1,3}[.)][ \t]{0,9})\Z")
-_WORDS = re.compile(r"(?<=N)(?=ext)|(?<=Q)(?=uestion)")  # where to split text that it would interpret
+_WORDS = re.compile(r"(?<=N)(?=ext)|(?<=Q)(?=uestion)")  # splits words that the component would interpret
 _FILE = re.compile(r"<span hidden>(\[[^<>]*\])</span>")
 _QUESTIONS = re.compile(r"<span hidden><<.*", re.S)
 _NEW_LINE = re.compile(r"<(?:br|li)\b[^<>]*>")
@@ -78,7 +79,7 @@ class WebComponent(ChatCompletions):
         earlier = (
             EarlierMessage(turn.role, READERS[turn.role](turn.content).strip()) for turn in request.earlier
         )
-        # It keeps an empty message where there was an error.
+        # In place of an error, the component keeps an empty message.
         said = tuple(turn for turn in earlier if turn.content)
         return replace(request, question=plain_question(request.question), earlier=said)
 
@@ -154,8 +155,8 @@ class WebComponentEncoder(ChatCompletionsEncoder):
 class Markup:
     """Converts streamed text to HTML, in pieces that the component shows completely.
 
-    `streamed` selects one of the component's two parsers: the one for whole answers accepts digits but no
-    colons, and expects citations that are numbered already.
+    `streamed` says which of the component's two parsers will read the text: the one for whole answers accepts
+    digits but no colons, and expects citations that are numbered already.
     """
 
     def __init__(self, *, streamed: bool) -> None:
@@ -253,7 +254,7 @@ def question_pieces(questions: tuple[str, ...]) -> Iterator[str]:
 
 def plain_question(text: str) -> str:
     """The question as typed, or as chosen among the follow-up questions."""
-    # The component sanitises as HTML whatever has a “<” in it, which escapes the character.
+    # The component sanitises text that contains “<” as HTML, which escapes the character.
     typed = html.unescape(text) if "&lt;" in text else text
     return typed.translate(ASCII_DIGITS | COLONS)
 

@@ -65,24 +65,27 @@ KNOWN: Mapping[str, Reader | None] = {
 
 
 class OpenAI:
-    """Stateless: each request contains its whole conversation, and the history does not list it."""
+    """Stateless: each request contains its whole conversation, which the history does not list."""
 
     stream_type = "text/event-stream"
     gap = 0.0
     images_member = "messages"
-    site = ""  # the address that links to documents begin with
+    site = ""  # the site's address, with which links to documents begin
     # The member to which a failure of the model relates.
     members: Mapping[str, str] = {"format_refused": "response_format", "length_refused": "max_tokens"}
 
     def __init__(self, *, counts: bool = False, json: bool = False) -> None:
-        """`counts`: a stream ends with its usage, as `stream_options.include_usage` asks. `json`: the answer
-        is an object, and text that is not one is a refusal."""
+        """Set what the request asks for.
+
+        `counts` is `stream_options.include_usage`: a stream ends with its token counts. With `json` the
+        answer is a JSON object, and the site's own sentence that nothing was found is sent as a refusal.
+        """
         self._counts = counts
         self._json = json
 
     @classmethod
     def of(cls, body: Any) -> "OpenAI":
-        """The protocol as this request wants it. Raises InvalidRequest."""
+        """The protocol with the settings of this request body. Raises InvalidRequest."""
         members = an_exchange(body)
         return cls(counts=counts_usage(members), json=_format(members) is not None)
 
@@ -162,7 +165,7 @@ class OpenAI:
         return envelope(started, "chat.completion.chunk" if streamed else "chat.completion")
 
     def annotations(self, text: str, context: ContextReady | None) -> list[Json]:
-        """Each citation with the address of its document; none for JSON, which contains no citations."""
+        """One annotation for each citation, with the URL of its document; none if the answer is JSON."""
         if context is None or self._json:
             return []
         known = {source.label: source for source in context.sources}
@@ -198,7 +201,7 @@ class OpenAI:
 
 
 class OpenAIEncoder:
-    """Chunks; the one with the finish reason carries the sources, and the end mark closes the stream."""
+    """Encodes chunks: the one with the finish reason carries the sources, and the last is the end mark."""
 
     def __init__(self, form: OpenAI, *, counts: bool = False) -> None:
         self._form = form

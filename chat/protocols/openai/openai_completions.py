@@ -48,7 +48,7 @@ _TO_ANSWER = re.compile(r"^assistant:\s*\Z", re.M)
 
 
 class OpenAICompletions(OpenAI):
-    """Whole answers and streams have the same shape."""
+    """The protocol. Whole answers and the chunks of streams have the same shape."""
 
     images_member = "prompt"
 

@@ -63,7 +63,7 @@ def parse(body: Any) -> EmbeddingRequest:
 def answer(vectors: NDArray[np.float32], model: str, *, as_base64: bool) -> bytes:
     """JSON body of the response; `usage` is 0, since no tokens are counted.
 
-    Written vector by vector: encoding all of them in one call would hold the GIL throughout.
+    The vectors are encoded one by one: encoding all in one call would hold the GIL all the time.
     """
     data = ", ".join(
         json.dumps(

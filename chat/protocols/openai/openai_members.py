@@ -1,6 +1,6 @@
-"""Request members of OpenAI's protocols: each takes effect, is an ignorable hint, or is refused.
+"""Request members of OpenAI's protocols: each takes effect, is a hint that may be ignored, or is refused.
 
-An unsupported member is a 400 that names it, so that no client relies on it.
+An unsupported member is refused with a 400 that names it, so that no client relies on its effect.
 """
 
 import base64
@@ -30,7 +30,7 @@ from chat.requests import (
 Reader = Callable[[Any, str], Any]
 
 MAX_WISH = 10_000  # characters of all system and developer messages together
-MAX_TEXT = 1_000_000  # characters of all messages: a larger body is for images
+MAX_TEXT = 1_000_000  # characters of all messages; a body may be larger only because of images
 MAX_SCHEMA = 50_000  # characters of a JSON schema
 MAX_TOKENS = 2_147_483_647
 MAX_STOPS, MAX_STOP = 4, 100
@@ -45,7 +45,7 @@ def _only(*allowed: Any) -> Reader:
     """A reader that accepts only values without effect."""
 
     def read(value: Any, member: str) -> Any:
-        # A number is not a flag, although 0 == False.
+        # Types are compared too: a number is not a boolean, although 0 == False.
         if not any(type(value) is type(each) and value == each for each in allowed):
             choices = " or ".join(json.dumps(each) for each in allowed)
             raise InvalidRequest(f"“{member}” must be {choices}: nothing else is supported here.", member)
@@ -198,8 +198,8 @@ class RequestMessages:
     turns: list[EarlierMessage] = field(default_factory=list)
     wishes: list[str] = field(default_factory=list)
     images: list[ImageInput] = field(default_factory=list)
-    question: int | None = None  # the place among the turns
-    last: str = ""  # the role of the last message other than a wish, and its member
+    question: int | None = None  # the index of the last user message in `turns`
+    last: str = ""  # the role of the last message that is not a wish; `last_member` is its request member
     last_member: str = ""
     _length: int = 0
 
@@ -234,7 +234,7 @@ class RequestMessages:
         return "\n".join(text for text in parts if text is not None)
 
     def add_image(self, url: Any, member: str) -> None:
-        """An image in a data URL; the site fetches no other URL."""
+        """Add an image in a data URL; other URLs are refused, because the site does not fetch them."""
         text = validators.a_text(url, member)
         found = _DATA_URL.match(text)
         if not found:
@@ -248,7 +248,7 @@ class RequestMessages:
         self.images.append(image(member, data))
 
     def request(self, member: str, **values: Any) -> RunRequest:
-        """The request, with the last user message as the question; `member` is the member of the messages."""
+        """The request, with the last user message as its question. Errors name `member`."""
         if self.last not in ("user", "tool", "function"):
             where = f"{self.last_member}.role" if self.last else member
             raise InvalidRequest(f"“{where}” must be “user”: the last message is the question.", where)

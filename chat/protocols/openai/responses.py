@@ -1,7 +1,8 @@
 """OpenAI's Responses: a response is a run; `previous_response_id` names the conversation to continue.
 
-Ids are those of the site's rows: `resp_` and the run's, `msg_` and the answer's. Events are numbered from the
-run's own numbers, so that any process can resume a stream after any event.
+The id of a response is `resp_` with the id of the run, that of a message `msg_` with the id of the answer.
+The numbers of events are computed from the numbers of the run's events, so that any process can resume a
+stream after any event.
 """
 
 import re
@@ -38,11 +39,11 @@ from .openai_members import (
     RequestMessages,
 )
 
-STEP = 1_000  # numbers of events for each event of the run
-ITEM, PART = 2, 3  # numbers of the two events before the first text, whenever that comes
-MAX_ANNOTATION_EVENTS = 900  # of one response; the message itself has all annotations
+STEP = 1_000  # numbers that are reserved for the protocol's events of each event of the run
+ITEM, PART = 2, 3  # fixed numbers of the two events before the first text, whichever event that is
+MAX_ANNOTATION_EVENTS = 900  # in one response; the message itself contains all annotations
 INCLUDED = ("reasoning.encrypted_content",)  # the response never contains any
-CODES = {"rate_limited": "rate_limit_exceeded"}  # of a failed response; all others are server errors
+CODES = {"rate_limited": "rate_limit_exceeded"}  # error codes of a failed response; others: server error
 STATUSES = {"complete": "completed", "stopped": "cancelled"}
 
 KNOWN: Mapping[str, Reader | None] = {
@@ -91,7 +92,7 @@ ECHO: Mapping[str, Any] = {
 }
 _ID = re.compile(r"(resp|msg)_([0-9a-f]{32})")
 _TOOL_OUTPUTS = ("function_call_output", "custom_tool_call_output")
-_PASSED_OVER = ("function_call", "custom_tool_call", "reasoning")  # of another model, before the question
+_PASSED_OVER = ("function_call", "custom_tool_call", "reasoning")  # earlier items, written by another model
 
 
 def response_id(run_id: str) -> str:
@@ -111,13 +112,13 @@ def row_id(value: Any, kind: str, member: str) -> UUID:
 
 
 class Responses(OpenAI):
-    """One request, or one stored response."""
+    """The protocol for one request or one stored response."""
 
     images_member = "input"
     members: Mapping[str, str] = {"format_refused": "text.format", "length_refused": "max_output_tokens"}
 
     def __init__(self, echo: Mapping[str, Any] | None = None, *, after: int = -1) -> None:
-        """`echo` has the stored request members; a stream has the events with numbers above `after`."""
+        """`echo` has the stored members of the request; a stream has the events numbered above `after`."""
         self.echo = dict(echo or {})
         self.previous: UUID | None = None
         self.references: tuple[UUID, ...] = ()  # messages of the site that the input names
@@ -240,7 +241,7 @@ class Responses(OpenAI):
         }
 
     def part(self, text: str, noted: list[Json]) -> Json:
-        """The text as a part of a message."""
+        """The text as a part of a message, with these annotations; a refusal if :meth:`refuses` says so."""
         if self.refuses(text):
             return {"type": "refusal", "refusal": text}
         return {"type": "output_text", "text": text, "annotations": noted, "logprobs": []}
@@ -283,7 +284,7 @@ class Responses(OpenAI):
 
 
 class ResponsesEncoder:
-    """The published sequence of events."""
+    """Encodes a stream in the published sequence of events."""
 
     def __init__(self, form: Responses, after: int) -> None:
         self._form = form
@@ -296,7 +297,7 @@ class ResponsesEncoder:
         self._open = self._refusing = self._item_done = False
 
     def encode(self, event: Event) -> list[Any]:
-        """The error event for a failure to follow the run, which may still continue."""
+        """The error event if the run cannot be followed any longer; the run itself may still continue."""
         assert isinstance(event, Failed)
         words = errors.words(event.code)
         return [self._event("error", code=event.code, message=words, param=None)]
@@ -310,7 +311,7 @@ class ResponsesEncoder:
         return [each for each in self._single.encode(event) if each["sequence_number"] > self._after]
 
     def ending(self, result: RunResult, number: int) -> list[Json]:
-        """The last events of an ended response, whose end had this number."""
+        """The last events of a response whose run has ended; `number` is that of the run's last event."""
         self._result, self._number, self._count = result, number, 0
         found = [
             source for message in result.messages if message.context for source in message.context.sources
@@ -408,7 +409,7 @@ def annotations(text: str, found: Iterable[SourceView]) -> list[Json]:
 
 
 def _outcome(result: RunResult) -> tuple[str, Json | None, Json | None]:
-    """Status, error, and why the response is incomplete."""
+    """The members `status`, `error` and `incomplete_details` of a response."""
     end = result.end
     if isinstance(end, Failed):
         if end.code == FILTERED:
@@ -421,7 +422,7 @@ def _outcome(result: RunResult) -> tuple[str, Json | None, Json | None]:
 
 
 def _check_members(members: Mapping[str, Any], found: Mapping[str, Any]) -> None:
-    """Raises InvalidRequest for features that this site lacks."""
+    """Check the members of a request. Raises InvalidRequest for features that this site lacks."""
     shared.check_tools(members)
     OpenAI.of({"stream_options": members.get("stream_options")})
     text = _known(members, "text", ("format", "verbosity"))

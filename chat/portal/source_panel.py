@@ -123,11 +123,17 @@ class Panel:
 
     @property
     def tabs(self) -> list[tuple[str, str]]:
-        return [
-            (view, str(words))
-            for view, words in VIEWS.items()
-            if view != "thoughts" or self.answer.shows_thoughts
-        ]
+        """Views of an open source; of a closed one those that belong to the answer, once one is open."""
+        if self.source is None and self.view in ("passage", "page"):
+            return []
+        return [(view, str(words)) for view, words in VIEWS.items() if self._has_view(view)]
+
+    def _has_view(self, view: str) -> bool:
+        if view == "thoughts":
+            return self.answer.shows_thoughts
+        if view == "page":
+            return self.page > 0
+        return view == "support" or self.source is not None
 
     @property
     def zooms(self) -> Sequence[tuple[str, str, str]]:
@@ -316,9 +322,7 @@ class Panel:
         if self.source and self.page == self.source.page:
             place = place_of(self.source.label, self.source.heading)
             return gettext("The text of %(place)s.") % {"place": place}
-        if self.page:
-            return gettext("The text of page %(page)s.") % {"page": self.page}
-        return gettext("This document has no pages; here is the text around the passage.")
+        return gettext("The text of page %(page)s.") % {"page": self.page}
 
     @property
     def page_count(self) -> int:
@@ -340,7 +344,7 @@ class Panel:
 
     @cached_property
     def page_passages(self) -> list[list[Part]]:
-        """The text of the page if there is no image, or of the section if there are no pages."""
+        """The text of the page, if there is no image."""
         if self.source is None:
             return []
         contents = [] if self.replaced else self._page_contents(self.source)
@@ -356,12 +360,7 @@ class Panel:
         return shown
 
     def _page_contents(self, source: Source) -> list[str]:
-        rows = Passage.objects.filter(document=source.document_id)
-        if self.page:
-            rows = rows.filter(page=self.page)
-        else:
-            here = Passage.objects.filter(pk=source.passage_id, document=source.document_id)
-            rows = rows.filter(anchor__in=here.values("anchor"))
+        rows = Passage.objects.filter(document=source.document_id, page=self.page)
         return list(rows.order_by("position").values_list("content", flat=True)[:MAX_PASSAGES])
 
     @property
@@ -461,7 +460,7 @@ def panel_of_answer(
     turned = _number(page)
     if source is None or turned > (source.document.page_count or 0):
         turned = 0
-    return Panel(
+    panel = Panel(
         principal,
         answer,
         number=0 if by_rank else number,
@@ -472,6 +471,9 @@ def panel_of_answer(
         proof=proof,
         statement=nth,
     )
+    if panel.view == "page" and not panel.page:
+        panel.view = "passage"
+    return panel
 
 
 def _number(text: str) -> int:

@@ -1,5 +1,6 @@
 """The panel of a source: its passages, its views, and what it shows after the source has changed."""
 
+import re
 from unittest.mock import patch
 
 import pytest
@@ -34,6 +35,26 @@ class PanelTests(PortalCase):
         for view in ("passage", "page", "thoughts", "support", "nonsense", ""):
             self.assertEqual(self.client.get(f"{self.url}source/1.1/?view={view}").status_code, 200)
         self.assertEqual(self.client.get(f"{self.url}source/1.r1/").status_code, 200)
+
+    def test_only_a_document_with_pages_has_the_view_of_the_page(self):
+        views = re.compile(r'id="tab-(\w+)"')
+        self.answer.sources.update(page=4)
+        page = text_of(self.client.get(f"{self.url}source/1.1/"))
+        self.assertEqual(views.findall(page), ["passage", "page", "thoughts", "support"])
+        self.answer.sources.update(page=None)
+        for view in ("passage", "page"):
+            page = text_of(self.client.get(f"{self.url}source/1.1/?view={view}"))
+            self.assertEqual(views.findall(page), ["passage", "thoughts", "support"])
+            self.assertIn('data-view="passage" aria-current="true"', page)
+
+    def test_a_closed_source_has_no_views_of_its_own(self):
+        set_audience(self.document, Audience(user_ids=frozenset({self.other.pk})))
+        for view in ("passage", "page"):
+            page = text_of(self.client.get(f"{self.url}source/1.1/?view={view}"))
+            self.assertIn('aria-labelledby="source-title"', page)
+            self.assertNotIn("tab-", page)
+        page = text_of(self.client.get(f"{self.url}source/1.1/?view=support"))  # what the steps lead to
+        self.assertEqual(re.findall(r'id="tab-(\w+)"', page), ["thoughts", "support"])
 
     def test_of_the_passages_of_a_page_those_with_the_quoted_words_are_cited(self):
         cited = self.answer.sources.get()

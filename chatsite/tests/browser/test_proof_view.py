@@ -87,6 +87,25 @@ def test_a_source_stands_beside_the_answer_and_covers_neither_it_nor_send(
         assert violations(page) == []
 
 
+def test_a_source_closed_by_back_on_a_phone_leaves_no_card_and_a_key_shows_one(chromium, slow_site, answered):
+    options, path = answered
+    phone = {"viewport": {"width": 390, "height": 800}, "has_touch": True, "is_mobile": True}
+    with open_page(chromium, slow_site.url, **phone, **options) as page:
+        page.goto(path)
+        citation = page.locator(".answer .prose .cite").first
+        citation.tap()
+        page.wait_for_selector("#source mark")
+        page.go_back()
+        page.wait_for_selector("#source", state="hidden")
+        expect(citation).to_be_focused()
+        page.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
+        expect(page.locator("#cite-card")).to_have_count(0)
+        page.keyboard.press("Tab")
+        page.keyboard.press("Shift+Tab")
+        expect(citation).to_be_focused()
+        expect(page.locator("#cite-card")).to_contain_text("Employee Handbook")
+
+
 def test_a_source_opens_at_its_mark_wherever_another_was_left(chromium, slow_site, answered):
     options, path = answered
     with open_page(chromium, slow_site.url, viewport={"width": 1440, "height": 800}, **options) as page:

@@ -22,8 +22,11 @@ if (aside) {
   for (const name of ['pointerover', 'focusin']) {
     document.addEventListener(name, event => {
       const link = event.target.closest?.('a[data-source]');
-      if (link?.matches('.prose .cite')) panel().then(open => open.card(link));
-      else if (link) panel().then(open => open.prefetch(link));
+      if (!link) return;
+      // A finger does not hover, and the focus that returns when a source closes asks for nothing.
+      const pointed = name === 'focusin' ? link.matches(':focus-visible') : event.pointerType !== 'touch';
+      if (pointed && link.matches('.prose .cite')) panel().then(open => open.card(link));
+      else panel().then(open => open.prefetch(link));
     });
   }
 }

@@ -10,9 +10,11 @@ from chat.quoting.questions.answer_types import QuotedText
 from chat.quoting.questions.applicability import outsiders_in
 from chat.quoting.questions.question import Question
 from chat.sources import SourceView
+from ingestion.search.rough_stems import held_stems
+from ingestion.search.table_rows import rows_of
 
 from .confidence import answers
-from .extracts import Extract, extract, with_surroundings, without_rows
+from .extracts import MAX_UNASKED_ROWS, Extract, extract, with_surroundings, without_rows
 from .rendering import markdown
 from .sentence_selection import Sentence
 
@@ -140,10 +142,13 @@ def quotations_of(
         if any(start <= sentence.start < end for start, end in places):
             continue
         source = sources[sentence.passage]
+        is_long = len(rows_of(source.content)) > MAX_UNASKED_ROWS
         starts = [
             each.start
             for each in found
-            if each.passage == sentence.passage and each.score >= SECOND * sentence.score
+            if each.passage == sentence.passage
+            and each.score >= SECOND * sentence.score
+            and not (is_long and _words_in(question, each.text) < _words_in(question, sentence.text))
         ]
         all_rows = prompt.table_rows.get(source.passage_id, 0)
         quoted = extract(source.content, sentence.start, starts, has_part_of_table=bool(all_rows))
@@ -163,6 +168,11 @@ def quotations_of(
         if len(quotations) == QUOTATIONS:
             break
     return quotations
+
+
+def _words_in(question: Question, text: str) -> frozenset[str]:
+    """The stems of what the question names that the text has literally."""
+    return question.named & held_stems(text)
 
 
 def _of_best_passage(found: Sequence[Sentence], sources: Sequence[SourceView]) -> Sentence | None:

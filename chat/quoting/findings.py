@@ -148,7 +148,8 @@ class Findings:
         if not self.quotations or not self.first.is_part_of_table:
             return SelectedRows()
         row = self.first.sentence.text
-        return rows_alike(self.question.text, row, self.passages, self.prompt.table_rows)
+        others = {*self.other_rows, *(text for *_, text in self.shown)}
+        return rows_alike(self.question.text, row, self.passages, self.prompt.table_rows, others)
 
     @cached_property
     def is_answered(self) -> bool:

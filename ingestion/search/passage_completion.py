@@ -16,7 +16,7 @@ REACH = 20  # passages before and after, among which the rest of a table is look
 MAX_ALONE = (
     600  # characters of a passage that is not joined with others (MAX_JOINED in indexing/splitting.py)
 )
-MAX_LENGTH = 2_500  # characters of a passage with the whole of its table
+MAX_LENGTH = 4_000  # characters of a passage with the whole of its table
 MAX_TIMETABLE = 8_000  # the same if each row has a time of day: the last boat may be in any of them
 MAX_SECTION = 1_200  # characters of a passage with the whole of its section
 RUNNING_TITLE = 80  # characters of text that may be between the rows of a table that two pages have

@@ -7,6 +7,7 @@ from chat.sources import SourceView
 from ingestion.search.rough_stems import held_stems, stems
 from ingestion.search.table_rows import cells_of, rows_of
 
+from .named_rows import names_in
 from .row_conditions import select_rows
 from .table_notices import notice
 
@@ -54,21 +55,32 @@ def selected_rows(
 
 
 def rows_alike(
-    question: str, row: str, passages: Sequence[SourceView], table_rows: Mapping[int, int]
+    question: str,
+    row: str,
+    passages: Sequence[SourceView],
+    table_rows: Mapping[int, int],
+    other_rows: Collection[str] = (),
 ) -> SelectedRows:
-    """The row with those of its table that have the same first cell and as much of the question: “a child
-    ticket” on each route. Empty if there are no others."""
-    columns = _columns(row)
-    first, said = cells_of(row)[columns[0]], stems(question) & held_stems(row)
+    """The row with those of its table that have the same name and as much of the question: “a child ticket”
+    on each route, “the quay supervisor” of each port. Empty if there are no others.
+
+    The name is a cell that the question has in full, or else the first cell. `other_rows` are about another
+    name than the one asked for.
+    """
+    columns, cells = _columns(row), cells_of(row)
+    asked = stems(question)
+    said = asked & held_stems(row)
+    names = [column for column, name in names_in(row).items() if name and name <= asked]
+    if not names and asked & held_stems(cells[columns[0]]):
+        names = [columns[0]]
     wanted = {
         text
         for text in _rows_with(columns, passages)
-        if cells_of(text)[columns[0]] == first and said <= held_stems(text)
+        if said <= held_stems(text)
+        and any(cells_of(text).get(name) == cells[name] for name in names)
+        and text not in other_rows
     }
-    is_named = bool(stems(question) & held_stems(first))
-    if len(wanted) < 2 or not is_named:
-        return SelectedRows()
-    return _table(wanted, columns, passages, table_rows)
+    return _table(wanted, columns, passages, table_rows) if len(wanted) > 1 else SelectedRows()
 
 
 def rows_in_order(
@@ -104,8 +116,12 @@ def _columns(row: str) -> tuple[str, ...]:
 
 
 def _rows_with(columns: tuple[str, ...], passages: Iterable[SourceView]) -> Iterator[str]:
+    """The rows with these columns; a row lacks those in which it has no cell."""
     for passage in passages:
-        yield from (text for text, cells in rows_of(passage.content).items() if tuple(cells) == columns)
+        for text, cells in rows_of(passage.content).items():
+            own, wanted = set(cells), set(columns)
+            if own == wanted or (len(own & wanted) >= LEAST_COLUMNS and (own < wanted or wanted < own)):
+                yield text
 
 
 def _table(
@@ -132,7 +148,11 @@ def _table(
     known = next(iter(cut)) if len(cut) == len(documents) == 1 else -1
     is_whole = len(rows) <= MAX_SELECTED and (not cut or len(seen) == known)
     kept = dict(list(rows.items())[:MAX_SELECTED])
-    table = table_markdown(columns, [(tuple(cells_of(text).values()), kept[text].label) for text in kept])
+    shown = tuple(
+        dict.fromkeys(name for row in sorted(kept, key=_width, reverse=True) for name in _columns(row))
+    )
+    cells = [([cells_of(row).get(name, "") for name in shown], each.label) for row, each in kept.items()]
+    table = table_markdown(shown, cells)
     total = max(known, 0) if cut else len(seen)
     below = notice(len(kept), total) if len(kept) < total or cut else ""
     places = frozenset((each.sourcefile, each.heading, text) for text, each in kept.items())

@@ -173,9 +173,14 @@ class WholeTableTests(MediaMixin, TransactionTestCase):
         whole = self.joined(self.page(1, *BANDS[:2], "Page 1 of 2"), self.page(2, "It is paid monthly."))
         self.assertEqual(whole.table_rows, 0)
 
+    def test_a_table_of_some_twenty_rows_is_read_whole(self):
+        rows = [f"Office: {number}; Work: {120 * 'x'}; Telephone: {number}" for number in range(21)]
+        whole = self.joined(*(self.page(1 + at // 3, *rows[at : at + 3]) for at in range(0, 21, 3)))
+        self.assertEqual((whole.content.splitlines(), whole.table_rows), (rows, 0))
+
     def test_the_pages_of_a_long_table_are_counted_together(self):
         pages = [
-            self.page(number, *BANDS, *(f"Grade: H{number}{row}; Salary: {100 * 'x'}" for row in range(9)))
+            self.page(number, *BANDS, *(f"Grade: H{number}{row}; Salary: {200 * 'x'}" for row in range(9)))
             for number in (1, 2)
         ]
         self.assertEqual(self.joined(*pages).table_rows, 2 * (len(BANDS) + 9))

@@ -40,6 +40,7 @@ COPIED_FIELDS = (
 )  # fmt: skip
 PURGE_BATCH = 500  # conversations
 RESTORE_TTL = timedelta(hours=1)  # within which a deleted conversation can be restored
+WHOLE_TTL = timedelta(seconds=30)  # within which the run of an answer that was shown whole ends
 UNLISTED_TTL = timedelta(hours=1)  # within which requests with the same idempotency key are repeated
 
 
@@ -347,10 +348,18 @@ def pin(principal: Principal, conversation_id: UUID, *, pinned: bool) -> None:
     _change(Conversation.objects.owned_by(principal), conversation_id, **values)
 
 
-def saw(conversation: Conversation) -> None:
-    """Mark all answers of the conversation as seen by its owner."""
-    if conversation.seen_at is None or conversation.seen_at <= conversation.updated_at:
-        Conversation.objects.filter(pk=conversation.pk).update(seen_at=timezone.now())
+def saw(conversation: Conversation, *, whole: bool = False, ended: datetime | None = None) -> None:
+    """Mark all answers of the conversation as seen by its owner.
+
+    With `whole`, also one whose text was shown whole while its run is still looking for follow-up questions.
+    `ended` is the end of the newest answer that was shown, which may be later than the given row.
+    """
+    now = timezone.now()
+    unfinished = whole and conversation.messages.filter(state__in=Message.UNFINISHED).exists()
+    seen, updated = conversation.seen_at, max(conversation.updated_at, ended or conversation.updated_at)
+    if unfinished or seen is None or seen <= updated or seen > now:
+        until = now + WHOLE_TTL if unfinished else now
+        Conversation.objects.filter(pk=conversation.pk).update(seen_at=until)
 
 
 def archive(principal: Principal, conversation_id: UUID, *, archived: bool) -> None:

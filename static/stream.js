@@ -18,7 +18,10 @@ export function begin(tools) {
   const title = pageTitle(tools);
   const view = answerView(tools, now, title, {
     painted: () => scroll.keepUp(),
-    whole: showReady,
+    whole() {
+      showReady();
+      showSeen();
+    },
     done() {
       if (now.run) showReady();
       finishRun();
@@ -59,12 +62,14 @@ export function begin(tools) {
     showSeen();
     waitForQuestion();
   }
-  // What has come while the page was looked at is new on no other page.
+  // What has come while the page was looked at is new on no other page, even if this one is left at once.
   function showSeen() {
     if (document.hidden || now.run) return;
     const body = new FormData();
     body.append('csrfmiddlewaretoken', $('[name=csrfmiddlewaretoken]').value);
-    fetch(`/c/${conversation}/seen`, { method: 'POST', body, redirect: 'manual' }).then(tellTabs, () => {});
+    if (now.ending) body.append('whole', '1');
+    const request = { method: 'POST', body, redirect: 'manual', keepalive: true };
+    fetch(`/c/${conversation}/seen`, request).then(tellTabs, () => {});
   }
   function showDot(live) {
     mark(conversation, live ? 'running' : '');

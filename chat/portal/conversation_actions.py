@@ -235,7 +235,7 @@ def rename(request: HttpRequest, principal: Principal, conversation_id: UUID) ->
 @for_caller
 def seen(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
     """Mark the conversation's answers as seen, so that no other page shows them as new."""
-    recording.saw(own_conversation(principal, conversation_id))
+    recording.saw(own_conversation(principal, conversation_id), whole="whole" in request.POST)
     return HttpResponse(status=204)
 
 

@@ -107,6 +107,10 @@ def conversation_page(
     page = page_asked_for(request, asked_in(conversation))
     turns = turns_of(principal, conversation, page)
     running = [answer for turn in turns for answer in turn.answers if answer.running]
+    ends = [answer.message.finished_at for turn in turns[-1:] for answer in turn.answers]
+    ended = max(filter(None, ends), default=conversation.updated_at)
+    if not running and ended > conversation.updated_at and not kept.get("unseen"):
+        recording.saw(conversation, ended=ended)  # it ended after the conversation was read
     place = request.GET.get("source")
     panel = panel_of(principal, conversation, place, *source_asked_for(request)) if place else None
     if place and panel is None:

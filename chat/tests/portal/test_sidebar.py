@@ -2,9 +2,12 @@
 
 import re
 from datetime import UTC, date, datetime, timedelta
+from unittest.mock import patch
 
 from django.test import RequestFactory, TestCase
+from django.utils import timezone
 
+from chat.portal.conversation.turns import turns_of
 from chatsite.accounts.principal import Principal
 from chatsite.context_processors import (
     SIDEBAR_ROWS,
@@ -47,6 +50,9 @@ class SidebarTests(TestCase):
         Conversation.objects.filter(pk=conversation.pk).update(title=title, **values)
         return conversation
 
+    def end(self, answer):
+        recording.close_answer(self.user.pk, answer.pk, recording.Closing("complete", "Five days."))
+
     def dots(self):
         told = self.client.get("/c/dots").json()
         return told["running"], told["fresh"]
@@ -84,6 +90,30 @@ class SidebarTests(TestCase):
         conversation = self.conversation(seen_at=datetime(2026, 1, 1, tzinfo=UTC))
         self.assertEqual(self.dots()[1], [str(conversation.pk)])
         self.assertEqual(self.client.post(f"/c/{conversation.pk}/seen").status_code, 204)
+        self.assertEqual(self.dots(), ([], []))
+
+    def test_an_answer_shown_whole_is_seen_though_its_run_ends_when_its_page_is_closed(self):
+        conversation = self.conversation()
+        for body, fresh in (({}, [str(conversation.pk)]), ({"whole": "1"}, [])):
+            answer = recording.append(conversation, Message.Role.ASSISTANT, state="streaming")
+            self.client.post(f"/c/{conversation.pk}/seen", body)
+            self.end(answer)
+            self.assertEqual(self.dots(), ([], fresh))
+        later = timezone.now() + recording.WHOLE_TTL
+        Conversation.objects.filter(pk=conversation.pk).update(updated_at=later + timedelta(seconds=1))
+        self.assertEqual(self.dots()[1], [str(conversation.pk)])
+
+    def test_an_answer_that_ends_while_its_page_is_made_is_seen_as_it_is_shown(self):
+        conversation = self.conversation(seen_at=datetime(2026, 1, 1, tzinfo=UTC))
+        recording.append(conversation, Message.Role.USER, "How many days?")
+        answer = recording.append(conversation, Message.Role.ASSISTANT, state="streaming")
+
+        def end(*given):
+            self.end(answer)
+            return turns_of(*given)
+
+        with patch("chat.portal.views.turns_of", end):
+            self.client.get(f"/c/{conversation.pk}/", headers={"Sec-Fetch-Site": "same-origin"})
         self.assertEqual(self.dots(), ([], []))
 
     def test_nobody_sees_or_marks_the_conversations_of_others(self):

@@ -103,9 +103,10 @@ _DATE = (
 )
 # The end of a time in which something is to be done.
 _DEADLINE = (
-    r"\b(?:within|innerhalb|binnen)\b:?(?! the time| that period)|\b(?:before|until|till|later than"
+    r"\b(?:within|innerhalb|binnen)\b:?(?! the time| that period)"
+    r"|\b(?:before(?:hand)?|prior to|until|till|later than"
     r"|at the latest|as soon as|immediately|at once|same day|ahead|in advance|notice)\b"
-    r"|\b(?:vor|bis|spätestens|sofort|unverzüglich)\b"
+    r"|\b(?:vor(?:her)?|im Voraus|bis|spätestens|sofort|unverzüglich)\b"
     rf"|\bby\b:? (?:the )?(?:\d|end\b|start\b|beginning\b|first\b|noon\b|midnight\b|(?:{_WORDS})\b)"
 )
 _MONEY = (
@@ -165,7 +166,10 @@ _KINDS = (
     ),
     _Kind(
         re.compile(
-            r"\b(?:by|until|till) when\b|\bbis wann\b|\bdeadline\b|\b(?:stichtag|frist)\b", re.IGNORECASE
+            r"\b(?:by|until|till) when\b|\bbis wann\b|\bdeadline\b|\b(?:stichtag|frist)\b"
+            r"|\bhow (?:far|long|much time|many \w+) (?:ahead|in advance|before(?:hand)?)\b"
+            r"|\bhow much notice\b|\bwie (?:lange|weit|viele? \w+) (?:vorher|im voraus|davor)\b",
+            re.IGNORECASE,
         ),
         _HAS_DEADLINE,
     ),

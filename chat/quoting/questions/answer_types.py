@@ -39,6 +39,7 @@ _PERMITS = re.compile(
     re.IGNORECASE,
 )
 _NUMBER_COLUMN = re.compile(r"(?<=; )([^:;]{1,60}): (?=\d)")
+_CELL = re.compile(r"; [^:;]{1,60}: ")
 _NEGATIVE = re.compile(
     rf"{NEGATION}|\b(?:no|none|nobody|nothing|without|only|unless|un\w{{2,20}}|refus\w{{1,5}}|fail\w{{0,5}}"
     r"|miss\w{0,5}|lapse\w?|expire\w?|los[te]\w?|lack\w{0,3}|ohne|nur|niemand|nichts)\b",
@@ -101,6 +102,17 @@ class QuotedText:
         """The stems of the synonyms that this quotation has for a stem of the question."""
         found = (each for phrase, others in self.phrases if word in phrase for each in others)
         return frozenset[str]().union(*found) - {word}
+
+    @cached_property
+    def pair_distances(self) -> Sequence[frozenset[int]]:
+        """For each two adjacent words of the question that the quoted text has, the distances in words from
+        the first to the second."""
+        own = held_stems(self.texts[0])
+        pairs = [pair for pair in self.question.pairs if own.issuperset(pair)]
+        places = [
+            [[at for at, each in enumerate(self.order) if word in each] for word in pair] for pair in pairs
+        ]
+        return [frozenset(second - first for first in one for second in other) for one, other in places]
 
     @cached_property
     def known_as_asked(self) -> int:
@@ -179,10 +191,19 @@ def _has_count(quoted: QuotedText) -> bool:
     ]
     if _MASS.search(question.text) and any(has_money(spans[place]) for place in mentions):
         return True  # “How much deposit do I pay?”
-    if not numbered and not _UNITS & frozenset(words) and not has_bare_number(quoted.texts[0]):
+    if numbered:
+        return any(
+            2 * quoted.known(others, held_stems(text) | quoted.headings) >= len(others) for text in numbered
+        )
+    if not _UNITS & frozenset(words) and not has_bare_number(quoted.texts[0]):
         return False  # the numbers count units, such as hours or pounds
-    return not numbered or any(  # without such a sentence, the number may be in a table or in other words
-        2 * quoted.known(others, held_stems(text) | quoted.headings) >= len(others) for text in numbered
+    if _UNITS & frozenset(words) or _MASS.search(question.text):
+        return True  # the number may be in a table or in other words
+    below = frozenset(words) | others
+    return any(
+        2 * quoted.known(below, held_stems(text) | held_stems(quoted.texts[-1])) > len(below)
+        for text in spans
+        if has_bare_number(text)
     )
 
 
@@ -209,14 +230,20 @@ def _has_words_together(quoted: QuotedText) -> bool:
 
     Only pairs of which the quoted text has both words are checked: “part-time … or world travel” fails.
     """
-    own = held_stems(quoted.texts[0])
-    for pair in quoted.question.pairs:
-        if not all(word in own for word in pair):
-            continue
-        places = [[at for at, each in enumerate(quoted.order) if word in each] for word in pair]
-        if not any(abs(one - other) <= TOGETHER for one in places[0] for other in places[1]):
-            return False
-    return True
+    return all(
+        any(abs(distance) <= TOGETHER for distance in distances) for distances in quoted.pair_distances
+    )
+
+
+def _names_compound(quoted: QuotedText) -> bool:
+    """Whether no two words of the question (“company car”) occur only in the opposite order: “car companies”.
+
+    The cells of a row have an order of their own.
+    """
+    return bool(_CELL.search(quoted.texts[0])) or not any(
+        -1 in distances and not any(0 < distance <= TOGETHER for distance in distances)
+        for distances in quoted.pair_distances
+    )
 
 
 def _has_head(quoted: QuotedText) -> bool:
@@ -265,6 +292,7 @@ ANSWER_TYPES = (
         lambda quoted: says_how(quoted.question.own, quoted.texts[0]),
     ),
     AnswerType("words together", lambda question: question.pairs, _has_words_together, is_worded=True),
+    AnswerType("compound", lambda question: question.pairs, _names_compound),
     AnswerType("count", lambda question: question.counted, _has_count),
     AnswerType("extreme", lambda question: question.asks_extreme, _has_extreme),
     AnswerType(

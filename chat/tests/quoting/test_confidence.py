@@ -2,7 +2,7 @@
 
 from django.test import SimpleTestCase
 
-from chat.quoting.confidence import SURE, confidence
+from chat.quoting.confidence import SURE, answers, confidence
 from chat.quoting.questions.answer_types import QuotedText
 from chat.quoting.questions.question import Question
 
@@ -65,3 +65,26 @@ class ConfidenceTests(SimpleTestCase):
         ):
             with self.subTest(question=question):
                 self.assertTrue(0 <= self.sure(question, text) <= 1)
+
+
+class AnswerTests(SimpleTestCase):
+    """Texts that have the words of a question, and something else than it asks for."""
+
+    def answers(self, question, text, heading):
+        return answers(QuotedText(Question(question), (text, "Bylaws", heading)))
+
+    def test_a_number_of_another_thing_is_no_count(self):
+        question = "How many votes does it take to change the bylaws?"
+        elected = (
+            "If there is more than one (1) candidate, the one with the highest number of votes is elected."
+        )
+        self.assertFalse(self.answers(question, elected, "Elections"))
+        self.assertTrue(self.answers(question, "The bylaws are changed by a vote of two thirds.", "Changes"))
+        self.assertTrue(self.answers(question, "A vote of two thirds is needed.", "Change of the bylaws"))
+
+    def test_two_words_in_the_opposite_order_name_another_thing(self):
+        question = "Can I get a company car?"
+        self.assertFalse(self.answers(question, "Rental car companies offer an upgrade.", "Travel"))
+        self.assertTrue(self.answers(question, "A company car is for managers.", "Travel"))
+        self.assertTrue(self.answers(question, "Managers get a car of the company.", "Travel"))
+        self.assertTrue(self.answers(question, "Who: Managers; Car company: Acme; Since: 2020", "Travel"))

@@ -1,4 +1,4 @@
-"""Translations from a large German and English dictionary, where the machine has one.
+"""Translations from a large German and English dictionary, if the machine has one.
 
 The dictionary (CHATSITE_DICTIONARY) is a text file in the layout of Ding, such as the one of Debian's package
 trans-de-en. Each line is an entry: German before “ :: ”, English after it. Both sides have the same number of
@@ -36,8 +36,8 @@ NAME = "dictionary.sqlite"
 MAX_PHRASE = 3  # words of a translation
 MAX_KEPT = 6  # translations of a word
 MAX_LINE = 20_000  # characters
-SUBJECT_WORTH = 0.5  # of a meaning that belongs to a subject, such as [mus.]
-FORM_WORTH = 0.5  # of plurals, participles and examples, which follow the first form
+SUBJECT_WORTH = 0.5  # weight of a meaning that belongs to a subject, such as [mus.]
+FORM_WORTH = 0.5  # weight of plurals, participles and examples, which follow the first form
 
 # Gender, subject, region, explanation, abbreviation.
 _REMARK = re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]|\([^()]*\)|/[^/]*/|<[^<>]*>")
@@ -71,7 +71,7 @@ class Dictionary:
 
 
 def dictionary() -> Dictionary | None:
-    """The dictionary of this site, as far as `prepare_dictionary` compiled it; None if it has none."""
+    """The dictionary of this site; None if it has none, or if `prepare_dictionary` has not compiled it."""
     return _opened(settings.DICTIONARY, str(settings.DATA_DIR / NAME)) if settings.DICTIONARY else None
 
 
@@ -86,7 +86,7 @@ def _opened(source: str, compiled: str) -> Dictionary | None:
 
 
 def prepare_dictionary() -> bool:
-    """Compile this site's dictionary if it is new or was replaced; whether that was necessary.
+    """Compile this site's dictionary if it is new or was replaced. Returns whether that was necessary.
 
     A file that cannot be read or has another layout is logged, and the site goes on without a dictionary.
     """
@@ -133,7 +133,7 @@ def compile_dictionary(source: Path, target: Path) -> int:
             raise ValueError("no line has the layout of Ding: German :: English")
 
         def worth(pair: tuple[str, float]) -> float:
-            """The rank of a translation: how often it occurs, and whether its rarest word is a common one."""
+            """The weight of a translation, which grows with the frequency of its rarest word."""
             return pair[1] * math.log1p(min(used[word] for word in pair[0].split()))
 
         found = database.execute("SELECT form, phrase, sum(worth) FROM pair GROUP BY form, phrase")
@@ -153,7 +153,7 @@ def compile_dictionary(source: Path, target: Path) -> int:
 
 
 def _pairs(lines: Iterable[str], used: Counter[str]) -> Iterator[tuple[str, str, float]]:
-    """Forms of single words, a phrase of the other language, and the weight of the pair.
+    """Triples of a form of a single word, a phrase in the other language, and the weight of this pair.
 
     Counts in `used` how often each word occurs in a phrase.
     """

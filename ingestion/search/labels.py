@@ -34,7 +34,7 @@ def source_name(name: str, folder: str, public_id: UUID, unique: Uniqueness) -> 
         if unique.name:
             return name
         parts = folder.split("/")
-        # A first folder that looks like an id would be mistaken for one in a URL.
+        # In a URL, a first folder that looks like an id would be mistaken for an id.
         if unique.path and folder and all(map(_is_plain, parts)) and not _UUID.fullmatch(parts[0]):
             return f"{folder}/{name}"
     cleaned = cleaned_label(name) or "document"
@@ -57,8 +57,10 @@ def public_id_of(address: str) -> UUID | None:
 
 
 def content_address(public_id: UUID, name: str) -> str:
-    """The permanent URL of a document's file; the name is only for people and for programs that need an
-    extension."""
+    """The permanent URL of a document's file.
+
+    It contains the name only for people, and for programs that need an extension.
+    """
     return f"/content/{public_id}/{quote(name, safe='')}"
 
 

@@ -30,8 +30,8 @@ def resolve(principal: Principal, sourcefile: str) -> Document | None:
 def resolve_name(principal: Principal, *spellings: str) -> NameResolution:
     """Resolve a name, a path or a name with digits for this reader, in one or several spellings.
 
-    A document cited to them under the name takes precedence, even if another one with that name is shared
-    later, or that one is deleted.
+    A document that was cited to this reader under the name takes precedence over others with the same name.
+    If it was deleted, no other document is meant, but the others are offered to choose from.
     """
     names = set(spellings)
     if any(storable(name) != name for name in names):
@@ -52,7 +52,7 @@ def resolve_name(principal: Principal, *spellings: str) -> NameResolution:
             found = rows("resolve_name", parameters | {"name": last, "folder": folder if slash else None})
         candidates |= {row["id"] for row in found}
     choices = tuple(readable.filter(Q(pk__in=candidates) | Q(public_id__in=cited)).order_by("-pk"))
-    # If another document was cited under that name, the only remaining one is not meant.
+    # If a document was cited under the name, the only one that remains may be a different one.
     if len(choices) == 1 and not cited:
         return NameResolution(choices[0])
     return NameResolution(choices=choices[:MAX_CHOICES])

@@ -16,7 +16,7 @@ LIST = Path(__file__).with_suffix(".txt")
 
 @functools.cache
 def shipped() -> Mapping[str, tuple[str, ...]]:
-    """The words and phrases in documents by everyday word; an entry with several lines has those of all."""
+    """The words that documents use, by everyday word; if the list repeats a word, those of all its lines."""
     known: dict[str, tuple[str, ...]] = {}
     for everyday, words in lines():
         found = [plain_words(each) for each in words.split(",")]
@@ -32,7 +32,7 @@ def documents_words(phrase: str) -> tuple[str, ...]:
 
 
 def may_begin(word: str) -> bool:
-    """Whether an everyday phrase may begin with the word: few words of a question do."""
+    """Whether an everyday phrase may begin with the word, which is true for few words of a question."""
     return word in _beginnings() or _stem(word) in _beginnings()
 
 
@@ -59,7 +59,7 @@ _stem = functools.lru_cache(maxsize=20_000)(stem)  # a word of a question is in 
 
 @functools.cache
 def lines() -> tuple[tuple[str, str], ...]:
-    """The entries of the list: comma-separated everyday words, and those in documents."""
+    """The entries of the list: everyday words, and the words in documents, both separated by commas."""
     found = []
     for line in LIST.read_text(encoding="utf-8").splitlines():
         everyday, colon, words = line.partition(":")

@@ -1,4 +1,4 @@
-"""Completes sections and tables of found passages, which end after some 500 characters even within one."""
+"""Completes found passages: one ends after some 500 characters, even within a section or a table."""
 
 import re
 from collections import defaultdict
@@ -17,11 +17,11 @@ MAX_ALONE = (
     600  # characters of a passage that is not joined with others (MAX_JOINED in indexing/splitting.py)
 )
 MAX_LENGTH = 4_000  # characters of a passage with the whole of its table
-MAX_TIMETABLE = 8_000  # the same if each row has a time of day: the last boat may be in any of them
+MAX_TIMETABLE = 8_000  # the same if each row has a time of day: the last departure may be in any row
 MAX_SECTION = 1_200  # characters of a passage with the whole of its section
 RUNNING_TITLE = 80  # characters of text that may be between the rows of a table that two pages have
-COMMON_COLUMNS = 2  # of the rows of a table on two pages
-UNKNOWN = -1  # rows of a table that ends beyond that reach
+COMMON_COLUMNS = 2  # columns that the rows of a table on two pages must have in common
+UNKNOWN = -1  # number of rows of a table that continues beyond REACH
 _COMPLETE = re.compile(r"[.!?:…]['\"”’»)\]]*\s*\Z")
 
 
@@ -38,7 +38,8 @@ class _Neighbour:
 def complete_passages(principal: Principal, passages: Sequence[FoundPassage]) -> tuple[FoundPassage, ...]:
     """The passages, each joined with the rest of a short section, or with other rows of the same table.
 
-    A passage of a longer section stays alone; of a longer table too, with the number of the table's rows.
+    A passage of a longer section or table is not joined; for one of a longer table, the number of the table's
+    rows is given.
     """
     completed = [passage.passage_id for passage in passages if _may_be_part(passage)]
     if not completed:
@@ -54,7 +55,7 @@ def complete_passages(principal: Principal, passages: Sequence[FoundPassage]) ->
 
 
 def without_repeated(passages: Sequence[FoundPassage]) -> tuple[FoundPassage, ...]:
-    """The passages without those that are part of a better one's table."""
+    """The passages, without those whose text is part of a better one's, for instance of its table."""
     kept: list[FoundPassage] = []
     for passage in passages:
         places = (each.content for each in kept if each.document_id == passage.document_id)
@@ -64,12 +65,12 @@ def without_repeated(passages: Sequence[FoundPassage]) -> tuple[FoundPassage, ..
 
 
 def cut_tables(passages: Sequence[FoundPassage]) -> dict[int, int]:
-    """{passage id: rows of the table of which the passage has only a part, or UNKNOWN}"""
+    """{passage id: number of rows of the whole table}, for passages with only a part of a table."""
     return {passage.passage_id: passage.table_rows for passage in passages if passage.table_rows}
 
 
 def _may_be_part(passage: FoundPassage) -> bool:
-    """Whether it may be part of a short section or of a table."""
+    """Whether the passage may be part of a short section or of a table."""
     if passage.heading and len(passage.content) < MAX_SECTION:
         return True
     spans = spans_of(passage.content)
@@ -100,7 +101,7 @@ def _whole(passage: FoundPassage, around: Mapping[int, _Neighbour]) -> FoundPass
 
 
 def _section(around: Mapping[int, _Neighbour]) -> dict[int, str]:
-    """The contents of the passage's section by distance; none of a section that is too long."""
+    """The contents of the passage's section by their distance from it; empty if the section is too long."""
     anchor = around[0].anchor
     contents = {place: each.content for place, each in around.items() if each.anchor == anchor}
     is_whole = -REACH not in contents and REACH not in contents
@@ -108,7 +109,7 @@ def _section(around: Mapping[int, _Neighbour]) -> dict[int, str]:
 
 
 def _joined(contents: Mapping[int, str]) -> str:
-    """The contents in their order; a passage may end within a sentence, and a line break alone ends none."""
+    """The contents in order: separated by a blank line after a complete sentence, else by a line break."""
     whole = ""
     for place in sorted(contents):
         border = "\n\n" if _COMPLETE.search(whole) else "\n"
@@ -117,7 +118,7 @@ def _joined(contents: Mapping[int, str]) -> str:
 
 
 def _following_table(around: Mapping[int, _Neighbour], direction: int) -> tuple[list[str], bool]:
-    """The neighbours in one direction that continue the table at that edge, and whether they are all."""
+    """The neighbours that continue the table in one direction, and whether the end of the table was found."""
     contents: list[str] = []
     for distance in range(REACH):
         here, near = around[direction * distance], around.get(direction * (distance + 1))
@@ -133,14 +134,14 @@ def _following_table(around: Mapping[int, _Neighbour], direction: int) -> tuple[
         if not continues(first.text, second.text, least=1 if here.anchor == near.anchor else COMMON_COLUMNS):
             return contents, True
         if not (is_clear and is_near_clear):
-            # A number of a page or a running title is within the table.
+            # A page number or a running title is between the rows.
             return contents, here.anchor == near.anchor
         contents.append(near.content)
     return contents, False
 
 
 def _edge(passage: _Neighbour, direction: int) -> tuple[Span | None, bool]:
-    """The row at an edge of the passage, and whether nothing but rows is there."""
+    """The row at an edge of the passage, and whether it is the very first or last thing there."""
     spans = passage.spans[::-direction]
     if spans and spans[0].is_row:
         return spans[0], True
@@ -149,6 +150,6 @@ def _edge(passage: _Neighbour, direction: int) -> tuple[Span | None, bool]:
 
 
 def _without_edge(passage: _Neighbour, direction: int) -> Sequence[Span]:
-    """The spans but a short text at that edge."""
+    """The spans of the passage, without a short text at the edge in this direction."""
     _, is_clear = _edge(passage, direction)
     return passage.spans if is_clear else passage.spans[::direction][:-1]

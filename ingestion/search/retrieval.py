@@ -75,15 +75,15 @@ Loaded = dict[int, Mapping[str, Any]]  # rows of sql/load_passages.sql by passag
 
 MAX_WORDS = 64  # distinct words of a question; each costs an index lookup
 MAX_EMBEDDED_CHARACTERS = 4_000  # characters of a question
-MAX_PASSAGES = 50  # of one answer to a search
+MAX_PASSAGES = 50  # in one search result
 UNITS_OF_A_WORD = 2  # characters per word in scripts without spaces
-CONTEXT_WEIGHT = 0.3  # of the words, and the vector, of earlier questions
+CONTEXT_WEIGHT = 0.3  # weight of the words, and of the vector, of earlier questions
 DEFINING = 2  # passages with a definition that are moved to the top
-BEST_PLACE = 3  # passages of the best one's page or section, before those of other places
-NEARLY = 0.75  # of the best one's score, for these
+BEST_PLACE = 3  # passages from the best passage's page or section that are not moved behind other places
+NEARLY = 0.75  # score of such a passage, as a share of the best passage's score
 COMPARED = 30  # passages whose texts are compared with the question word by word
 
-# The vectors of an English model, as the built-in one, are ignored for other languages.
+# The vectors of an English model, such as the built-in one, are ignored for other languages.
 ENGLISH = frozenset({"english", "simple"})
 BUILT_IN_TRUST = VectorTrust(weight=0.4, languages=ENGLISH, close=CLOSE)
 SERVER_TRUST = VectorTrust(weight=0.5, languages=frozenset())
@@ -95,7 +95,7 @@ NO_TRUST = VectorTrust(weight=0, languages=frozenset(), words=PAIRS)
 
 @dataclass(frozen=True, slots=True)
 class FoundPassage:
-    """A passage with everything that a citation needs; `label` is `sourcefile` and #anchor, if any."""
+    """A passage with everything that a citation needs; `label` is `sourcefile` and, if any, the #anchor."""
 
     passage_id: int
     document_id: int
@@ -124,9 +124,9 @@ class FoundPassage:
 class SearchResult:
     """The results of a search, best first.
 
-    `candidates` is the number of readable passages compared; `mode` is the one used: "text" also if the
-    question could not be embedded. `fit` says how relevant the best is, as far as that can be judged without
-    reading it: from 0, just enough, on; 1 is clearly relevant. `found_at` is the time.monotonic() of the last
+    `candidates` is the number of readable passages that were compared. `mode` is the mode that was used; it
+    is "text" if the question could not be embedded. `fit` says how relevant the best passage seems: 0 is just
+    enough, 1 clearly relevant, and there is no upper limit. `found_at` is the time.monotonic() of the last
     access check.
     """
 
@@ -141,7 +141,7 @@ class SearchResult:
 
     @property
     def sure(self) -> bool:
-        """Whether the best is clearly relevant."""
+        """Whether the best passage is clearly relevant."""
         return self.fit >= 1
 
 
@@ -151,7 +151,7 @@ class _Wanted:
 
     principal: Principal
     query: str
-    counted: Mapping[str, int]  # its words
+    counted: Mapping[str, int]  # the words of the text, and how often each occurs
     context: str
     mode: Mode
     top: int
@@ -208,7 +208,7 @@ def search(
     }
     wanted = _Wanted(principal, query, counted, context, mode, top, minimum_score, narrowed)
     found, is_translated = _search_once(wanted)
-    # Words translated one by one find where something is mentioned, a whole question what answers it.
+    # Words translated one by one find passages that mention something; a whole question finds an answer.
     if is_translated and (not found.passages or found.passages[0].language == "english"):
         again = _search_in_english(wanted, found)
         found = replace(again, query=query) if again.passages else found
@@ -230,7 +230,7 @@ def _search_once(wanted: _Wanted) -> tuple[SearchResult, bool]:
         if surveyed.is_sampled:  # the added words change the combinations in the sample
             surveyed = survey(asked)
     space = active_space(spaces)
-    # The model knows only English, and the vectors of questions in other languages are ignored.
+    # If the model knows only English, the vectors of questions in other languages would be ignored.
     is_translated = (
         mode == "hybrid" and language_of(query) == "german" and is_english_only(space.name, space.dimensions)
     )
@@ -277,7 +277,7 @@ def count_readable(principal: Principal) -> int:
 
 
 def readable_state(principal: Principal) -> str:
-    """A text that changes with each readable document, and is equal for those who may read the same."""
+    """A text that changes with the readable documents, and is equal for callers who may read the same."""
     wanted = {"user_id": principal.user_id, "today": timezone.localdate()}
     return str(rows("readable_state", wanted)[0]["state"])
 
@@ -321,7 +321,7 @@ def trust_of(space: EmbeddingSpace, query: str) -> VectorTrust:
 
 
 def _counted_words(query: str) -> dict[str, int]:
-    """The words to search for, in the order of the question, with their counts."""
+    """The words to search for, in the order of the question, and how often each occurs in it."""
     asked = search_text(without_question_words(query), stored=False).split()
     asked = without_grammar(asked, language_of(query))
     counted = Counter(asked)
@@ -342,7 +342,7 @@ def _word_parameters(
 
 
 def _vector_parameters(space: EmbeddingSpace, query: str, context: str, mode: Mode) -> dict[str, Any]:
-    """Parameters for the vectors; without them if the embedding model fails."""
+    """Parameters for the vectors; if the embedding model fails, those of a search without vectors."""
     without = {"with_vectors": False, "vector": None, "space_id": None}
     if mode == "text":
         return without
@@ -365,8 +365,10 @@ def _reranked(
     trust: VectorTrust,
     readable: float,
 ) -> tuple[Ranking, Loaded]:
-    """The best passages reranked by their texts, including titles and headings, or nothing if these are not
-    relevant; and those texts."""
+    """The ranking after the texts of the best passages were compared with the question, and these texts.
+
+    The texts include titles and headings. The ranking is empty if they are not relevant enough.
+    """
     ranked = ranking.passages
     language = ranked[0].candidate.language
     translated = english if language == "english" else ()
@@ -378,14 +380,14 @@ def _reranked(
     gone: dict[str, str] = {"title": "", "heading": "", "content": ""}
     texts = [loaded.get(passage_id, gone) for passage_id in compared]
     joined = [f"{text['title']} {text['heading']} {text['content']}" for text in texts]
-    small = common_words(language) if language in LANGUAGES else ()  # the others' are those of PostgreSQL
+    small = common_words(language) if language in LANGUAGES else ()  # for others PostgreSQL drops stop words
     words = [row["word"] for row in kept if row["word"] not in small] or asked
     length = len(words) / (UNITS_OF_A_WORD if has_unspaced_script(query) else 1)
     scores = rerank_scores(words, joined, house.everyday)
     settled = settle(ranking, trust, scores, length, readable)
     reranked = rerank(settled.passages, scores, length)
 
-    # For a question about a definition, the two best passages with one move to the top.
+    # If the question asks for a definition, the best passages with a definition move to the top.
     defining = [
         place
         for place, item in enumerate(reranked[:COMPARED] if defined_thing(query) else ())
@@ -399,13 +401,13 @@ def _reranked(
 
 
 def _distinct(principal: Principal, ranked: Sequence[Ranked], loaded: Loaded, top: int) -> list[FoundPassage]:
-    """The first `top` passages with different texts; loads those that are not `loaded`.
+    """The first `top` passages with different texts; those that are not `loaded` are loaded here.
 
-    Further passages of the same page or section come after those of other places, but for those of the
-    best one's that have a heading and are nearly as good.
+    A further passage of the same page or section comes after those of other places. Exceptions are passages
+    in the best one's place, if they have a heading and are nearly as good.
     """
     found: list[FoundPassage] = []
-    others: list[FoundPassage] = []  # of places that are already among the results
+    others: list[FoundPassage] = []  # passages from places that are already among the results
     places: Counter[tuple[int, str]] = Counter()
     best: tuple[int, str] | None = None
     seen: set[str] = set()

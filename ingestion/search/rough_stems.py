@@ -7,7 +7,7 @@ from .irregular import BASES
 from .tokens import search_text
 
 MAX_STEM = 6
-LAST_LETTERS = 4  # of a compound, in its stem
+LAST_LETTERS = 4  # letters from the end of a compound that its stem includes
 MIN_COMPOUND = 10  # letters, without endings
 MAX_ENDINGS = 3
 STOP_WORDS = frozenset(
@@ -39,7 +39,7 @@ def stems(text: str) -> frozenset[str]:
 
 
 def held_stems(text: str) -> frozenset[str]:
-    """The stems by which the words of a text are found."""
+    """The stems of all words of a text, and of the first parts of its compounds."""
     words = (word for word in search_text(text, stored=False).split() if word not in STOP_WORDS)
     return frozenset(each for word in words for each in forms(word))
 
@@ -58,8 +58,8 @@ def weak_stems() -> frozenset[str]:
 def stem(word: str) -> str:
     """An approximate stem: enough to compare words.
 
-    Of a long word without endings, such as a German compound, it has the last letters too, because many
-    different ones begin alike (Arbeitszeit, Arbeitsspeicher).
+    The stem of a long word, such as a German compound, includes its last letters before the endings, because
+    many different compounds begin alike (Arbeitszeit, Arbeitsspeicher).
     """
     word = BASES.get(word, word)
     if len(word) >= MIN_COMPOUND and word.isalpha():
@@ -83,7 +83,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=20_000)
 def forms(word: str) -> tuple[str, ...]:
-    """The stems by which a word of a text is found: of a compound also that of its first part."""
+    """The stem of a word, and for a compound also that of its first part."""
     whole = stem(word)
     return (whole, whole.partition("~")[0]) if "~" in whole else (whole,)
 

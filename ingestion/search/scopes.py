@@ -35,7 +35,7 @@ def kept_apart(principal: Principal, besides: Iterable[str] = ()) -> list[int]:
     """The ids of files that the caller attached to questions and that nobody else can read.
 
     A search of everything leaves them out: they would crowd out the documents of the organisation. `besides`
-    has scopes whose documents are searched all the same, as those of the conversation's own questions.
+    has scopes whose documents are searched nevertheless, such as those of earlier questions.
     """
     wanted = {"user_id": principal.user_id, "private": private_digest(principal.user_id)}
     found = rows_of_each([prepared("kept_apart", constants=ATTACHED_FOLDERS)], wanted)[0]
@@ -47,12 +47,12 @@ def kept_apart(principal: Principal, besides: Iterable[str] = ()) -> list[int]:
 
 
 def count_named(principal: Principal, scope: str) -> int:
-    """How many readable documents a scope has that narrows the search, without those that failed."""
+    """The number of readable documents in a scope, without those that could not be read from the start."""
     return _with_parts(principal, scope).exclude(status=Document.Status.FAILED, version=0).count()
 
 
 def count_unread(principal: Principal, scope: str) -> int:
-    """How many of a scope's named documents, added by the caller, are still being read."""
+    """How many of the documents that a scope names, and that the caller added, are still being read."""
     if not scope.startswith(f"{DOCUMENT}:"):
         return 0
     found = _with_parts(principal, scope)
@@ -60,7 +60,7 @@ def count_unread(principal: Principal, scope: str) -> int:
 
 
 def named(principal: Principal, scope: str) -> list[Document]:
-    """The readable documents of a scope that names documents, in its order; otherwise none."""
+    """The readable documents that a scope names, in its order; none for any other scope."""
     kind, _, value = scope.partition(":")
     if kind != DOCUMENT:
         return []
@@ -99,7 +99,7 @@ def describe(principal: Principal, scope: str) -> str:
             )
         return open_ % {"name": as_shown(value)} if found else closed
     readable = _within(principal, scope)
-    # Some of those that were chosen may be deleted, or closed to this reader.
+    # Some of the chosen documents may be deleted, or closed to this reader.
     if "," in value and (number := readable.count()) > 1:
         return gettext("%(number)s chosen documents") % {"number": number}
     document = readable.first()
@@ -111,7 +111,7 @@ def describe(principal: Principal, scope: str) -> str:
 
 
 def _with_parts(principal: Principal, scope: str) -> DocumentQuerySet:
-    """The documents of a scope; of a document that has parts, these too."""
+    """The documents of a scope, with the parts of documents that the scope names."""
     found = _within(principal, scope)
     if scope.startswith(f"{DOCUMENT}:"):
         return found.with_parts().visible_to(principal)

@@ -1,7 +1,7 @@
 """Splits text into quotable sentences with positions: prose, bullets, table rows, headings.
 
-Lines of a PDF break anywhere, so a line break alone ends nothing; a blank line, a bullet, a row or a heading
-does.
+Lines of a PDF break anywhere, so a line break alone does not end a sentence. A blank line, a bullet, a row or
+a heading does.
 """
 
 import functools
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-MAX_CACHED = 1_000  # passages, some kilobytes each: a site's questions find the same ones again
+MAX_CACHED = 1_000  # passages, some kilobytes each; cached because questions find the same passages again
 LONGEST = 500  # characters; longer ones are cut at semicolons or line breaks
 _SHORT_LINE = 70  # characters of a line that can be a heading
 _NUMBERED_LINE = 100  # of one that begins with a section number
@@ -25,7 +25,8 @@ _END = re.compile(
     r"(?<![.!?…])[.!?…]+[\"'”’»)\]]*(?=\s+[\"'“‘«„¿¡(\[]*(\w))|[。！？｡]+[」』”’）]*|[؟۔।]+[\"'”’»)\]]*"
 )
 _CUT = re.compile(r";\s|\n")
-# With a full stop, and before a word that may begin a sentence: a name, a number, in German any noun.
+# Abbreviations that end with a full stop and may precede a word that looks like the start of a sentence: a
+# name, a number, or, in German, any noun.
 _ABBREVIATIONS = """
     mr mrs ms dr prof st sr jr vs no nr fig art sec ch vol p pp approx ca cf al inc ltd co corp dept est
     gen col capt lt rev hon jan feb mar apr jun jul aug sep sept oct nov dec max min tel
@@ -64,7 +65,7 @@ class Span:
 
 @functools.lru_cache(maxsize=MAX_CACHED)
 def spans_of(content: str) -> tuple[Span, ...]:
-    """As `split_sentences`, with a cache, for passages, which are found repeatedly."""
+    """Like `split_sentences`, with a cache, for passages, which are found repeatedly."""
     return tuple(split_sentences(content))
 
 
@@ -113,7 +114,7 @@ def _sentences(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
             continue
         dot = match.start()
         if _ABBREVIATION.search(content[max(first, dot - 12) : dot + 1]):
-            # After a number it may end a sentence: "by 12." against "12. Item", which numbers an item.
+            # A full stop after a number may end a sentence ("by 12."), or number an item ("12. Item").
             word = re.split(r"\W", content[max(0, dot - 12) : dot])[-1]
             line_start = content.rfind("\n", 0, dot) + 1
             if not word.isdigit() or content[line_start:dot].strip() == word:

@@ -25,7 +25,7 @@ def stem(word: str, language: str) -> str:
     if word in common_words(language):
         return ""
     if word.isascii() and word.isdigit():
-        return word  # no algorithm changes it, and most numbers are new
+        return word  # no algorithm changes a number, and most numbers are not in the cache
     with _one_at_a_time:
         return str(_stemmer(language).stemWord(word))
 

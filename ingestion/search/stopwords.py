@@ -1,7 +1,7 @@
 """Question words.
 
-PostgreSQL's stop word lists lack many of them (“wer”, “whose”, “how many”), and scripts without spaces
-entirely. They are rare in documents and would get the highest weight.
+PostgreSQL's stop word lists lack many question words (“wer”, “whose”, “how many”), and all of those in
+scripts without spaces. Question words are rare in documents and would get the highest weight.
 """
 
 import functools

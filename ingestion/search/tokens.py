@@ -1,7 +1,7 @@
 """Words for full-text search: lower case, without punctuation; scripts without spaces become bigrams.
 
-Stored passages and questions use the same function, so that they always agree, regardless of the database's
-locale. PostgreSQL only stems, drops stop words and counts.
+Passages and questions go through the same functions, so that equal words are always written the same way,
+whatever the locale of the database is. PostgreSQL only stems, drops stop words and counts.
 """
 
 import re
@@ -9,7 +9,7 @@ import unicodedata
 
 from chatsite.normal_form import normal_form
 
-NORMAL_MARGIN = 1_000  # characters by which a short text may grow
+NORMAL_MARGIN = 1_000  # characters by which the normal form of a short text may be longer
 SEARCH_TEXT_LIMIT = 100_000  # characters; PostgreSQL refuses a tsvector of more than a megabyte
 
 # Thai, Lao, Burmese and Khmer; kana, bopomofo and hangul; Chinese characters, also those beyond 16 bits.
@@ -50,10 +50,10 @@ def plain_words(text: str) -> str:
 
 
 def search_text(text: str, *, stored: bool = True) -> str:
-    """What PostgreSQL parses: the words of `text`, and bigrams of scripts without spaces.
+    """The text for PostgreSQL to parse: the words of `text`, and bigrams of scripts without spaces.
 
-    A stored text also gets single characters, so that a question of one character finds them, bigrams across
-    spaces, and abbreviations without dots.
+    A stored text also gets bigrams across spaces, abbreviations without dots, and single characters, which a
+    question of one character finds.
     """
 
     def cut(match: re.Match[str]) -> str:
@@ -81,7 +81,7 @@ def abbreviations(text: str) -> list[str]:
 
 
 def _with_abbreviations(text: str) -> str:
-    """`text` with each abbreviation also without dots: “UN U.N.”."""
+    """`text` with each abbreviation repeated without dots: “U.N.” becomes “UN U.N.”."""
     if not _LETTER_AFTER_DOT.search(text):
         return text
     return _ABBREVIATION.sub(lambda match: f"{match[0].replace('.', '')} {match[0]}", text)

@@ -1,6 +1,7 @@
 """Translates words of a question between German and English, for documents in the other language.
 
-It uses a short list that comes with the product and, for words that are not in it, the site's dictionary.
+Translations are taken from a short list that comes with the product and, for words that are not in the list,
+from the site's dictionary.
 """
 
 import functools
@@ -95,13 +96,13 @@ MAX_TRANSLATIONS = 6  # of a word
 
 
 def translations_of(word: str) -> tuple[str, ...]:
-    """The words of the translations of one of `plain_words` in the list; none for most words."""
+    """The words of the translations that the list has for a word; none for most words."""
     return _words(_known().get(word, ()))
 
 
 @functools.lru_cache(maxsize=20_000)
 def translations_of_form(word: str) -> tuple[str, ...]:
-    """The words of the translations of a word, in any form, or of the part that a compound is about."""
+    """The words of a word's translations; the word may be inflected. For a compound, see `_of_compound`."""
     found = dictionary()
     return _words((*_phrases_of_form(word), *(found.german_of(word) if found else ())))
 
@@ -111,7 +112,7 @@ def _words(phrases: Sequence[str]) -> tuple[str, ...]:
 
 
 def _phrases_of_form(word: str) -> tuple[str, ...]:
-    """As `translations_of_form`, but words and phrases: “pay day”."""
+    """Like `translations_of_form`, but with phrases undivided: “pay day”."""
     if len(word) > MAX_COMPOUND:
         return ()
     if found := _of_list(word):
@@ -125,12 +126,12 @@ def _phrases_of_form(word: str) -> tuple[str, ...]:
 
 
 def _of_list(word: str) -> tuple[str, ...]:
-    """The phrases in the list for a word in any form."""
+    """The phrases in the list for a word, which may be inflected."""
     return _known().get(word) or _by_stems().get(german_stem(word)) or ()
 
 
 def _of_compound(word: str) -> tuple[str, ...]:
-    """The phrases in the list for the part of a German compound that says most."""
+    """The phrases in the list for the most distinctive part of a German compound."""
     of_stems = _by_stems()
     beginnings = _beginnings()
     if word[:_SAME] not in beginnings:
@@ -192,16 +193,16 @@ def stems_of_question(question: str) -> frozenset[str]:
 
 
 def is_german(question: str) -> bool:
-    """Whether a question is German, or has nothing but German words of the list."""
+    """Whether a question is German, or consists only of German words that are in the list."""
     return language_of(question) == "german" or all(map(english_of, plain_words(question).split()))
 
 
 def question_in_english(question: str, held: Collection[str] = ()) -> str:
     """A German question's question word and content words in English; empty for other questions.
 
-    Of several translations, the one whose stem is in `held` is used: the stems of the passages to quote. A
-    word without a translation stays if it is also English, or may be a name, which German writes with a
-    capital letter.
+    `held` has the stems of the passages to quote: of several translations, one whose stem is among them is
+    preferred. A word without a translation is kept if it is also English, or may be a name, which German
+    writes with a capital letter.
     """
     if not is_german(question):
         return ""
@@ -224,7 +225,7 @@ def question_in_english(question: str, held: Collection[str] = ()) -> str:
             # “Wann wird das Gehalt gezahlt?”: when is the salary paid, not the pay.
             following = {stem(other) for each in content[place + 1 :] for other in in_english([each])}
             fit = [each for each in in_held if following.isdisjoint(map(stem, each.split()))]
-            # Of a dictionary's many meanings only one that the passages have is likely to be meant.
+            # A dictionary has many meanings of a word: only one that occurs in the passages is likely.
             others = others if not dictionary() or _of_list(word) or _of_compound(word) else ()
             if chosen := next(iter((*fit, *in_held, *others)), ""):
                 named += chosen.split()

@@ -19,8 +19,8 @@ FoundBy = Literal["words", "meaning", "both", "person", "scope"]
 class Candidate(NamedTuple):
     """A passage found by words or vectors.
 
-    `coverage` is the weighted share of the question's words in it; `vector_score` is the greatest similarity
-    of its pieces, and `vector_mean` their mean.
+    `coverage` is the weighted share of the question's words that the passage has. Each piece of the passage
+    has a vector: `vector_score` is their greatest similarity to the question, `vector_mean` their mean.
     """
 
     passage_id: int
@@ -45,11 +45,11 @@ new_candidate: Callable[[Sequence[Any]], Candidate] = partial(tuple.__new__, Can
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """How much of a question its best passage must match for an answer, and for a sure one.
+    """How much of a question its best passage must match for an answer, and for a sure answer.
 
-    Both grow with the logarithm of the number of readable passages: among more passages, the best one matches
-    more by chance. `at_1000` applies to a thousand passages; `per_e` is added for e times as many. `step` is
-    the distance above the sure bound that raises the fit by one; by default the distance between the bounds.
+    Both bounds grow with the logarithm of the number of readable passages: among more passages, the best one
+    matches more by chance. `at_1000` applies to a thousand passages; `per_e` is added for e times as many.
+    Above the sure bound, each `step` raises the fit by one; it defaults to the distance between the bounds.
     """
 
     at_1000: float
@@ -65,7 +65,7 @@ class Bound:
         return self.sure_at_1000 + self.sure_per_e * _logarithm(readable)
 
     def fit(self, value: float, readable: float) -> float:
-        """`value` between the bounds: 0 is just relevant enough for an answer, 1 for a sure one."""
+        """Where `value` is relative to the bounds: 0 is just enough for an answer, 1 for a sure one."""
         least, sure = self.for_answer(readable), self.for_sure(readable)
         if self.step and value > sure:
             return 1 + (value - sure) / self.step
@@ -83,15 +83,16 @@ PAIRS = Bound(0.12, 0.005, 0.2, 0.03)
 SIMILARITY = Bound(0.275, 0.02, 0.4, 0.03)
 # Applies to the weighted sum of the signs in `Relevance`.
 CLOSE = Bound(1.07, 0.035, 1.45, 0.06, step=0.17)
-ALIKE = 0.3  # similarity from which a passage counts as found by meaning, too
+ALIKE = 0.3  # from this similarity on, a passage also counts as found by meaning
 
 
 class Relevance(NamedTuple):
     """Signs that a question is answered, each with a weight of its own.
 
-    `met` is the greatest sum of share and similarity in one passage, `nearest` the greatest similarity;
-    `closest` and `first` say how well the words of any passage, and those of the best one, match those of the
-    question (RerankScores); `length` is the logarithm of its number of words: long questions match less.
+    `met` is the greatest sum of share and similarity in one passage, `nearest` the greatest similarity.
+    `closest` and `first` are those of RerankScores: how well the words of a passage match those of the
+    question, for the passage that matches best, and for the first passage. `length` is the logarithm of the
+    question's number of words, because long questions match less.
     """
 
     met: float
@@ -113,11 +114,11 @@ CLOSE_SENTENCES = Bound(1.45, 0.035, 2.04, 0.04, step=0.24)
 
 @dataclass(frozen=True, slots=True)
 class VectorTrust:
-    """How much the embedding model's similarities count: their share of a score, and in which languages
-    (empty: all).
+    """How much the similarities of an embedding model count.
 
-    `words` is the bound for words without vectors. With `close`, relevance is decided after the words of the
-    best passages were compared (`settle`), by signs with these `weights`.
+    `weight` is their share of a score; `languages` are those in which they count, where empty means all.
+    `words` is the bound for words without vectors. With `close`, relevance is decided by `settle`, after the
+    words of the best passages were compared, and `weights` are those of the signs in `Relevance`.
     """
 
     weight: float
@@ -147,13 +148,13 @@ class Ranked(NamedTuple):
         return Ranked(self.candidate, score, self.found_by)
 
 
-# As `new_candidate`.
+# Creates a Ranked in the same way as `new_candidate`.
 _new_ranked: Callable[[tuple[Candidate, float, FoundBy]], Ranked] = partial(tuple.__new__, Ranked)
 
 MIN_FURTHER_FIT = 0.5  # the share of the best passage's bound that each further passage must reach
 
-# Weights for reranking beside the combined score, which counts 1. They decrease for questions longer than
-# this number of words, because some words of these are close together in many passages by chance.
+# Weights for reranking, where the combined score counts 1. They decrease for questions with more words than
+# SHORT_QUESTION, because in many passages some words of a long question are close together by chance.
 WORD_WEIGHT = 0.25
 NEIGHBOUR_WEIGHT = 0.25
 SHORT_QUESTION = 4
@@ -163,7 +164,7 @@ SHORT_QUESTION = 4
 class Ranking:
     """Candidates relevant to a question, best first, and how relevant the best one is (`Bound.fit`).
 
-    `open` has what is known if relevance is still to be settled.
+    If `settle` still has to decide on relevance, `open` has the signs that are known so far.
     """
 
     passages: list[Ranked]
@@ -172,10 +173,10 @@ class Ranking:
 
 
 def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust, readable: float) -> Ranking:
-    """The relevant candidates, best first; ties by id.
+    """The relevant candidates, best first; equal ones are ordered by id.
 
-    None if even the best is not relevant enough, as far as that is known before `settle`. `readable` is the
-    number of readable passages.
+    The ranking is empty if even the best candidate is not relevant enough, unless `settle` has to decide
+    that. `readable` is the number of readable passages.
     """
     languages = {row.language for row in candidates}
     trusted = {language for language in languages if trust.covers(language)}
@@ -183,7 +184,7 @@ def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust, readab
     least = {language: bound.for_answer(readable) for language, bound in bounds.items()}
     met = _met(candidates, mode, trusted)
     fits = [value / least[row.language] for row, value in zip(candidates, met, strict=True)]
-    most: dict[str, float] = {}  # by language, the best value that a passage meets
+    most: dict[str, float] = {}  # by language, the greatest of the values `met`
     for row, value in zip(candidates, met, strict=True):
         if value > most.get(row.language, -math.inf):
             most[row.language] = value
@@ -227,7 +228,7 @@ def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust, readab
 
 
 def _met(candidates: Sequence[Candidate], mode: Mode, trusted: Collection[str]) -> list[float]:
-    """How much of the question each matches; vectors count in the `trusted` languages."""
+    """How much of the question each candidate matches; vectors count in the `trusted` languages."""
     if mode == "vectors":
         return [max(0.0, row.vector_score or 0.0) for row in candidates]
     summed = trusted if mode == "hybrid" else ()
@@ -240,8 +241,11 @@ def _met(candidates: Sequence[Candidate], mode: Mode, trusted: Collection[str]) 
 def settle(
     ranking: Ranking, trust: VectorTrust, near: RerankScores, length: float, readable: float
 ) -> Ranking:
-    """`ranking`, or nothing if its best passages, whose scores are `near`, match too little of a question of
-    `length` words."""
+    """Decide on relevance: returns `ranking`, or an empty one if its best passages match too little.
+
+    `near` has the scores of the best passages, `length` is the question's number of words, and `readable` the
+    number of readable passages.
+    """
     if ranking.open is None or trust.close is None:
         return ranking
     relevance = ranking.open._replace(closest=near.closest, first=near.first, length=math.log(1 + length))
@@ -250,8 +254,10 @@ def settle(
 
 
 def rerank(ranked: Sequence[Ranked], near: RerankScores, length: float = 0) -> list[Ranked]:
-    """Rerank the first of `ranked`, whose scores are `near`; scores remain 0..1. `length` is the question's
-    number of words."""
+    """Rerank the first passages of `ranked` by their scores in `near`. All scores remain between 0 and 1.
+
+    `length` is the question's number of words.
+    """
     share = min(1.0, SHORT_QUESTION / max(length, 1))
     most = 1 + share * (WORD_WEIGHT + NEIGHBOUR_WEIGHT)
     words, neighbours = _spread(near.words.tolist()), _spread(near.neighbours.tolist())
@@ -278,5 +284,5 @@ def _spread(values: Sequence[float]) -> list[float]:
 
 
 def _logarithm(readable: float) -> float:
-    """The logarithm of the number of thousands."""
+    """The natural logarithm of the number of readable passages, in thousands."""
     return math.log(max(readable, MIN_READABLE) / 1_000)

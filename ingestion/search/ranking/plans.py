@@ -38,54 +38,55 @@ from .term_selection import (
 
 Plan = Literal["scan", "mixed", "indexed"]
 
-DEPTH = 100  # most candidates by words, and by vectors
+DEPTH = 100  # maximum of candidates found by words, and of candidates found by vectors
 
 # Up to MAX_SCAN readable passages all are scored; up to MAX_MIXED all their vectors are compared.
 MAX_SCAN = 4_000
 MAX_MIXED = 20_000
 
-# In a corpus of at least this many passages, not every passage with a word of the question is scored. Limits:
-# passages fetched; readable ones scored; and passages with common words in each language if rare words find
-# hardly any.
+# In a corpus of more than LARGE_CORPUS passages, not every passage with a word of the question is scored. The
+# limits are: passages fetched; readable passages scored; and, if rare words find hardly any passage, passages
+# with common words in each language.
 LARGE_CORPUS = 100_000
 MAX_FETCHED = 2_000
 MAX_SCORED = 700
 MAX_COMMON = 300
 
-# These limits are for up to STEADY_SIZE passages and grow with more, until there are MAX_GROWTH times as
-# many: the same number would leave out ever more of the best. They grow in proportion for questions of SHORT
-# words, and less for longer ones, which distinguish passages better.
+# These limits apply to a corpus of up to STEADY_SIZE passages and grow with a larger one, up to MAX_GROWTH
+# times: fixed limits would leave out ever more of the best passages. For questions of SHORT words they grow
+# in proportion to the corpus, for longer questions less, because these distinguish passages better.
 STEADY_SIZE = 200_000
 MAX_GROWTH = 5
 SHORT = 4
-MAX_BY_DOCUMENTS = 4_000  # readable passages, times the same growth, that are looked at instead of the index
+# Up to this many readable passages, times the same growth, are looked at instead of using the index.
+MAX_BY_DOCUMENTS = 4_000
 
-# The corpus size is estimated from this many documents if at least MIN_PROBED are readable, and word
-# frequencies from this many passages.
+# The corpus size is estimated from PROBES documents if at least MIN_PROBED of them are readable, and word
+# frequencies from SAMPLED passages.
 PROBES = 1_000
 MIN_PROBED = 20
 SAMPLED = 1_500
-# Among more passages than this, for readers of more than MAX_MIXED, the less common words are counted in
-# every 17th, until about MAX_COUNTED are fetched. With fewer passages, counting takes as much time as it
-# saves.
+# In a corpus of more than COUNTED_FROM passages, for readers of more than MAX_MIXED, the less common words
+# are counted in every 17th passage, until about MAX_COUNTED are fetched. In a smaller corpus, counting would
+# take as much time as it saves.
 COUNTED_FROM = 300_000
 COUNTED_EVERY = 17
 MAX_COUNTED = 2_500
-MEASURED = 300  # passages whose mean length is used for all
-MAX_SELDOM = 50  # passages that are looked at to see whether a word that is not in the sample is readable
+MEASURED = 300  # passages whose mean length is taken as that of all passages
+MAX_SELDOM = 50  # passages that are searched for a readable one with a word that the sample lacks
 
-# The vector index: entries scanned at least; nearest pieces from which readable ones are taken (but at least
-# PIECES); and entries after which it stops if hardly any are readable. Callers who may read little need a
-# long scan anyway; for those who may read everything it would stop too early.
+# The vector index scans at least EF_SEARCH entries, and stops after MAX_SCANNED if hardly any of them are
+# readable. Of the NEAREST pieces, the readable ones are taken, but at least PIECES. Callers who may read
+# little need a long scan anyway; without EF_SEARCH, that of callers who may read everything would be short.
 EF_SEARCH = 300
 NEAREST = 500
 PIECES = 100
-EXACT_PIECES = 400  # DEPTH passages have more pieces than that
+EXACT_PIECES = 400  # nearest pieces that are taken if all vectors are compared
 MAX_SCANNED = 40_000
 PLANNER = {"ef_search": EF_SEARCH, "max_scanned": MAX_SCANNED}
 
-# With at most this many passages in all, looking at each takes less time than planning: sessions keep the
-# plans of questions that nothing narrows, made without the words of any.
+# In a corpus of at most this many passages, looking at each takes less time than planning the statement. A
+# database session therefore keeps one plan for all unfiltered searches, made without the words of a question.
 SMALL_CORPUS = MAX_SCAN
 NARROWING = ("scoped", "excluding", "to_person", "to_groups", "include_category", "exclude_category")
 PLANNED = (
@@ -98,15 +99,18 @@ PLANNED = (
     "with_vectors",
     "with_nearest",
 )
-_every: list[int] = []  # passages in all that the last survey of this process met; selects only plans
+_every: list[int] = []  # the number of all passages at this process's last survey; it only selects plans
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """Estimates for the caller: readable passages; all passages; in a large corpus, how many passages of a
-    readable sample have exactly these words of the question; the mean number of different words in a passage
-    (0 if unknown); and, in a large or a small corpus, the numbers of words asked for that no readable passage
-    has."""
+    """Estimates for one search of one caller.
+
+    `visible` is the number of readable passages, `every` that of all passages. In a large corpus, `held` says
+    how many passages of a readable sample have exactly these words of the question. `mean_length` is the mean
+    number of different words in a passage, 0 if unknown. `absent` has the numbers of words that were asked
+    for and that no readable passage has; it is known in a large or a small corpus.
+    """
 
     visible: int
     every: int
@@ -115,7 +119,7 @@ class Survey:
     absent: Sequence[int] = ()
 
     def plan(self, dimensions: int) -> Plan:
-        """The fastest plan for vectors of these dimensions; larger ones have no index."""
+        """The fastest plan for vectors of `dimensions`; above INDEXED_DIMENSIONS there is no vector index."""
         if self.visible <= MAX_SCAN:
             return "scan"
         return "mixed" if self.visible <= MAX_MIXED or dimensions > INDEXED_DIMENSIONS else "indexed"
@@ -132,12 +136,14 @@ class Survey:
         return max(PIECES, round(NEAREST * self.visible / max(self.every, self.visible, 1)))
 
     def growth(self, asked: int = SHORT) -> float:
-        """How many times as many passages as up to STEADY_SIZE count for a question of `asked` words."""
+        """The factor by which the limits for STEADY_SIZE grow, for a question of `asked` words."""
         return float(min(max(self.every / STEADY_SIZE, 1), MAX_GROWTH) ** (SHORT / max(asked, 1)))
 
     def by_documents(self, plan: Plan) -> bool:
-        """Whether to look for words in the readable documents only, because hardly any passage that the index
-        of words gives would be readable."""
+        """Whether to look for words in the readable documents instead of the index of words.
+
+        Of the passages that the index finds, hardly any would be readable.
+        """
         return (
             plan == "mixed" and self.every > STEADY_SIZE and self.visible <= MAX_BY_DOCUMENTS * self.growth()
         )
@@ -152,8 +158,11 @@ class Survey:
         return round(max(MAX_COMMON, min(MAX_COMMON * self.growth(asked), fetched)))
 
     def sought(self, asked: int, words: int, plan: Plan) -> TermGroups:
-        """Which of the question's words, of which the first `asked` were asked for, select the passages to
-        score."""
+        """The groups of words that select the passages to score.
+
+        Words are numbered from 1 to `words`; the first `asked` of them are in the question, the others were
+        added.
+        """
         if not self.held:
             return single_terms(range(1, words + 1))
         wanted = MAX_SCORED * self.growth(asked) / max(self.visible, 1)
@@ -165,8 +174,11 @@ class Survey:
 
 
 def with_words(search: Mapping[str, Any]) -> dict[str, Any]:
-    """`search` with the parameters of its words: `words` and their `times` in the question, `added` words
-    with weights, and `everyday` words with phrases of which any counts."""
+    """`search`, with the parameters that sql/search.sql needs for its words.
+
+    `search` has the question's `words` and how often each occurs (`times`), `added` words with their weights,
+    and `everyday` words, each with phrases of which any may occur instead.
+    """
     count = len(search["words"])
     everyday_weight = EVERYDAY_WEIGHT * min(1, SHORT_QUESTION / max(count, 1))
     everyday = [any_of(phrases) for phrases in search["everyday"].values()]
@@ -192,11 +204,11 @@ def with_words(search: Mapping[str, Any]) -> dict[str, Any]:
 def find_candidates(
     search: Mapping[str, Any], dimensions: int, surveyed: Survey
 ) -> tuple[list[Candidate], int]:
-    """The candidates for `search`: `user_id`, the parameters of `with_words`, filters, and the vector of
-    `dimensions` with its space.
+    """The candidates for a search, and the estimated number of passages that were searched.
 
-    Also the estimated number of searched passages. Where no readable passage has a word, substitutes are
-    searched for: at once if the survey found that, else in a second run.
+    `search` has `user_id`, the parameters of `with_words`, filters, and the vector with its space. Words that
+    no readable passage has are replaced by substitutes: at once if the survey found that out, otherwise in a
+    second run.
     """
     started = time.monotonic()
     first = {**search, "with_nearest": search["with_vectors"], "kept": []}
@@ -207,7 +219,7 @@ def find_candidates(
     found, missing = _run(first, dimensions, surveyed)
     unknown = missing if found else range(1, search["asked"] + 1)
     if second := _with_substitutes(first, unknown):
-        # The nearest ones are kept, and not searched again.
+        # The candidates that were found by vectors are kept, and not searched for again.
         second |= {"with_nearest": False, "kept": [each[0] for each in found]}
         if surveyed.is_sampled:
             surveyed = survey(second)
@@ -219,8 +231,10 @@ def find_candidates(
 
 
 def _with_substitutes(search: Mapping[str, Any], unknown: Iterable[int]) -> dict[str, Any] | None:
-    """`search` with other spellings and translations of the `unknown` words, of which those that were asked
-    for count; None if none has any that are not searched for."""
+    """`search` with other spellings and translations of those `unknown` words that were asked for.
+
+    None if there are none, or if they are searched for already.
+    """
     alike, worths = [*search["otherwise"]], [*search["worths"]]
     for number in [number for number in unknown if number <= search["asked"]][:MAX_EXPANDED]:
         word = search["words"][number - 1]
@@ -241,7 +255,7 @@ def survey(search: Mapping[str, Any]) -> Survey:
 
 
 def surveyed_after(before: Sequence[str], search: Mapping[str, Any]) -> tuple[list[Rows], Survey]:
-    """As :func:`survey`, in one message with statements `before` it, whose rows are returned."""
+    """Like :func:`survey`, in one message with the statements `before`, whose rows are returned first."""
     bounds = {
         "probes": PROBES,
         "min_probed": MIN_PROBED,
@@ -274,7 +288,7 @@ def surveyed_after(before: Sequence[str], search: Mapping[str, Any]) -> tuple[li
 def _run(
     search: Mapping[str, Any], dimensions: int, surveyed: Survey
 ) -> tuple[list[list[Any]], Sequence[int]]:
-    """The members of the candidates, and the numbers of the words that no readable passage has."""
+    """The fields of each candidate, and the numbers of the words that no readable passage has."""
     if not surveyed.visible:
         return [], ()
     plan = surveyed.plan(dimensions)
@@ -305,14 +319,14 @@ def _run(
 
 
 def _for_corpus(name: str, every: int, search: Mapping[str, Any], constants: Mapping[str, Any]) -> str:
-    """The statement, planned once by each session for a small corpus."""
+    """The statement of this name; for a small corpus, one that each session plans only once."""
     if every > SMALL_CORPUS or any(search[each] for each in NARROWING):
         return statement(name)
     return prepared(name, constants=tuple(constants.items()))
 
 
 def planned_rows(before: Sequence[str], text: str, parameters: Mapping[str, Any]) -> list[Rows]:
-    """The rows of the statements `before`, and of the last one, run as the planner should plan it."""
+    """The rows of the statements `before` and of the statement `text`, for which the planner is set up."""
     kind = "generic" if isinstance(text, Prepared) else "custom"
     planner = {**PLANNER, "plan_cache_mode": f"force_{kind}_plan", "today": timezone.localdate()}
     *found, _, last = rows_of_each([*before, statement("prepare"), text], {**parameters, **planner})

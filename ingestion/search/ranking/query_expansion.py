@@ -1,7 +1,8 @@
 """Substitutes for words of a question that no readable passage has.
 
-“Payday” may be written “pay day”; for a compound, or a form that stemming does not handle, a passage may have
-its parts or its beginning. Only a search shows which words are missing.
+“Payday” may be written “pay day” in a passage. Instead of a compound, or of a form that stemming does not
+handle, a passage may have the parts of the word, or another word with the same beginning. Only a search shows
+which words no passage has.
 """
 
 import math
@@ -10,22 +11,22 @@ from itertools import pairwise
 
 from ingestion.search.tokens import abbreviations, has_unspaced_script, plain_words, search_text
 
-PREFIX_SHARE = 0.6  # of a word: the prefix that other words share
+PREFIX_SHARE = 0.6  # length of the prefix that is searched for, as a share of the word's length
 MIN_PREFIX = 5  # characters
 MIN_PART = 3  # characters, of a word split in two
 MAX_SPLIT_WORD = 9  # for longer words the prefix works better than the parts
 MAX_WORD = 40  # characters of a word considered
 MAX_JOINED_WORDS = 32
-MAX_EXPANDED = 8  # words of a question with substitutes
+MAX_EXPANDED = 8  # words of a question for which substitutes are searched for
 
 # A substitute counts less than the word, in the score and in the share of the question.
 EXPANSION_WEIGHT = 0.7
-EVERYDAY_WEIGHT = 0.8  # of the words of documents for an everyday word, all together
+EVERYDAY_WEIGHT = 0.8  # weight of all the words together that documents use for an everyday word
 SHORT_QUESTION = 6  # words; in longer questions this weight decreases, because their other words say enough
 
 
 def alternative_spellings(word: str) -> list[str]:
-    """The alternative spellings of one of `plain_words`, each an operand of a tsquery."""
+    """The alternative spellings of a word (from `plain_words`), each an operand of a tsquery."""
     if not word.isalpha() or has_unspaced_script(word) or len(word) > MAX_WORD:
         return []
     length = max(MIN_PREFIX, math.ceil(PREFIX_SHARE * len(word)))

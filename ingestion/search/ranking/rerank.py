@@ -1,7 +1,7 @@
 """Compares the words of texts with those of a question, by meaning and by position.
 
-Each word of the question is matched with the most similar word of the text: itself, or one with a similar
-vector. Adjacent words of the question should be close together in the text, too.
+Each word of the question is matched with the most similar word of the text: the same word, or one with a
+similar vector. Words that are adjacent in the question should be close together in the text, too.
 """
 
 import functools
@@ -22,9 +22,9 @@ from ingestion.search.tokens import has_unspaced_script, units
 WINDOW = 8  # words within which a pair counts as close together
 MAX_TEXT_UNITS = 1_000  # of one text
 MAX_QUERY_UNITS = 32  # of a question
-MAX_CACHED_TEXTS = 500  # some six kilobytes each: a site's questions find the same passages again
-# Number of assumed further texts without the word. The compared texts alone would make the words of the
-# question's subject look common, because most of them are about it.
+MAX_CACHED_TEXTS = 500  # some six kilobytes each; cached because questions find the same passages again
+# Texts without the word that are assumed in addition. Most of the compared texts are about the subject of the
+# question, so its words would look common if only these texts were counted.
 OTHERS = 500
 SYNONYM = 0.8  # similarity of a word of documents to the everyday word that it stands for
 LENGTH = 0.1  # a text twice as long is more likely by this amount to have a similar word
@@ -34,10 +34,11 @@ Numbers = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class RerankScores:
-    """For each text, from 0 to about 1: how well its words match the question's, and how well adjacent words
-    match close together.
+    """How well texts match the words of a question, from 0 to about 1.
 
-    `closest` is how well the words of the text match that matches best, `first` how well those of the first.
+    `words` has, for each text, how well its words match. `neighbours` has how well adjacent words of the
+    question match words of the text that are close together. `closest` says how well the words match in the
+    text that matches best, `first` in the first text.
     """
 
     words: Numbers
@@ -57,7 +58,7 @@ def rerank_scores(
     if not asked or not texts:
         return RerankScores(np.zeros(len(texts), np.float32), np.zeros(len(texts), np.float32))
     while (compared := _alike(asked, texts, everyday or {})) is None:
-        pass  # the numbers of the words have changed meanwhile
+        pass  # the words were renumbered meanwhile: compare again
     alike, sizes = compared
     starts = np.cumsum([0, *sizes])[:-1]
     best = np.maximum.reduceat(alike, starts, axis=1)
@@ -70,7 +71,7 @@ def rerank_scores(
     words = matched * (lengths / lengths.mean()) ** -LENGTH
     neighbours = np.zeros(len(texts), np.float32)
     if len(asked) > 1:
-        # The best match of two adjacent words of the question within WINDOW words of the text.
+        # For two adjacent words of the question: their best match within WINDOW words of the text.
         near = alike.copy()
         for step in range(1, WINDOW):
             np.maximum(near[:, :-step], alike[:, step:], out=near[:, :-step])
@@ -82,16 +83,16 @@ def rerank_scores(
 
 @functools.lru_cache(maxsize=MAX_CACHED_TEXTS)
 def _numbers_of_passage(text: str, of_generation: int) -> NDArray[np.int32]:
-    """The numbers of its words, followed by WINDOW empty positions that separate it from the next text."""
+    """The numbers of the text's words, then WINDOW empty positions to separate it from the next text."""
     return np.append(word_numbers(units(text)[:MAX_TEXT_UNITS]), np.zeros(WINDOW, np.int32))
 
 
 def _alike(
     asked: Sequence[str], texts: Sequence[str], everyday: Mapping[str, Sequence[str]]
 ) -> tuple[Numbers, list[int]] | None:
-    """Similarity (0 to 1) of each query word to each position of all texts, and the positions of each text.
+    """The similarity (0 to 1) of query words to the positions of all texts, and each text's positions.
 
-    None if words were renumbered meanwhile, which happens once in tens of thousands of words.
+    None if the words were renumbered meanwhile, which happens once in tens of thousands of words.
     """
     current = generation()
     passages = [_numbers_of_passage(text, current) for text in texts]
@@ -124,7 +125,7 @@ def _alike(
 def distinct(numbers: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """The distinct numbers in order, and the index of each number among them.
 
-    As `np.unique`, but without sorting, since the numbers of words are small.
+    Like `np.unique`, but without sorting, which is possible because the numbers of words are small.
     """
     places = np.zeros(int(numbers.max()) + 1, np.int32)
     places[numbers] = 1

@@ -1,8 +1,8 @@
-"""Selects which passages of a large corpus to score: those with a rare word of the question, or with enough
-of its common words.
+"""Selects which passages of a large corpus to score.
 
-A sample provides the frequencies of the words, alone and combined. They determine which groups of words a
-passage must have so that about the wanted number match.
+These are the passages with a rare word of the question, or with enough of its common words. The frequencies
+of the words in a sample, alone and combined, determine which groups of words a passage must have, so that
+about the wanted number of passages match.
 """
 
 import math
@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
-MAX_SAMPLED_TERMS = 8  # words in groups; others only add to the scores of passages found
+MAX_SAMPLED_TERMS = 8  # words in groups; the other words only add to the scores of passages that are found
 ROUNDING = 1e-5  # of the weights of words
 ALONE = 0.5  # the share of the wanted passages that single words may fill
 
@@ -19,9 +19,10 @@ Sample = Mapping[frozenset[int], float]  # the number of passages with exactly t
 
 @dataclass(frozen=True, slots=True)
 class TermGroups:
-    """Groups of words (by number): a passage is selected if it has all words of one group. `common` are the
-    groups that match more passages than wanted, used if the others match hardly any passage; for words that
-    are not searched alone, also the share of the sample's passages that have them.
+    """Groups of words, each word by its number: a passage is selected if it has all words of one group.
+
+    `common` has groups that match more passages than wanted; they are used if the other groups match hardly
+    any. `shares` has, for words that are not searched alone, the share of the sample that has the word.
     """
 
     groups: tuple[tuple[int, ...], ...]
@@ -30,8 +31,9 @@ class TermGroups:
 
 
 def merged_samples(rough: Sample, counted: Sample, uncommon: Collection[int], size: float) -> Sample:
-    """Complete the sample `counted` of `size` passages: it lacks passages with none of the `uncommon` words,
-    whose numbers are taken from the `rough` sample in proportion.
+    """Complete the sample `counted` of `size` passages, which lacks passages without `uncommon` words.
+
+    The numbers of the missing passages are taken from the `rough` sample in proportion.
     """
     if not uncommon:
         return rough
@@ -41,7 +43,7 @@ def merged_samples(rough: Sample, counted: Sample, uncommon: Collection[int], si
 
 
 def single_terms(numbers: Iterable[int]) -> TermGroups:
-    """Match every passage with any of the words."""
+    """Groups of one word each: they match every passage with any of the words."""
     return TermGroups(tuple((number,) for number in numbers), (), {})
 
 
@@ -72,7 +74,7 @@ def select_groups(numbers: Iterable[int], sample: Sample, wanted: float) -> Term
 
 
 def with_rare_terms(sought: TermGroups, numbers: Iterable[int], sample: Sample) -> TermGroups:
-    """`sought`, and those of the further words that are too rare for the sample."""
+    """`sought`, extended by those of the words `numbers` that are too rare to occur in the sample."""
     size = sum(sample.values())
     counts = {
         number: sum(passages for held, passages in sample.items() if number in held) for number in numbers
@@ -83,8 +85,10 @@ def with_rare_terms(sought: TermGroups, numbers: Iterable[int], sample: Sample) 
 
 
 def _worth_limit(worth: Mapping[int, float], sample: Sample, limit: float) -> float:
-    """The highest total weight of a passage's words at which more than `limit` passages of the sample match;
-    0 if fewer match at any weight."""
+    """The highest weight that more than `limit` passages of the sample reach; 0 if there is none.
+
+    The weight of a passage is the sum of the weights `worth` of its words.
+    """
     by_worth: dict[float, float] = {}
     for held, passages in sample.items():
         total = round(sum(worth.get(number, 0.0) for number in held), 6)
@@ -100,7 +104,7 @@ def _worth_limit(worth: Mapping[int, float], sample: Sample, limit: float) -> fl
 def _smallest_groups(
     worth: Mapping[int, float], is_enough: Callable[[float], bool]
 ) -> tuple[tuple[int, ...], ...]:
-    """The groups with enough weight that have no smaller group with enough."""
+    """The groups of words that have enough weight together and contain no smaller such group."""
     groups: list[tuple[int, ...]] = []
     for length in range(1, len(worth) + 1):
         for group in combinations(sorted(worth), length):

@@ -23,6 +23,7 @@ from history import projects, sharing
 from history.conversation_lists import SIDEBAR_ROWS, newest
 from history.models import Conversation, Project
 from ingestion.models import Document
+from ingestion.search.scopes import count_searched
 
 SIDEBAR_PROJECTS = 8
 
@@ -109,7 +110,7 @@ class Sidebar:
     @cached_property
     def readable(self) -> int:
         """How many documents an answer may draw on."""
-        return Document.objects.visible_to(self._principal).searchable().filter(passage_count__gt=0).count()
+        return count_searched(self._principal)
 
     @cached_property
     def awaited(self) -> int:

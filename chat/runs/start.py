@@ -41,6 +41,7 @@ from chatsite.normal_form import normal_form
 from history import projects, recording
 from history.branches import START, Branches, question_of
 from history.models import Conversation, Message, Project
+from ingestion.search.scopes import searched_parameters
 
 from . import finish, notifications
 from .active import run_slots
@@ -257,7 +258,7 @@ def _store_run(
     before: Sequence[str] = (),
     values: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[AcceptedRun, list[Rows]]:
-    """Store the run with its lease, count it as a message of its owner, and count the readable documents.
+    """Store the run with its lease, count it as a message of its owner, and count what is searched.
 
     Sends all statements to PostgreSQL in one message, which also commits the caller's transaction. The
     statements `before` come first, with `values` as additional parameters; their rows are returned with the
@@ -276,12 +277,11 @@ def _store_run(
         "key": key,
         "digest": digest,
         "lease": settings.LEASE_SECONDS,
-        "user_id": run.principal.user_id,
-        "today": timezone.localdate(),
+        **searched_parameters(run.principal),
     }
     texts = [
         statement("store_run", SQL),
-        statement("count_readable"),
+        statement("count_searched"),
         statement("owner_instructions", SQL),
         ANY_VERIFIED,
     ]

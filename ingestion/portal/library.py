@@ -139,11 +139,6 @@ def counts(principal: Principal) -> dict[str, int]:
     return listed_for(principal).order_by().aggregate(**named)
 
 
-def count_searchable(principal: Principal) -> int:
-    """How many of the listed documents an answer may draw on: no archives, and none that wait to be read."""
-    return Document.objects.visible_to(principal).searchable().filter(passage_count__gt=0).count()
-
-
 def matching(principal: Principal, query: ListingQuery) -> DocumentQuerySet:
     """Documents that match the query, among those that the caller may see."""
     found = listed_for(principal).filter(_conditions(principal)[query.show])

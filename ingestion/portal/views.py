@@ -26,7 +26,7 @@ from ingestion.parsing.formats import CONTAINERS, PAGED
 from ingestion.parsing.language import TAGS
 from ingestion.reasons import in_words
 from ingestion.search.labels import content_address
-from ingestion.search.scopes import kept_apart
+from ingestion.search.scopes import count_searched, kept_apart
 from ingestion.versions import former_versions
 from ingestion.versions.text_comparison import Paragraph, compare
 
@@ -150,7 +150,7 @@ def documents(request: HttpRequest) -> HttpResponse:
             if may_change(request, line.document) and not line.document.part_of_id
         },
         "total": counts[query.show],
-        "searchable": library.count_searchable(principal),
+        "searchable": count_searched(principal),
         "anything": counts["all"],
         "rows": lines,
         "unfinished": any(line.unfinished for line in lines),
@@ -282,5 +282,5 @@ def status(request: HttpRequest) -> JsonResponse:
     lines = rows(list(library.with_readers(readable)), principal)
     reply: dict[str, Any] = {"documents": [as_json(each) for each in lines]}
     if not all(each.unfinished for each in lines):
-        reply["searchable"] = number_format(library.count_searchable(principal), force_grouping=True)
+        reply["searchable"] = number_format(count_searched(principal), force_grouping=True)
     return JsonResponse(reply)

@@ -7,13 +7,15 @@ that does not exist.
 """
 
 from collections.abc import Iterable
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Q
+from django.utils import timezone
 from django.utils.translation import gettext
 
 from chatsite.accounts.principal import Principal
-from chatsite.db.sql_files import prepared, rows_of_each
+from chatsite.db.sql_files import prepared, rows, rows_of_each
 from ingestion.access.lists import private_digest
 from ingestion.attachment_folder import ATTACHED, INSIDE, as_shown
 from ingestion.models import Document, DocumentQuerySet, FormerId
@@ -44,6 +46,21 @@ def kept_apart(principal: Principal, besides: Iterable[str] = ()) -> list[int]:
         for scope in set(besides):
             apart.difference_update(documents_in(principal, scope) or ())
     return sorted(apart)
+
+
+def searched_parameters(principal: Principal) -> dict[str, Any]:
+    """The parameters of the statement `count_searched`."""
+    return {
+        "user_id": principal.user_id,
+        "private": private_digest(principal.user_id),
+        "today": timezone.localdate(),
+        **dict(ATTACHED_FOLDERS),
+    }
+
+
+def count_searched(principal: Principal) -> int:
+    """How many documents a search of everything searches, without files that were attached elsewhere."""
+    return int(rows("count_searched", searched_parameters(principal))[0]["count"])
 
 
 def count_named(principal: Principal, scope: str) -> int:

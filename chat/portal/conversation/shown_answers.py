@@ -49,7 +49,7 @@ from history.tally import HEDGES, Tally, tally
 from ingestion.glossary.lookup import Glossary, Meaning
 from ingestion.models import Document
 from ingestion.parsing.language import language_tag
-from ingestion.search.scopes import describe
+from ingestion.search.scopes import describe, kept_apart
 
 REFERENCE_LENGTH = 12
 LANGUAGE_SAMPLE = 1_000  # characters of an answer from which its language is detected
@@ -167,6 +167,7 @@ class Answer:
     branches: Branches | None = None  # of the conversation; None if it has only one
     glossary: Glossary | None = None  # of the reader
     stretches: Mapping[int, Stretches] = field(default_factory=dict)  # of sources on several pages, by key
+    reader: Principal | None = None  # who asked; None for others
 
     @property
     def place(self) -> int:
@@ -378,6 +379,11 @@ class Answer:
         return self.message.content == NOTHING_FITS and self.message.state == Message.State.COMPLETE
 
     @cached_property
+    def apart(self) -> int:
+        """Where nothing answers, how many files that the reader attached to questions are left out."""
+        return len(kept_apart(self.reader)) if self.is_nothing and self.reader else 0
+
+    @cached_property
     def nearest(self) -> Sequence[Document]:
         """Where nothing answers, the documents that came closest, with the owners whom the reader may ask."""
         if not self.is_nothing:
@@ -458,6 +464,7 @@ def answers_of(
             branches=branches,
             glossary=glossary,
             stretches=stretches,
+            reader=principal,
         )
         for message in messages
     ]

@@ -5,6 +5,7 @@ import json
 from types import SimpleNamespace
 from unittest import mock
 
+from asgiref.sync import sync_to_async
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import AsyncClient, Client, SimpleTestCase, TestCase, TransactionTestCase, override_settings
 from django.utils.translation import override
@@ -336,7 +337,7 @@ class ApartTests(TransactionTestCase):
 
     async def test_the_step_has_the_number_of_the_documents_that_are_searched(self):
         await in_database(make_document, "other.md", ["Other."], everyone=True)
-        for scope, number in ((self.named, 1), ("all", 3)):
+        for scope, number in ((self.named, 1), ("all", 2)):  # the attached file is searched where it is named
             body = {
                 "messages": [{"role": "user", "content": "When?"}],
                 "context": {"overrides": {"scope": scope}},
@@ -351,6 +352,20 @@ class ApartTests(TransactionTestCase):
             self.assertEqual(
                 [each["documents"] for each in steps if each["type"] == "searching"], [number], scope
             )
+
+    async def test_where_nothing_was_found_the_page_says_that_attached_files_were_left_out(self):
+        said = "Files that you attached to questions are searched only in their conversation"
+        _, session = await self.found("all", question="Xylophones?")
+        await sync_to_async(self.client.force_login)(self.user)
+        open_page = sync_to_async(self.client.get)
+        page = await open_page(f"/c/{session}/")
+        self.assertContains(page, said)
+        self.assertContains(page, f'<a href="/c/{session}/search-in">choose them</a>')
+        self.assertContains(page, "Searched 1 document, found nothing")
+        self.assertContains(await open_page("/"), "the 1 document you can read")
+        await Document.objects.filter(pk=self.document.pk).aupdate(folder="Bicycles")
+        self.assertNotContains(await open_page(f"/c/{session}/"), said)
+        self.assertContains(await open_page("/"), "the 2 documents you can read")
 
     async def test_its_own_conversation_finds_it_with_everything_else(self):
         names, session = await self.found(self.named)

@@ -14,8 +14,8 @@ EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - not bound her
 def take(host: str, port: int) -> socket.socket:
     """Bind a TCP socket to the address; port 0 selects a free port. Raises StartRefused.
 
-    The socket does not listen yet: a web server does so when it can serve. Until then the kernel refuses
-    connections, so that a proxy tries another machine instead of waiting.
+    The socket does not listen yet: a web server calls listen() when it can serve. Until then the kernel
+    refuses connections, so that a proxy tries another machine instead of waiting.
     """
     if not 0 <= port <= 65_535:
         raise StartRefused(f"PORT must be between 0 and 65535, not {port}.")
@@ -23,13 +23,13 @@ def take(host: str, port: int) -> socket.socket:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError):
         raise StartRefused(f"HOST {host} is not an address of this machine.") from None
-    # Names such as localhost have two addresses: the IPv4 one is what people and programs try first.
+    # Names such as localhost have two addresses: people and programs try the IPv4 address first.
     family, kind, protocol, _, address = min(found, key=lambda entry: entry[0] != socket.AF_INET)
     listener = socket.socket(family, kind, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # The kernel drops connections whose other end reads nothing for this long, with their buffers. The
-        # server could not do so: closing a connection waits until its buffer is sent.
+        # The kernel drops a connection, with its buffers, if the client reads nothing for this long. The
+        # server could not do this itself: when it closes a connection, it waits until the buffer is sent.
         if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
             milliseconds = int(settings.READER_SECONDS * 1000)
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)

@@ -17,7 +17,7 @@ from . import embedded_postgres
 from .pooler import check_sessions
 from .refusal import StartRefused
 
-LOCK = 7_236_114_901  # any number, the same in every version
+LOCK = 7_236_114_901  # key of an advisory lock: any number, which must never change
 MIN_POSTGRESQL = 16
 MIN_PGVECTOR = (0, 8)
 CONNECT_SECONDS = 5
@@ -82,7 +82,7 @@ def migrate() -> None:
 
 
 def complaint(server_version: int, vector_version: str | None) -> str | None:
-    """Why the server cannot be used, or None. `server_version` is libpq's number: 180001 is 18.1."""
+    """Why the server cannot be used; None if it can. `server_version` is libpq's: 180001 is 18.1."""
     major = server_version // 10_000
     if major < MIN_POSTGRESQL:
         return f"PostgreSQL {MIN_POSTGRESQL} or newer is needed; the database runs {major}."

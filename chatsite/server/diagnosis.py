@@ -142,7 +142,7 @@ def _of_folders() -> Iterator[Finding]:
 
 
 def _of_model() -> Iterator[Finding]:
-    """Check that the model's server responds and accepts the key, by listing its models."""
+    """Findings on the model's server: whether it responds and accepts the key when its models are listed."""
     if not settings.CHAT_MODEL:
         yield note(gettext("No language model is connected: answers are quotations (CHAT_MODEL)."))
         return
@@ -158,7 +158,7 @@ def _of_model() -> Iterator[Finding]:
         return
     try:
         known = [str(each["id"]) for each in answer.json()["data"]]
-    except (ValueError, LookupError, TypeError):  # its list has another form
+    except (ValueError, LookupError, TypeError):  # the server's list of models has another form
         known = []
     if answer.status_code in {401, 403}:
         yield wrong(
@@ -180,7 +180,7 @@ def _of_model() -> Iterator[Finding]:
 
 
 def note_backup(made: datetime, place: object) -> None:
-    """Record a backup for `last_backup`; not recorded if the disk is full."""
+    """Record a backup for the finding about the last backup, unless the disk is full."""
     try:
         remembered = json.dumps({"made_at": made.isoformat(), "file": str(place)})
         (settings.DATA_DIR / "last_backup.json").write_text(remembered)

@@ -16,7 +16,7 @@ from chatsite.http.outgoing.retry_after import set_retry_after
 
 logger = logging.getLogger(__name__)
 
-DATABASE_SECONDS = 0.8  # so that there is a response within a second in any case
+DATABASE_SECONDS = 0.8  # for the database to respond, so that the check responds within a second
 RETRY_AFTER_SECONDS = 2
 
 _looks: WeakKeyDictionary[asyncio.AbstractEventLoop, "asyncio.Task[frozenset[tuple[str, str]]]"] = (
@@ -28,7 +28,7 @@ _looks: WeakKeyDictionary[asyncio.AbstractEventLoop, "asyncio.Task[frozenset[tup
 @require_safe
 @never_cache
 async def healthz(request: HttpRequest) -> JsonResponse:
-    """The process responds; nothing else is checked."""
+    """Liveness: 200 if the process responds; nothing else is checked."""
     return JsonResponse({"status": "ok"})
 
 
@@ -36,13 +36,13 @@ async def healthz(request: HttpRequest) -> JsonResponse:
 @require_safe
 @never_cache
 async def readyz(request: HttpRequest) -> JsonResponse:
-    """The database responds and has every migration; otherwise 503."""
+    """Readiness: 200 if the database responds and has every migration, otherwise 503."""
     # One check at a time, shared by all callers: a hanging database must not block a thread for each.
     loop = asyncio.get_running_loop()
     look = _looks.get(loop)
     if look is None or look.done():
         look = _looks[loop] = loop.create_task(in_database_within_budget(unapplied_migrations))
-        # The error is retrieved: asyncio would log it if all callers have gone.
+        # Retrieve an error here: otherwise asyncio would log it if all callers have gone.
         look.add_done_callback(lambda done: done.cancelled() or done.exception())
     try:
         missing = await asyncio.wait_for(asyncio.shield(look), DATABASE_SECONDS)

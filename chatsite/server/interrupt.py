@@ -1,9 +1,9 @@
 """Ctrl-C and SIGTERM, noticed from the first line of a command on.
 
-While a command loads they are only recorded: the shell may have started it with SIGINT ignored. After `arm`
-they raise KeyboardInterrupt, which ends a command through its `finally` blocks. In the middle of an import,
-where Python turns it into other errors, it is raised after the import, or at a second signal. Long loops call
-`check`, in case the exception was swallowed.
+While a command loads, the signals are only recorded; they are handled even if the shell started the command
+with SIGINT ignored. After `arm`, a signal raises KeyboardInterrupt, which ends a command through its
+`finally` blocks. During an import, Python would turn the exception into other errors: then it is raised after
+the import, or at a second signal. Long loops call `check`, in case the exception was swallowed.
 """
 
 import signal
@@ -23,7 +23,7 @@ class Interrupt:
             signal.signal(number, self._note)
 
     def arm(self) -> None:
-        """Raise KeyboardInterrupt from now on; at once for a signal that came earlier."""
+        """Raise KeyboardInterrupt at signals from now on, and at once if a signal has come before."""
         self._armed = True
         self.check()
 

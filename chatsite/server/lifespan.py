@@ -23,8 +23,9 @@ async def lifespan(
 ) -> None:
     """The ASGI lifespan protocol.
 
-    Its state has `end`, for a server that announces its shutdown: answers may still be written for so many
-    seconds; unfinished ones are then stored as interrupted, and their readers receive that end.
+    Puts the function `end` into the lifespan state, for a server that announces its shutdown. It lets answers
+    be written for some seconds, then stores unfinished ones as interrupted and sends that end to their
+    readers.
     """
 
     async def end(seconds: float) -> None:

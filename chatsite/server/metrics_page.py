@@ -1,4 +1,4 @@
-"""`/metrics` for Prometheus: for CHATSITE_METRICS_TOKEN and CHATSITE_METRICS_ADDRESSES; others get 404."""
+"""`/metrics` for Prometheus: callers with CHATSITE_METRICS_TOKEN or from CHATSITE_METRICS_ADDRESSES only."""
 
 import asyncio
 import hmac
@@ -45,7 +45,7 @@ LEASES = """
 
 
 def start(kind: str) -> metrics.Recorder | None:
-    """Start writing this process's metrics, if anybody may read the page."""
+    """Start writing this process's metrics; None if the settings let nobody read them."""
     if not settings.METRICS:
         return None
     recorder = metrics.Recorder(folder(), kind)
@@ -91,7 +91,7 @@ def may_read(request: HttpRequest) -> bool:
 
 
 async def _stored() -> metrics.Snapshot:
-    """The database's metrics; if it does not respond, a metric says so."""
+    """The metrics that the database provides; if it does not respond, a metric says so."""
     started = time.monotonic()
     try:
         found = await asyncio.wait_for(in_database_within_budget(stored_numbers), DATABASE_SECONDS)
@@ -105,7 +105,7 @@ async def _stored() -> metrics.Snapshot:
 
 
 def stored_numbers() -> metrics.Snapshot:
-    """Jobs and unfinished runs of all machines."""
+    """The numbers of jobs and unfinished runs of all machines, from the database."""
     with connection.cursor() as cursor:
         cursor.execute(JOBS)
         jobs = cursor.fetchone()

@@ -1,8 +1,8 @@
 """Checks that the database URLs lead to PostgreSQL itself, or to a pooler that the site supports.
 
-PgBouncer in transaction mode gives each transaction any of its server sessions. Settings, advisory locks and
-LISTEN then silently reach another client. The site works behind such a pooler if DATABASE_DIRECT_URL leads
-past it; otherwise the start is refused.
+PgBouncer in transaction mode runs each transaction in any of its server sessions. A client's settings,
+advisory locks and LISTEN then silently apply to another client. The site works behind such a pooler if
+DATABASE_DIRECT_URL leads past the pooler; otherwise the start is refused.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ IDENTITY = """
     SELECT (SELECT system_identifier FROM pg_control_system()), database.oid, current_user
     FROM pg_database AS database WHERE database.datname = current_database()
 """
-# In the form of the first statement of each transaction (chatsite.db.backend.pooling).
+# Two statements in one message, like the first message of each transaction (chatsite.db.backend.pooling).
 TOGETHER = "SELECT set_config('chatsite.probe', 'x', true); SELECT current_setting('chatsite.probe', true)"
 POOLED, DIRECT = "DATABASE_URL", "DATABASE_DIRECT_URL"
 
@@ -70,11 +70,12 @@ def _fault_of_sessions(parameters: Mapping[str, Any], name: str) -> str:
 
 
 def _is_shared(first: Probe, second: Probe, token: str) -> bool:
-    """Whether two clients share one session, or one client has several."""
+    """Whether two clients share one server session, or one client gets several."""
     first.execute(SET_PROBE, [token])
     own = first.execute(GET_PROBE).fetchone()
     for _ in range(ROUNDS):
-        # A new transaction gets the session returned last, so its former client gets another one.
+        # A pooler gives a new transaction the session that was returned last: the second client's transaction
+        # gets that of the first client, which must then get another one.
         second.execute("BEGIN")
         other = second.execute(GET_PROBE).fetchone()
         if other is None or other[1] == token or first.execute(GET_PROBE).fetchone() != own:

@@ -18,10 +18,10 @@ from chatsite.server.embedded_postgres import Cluster
 from .interrupt import interrupt
 from .refusal import StartRefused
 
-# Python threads take turns: a heap for each of them would only fragment memory.
+# Python threads run one at a time, so a heap for each of them would only fragment memory.
 ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}
 STOP_SECONDS = 4  # in addition to the grace period of running answers
-STEADY_SECONDS = 30  # a process that lived this long failed by chance and is restarted at once
+STEADY_SECONDS = 30  # a process that crashes after living this long is restarted at once
 LONGEST_DELAY = 30.0
 TEND_SECONDS = 1.0
 READY_SECONDS = 60
@@ -39,8 +39,8 @@ def report(line: str) -> None:
 class Child:
     """One process of the site.
 
-    `module` is run with `--parent` and `arguments`. One that `serves` also gets `--serving`, a descriptor to
-    which it writes when it accepts requests.
+    `module` is run with `--parent` and `arguments`. If it `serves`, it also gets `--serving`, a descriptor to
+    which it writes as soon as it accepts requests.
     """
 
     title: str
@@ -53,7 +53,7 @@ class Child:
     start_again_at: float = 0.0
     failures: int = 0
     pidfd: int = field(default=-1, repr=False)
-    # a descriptor that becomes readable when it accepts requests
+    # A descriptor that becomes readable when the process accepts requests.
     reports: int = field(default=-1, repr=False)
     serving: bool = False
 
@@ -85,7 +85,7 @@ class Child:
         return status
 
     def listen(self) -> None:
-        """Note that it accepts requests, from its readable descriptor."""
+        """Read the descriptor `reports`, and note that the process accepts requests."""
         self.serving = bool(os.read(self.reports, 1))
         self._stop_listening()
 
@@ -113,7 +113,7 @@ class Children:
             child.start()
 
     def wait(self, seconds: float) -> list[tuple[Child, int]]:
-        """Wait until a process ends or the time is over; returns ended ones with their exit status.
+        """Wait until a process ends or the time is over. Returns ended processes with their exit status.
 
         Raises KeyboardInterrupt after a signal.
         """
@@ -146,7 +146,7 @@ class Children:
                     child.start()
 
     def all_crash(self) -> bool:
-        """Whether no process serves, and each that should has failed more than once."""
+        """Whether no process serves, and each process that should serve has failed more than once."""
         servers = [child for child in self.children if child.serves]
         return bool(servers) and all(child.failures > 1 and not child.serving for child in servers)
 
@@ -155,8 +155,10 @@ class Children:
         return min(self._next_start(), LONGEST_DELAY)
 
     def close(self) -> None:
-        """Terminate every process; kill those that do not end in time, or at a second Ctrl-C. Safe to call
-        twice."""
+        """Terminate every process, and kill those that do not end in time, or at a second Ctrl-C.
+
+        Safe to call twice.
+        """
         running = [child.process for child in self.children if child.process]
         for process in running:
             process.terminate()
@@ -204,14 +206,14 @@ def _allowed_host() -> str:
 
 
 class DatabaseSupervisor:
-    """Restarts the embedded server after it has died; without a cluster it does nothing."""
+    """Restarts the embedded PostgreSQL after it has died; without a cluster it does nothing."""
 
     def __init__(self, cluster: Cluster | None) -> None:
         self._cluster = cluster
         self._seen_dead = False
 
     def check(self) -> None:
-        """Restart the server if it is missing at two checks in a row: once may be a deliberate restart."""
+        """Restart the server if two checks in a row find it dead: one may meet a deliberate restart."""
         if self._cluster is None or self._cluster.alive():
             self._seen_dead = False
         elif not self._seen_dead:

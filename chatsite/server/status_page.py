@@ -1,4 +1,4 @@
-"""The admin's status page for administrators; it needs neither Prometheus nor a terminal."""
+"""The status page of the admin, which shows the site's state without Prometheus or a terminal."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ from .diagnosis import findings
 from .product_version import product_version
 
 Row = tuple[str, str]
-# What the metrics call the servers; the others are named by their language model.
+# Names of servers by their labels in the metrics; all other labels are names of language models.
 SERVERS = {
     "database": pgettext_lazy("server", "database"),
     "embedding": pgettext_lazy("server", "model of meaning"),
@@ -68,7 +68,7 @@ def _of_database() -> Iterator[Row]:
 
 
 def _of_processes() -> Iterator[Row]:
-    """The processes of this machine, by the metrics they write."""
+    """Rows about the processes of this machine, from the metrics that they write."""
     if not settings.METRICS:
         return
     numbers = metrics.gathered(metrics_page.folder())

@@ -1,7 +1,7 @@
 """A thread that detects a blocked event loop and logs its stack.
 
-Time spent waiting for a CPU does not count (Linux reports it), so a busy machine causes no warning; nor does
-time in which the whole process was stopped.
+Time in which a thread waited for a CPU does not count (Linux reports it), so a busy machine causes no
+warning. Time in which the whole process was stopped does not count either.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ class Watchdog:
         self._interval = seconds / 4
         self._thread = threading.get_ident()
         self._rounds = 0
-        self._waited: dict[str, int] = {}  # of each thread, also of those that have ended
+        self._waited: dict[str, int] = {}  # nanoseconds each thread waited for a CPU, even if it has ended
         self._over = threading.Event()
 
     def start(self) -> None:
@@ -65,7 +65,7 @@ class Watchdog:
         worked = time.process_time()
         while not self._over.wait(self._interval):
             now = self._now()
-            # A call that holds the interpreter's lock keeps this thread waiting too, but it uses the CPU.
+            # A call that holds the interpreter's lock delays this thread too, but that shows as CPU time.
             delay = now - before - self._interval
             cpu_time = time.process_time() - worked - self._interval
             since += max(0.0, delay - max(0.0, cpu_time))
@@ -77,9 +77,9 @@ class Watchdog:
                 logger.warning(BLOCKED, now - since, self._stack())
 
     def _now(self) -> float:
-        """Seconds, less those in which any thread of the process waited for a CPU.
+        """Monotonic seconds, less those in which a thread of the process waited for a CPU.
 
-        Any thread counts, since it may hold the interpreter's lock meanwhile.
+        Every thread counts, because a waiting one may hold the interpreter's lock.
         """
         now = time.monotonic()  # first, so that the time of reading the files does not count
         own = str(threading.get_native_id())

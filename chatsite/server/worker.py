@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 
-gc.disable()  # until everything is loaded, which garbage collection would look through again and again
+gc.disable()  # until everything is loaded: collections would scan all loaded modules again and again
 
 # isort: split
 
@@ -42,7 +42,7 @@ QUEUES = (
     (fair_queue.QUEUE, 1),
     (side_jobs.QUEUE, 2),
 )  # queues, with the number of concurrent jobs of each
-GRACE_SECONDS = 2  # after which unfinished documents return to the queue
+GRACE_SECONDS = 2  # at SIGTERM, after which unfinished documents return to the queue
 
 
 def main() -> None:
@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("--parent", type=int, required=True)
     exit_with_parent(parser.parse_args().parent)
     try:
-        recover_stalled_jobs()  # jobs of killed workers
+        recover_stalled_jobs()  # these are jobs of killed workers
         release_connection()
         recorder = metrics_page.start("worker")
         traces.start("worker")

@@ -56,7 +56,7 @@ class Writer:
 
     def write(self, data: bytes) -> int:
         self._held += data
-        while len(self._held) > PIECE_BYTES:  # a full chunk may be the last
+        while len(self._held) > PIECE_BYTES:  # a chunk is kept until more follows: it may be the last one
             self._put(bytes(self._held[:PIECE_BYTES]), last=False)
             del self._held[:PIECE_BYTES]
         return len(data)

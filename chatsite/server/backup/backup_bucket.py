@@ -1,8 +1,8 @@
 """Streams a backup to or from an object in an S3-compatible bucket.
 
-Needs boto3 of the extra `s3`. Endpoint, region and credentials come from the standard variables
-(AWS_ENDPOINT_URL_S3, AWS_DEFAULT_REGION, AWS_ACCESS_KEY_ID, ...), a profile or a role: backups need not use
-the credentials of the site's files.
+This needs boto3, which the extra `s3` installs. Endpoint, region and credentials come from boto3's standard
+variables (AWS_ENDPOINT_URL_S3, AWS_DEFAULT_REGION, AWS_ACCESS_KEY_ID, ...), a profile or a role, so that
+backups need not use the credentials for the site's files.
 """
 
 import errno
@@ -69,7 +69,7 @@ class BucketObject:
         return self._address
 
     def exists(self) -> bool:
-        """Whether the object exists, as far as the credentials can tell: write-only ones cannot."""
+        """Whether the object exists; False if the credentials allow only writing."""
         try:
             self._head()
         except FileNotFoundError:
@@ -127,7 +127,7 @@ class Upload:
         return self
 
     def write(self, data: bytes) -> int:
-        """Raises OSError."""
+        """Add data to the upload. Raises OSError."""
         self._held += data
         self._size += len(data)
         while len(self._held) >= PART_BYTES:
@@ -166,7 +166,7 @@ class Upload:
     def _abort(self) -> None:
         try:
             self._s3.abort_multipart_upload(**self._place)
-        # a lifecycle rule of the bucket removes such parts; they never become an object
+        # The parts never become an object; a lifecycle rule of the bucket should remove them.
         except FAULTS as error:
             log.warning("Parts of %s are left in the bucket: %s", self._place["Key"], error)
 

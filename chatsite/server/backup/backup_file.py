@@ -1,10 +1,10 @@
-"""The file of a backup: a tar archive, encrypted where asked, that ends with the checksums of its members.
+"""The file of a backup: a tar archive, encrypted if asked, that ends with the checksums of its members.
 
 backup.json       what it is: version, migrations, rows and checksum of each table, files
 secret_key        what signs the site's sessions
 files/...         the documents' files under their names in the storage
 database/000000   parts of pg_dump's custom format, to be joined
-checksums.json    SHA-256 of each member before it; an archive without it was cut off
+checksums.json    SHA-256 of each member above; an archive without this member was cut off
 """
 
 import hashlib
@@ -70,7 +70,7 @@ class Archive:
         self.add_file(name, io.BytesIO(data), len(data))
 
     def add_file(self, name: str, source: IO[bytes], size: int) -> str:
-        """Returns the file's SHA-256. Raises OSError if the file is shorter than `size`."""
+        """Add a file and return its SHA-256. Raises OSError if the file is shorter than `size`."""
         member = tarfile.TarInfo(name)
         member.size, member.mode, member.mtime = size, 0o600, int(time.time())
         reader = HashingReader(source)
@@ -95,14 +95,14 @@ def written(target: Path | BucketObject, passphrase: str) -> Iterator[Archive]:
 
 
 def place(words: str) -> Path | BucketObject:
-    """A path, or an object in a bucket. Raises CommandError for a bucket's address without an object."""
+    """The path or the object in a bucket that `words` name. Raises CommandError for a bucket alone."""
     return BucketObject(words) if words.startswith(SCHEME) else Path(words).absolute()
 
 
 def read_passphrase(path: Path | None) -> str:
     """The first line of the file; empty without a file. Raises CommandError.
 
-    It comes from a file, because other users can often see arguments and environment.
+    The passphrase comes from a file, because other users can often see arguments and environment variables.
     """
     if path is None:
         return ""

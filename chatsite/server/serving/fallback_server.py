@@ -14,7 +14,7 @@ from chatsite.server.address import BACKLOG
 WORDS = "The site is starting again. Try again in a few seconds."
 READ_SECONDS = 2.0  # for a request's head; a client that sends none gets the response, too
 MAX_HEAD_BYTES = 65_536
-MAX_CALLERS = 500  # at once; further ones get the response without their request being read
+MAX_CALLERS = 500  # whose requests are read at the same time; further callers get the response at once
 
 
 class FallbackServer:
@@ -28,7 +28,7 @@ class FallbackServer:
         self._stop: Callable[[], None] | None = None
 
     def answer(self, needed: bool) -> None:
-        """Start or stop answering. Called often; repeating the same state does nothing."""
+        """Start or stop answering. May be called often: it does nothing if the state is unchanged."""
         if needed and self._stop is None:
             loop, over = asyncio.new_event_loop(), asyncio.Event()
             thread = threading.Thread(
@@ -50,9 +50,10 @@ class FallbackServer:
             runner.run(self._serve(over))
 
     async def _serve(self, over: asyncio.Event) -> None:
-        """Accept until `over`, then finish the callers that were accepted.
+        """Accept connections until `over`, then finish those that were accepted.
 
-        `asyncio.start_server` leaves open, without a response, a connection accepted just before its close.
+        `asyncio.start_server` is not used: if it accepts a connection just before the server is closed, the
+        connection stays open without a response.
         """
         loop = asyncio.get_running_loop()
         with self._listener.dup() as listener:
@@ -69,7 +70,7 @@ class FallbackServer:
             connection, _ = listener.accept()
         except (BlockingIOError, ConnectionAbortedError):
             return
-        except OSError:  # too many open files: without a pause, this would be called again at once
+        except OSError:  # too many open files: without a pause, accept would fail again and again
             loop = asyncio.get_running_loop()
             loop.remove_reader(listener)
             loop.call_later(READ_SECONDS, self._accept_again, listener)
@@ -97,7 +98,7 @@ class FallbackServer:
 
 
 def _response(head: bytes, page: str, retry_after: int) -> bytes:
-    """An HTML page for browsers, JSON for programs."""
+    """The response to a request with this head: an HTML page for browsers, JSON for programs."""
     line, _, fields = head.decode("latin-1").partition("\r\n")
     method, _, target = line.partition(" ")
     path = target.split(" ")[0].partition("?")[0]

@@ -1,7 +1,7 @@
 """uvicorn's HTTP protocol, with limits on connections, heads and bodies.
 
-Like uvicorn_server, this depends on what uvicorn and httptools do not document; test_uvicorn_server names
-each attribute, and fails when one of them changes.
+Like uvicorn_server, this module depends on undocumented parts of uvicorn and httptools. The test
+test_uvicorn_server names each of them, and fails when one changes.
 """
 
 import asyncio
@@ -23,16 +23,18 @@ from chatsite.http.address_limit import GONE_KEY
 MAX_HEAD_BYTES = 65_536  # request line and headers
 # Headers that Django parses on the event loop, some of them in more than linear time.
 MAX_HEADER_BYTES = {b"cookie": 16_384, b"content-type": 1_024, b"accept": 4_096, b"accept-language": 4_096}
-MAX_UPGRADE_LINE_BYTES = 8_000  # bytes of a WebSocket handshake, beyond which its parser gives up
-BODY_PIECE_BYTES = 4_096  # of a body that the parser gets at once
+MAX_UPGRADE_LINE_BYTES = 8_000  # the parser of WebSocket handshakes gives up at longer lines
+BODY_PIECE_BYTES = 4_096  # the parser gets a body in pieces of this size
 HEAD_SECONDS = 10.0  # from the first byte of a head to its last
 SILENT_SECONDS = 30.0  # from the connection to the first byte of a request
-BODY_BYTES_PER_SECOND = 500  # of a body, on average over any BODY_SECONDS
+BODY_BYTES_PER_SECOND = 500  # slowest pace of a body, on average over any BODY_SECONDS
 BODY_SECONDS = 30.0
-PACE_SECONDS = 10.0  # between two looks at a body's pace
-MAX_FRAMING_BYTES = 65_536  # of a chunked body: sizes, extensions, trailers; and FRAMING_RATIO times the body
-FRAMING_RATIO = 1  # bytes of framing for each byte of a long body: its chunks have six bytes on average
-# Chunks in a piece of a body. A piece with more is followed by a wait, because each chunk costs a call of the
+PACE_SECONDS = 10.0  # between two checks of a body's pace
+# A chunked body may have this many bytes of framing (sizes, extensions, trailers), plus FRAMING_RATIO bytes
+# for each byte of the body, which is enough for chunks of six bytes on average.
+MAX_FRAMING_BYTES = 65_536
+FRAMING_RATIO = 1
+# A piece of a body with more chunks than this is followed by a wait, because each chunk costs a call of the
 # parser.
 MAX_CHUNKS = 40
 CHUNKS_PER_SECOND = 100_000  # in such pieces, for all connections together
@@ -53,14 +55,14 @@ ENDING = "The site restarts. Send this again in a few seconds."
 
 
 def raise_file_limit() -> None:
-    """Allow this process as many open files as the system lets it have."""
+    """Raise this process's limit on open files to the highest value that the system permits."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def max_connections() -> int:
-    """How many connections leave enough descriptors for everything else."""
+    """The number of connections that leaves enough descriptors for everything else."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(64, soft - SPARE_FILES) if soft != resource.RLIM_INFINITY else 1_000_000
 
@@ -76,15 +78,16 @@ class PausedFlowControl(FlowControl):
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """HTTP on one connection, each part of it within limits of time and size.
+    """HTTP on one connection, with limits on the time and size of each part.
 
-    One timer limits each state of the connection: waiting for a request, reading a head, reading a body,
-    closing. Received data does not extend it. A second timer drops clients that read too slowly.
+    One timer limits the time in each state of the connection: waiting for a request, reading a head, reading
+    a body, closing. Received data does not extend that time. A second timer drops clients that read too
+    slowly.
     """
 
     flow: "PausedFlowControl"
     silent: dict["LimitedProtocol", None] = {}  # connections without any request so far, oldest first
-    next_turn = 0.0  # when the next piece may follow one with many chunks, on any connection
+    next_turn = 0.0  # when the next connection may go on after a piece with many chunks
     accept_more: Callable[[], object] | None = None  # called after a connection was accepted
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -92,18 +95,18 @@ class LimitedProtocol(HttpToolsProtocol):
         self._deadline: asyncio.TimerHandle | None = None
         self._stalled: asyncio.TimerHandle | None = None
         self._in_head = self._in_body = self._refused = self._upgraded = False
-        self._malformed = False  # the parser failed, and would fail again with what follows
+        self._malformed = False  # whether the parser failed, and would fail again with further data
         self._heads = 0  # heads that began in the current piece
         self._head_bytes = self._fields_bytes = 0
-        self._header_bytes: Counter[bytes] = Counter()  # of those in MAX_HEADER_BYTES
+        self._header_bytes: Counter[bytes] = Counter()  # for the headers in MAX_HEADER_BYTES
         self._longest_line = 0
         self._wire_bytes = self._body_bytes = 0  # of the body: as received, and without framing
         self._body_credit = 0.0  # bytes by which the body may fall behind the required pace
         self._body_seen = 0
         self._body_looked = 0.0
         self._cycles: list[Any] = []  # requests that are running, or waiting for an earlier one
-        # Bytes received while a request waits for an earlier one or for its turn, and where those not yet
-        # parsed begin, so that they need not be copied for each request.
+        # Bytes received while a request waits for an earlier one or for its turn, and the offset of the first
+        # byte that is not parsed yet: with an offset, the bytes need not be copied for each request.
         self._unread, self._unread_from = b"", 0
         self._chunks = 0  # of the body, in the current piece
         self._turn: asyncio.TimerHandle | None = None
@@ -138,10 +141,10 @@ class LimitedProtocol(HttpToolsProtocol):
         self.pipeline.clear()
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Keep a half-closed connection open until the requests that arrived whole are answered.
+        """Keep a half-closed connection open until all requests that arrived completely are answered.
 
-        A caller that has closed both directions looks the same: writing to it shows the difference, or TCP
-        keep-alive does.
+        A caller that has closed both directions looks the same at first; a failed write or TCP keep-alive
+        shows the difference.
         """
         if self._refused or self._in_body or self.cycle is None or self.cycle.response_complete:
             return False
@@ -176,8 +179,8 @@ class LimitedProtocol(HttpToolsProtocol):
     def _parse(self, data: bytes, start: int) -> None:
         """Feed the parser piece by piece, and keep the rest unread while one request waits behind another.
 
-        Piecewise, so that an oversized head is refused early, and one connection cannot queue thousands of
-        pipelined requests.
+        Pieces make sure that an oversized head is refused early, and that one connection cannot queue
+        thousands of pipelined requests.
         """
         while start < len(data) and not self.pipeline and self._turn is None:
             end = self._piece_end(data, start)
@@ -199,7 +202,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self.flow.pause_reading()
 
     def _await_turn(self) -> None:
-        """Stop parsing until all connections together have waited for their chunks."""
+        """Stop parsing for a while, so that all connections together keep to CHUNKS_PER_SECOND."""
         now = self.loop.time()
         if self.next_turn - now > TURN_SECONDS:
             self._end()
@@ -222,14 +225,14 @@ class LimitedProtocol(HttpToolsProtocol):
             self.flow.resume_reading()
 
     def _piece_end(self, data: bytes, start: int) -> int:
-        """The end of a head, or of a part of a body short enough not to hide many requests behind it."""
+        """The end of the next piece: a head, or a part of a body that is too short to hide many requests."""
         if self._in_body:
             return min(start + BODY_PIECE_BYTES, len(data))
         end = data.find(b"\r\n\r\n", start, start + MAX_HEAD_BYTES)
         return end + 4 if end >= 0 else min(start + MAX_HEAD_BYTES, len(data))
 
     def _count(self, size: int, in_head: bool, in_body: bool) -> None:
-        """Account for a piece that belongs to one head or one body only."""
+        """Count the bytes of a piece if it belongs to only one head or one body, and apply the limits."""
         if self._in_head and not in_body and self._heads == (0 if in_head else 1):
             self._head_bytes += size
             if self._head_bytes > MAX_HEAD_BYTES:
@@ -292,7 +295,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._in_head:  # otherwise it is a trailer, which must not become a header of the running request
+        if self._in_head:  # otherwise a trailer, which must not become a header of the running request
             self._fields_bytes += len(name) + len(value) + 4
             self._longest_line = max(self._longest_line, len(name) + len(value) + 4)
             if (known := name.lower()) in MAX_HEADER_BYTES:
@@ -369,9 +372,10 @@ class LimitedProtocol(HttpToolsProtocol):
         self._refuse(408)
 
     def _body_is_due(self) -> None:
-        """Keep reading while the body arrives fast enough, or the site itself makes it wait.
+        """Keep reading while the body arrives fast enough, or while the site itself has paused reading.
 
-        A fast beginning earns at most BODY_SECONDS of credit; otherwise the rest could drip for days.
+        A fast beginning earns at most BODY_SECONDS of credit; otherwise the rest of a long body could arrive
+        very slowly for days.
         """
         now, arrived = self.loop.time(), self._body_bytes - self._body_seen
         if not self.flow.read_paused:
@@ -384,7 +388,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._end()
 
     def _refuse(self, status: int) -> None:
-        """Answer without the application, read on for a moment, and close."""
+        """Send an error without asking the application, read on for a moment, and close."""
         self._refused = True
         metrics.CONNECTIONS_ENDED.add(str(status))
         if self.cycle is not None and not self.cycle.response_complete:
@@ -403,7 +407,7 @@ class LimitedProtocol(HttpToolsProtocol):
         )
 
     def _end(self) -> None:
-        """Close; abort the connection if the client does not read what is still to be sent."""
+        """Close the connection; abort it if the client does not read what is still to be sent."""
         self.silent.pop(self, None)
         self._limit(settings.READER_SECONDS, self.transport.abort)
         self.transport.close()

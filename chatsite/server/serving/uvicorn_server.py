@@ -1,7 +1,7 @@
 """uvicorn's server, with an end in two steps.
 
-Only this, http_protocol and websocket_protocol depend on what uvicorn and httptools do not document;
-test_uvicorn_server names each attribute, and fails when one of them changes.
+Only this module, http_protocol and websocket_protocol depend on undocumented parts of uvicorn and httptools.
+The test test_uvicorn_server names each of them, and fails when one changes.
 """
 
 import asyncio
@@ -16,15 +16,15 @@ from django.conf import settings
 
 from .http_protocol import LimitedProtocol
 
-# Connections accepted together. Not more, so that a process leaves some to others that share its listeners.
+# Connections accepted together. More would leave too few to other processes that share the listeners.
 ACCEPTED_AT_ONCE = 32
-LAST_REQUEST_SECONDS = 0.5  # an idle connection stays open at shutdown, for a request already on its way
-BODIES_SECONDS = 3.0  # for bodies to arrive whole at shutdown
-READERS_SECONDS = 2.0  # for readers to receive the end of an answer that the shutdown interrupts
+LAST_REQUEST_SECONDS = 0.5  # at shutdown, for which idle connections stay open for a request on its way
+BODIES_SECONDS = 3.0  # at shutdown, for bodies to arrive completely
+READERS_SECONDS = 2.0  # at shutdown, for readers to receive the end of an interrupted answer
 
 
 class Server(uvicorn.Server):
-    """Shuts down in two steps: first the answers, so that readers get their ends, then the connections."""
+    """Shuts down in two steps: it ends the answers, so that readers get their ends, then the connections."""
 
     def __init__(self, config: uvicorn.Config, started: Callable[[], object]) -> None:
         super().__init__(config)
@@ -45,7 +45,7 @@ class Server(uvicorn.Server):
         await self._last_requests()
         for connection in list(self.server_state.connections):
             if _is_http(connection):
-                connection.shutdown()  # once its requests are answered
+                connection.shutdown()  # the connection closes once its requests are answered
         ending = asyncio.create_task(self.lifespan.state["end"](max(0.0, ends_by - time.monotonic())))
         bodies_until = time.monotonic() + BODIES_SECONDS
         while not ending.done() or self._at_work():
@@ -83,15 +83,15 @@ class Server(uvicorn.Server):
             self._accepting = asyncio.get_running_loop().call_soon(self._accept)
 
     def _accept(self) -> None:
-        """Accept more of the connections that wait.
+        """Accept up to ACCEPTED_AT_ONCE of the connections that wait.
 
-        uvloop accepts one in each round of the event loop. Under load a round takes a tenth of a second, and
-        the last of 300 callers waited half a minute before anything of their request was read.
+        uvloop accepts only one connection in each round of the event loop. Under load a round takes a tenth
+        of a second, and the last of 300 callers waited half a minute before their request was read.
         """
         self._accepting = None
         loop = asyncio.get_running_loop()
         for listening in self._listening:
-            with suppress(OSError):  # none waits
+            with suppress(OSError):  # no connection waits
                 for _ in range(ACCEPTED_AT_ONCE):
                     caller, _ = listening.accept()
                     opening = loop.create_task(self._open(caller))
@@ -99,7 +99,7 @@ class Server(uvicorn.Server):
                     opening.add_done_callback(self._opening.discard)
 
     async def _open(self, caller: socket.socket) -> None:
-        with suppress(OSError):  # gone meanwhile
+        with suppress(OSError):  # the caller is gone
             await asyncio.get_running_loop().connect_accepted_socket(self._connection, caller)
 
     def _connection(self) -> asyncio.Protocol:

@@ -17,11 +17,11 @@ from .uvicorn_server import Server
 from .websocket_protocol import LimitedWebSocketProtocol
 
 WEBSOCKET_MESSAGE_BYTES = 1_000_000
-# Thresholds of the garbage collector. Python's own are 700, 10 and 10. A first one of 10,000 needs lower ones
-# for the older generations: with 10 and 10, a million objects of garbage could accumulate.
+# Thresholds of the garbage collector; Python's defaults are 700, 10 and 10. If the first threshold is 10,000,
+# those of the older generations must be lower: with 10 and 10, a million objects of garbage could accumulate.
 GARBAGE_THRESHOLDS = (10_000, 5, 2)
-# After which a thread that computes hands the interpreter to one that waits; Python's own is 0.005. A request
-# waits for it at each of its dozens of queries, once for each thread that renders a long conversation.
+# A computing thread hands the interpreter to a waiting thread after this time; Python's default is 0.005. At
+# each of its dozens of queries, a request waits this long for each thread that renders a long conversation.
 SWITCH_SECONDS = 0.0005
 CUT_SECONDS = 1  # after the grace period, for clients that read nothing
 
@@ -36,11 +36,11 @@ def main() -> None:
     )
     options = parser.parse_args()
     exit_with_parent(options.parent)
-    gc.disable()  # while everything is loaded: looking through it takes a fourth of that time
+    gc.disable()  # while modules are loaded: collections would take a fourth of that time
     raise_file_limit()
     sys.setswitchinterval(SWITCH_SECONDS)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
-    # One thread for numerical libraries: for a question, waiting for more threads costs more than the work.
+    # Numerical libraries use one thread: a question is little work, and more threads would cost more time.
     for name in ("OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
         os.environ.setdefault(name, "1")
     config = uvicorn.Config(
@@ -67,7 +67,7 @@ def main() -> None:
     gc.set_threshold(*GARBAGE_THRESHOLDS)
     gc.enable()
     os.read(options.gate, 1)
-    # Not uvicorn's own `fd` option: it takes the descriptor for a Unix socket and so leaves Nagle's delay on.
+    # uvicorn's `fd` option would take the descriptor for a Unix socket, and so leave Nagle's delay on.
     server = Server(config, started=lambda: os.write(options.serving, b"1"))
     server.run(sockets=[socket.socket(fileno=options.socket)])
 

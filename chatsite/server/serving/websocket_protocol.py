@@ -1,8 +1,8 @@
 """uvicorn's WebSocket protocol, with a limit on the frames of each connection.
 
-Messages are counted by their consumers. Pings, pongs and parts of messages never reach those: one connection
-could send so many of them that the event loop did nothing else. Like uvicorn_server, this depends on what
-uvicorn and websockets do not document; test_uvicorn_server names each attribute.
+Messages are counted by their consumers, but pings, pongs and parts of messages never reach a consumer: one
+connection could send so many of them that the event loop did nothing else. Like uvicorn_server, this module
+depends on undocumented parts of uvicorn and websockets, which test_uvicorn_server names.
 """
 
 import logging
@@ -13,11 +13,11 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 
 logger = logging.getLogger(__name__)
 
-# A page sends some messages in that time, and a browser may send a long one in dozens of frames.
+# Within PERIOD a page sends a few messages, and a browser may send a long one in dozens of frames.
 MAX_FRAMES = 300
 PERIOD = 10.0  # seconds
-PIECE_BYTES = 4_096  # that the parser gets at once: at most 682 frames
-CLOSED_FLOOD = 4429  # as for too many messages (chat.portal.consumers)
+PIECE_BYTES = 4_096  # the parser gets data in pieces of this size, which have at most 682 frames
+CLOSED_FLOOD = 4429  # the code that chat.portal.consumers uses for too many messages
 CLOSED_NOT_UTF8 = 1007  # RFC 6455, section 7.4.1
 
 
@@ -30,9 +30,9 @@ class LimitedWebSocketProtocol(WebSocketsSansIOProtocol):
         self._since = self.loop.time()
 
     async def send(self, message: Mapping[str, Any]) -> None:
-        """Send; a refusal (`websocket.http.response.…`) ends the handshake.
+        """Send a message; a refusal (`websocket.http.response.…`) also ends the handshake.
 
-        uvicorn does not count it as its end, logs an error, and tries to send a 500 after it.
+        Without this, uvicorn would take the handshake for unfinished, log an error, and send a 500 as well.
         """
         await super().send(message)  # type: ignore[arg-type]
         if message["type"] == "websocket.http.response.body" and not message.get("more_body"):
@@ -49,7 +49,7 @@ class LimitedWebSocketProtocol(WebSocketsSansIOProtocol):
     def send_receive_event_to_app(self) -> None:
         """Pass a message on, or end the connection if its text is not UTF-8.
 
-        uvicorn logs a traceback for each, at level error.
+        Without this, uvicorn would log a traceback for each such text, at level error.
         """
         if self.curr_msg_data_type == "text" and not self.close_sent:
             self.frames = [b"".join(self.frames)]
@@ -71,7 +71,7 @@ class LimitedWebSocketProtocol(WebSocketsSansIOProtocol):
             self._fail(CLOSED_FLOOD, "Too many frames.")
 
     def _fail(self, code: int, reason: str) -> None:
-        """Close with a code if the handshake is complete, else without."""
+        """Close the connection, with a code if the handshake is complete."""
         if self.handshake_complete and not self.close_sent:
             self.conn.fail(code, reason)
             self.handle_parser_exception()

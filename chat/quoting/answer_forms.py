@@ -196,6 +196,9 @@ def _sentences(findings: Findings) -> Quoted:
     is_several = any(each.is_another_answer(first) and (not has_all or each.has_all) for each in kept)
     alike = findings.rows_alike
     findings.shown.update(alike.rows)
+    if first.is_asked_by_heading:  # All that is below it answers.
+        whole = first.below_heading
+        kept = [whole, *(each for each in kept if not whole.has(each.sentence))]
     texts = (*_texts(alike.text), *findings.quoted(kept))
     return Quoted(texts, True, is_several, is_part=not alike.is_whole)
 

@@ -1,5 +1,6 @@
 """Quotations that may answer a question: the best sentences with what belongs to them."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,6 +12,7 @@ from chat.quoting.questions.applicability import outsiders_in
 from chat.quoting.questions.question import Question
 from chat.sources import SourceView
 from ingestion.search.rough_stems import held_stems
+from ingestion.search.sentence_splitting import spans_of
 from ingestion.search.table_rows import rows_of
 
 from .confidence import answers
@@ -22,6 +24,11 @@ QUOTATIONS = 3  # that are looked at
 NOTES = "Notes:"  # how the readers of slides introduce those of the presenter
 SECOND = 0.85  # share of the best sentence's score, for a second quotation
 OF_BEST_PASSAGE = 0.7  # the same for the best sentence of the passage that the search finds best
+
+_QUESTION_WORD = re.compile(
+    r"\b(?:who|whom|what|which|when|where|why|how|wer|wem|wen|was|welche[rsnm]?|wann|wo|warum|wie)\b",
+    re.IGNORECASE,
+)
 
 ShownRow = tuple[str, str, str]  # file, heading and text
 
@@ -87,6 +94,37 @@ class Quotation:
     def is_for_others(self) -> bool:
         words, *_, heading = self.held.texts
         return self.question.is_for_others(outsiders_in(f"{words} {heading}"))
+
+    @cached_property
+    def is_asked_by_heading(self) -> bool:
+        """Whether its heading asks the question: “Life jackets › When crew must wear one”.
+
+        The innermost heading has the question word and one of the words that the question names; with the
+        headings above, it has all of them.
+        """
+        question, inner = self.question, self.source.heading.rpartition("›")[2]
+        asked, heading = _QUESTION_WORD.search(question.own), _QUESTION_WORD.search(inner)
+        words = held_stems(f"{self.source.title} {self.source.heading}")
+        return (
+            asked is not None
+            and heading is not None
+            and asked[0].lower() == heading[0].lower()
+            and bool(self.held.known(question.named, held_stems(inner)))
+            and self.held.known(question.named, words) == len(question.named)
+        )
+
+    def has(self, sentence: Sentence) -> bool:
+        """Whether the sentence is quoted here."""
+        is_here = sentence.passage == self.sentence.passage
+        return is_here and self.quoted.start <= sentence.start < self.quoted.end
+
+    @property
+    def below_heading(self) -> "Quotation":
+        """The passage from its beginning, as much as fits; a table stays as it is."""
+        content = self.source.content
+        starts = (span.start for span in spans_of(content) if not span.is_heading)
+        first = next((each for start in starts if (each := extract(content, start))), self.quoted)
+        return self if "table" in (first.kind, self.quoted.kind) else replace(self, quoted=first).in_passage
 
     @property
     def in_passage(self) -> "Quotation":

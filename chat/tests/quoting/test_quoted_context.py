@@ -1,5 +1,7 @@
 """What is quoted with a sentence: its paragraph, list, table or heading."""
 
+from dataclasses import replace
+
 from chat.quoting.quoted_answer import PARTLY
 from chat.quoting.rendering import heading_above
 from chat.tests.quoting_case import QuotingCase
@@ -96,6 +98,20 @@ class QuotedContextTests(QuotingCase):
             self.answer("What kinds of account are there?", sources=[page]),
             "> There are kinds of account. They are these two:\n>\n> - Asset: owned\n> - Debt: owed [a.md]",
         )
+
+    def test_what_the_heading_asks_is_answered_by_all_that_is_below_it(self):
+        items = "- On the open deck.\n- In the rescue boat.\n- On the quay."
+        below = "The jacket inflates by itself. It must be worn closed. It is serviced every 12 months."
+        heading = "Life jackets › When crew must wear one"
+        for more in ("", f"\n\n{'The store has spare parts for all of them. ' * 12}"):
+            page = source(1, "safety.pdf#page=5", f"{items}\n\n{below}{more}", heading=heading)
+            answer = self.answer("When must I wear a life jacket?", sources=[page], fit=7.0)
+            self.assertTrue(answer.startswith(f"**{heading}**\n\n> - On the open deck."), answer)
+            self.assertIn("> - On the quay.", answer)
+            self.assertEqual(answer.count("every 12 months"), 1, answer)
+        other = replace(page, heading="Life jackets › How they work")
+        answer = self.answer("When must I wear a life jacket?", sources=[other], fit=7.0)
+        self.assertNotIn("On the open deck", answer)
 
     def test_a_lead_in_brings_the_command_below_it(self):
         page = source(1, "a.md", "Downloads are many. To resume a download, type:\n\nwget -c ADDRESS\n")

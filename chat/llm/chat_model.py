@@ -17,13 +17,20 @@ from chat.requests import EarlierMessage, Generation, ImageInput
 from chat.sources import PageImage, SourceView
 
 NOTHING_FITS = gettext_noop(
-    "Nothing in the documents you may read answers this. Try other words, or ask who keeps the document."
+    "Nothing was found in the documents you may read. Try other words, or ask who keeps the document."
 )
 NOTHING_IN_PART = gettext_noop(
+    "Nothing was found in the part of the documents that was searched. Search everything, or try other words."
+)
+FORMER_NOTHING_FITS = gettext_noop(
+    "Nothing in the documents you may read answers this. Try other words, or ask who keeps the document."
+)
+FORMER_NOTHING_IN_PART = gettext_noop(
     "Nothing in the part of the documents that was searched answers this. "
     "Search everything, or try other words."
 )
-NOTHING_FOUND = (NOTHING_FITS, NOTHING_IN_PART)  # stored as they are, by which such answers are counted
+# Stored as they are, by which such answers are counted; answers of earlier releases have the former ones.
+NOTHING_FOUND = (NOTHING_FITS, NOTHING_IN_PART, FORMER_NOTHING_FITS, FORMER_NOTHING_IN_PART)
 
 APPEND_MARK = ">>>"  # before a template that extends the site's own instructions
 

@@ -35,7 +35,7 @@ MAX_DOCUMENTS = 3  # shown of a group
 MAX_FEEDBACK = 3  # linked from a group
 MAX_LOOKED_UP = 200  # newest questions of a group whose documents are counted
 REASONS = {
-    "refused": gettext_lazy("not in the documents"),
+    "refused": gettext_lazy("nothing found"),
     "unsure": gettext_lazy("the search was unsure"),
     "bad": gettext_lazy("marked bad"),
     "again": gettext_lazy("asked again"),

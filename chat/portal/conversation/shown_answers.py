@@ -12,7 +12,7 @@ from django.utils.translation import get_language, get_language_info, gettext, g
 from chat import pleasantries
 from chat.errors import words
 from chat.events import RunResult, thought_from_json
-from chat.llm.chat_model import NOTHING_FITS
+from chat.llm.chat_model import FORMER_NOTHING_FITS, NOTHING_FITS
 from chat.models import Run
 from chat.permissions import may_see_thoughts
 from chat.portal.citing.source_labels import (
@@ -375,8 +375,9 @@ class Answer:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether nothing in any document answers the question."""
-        return self.message.content == NOTHING_FITS and self.message.state == Message.State.COMPLETE
+        """Whether nothing was found in any document."""
+        is_complete = self.message.state == Message.State.COMPLETE
+        return is_complete and self.message.content in (NOTHING_FITS, FORMER_NOTHING_FITS)
 
     @cached_property
     def apart(self) -> int:

@@ -227,7 +227,7 @@ class ChatApiTests(TransactionTestCase):
                 "/chat", {"messages": [{"role": "user", "content": "Quantum chromodynamics lattice?"}]}
             )
         ).json()
-        self.assertIn("Nothing in the documents you may read answers this.", answer["message"]["content"])
+        self.assertIn("Nothing was found in the documents you may read.", answer["message"]["content"])
         self.assertEqual(answer["context"]["data_points"]["text"], [])
         self.assertEqual(answer["context"]["verification"], [])
 

@@ -189,7 +189,7 @@ class SearchEverythingTests(BranchCase):
     def test_an_answer_that_cites_nothing_of_a_part_offers_to_search_everything(self):
         finished(self.narrowed, NOTHING_IN_PART)
         page = self.client.get(self.page)
-        self.assertContains(page, "Nothing in the part of the documents that was searched answers this.")
+        self.assertContains(page, "Nothing was found in the part of the documents that was searched.")
         self.assertContains(page, "Searched only in <bdi>the folder “HR”</bdi>.")
         self.assertContains(page, "Search everything</button>")
         self.client.post(f"{self.page}m/5/again", {"scope": "all"})

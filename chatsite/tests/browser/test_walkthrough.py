@@ -24,7 +24,7 @@ from chatsite.tests.portal_pages import (
 pytestmark = [pytest.mark.browser, pytest.mark.server]
 
 HR_QUESTION = "What is Project Halyard?"
-NOTHING = "Nothing in the documents you may read answers this."
+NOTHING = "Nothing was found in the documents you may read."
 # A fake speech device, because this Chromium has no voices. It records texts, and ends them when told to.
 VOICES = """
   const voice = (lang, localService) => ({ lang, localService });

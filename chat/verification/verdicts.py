@@ -1,8 +1,9 @@
 """Compares each statement with the passages that it cites."""
 
 import functools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import NamedTuple
 
 from chat.statements import Proof, Statement, Verdict
@@ -33,6 +34,7 @@ from .terms.words import Kind
 
 MAX_CHARACTERS = 2_000  # of a statement that are compared
 KEPT = 16  # answers
+BARE_ANSWERS = frozenset({"yes", "no", "ja", "nein"})
 MAX_UNITS = 3  # sentences of a passage that may support a statement together
 OFF_TOPIC = 0.42  # likeness below which a statement without common words is about something else
 MIN_LITERAL = 4  # words of a statement
@@ -111,7 +113,16 @@ def verify_anew(answer: str, sources: Iterable[Citable]) -> tuple[Statement, ...
     cited = {citation.label for each in cuts for citation in each.citations}
     known_names = frozenset().union(*(passage.names for label in cited for passage in by_label[label]))
     found = (_statement(answer, each, by_label, known_names) for each in cuts)
-    return tuple(statement for statement in found if statement is not None)
+    return tuple(_without_bare_answers(answer, [each for each in found if each is not None]))
+
+
+def _without_bare_answers(answer: str, statements: Sequence[Statement]) -> Iterator[Statement]:
+    """The statements without a *Yes* or *No* before a cited one, which says what it means."""
+    for each, following in zip_longest(statements, statements[1:]):
+        text = answer[each.start : each.end].strip(" .,!:*_").casefold()
+        is_bare = not each.citations and text in BARE_ANSWERS
+        if not (is_bare and following and following.citations):
+            yield each
 
 
 def _statement(

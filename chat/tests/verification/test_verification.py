@@ -25,6 +25,14 @@ class VerdictTests(VerdictCase):
         said = [answer[each.start : each.end] for each in verify(answer, (LEAVE, BOATS))]
         self.assertEqual(said, ["Staff may carry over five days", "Boats sail at ten"])
 
+    def test_yes_or_no_before_a_cited_statement_is_no_statement_of_its_own(self):
+        cited = "Staff may carry over five days until 31 March [a.md#x]."
+        for word in ("Yes", "**Ja**", "nein"):
+            (found,) = verify(f"{word}. {cited}", (LEAVE,))
+            self.assertEqual(found.verdict, "quoted", word)
+        found = verify(f"Yes. Ask Kim. {cited}", (LEAVE,))
+        self.assertEqual([each.verdict for each in found], ["uncited", "uncited", "quoted"])
+
     def test_other_words_for_the_same_are_supported(self):
         self.assert_verdict(
             "supported",

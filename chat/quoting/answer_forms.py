@@ -252,6 +252,7 @@ def _may_answer(findings: Findings, closest: Quotation, *, is_only: bool) -> boo
         and sentence.text not in findings.other_rows
         and not (selected and (selected.needs_all or selected.text))
         and not (closest.is_part_of_table and not question.in_order <= held_stems(sentence.text))
+        and not (closest.is_part_of_table and closest.needs_other_rows)
     )
 
 

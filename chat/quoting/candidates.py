@@ -91,6 +91,13 @@ class Quotation:
         return quoted.kind == "table" and (bool(self.all_rows) or len(quoted.lines) < quoted.rows)
 
     @cached_property
+    def needs_other_rows(self) -> bool:
+        """Whether its best row has less of what the question names than the quoted rows together."""
+        named = self.question.named
+        row = held_stems(" ".join((self.sentence.text, *self.held.texts[1:])))
+        return self.held.known(named, row) < self.held.known(named)
+
+    @cached_property
     def is_for_others(self) -> bool:
         words, *_, heading = self.held.texts
         return self.question.is_for_others(outsiders_in(f"{words} {heading}"))

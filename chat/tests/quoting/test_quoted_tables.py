@@ -234,3 +234,12 @@ class EqualRowTests(SimpleTestCase):
         page = source(1, "travel.docx", "\n".join(rates), title="Rates of mileage", heading="Rates for 2026")
         text = "\n".join(asked("What is the mileage rate for a private car?", [page], rows=0).texts)
         self.assertEqual(re.findall(r"^\| ([A-Z]\w+)", text, re.MULTILINE), ["Item", "Own", "Own"])
+
+    def test_rows_that_have_the_words_only_together_are_not_likely(self):
+        page = source(1, "ports.csv", "\n".join(each.content for each in contacts()), score=0.6)
+        pets = source(
+            2, "pets.md", "Passengers' dogs travel free in all areas.", title="Passengers", score=0.93
+        )
+        question = "Darf ich meinen Hund mit ins Büro bringen?"
+        quoted = quote(Prompt(question, [], [pets, page], 0.3, fit=3.1, synonyms={"dog": ["animal", "pet"]}))
+        self.assertEqual(quoted.notice, UNSURE)

@@ -98,7 +98,7 @@ class ConversationAdmin(Audited, AuditedChanges, admin.ModelAdmin):  # type: ign
         return obj.owner
 
     def named(self, obj: Conversation) -> str:
-        """Without the title, which is private."""
+        """The conversation's name in the admin, without the title, which is private."""
         return str(obj.pk)
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -133,7 +133,7 @@ class ConversationAdmin(Audited, AuditedChanges, admin.ModelAdmin):  # type: ign
         return bool(request.user.is_active and request.user.is_superuser)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Runs are read-only, but are deleted with their conversation."""
+        """Allow runs, which are read-only in the admin, to be deleted with their conversation."""
         objects, counts, _, protected = super().get_deleted_objects(objs, request)
         return objects, counts, set(), protected
 
@@ -142,7 +142,8 @@ class ConversationAdmin(Audited, AuditedChanges, admin.ModelAdmin):  # type: ign
 class FeedbackAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
     """Ratings of answers.
 
-    Question and answer are shown if the asker agreed, the answer only to staff who may read all its sources.
+    Question and answer are shown only if the person who asked agreed, and the answer only to staff who may
+    read all its sources.
     """
 
     listed_as = AuditEntry.Action.FEEDBACK_LISTED
@@ -259,7 +260,7 @@ class ShareAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
 
     @admin.action(description=gettext_lazy("Revoke the chosen links"), permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[Share]) -> None:
-        """Each is audited; links that have already ended are not changed."""
+        """Revoke the selected links, with an audit entry for each. Links that have ended are not changed."""
         chosen = Share.objects.filter(pk__in=queryset.values("pk"), revoked_at=None)
         with transaction.atomic():
             revoked = list(chosen.select_related("conversation__owner").select_for_update(of=("self",)))

@@ -17,8 +17,10 @@ START = -1  # the predecessor of the first message
 
 
 class Branches:
-    """The predecessors and successors of one conversation's messages, by position; loaded on first use with
-    one query."""
+    """The predecessors and successors of one conversation's messages, by position.
+
+    They are loaded at first use with one query.
+    """
 
     def __init__(self, conversation_id: UUID) -> None:
         self._conversation_id = conversation_id
@@ -47,7 +49,7 @@ class Branches:
 
     @cached_property
     def _beginnings(self) -> dict[int, list[int]]:
-        """The messages that follow each message in different branches."""
+        """{position: the positions of the forks that follow this message}"""
         found: dict[int, list[int]] = defaultdict(list)
         for position, follows in sorted(self._forks.items()):
             found[follows].append(position)
@@ -62,7 +64,7 @@ class Branches:
         return list(chain.from_iterable(self.spans_to(position)))
 
     def spans_to(self, position: int) -> list[range]:
-        """The same as ranges of positions: as many as there are forks on the way, however long it is."""
+        """The positions of :meth:`path_to` as ranges, of which a path has only one more than forks."""
         spans = []
         while position > START:
             place = bisect_right(self._fork_positions, position)
@@ -76,7 +78,10 @@ class Branches:
         return self.successors(self.before(position))
 
     def successors(self, position: int) -> list[int]:
-        """The messages that follow this one in different branches, oldest first; the first may be missing."""
+        """The messages that follow this one in different branches, oldest first.
+
+        If no fork begins at the next position, that position is included, even if it has no message yet.
+        """
         forks = self._beginnings.get(position, [])
         return forks if position + 1 in self._forks else [position + 1, *forks]
 

@@ -41,15 +41,17 @@ def removed(text: str, labels: Collection[str]) -> list[tuple[int, int]]:
 
 
 def with_links(text: str, addresses: Mapping[str, str]) -> str:
-    """The text with each citation of one of these labels as a Markdown link to its address."""
+    """The text, in which citations of these labels are Markdown links to their addresses."""
     return rewrite(text, addresses, lambda label: f"[{label}]({addresses[label]})")
 
 
 def verified_as_sent(
     rows: Sequence[Mapping[str, Any]], text: str, gone: Collection[str], addresses: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """The statements of a stored text, with positions in the text that :func:`without` and :func:`with_links`
-    return."""
+    """The statements of a stored text, with positions in the text that is sent.
+
+    That text is made by :func:`without` for the labels in `gone`, and by :func:`with_links` for `addresses`.
+    """
     ends, grown = [-1], [0]  # ends of changed citations, and by how much the text has grown up to each
     for match in CITATION.finditer(text):
         if match[2] in gone:

@@ -36,9 +36,9 @@ UNSAFE_LINK = re.compile(r"(?i)(\]\(\s*|\]:\s*)(?!https?:|mailto:)([a-z][a-z0-9+
 
 
 def as_json(principal: Principal, conversation: Conversation) -> dict[str, Any]:
-    """The conversation with all messages: first those of the chosen branch, then the others.
+    """The conversation with all messages: those of the chosen branch, and separately those of others.
 
-    Each of the others names its predecessor, or null.
+    Each message of another branch has the id of its predecessor, or null if it has none.
     """
     messages, sources = conversation_lists.messages_shown(principal, conversation, aside=True)
     rows = StoredMessageSerializer(cast(Any, messages), many=True, context={"sources": sources}).data
@@ -67,7 +67,7 @@ def as_markdown(principal: Principal, conversation: Conversation) -> str:
 def messages_as_markdown(
     title: str, begun_at: datetime, messages: Sequence[Message], sources: Mapping[UUID, Sequence[Source]]
 ) -> str:
-    """These messages; `sources` has those that the reader may open, by message."""
+    """The text of these messages; `sources` has the sources that the reader may open, by message id."""
     named = _line(title) or gettext("Conversation")
     parts = [f"# {named}", date_format(localtime(begun_at), gettext("j M Y"))]
     for message in messages:
@@ -88,7 +88,7 @@ def answer_as_markdown(principal: Principal, conversation: Conversation, positio
 
 
 def message_as_markdown(answer: Message, readable: Sequence[Source]) -> str:
-    """An answer with those of its sources that are `readable` for the reader."""
+    """An answer with its `readable` sources, which are those that the reader may open."""
     return "\n\n".join(filter(None, _answer(answer, readable))) + "\n"
 
 
@@ -119,7 +119,7 @@ def _answer(message: Message, readable: Sequence[Source]) -> list[str]:
     lines: list[str] = []
     if order and message.grade:
         lines.append(gettext("Quoted from the documents, without a language model"))
-    # If a source was withdrawn, the line on citations would reveal too much and be wrong.
+    # If a source was withdrawn, the line about citations would be wrong, and reveal too much.
     if not set(message.citations) - titles.keys() and not message.content.startswith(HEDGES):
         lines += [line for line in (counted.summary, counted.rest) if order]
     parts.append(" · ".join(f"*{line}*" for line in lines if line))
@@ -127,7 +127,7 @@ def _answer(message: Message, readable: Sequence[Source]) -> list[str]:
 
 
 def _address(source: Source) -> str:
-    """Where the document was taken from, if it names an address of the web."""
+    """The URL that the document was taken from, in Markdown after a colon; empty if it has none."""
     address = source.document.source_url
     return f": <{address}>" if ADDRESS.fullmatch(address) else ""
 

@@ -19,7 +19,7 @@ from .models import Conversation, ConversationQuerySet, Message, Source
 
 SIDEBAR_ROWS = 30
 EXCERPT = 200  # characters of the last message, without citations
-READ = 2_000  # characters fetched for the excerpt
+READ = 2_000  # characters of the last message that are fetched to make the excerpt
 SALT = "history.listing"
 SITE_SOURCE = re.compile(r"([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})-\d{1,20}")
 
@@ -42,10 +42,10 @@ class Summary:
 
 
 def newest(principal: Principal, limit: int) -> ConversationQuerySet:
-    """The pinned and the newest conversations, unordered: up to `limit` of each, and one more.
+    """Up to `limit` pinned conversations and up to `limit` + 1 of the newest others, unordered.
 
-    `running` says whether an answer is being written, `fresh` whether there is one that the owner has not
-    seen.
+    The annotation `running` says whether an answer is being written, `fresh` whether there is an answer that
+    the owner has not seen.
     """
     unfinished = Message.objects.filter(conversation=OuterRef("pk"), state__in=Message.UNFINISHED)
     is_fresh = ExpressionWrapper(Q(seen_at__lt=F("updated_at")), BooleanField())
@@ -68,7 +68,7 @@ def page(
 
 
 def older(rows: ConversationQuerySet, below: Place) -> ConversationQuerySet:
-    """Rows after `below`."""
+    """The rows that come after the place `below`."""
     follows = Q(updated_at__lt=below.updated_at) | Q(id__lt=below.id)
     return rows.filter(follows, updated_at__lte=below.updated_at)
 
@@ -126,9 +126,9 @@ def shortened(text: str, length: int) -> str:
 def messages_shown(
     principal: Principal, conversation: Conversation, *, aside: bool = False
 ) -> tuple[Sequence[Message], dict[UUID, list[Source]]]:
-    """The messages, and for each the sources that the caller may open now, in two queries.
+    """The messages, and {message id: sources that the caller may open now}, in two queries.
 
-    `aside` includes messages of branches that are not chosen.
+    With `aside`, the messages of branches that are not chosen are included.
     """
     rows = conversation.messages.all() if aside else conversation.messages.chosen()
     messages = list(rows.defer("thoughts", "search").order_by("position"))

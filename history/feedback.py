@@ -75,7 +75,7 @@ def give(principal: Principal, message_id: UUID, opinion: Opinion) -> Feedback:
     if opinion.rating == Feedback.Rating.GOOD:
         reasons, wrong = [], []
     with transaction.atomic():
-        Message.objects.select_for_update(of=("self",)).get(pk=answer.pk)  # serializes concurrent calls
+        Message.objects.select_for_update(of=("self",)).get(pk=answer.pk)  # concurrent calls wait here
         if Feedback.objects.filter(message=answer).exclude(comment__in=["", comment]).exists():
             demand_no_hold(principal.user_id)
         given, _ = Feedback.objects.update_or_create(
@@ -104,7 +104,10 @@ def take_back(principal: Principal, message_id: UUID) -> None:
 
 
 def _announce(principal: Principal, answer: Message, opinion: webhooks.Data) -> None:
-    """Notify the asker's webhooks, and, without the conversation, those of staff who may see feedback."""
+    """Notify the webhooks of the asker, and those of staff who may see feedback.
+
+    Staff do not get the id of the conversation.
+    """
 
     def listeners(candidates: Collection[int]) -> Mapping[int, webhooks.Data]:
         data = {"message_id": str(answer.pk), **opinion}
@@ -117,7 +120,7 @@ def _announce(principal: Principal, answer: Message, opinion: webhooks.Data) -> 
 
 
 def _feedback_now(owner_id: int, delivery: WebhookDelivery) -> webhooks.Data | None:
-    """The current feedback, for the asker, or for a webhook whose owner may see feedback."""
+    """The data to deliver: to the asker, and to staff who may still see feedback; None for others."""
     if delivery.event != webhooks.Event.ANSWER_FEEDBACK or "conversation_id" in delivery.data:
         return dict(delivery.data)
     allowed = User.objects.get(pk=owner_id).may_as_staff(MAY_SEE_FEEDBACK)
@@ -128,7 +131,7 @@ webhooks.register("answer", _feedback_now)
 
 
 def of(message: Message) -> Feedback | None:
-    """The feedback on an answer; without a query if it was selected with the message."""
+    """The feedback on an answer. Makes no query if the feedback was selected with the message."""
     try:
         return message.feedback
     except Feedback.DoesNotExist:

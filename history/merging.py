@@ -1,8 +1,7 @@
 """Merges messages that a client program has stored into a conversation.
 
 The site's own messages do not change: a program can refer to them but not edit them, so that no foreign text
-passes as the site's answer. Imported messages are replaced by the next request that names them; those that it
-does not name are kept.
+passes as the site's answer. A request replaces the imported messages that it names, and keeps the others.
 """
 
 import json
@@ -28,10 +27,10 @@ from .search_words import search_vector
 from .serializers.request_serializers import Incoming
 
 MAX_MESSAGES = 5_000  # messages of one conversation
-MAX_BYTES = 10_000_000  # of all texts of one conversation, and of the data that programs store with them
+MAX_BYTES = 10_000_000  # in one conversation: all texts, and the data that programs store with them
 TEXTS = ("content", "client_members")
 MAX_UNNAMED = 20  # newest messages of the site, in a large conversation, that a program can still refer to
-TITLE = 60  # characters of a title made of the first question
+TITLE = 60  # characters of a title that is made from the first question
 SAVED_FIELDS = (
     "role",
     "content",
@@ -70,10 +69,10 @@ class TooLarge(Exception):
 
 @transaction.atomic
 def merge(principal: Principal, conversation_id: UUID, incoming: Sequence[Incoming]) -> None:
-    """Replace known messages and append the others in order; idempotent.
+    """Replace the messages that are stored already, and append the others in order. Idempotent.
 
-    A conversation above MAX_BYTES, by the site's own answers for instance, may not grow. Raises
-    Conversation.DoesNotExist, TooMany or TooLarge.
+    A conversation that exceeds MAX_BYTES, for instance because of the site's own answers, may not grow.
+    Raises Conversation.DoesNotExist, TooMany or TooLarge.
     """
     conversation = recording.lock_conversation(principal, conversation_id)
     size = _bytes_of(conversation.messages.all())
@@ -115,10 +114,10 @@ def merge(principal: Principal, conversation_id: UUID, incoming: Sequence[Incomi
 
 
 def _stored(conversation: Conversation, incoming: Sequence[Incoming], *, partial: bool) -> list[Message]:
-    """The messages in order; with `partial`, only the texts that `incoming` may change or refer to are
-    loaded.
+    """The stored messages in order.
 
-    Raises TooLarge if those are too large.
+    With `partial`, only texts that `incoming` may change or refer to are loaded. Raises TooLarge if these
+    texts are too large.
     """
     rows = conversation.messages.order_by("position").only(*LOADED_FIELDS)
     if not partial:
@@ -152,10 +151,10 @@ def _size(row: Message) -> int:
 
 
 def _match(stored: Sequence[Message], incoming: Sequence[Incoming]) -> dict[str, Message]:
-    """The stored message that each incoming one refers to.
+    """{id in the request: stored message} for the incoming messages that are stored already.
 
-    A program has its own id for a question that it sent to the site, which the site does not know: such a
-    message matches the next stored one with the same text.
+    For a question that a program sent to the site, the program uses an id of its own, which the site does not
+    know. Such a message matches the next stored message with the same text.
     """
     by_key = {row.client_id: row for row in stored if row.client_id}
     by_id: dict[UUID | None, Message] = {row.pk: row for row in stored}
@@ -206,7 +205,7 @@ def _replace(row: Message, item: Incoming) -> bool:
 
 
 def _said(members: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Without empty values: `null` and `[]` delete what was stored before."""
+    """The members without empty values: `null` and `[]` delete what was stored before."""
     return {name: value for name, value in members.items() if value} or None
 
 
@@ -229,9 +228,10 @@ def _new(conversation: Conversation, position: int, item: Incoming) -> Message:
 
 
 def _answers(principal: Principal, new: Sequence[Message]) -> dict[UUID, Message]:
-    """{old id: new message} of answers that the site gave without storing the conversation.
+    """{old id: new message} for answers that the site gave without listing their conversation.
 
-    Only for the caller who got the answer, and only if the text is the same apart from links in citations.
+    Such a message counts as the site's own answer, only for the caller who got the answer, and only if the
+    text is the same apart from links in citations.
     """
     named = {key: row for row in new if (key := _uuid(row.client_id or ""))}
     originals = Message.objects.filter(

@@ -1,7 +1,8 @@
 """Full-text search of a person's own conversations, by title and messages.
 
-All the words must be in the title or in the messages together; words of three or more characters match as
-prefixes. In old conversations of a person with very many, one message must have them all.
+A conversation matches if its title contains all the words, or if its messages together do. Words of three or
+more characters match as prefixes. If a person has very many conversations, the messages of old ones match
+only if a single message contains all the words.
 """
 
 import re
@@ -37,14 +38,14 @@ MIN_PREFIX = 3  # characters; shorter words match only whole words
 MARKUP = re.compile(r"^[ \t:|-]{3,}$|^[ \t]*(?:(?:>|#{1,6}|[*+-])[ \t]+)+|\*\*|\|", re.MULTILINE)
 EXCERPT_RADIUS = 90  # characters shown on either side of a hit
 FIRST_SCAN = 100  # newest conversations, scanned without the index
-SECOND_SCAN = 400  # scanned next, if no more are left or if the first scan found MIN_FOUND
+SECOND_SCAN = 400  # scanned next, if no more than these are left, or if the first scan found MIN_FOUND
 MIN_FOUND = 4
 HITS = 3  # messages shown of one conversation
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Text around hits; `marks` are their [start, end) in it, in characters."""
+    """The text around hits. `marks` has the start and end of each hit in `text`, in characters."""
 
     text: str
     marks: tuple[tuple[int, int], ...]
@@ -67,10 +68,10 @@ def page(
 ) -> tuple[list[Conversation], Place | None]:
     """Up to `limit` of the caller's conversations that match, newest first, and where the next page begins.
 
-    A conversation matches if its title has all words of `query`, or its messages have them together. The
-    newest ones are scanned first, which is fast for frequent words. If that finds some, or if few are left,
-    more are scanned; otherwise the index finds single messages in the rest that have all the words: to find
-    frequent words one by one would read most of a person's messages.
+    A conversation matches if its title contains all words of `query`, or if its messages together do. The
+    newest conversations are scanned first, which is fast for frequent words. If that finds some, or if few
+    conversations are left, more are scanned. In the rest, the index finds single messages that contain all
+    the words: looking up frequent words one by one would read most of a person's messages.
     """
     words = _words(query)
     if not words:
@@ -96,14 +97,14 @@ def titled(principal: Principal, query: str, limit: int) -> list[Conversation]:
 
 
 def _has_title(principal: Principal, words: Sequence[str]) -> Coalesce:
-    """Titles without indexed words are matched by a pattern."""
+    """Whether the title matches; a title without indexed words is matched by a pattern."""
     return Coalesce(_read(principal, words), ExpressionWrapper(_in_title(words), BooleanField()))
 
 
 def _read_through(
     principal: Principal, words: Sequence[str], most: int, below: Place | None
 ) -> tuple[list[Conversation], Place | None]:
-    """Matches among the next `most` conversations, and where the rest begins."""
+    """The matches among the next `most` conversations, and the place where the rest begins."""
     mine = Conversation.objects.owned_by(principal).annotate(titled=_has_title(principal, words))
     read, older = conversation_lists.page(mine, most, below)
     found = {row.pk for row in read if row.titled}  # type: ignore[attr-defined]
@@ -117,7 +118,7 @@ def _read_through(
 
 
 def _are_few(principal: Principal, below: Place) -> bool:
-    """Whether the rest is small enough to scan; the index would first collect the matches of everybody."""
+    """Whether the conversations below `below` are few enough to scan instead of using the index."""
     left = conversation_lists.older(Conversation.objects.owned_by(principal), below)
     return not left.order_by("-updated_at", "-id").values("pk")[SECOND_SCAN : SECOND_SCAN + 1]
 
@@ -148,7 +149,7 @@ def _indexed(principal: Principal, words: Sequence[str]) -> ConversationQuerySet
 def _in_title(words: Sequence[str]) -> Q:
     titled = Q()
     for word in words:
-        pattern = word  # it has no special characters
+        pattern = word  # words have no characters that are special in a pattern
         if not has_unspaced_script(word):
             pattern = rf"\m{word}" if _is_beginning(word) else rf"\m{word}\M"
         titled &= Q(title__iregex=pattern)
@@ -158,7 +159,7 @@ def _in_title(words: Sequence[str]) -> Q:
 def hits(principal: Principal, conversations: Sequence[UUID], query: str) -> dict[UUID, list[Hit]]:
     """The first matching messages of each of these conversations of the caller, in one query.
 
-    Where no message has all the words, those that have some of them.
+    If no message of a conversation has all the words, its messages that have some of them are returned.
     """
     words = _words(query)
     if not words or not conversations:
@@ -203,20 +204,20 @@ def _words(query: str) -> list[str]:
 
 
 def _said(principal: Principal, words: Sequence[str]) -> Func:
-    """The match as an operator, which uses the index."""
+    """The condition that a row matches, as an operator, which uses the index."""
     return _matches(principal, words, template="(%(expressions)s)", arg_joiner=" @@ ")
 
 
 def _read(principal: Principal, words: Sequence[str]) -> Func:
-    """The match as a function, which uses no index, for messages that are selected otherwise.
+    """The condition that a row matches, as a function, which uses no index.
 
-    The index would first collect the matches in everybody's messages.
+    For rows that are selected by other conditions: the index would first collect everybody's matches.
     """
     return _matches(principal, words, function="ts_match_vq")
 
 
 def _read_any(principal: Principal, words: Sequence[str]) -> Func:
-    """As :func:`_read`, for messages with at least one of the words."""
+    """Like :func:`_read`, but for rows with at least one of the words."""
     return _matches(principal, words, between=" | ", function="ts_match_vq")
 
 
@@ -235,7 +236,7 @@ def _is_beginning(word: str) -> bool:
 
 
 def _marks(text: str, query: str) -> list[tuple[int, int]]:
-    """Positions of the words; neighbours separated only by a space become one."""
+    """The positions of the words in the text; words separated only by a space become one position."""
     patterns = []
     for word in plain_words(cleaned(query)).split()[:MAX_WORDS]:
         if has_unspaced_script(word):

@@ -1,6 +1,6 @@
 """Projects: conversations under a name, with instructions and a scope for their questions.
 
-A project can have members, who see it like its owner; each reads only their own conversations in it.
+A project can have members, who see the project like its owner, but read only their own conversations in it.
 """
 
 from collections.abc import Callable, Sequence
@@ -55,22 +55,23 @@ def opened(principal: Principal, project_id: UUID) -> Project:
 
 
 def lock(principal: Principal, project_id: UUID) -> Project:
-    """As :func:`opened`, locked against deletion and changes of members until the transaction ends."""
+    """Like :func:`opened`, but locks the project until the transaction ends, also against member changes."""
     open_to = Project.objects.open_to(principal)
     return as_seen(principal, open_to.select_for_update(no_key=True).get(pk=project_id))
 
 
 def as_seen(principal: Principal, project: Project) -> Project:
-    """The project with a scope that hides names the member may not read. Do not save it."""
+    """The project as this person may see it: names in its scope may be hidden. Do not save the object."""
     if project.owner_id != principal.user_id and is_closed(principal, project.scope):
         project.scope = CLOSED
     return project
 
 
 def hide_closed(principal: Principal, conversations: Sequence[Conversation]) -> None:
-    """Show conversations of the caller outside of projects that they are no longer a member of.
+    """Remove projects that the caller is no longer a member of from the caller's conversations.
 
-    The rows keep the project: a returning member finds them in it again. Not to be saved.
+    Only the objects in memory change, and must not be saved: in the database the conversations keep their
+    project, so that a returning member finds them in it again.
     """
     named = {row.project_id for row in conversations if row.project_id}
     if not named:
@@ -105,14 +106,14 @@ def conversations_of(principal: Principal, project: Project) -> ConversationQuer
 
 
 def counted(principal: Principal, projects: Sequence[Project]) -> list[Listed]:
-    """The projects with how many conversations the caller has in each, in one query."""
+    """The projects, each with the number of the caller's conversations in it, in one query."""
     mine = Conversation.objects.owned_by(principal).current().filter(project__in=projects)
     numbers = dict(mine.order_by().values_list("project").annotate(Count("pk")))
     return [Listed(as_seen(principal, project), numbers.get(project.pk, 0)) for project in projects]
 
 
 def create(principal: Principal, name: str, instructions: str = "", scope: str = "") -> Project:
-    """Raises Invalid."""
+    """Create a project of the caller. Raises Invalid."""
     values = _checked(name, instructions)
     if Project.objects.owned_by(principal).count() >= MAX_PROJECTS:
         words = gettext("You have %(number)s projects, which is the most. Delete one first.")
@@ -123,7 +124,10 @@ def create(principal: Principal, name: str, instructions: str = "", scope: str =
 def change(
     principal: Principal, project_id: UUID, name: str, instructions: str, scope: str | None = None
 ) -> None:
-    """Raises Invalid, OnHold, or Project.DoesNotExist. Without a scope the project keeps its own."""
+    """Change the caller's own project. If `scope` is None, the project keeps its scope.
+
+    Raises Invalid, OnHold, or Project.DoesNotExist.
+    """
     values = _checked(name, instructions)
     mine = Project.objects.owned_by(principal).filter(pk=project_id)
     if mine.exclude(**values).exists():
@@ -132,7 +136,7 @@ def change(
 
 
 def set_scope(principal: Principal, project_id: UUID, scope: str) -> None:
-    """What new conversations in it are searched in; those that it has stay as they are.
+    """Set the scope of new conversations in a project; existing conversations do not change.
 
     Raises Project.DoesNotExist.
     """
@@ -141,8 +145,10 @@ def set_scope(principal: Principal, project_id: UUID, scope: str) -> None:
 
 @transaction.atomic
 def delete(principal: Principal, project_id: UUID) -> None:
-    """Delete a project but keep its conversations, including those of members. Raises
-    Project.DoesNotExist."""
+    """Delete a project but keep its conversations, including those of members.
+
+    Raises Project.DoesNotExist.
+    """
     project = Project.objects.owned_by(principal).select_for_update().get(pk=project_id)
     demand_no_hold(principal.user_id)
     project.delete()
@@ -154,7 +160,7 @@ def members_of(project: Project) -> Audience:
 
 
 def member_names(project: Project) -> list[str]:
-    """The names of groups, then people, for the owner."""
+    """The names of the members for the owner: first groups, then people."""
     members = members_of(project)
     people = User.objects.filter(pk__in=members.user_ids)
     groups = Group.objects.filter(pk__in=members.group_ids).order_by("name")

@@ -39,20 +39,20 @@ COPIED_FIELDS = (
     "created_at", "finished_at", "verified",
 )  # fmt: skip
 PURGE_BATCH = 500  # conversations
-RESTORE_TTL = timedelta(hours=1)  # within which a deleted conversation can be restored
+RESTORE_TTL = timedelta(hours=1)  # how long a deleted conversation can be restored
 WHOLE_TTL = timedelta(seconds=30)  # within which the run of an answer that was shown whole ends
-UNLISTED_TTL = timedelta(hours=1)  # within which requests with the same idempotency key are repeated
+UNLISTED_TTL = timedelta(hours=1)  # how long unlisted conversations are kept, for repeated requests
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnIds:
-    """A question with its answer: their owner and ids, and those of the run and the request."""
+    """The owner of a question and its answer, and the ids of both, of their run and of the request."""
 
     principal: Principal
     run_id: UUID
     conversation_id: UUID
     question_id: UUID
-    answer_id: UUID  # of the first answer of a team
+    answer_id: UUID  # if a team answers, that of the first answer
     request_id: str
     created_at: datetime
 
@@ -208,7 +208,7 @@ def timestamp(moment: datetime) -> str:
 
 
 def set_scope(conversation: Conversation, scope: str) -> None:
-    """Set what the next questions of a locked conversation are searched in."""
+    """Set the scope in which the next questions of a locked conversation are searched."""
     conversation.scope = scope
     conversation.save(update_fields=["scope"])
 
@@ -221,11 +221,10 @@ def turn_values(
     scope: str = "",
     opens: NewConversation | None = None,
 ) -> dict[str, Any]:
-    """The parameters of BEGIN_TURN, which stores a question and its queued answer, and returns their
-    positions.
+    """The parameters of BEGIN_TURN, which stores a question with its queued answer.
 
-    Without `opens` the caller has locked the conversation. `agent_name` is the first agent of a team. `scope`
-    applies to the conversation's next questions as well.
+    BEGIN_TURN returns the positions of both. Without `opens`, the caller must have locked the conversation.
+    `agent_name` is the first agent of a team. `scope` also applies to the conversation's next questions.
     """
     owner_id = turn.principal.user_id
     conversation = opens or NewConversation("")
@@ -260,8 +259,8 @@ def record_context(
 ) -> None:
     """Store the sources and steps of an answer before its text is shown.
 
-    Each source has the columns of Source, ranks from 1, and `public_id` of its document. `verified` names who
-    verified the text (`by`) and until which day (`until`).
+    Each source has the columns of Source, with ranks from 1, and the `public_id` of its document. `verified`
+    names who verified the text (`by`), and the last day on which it is valid (`until`).
     """
     parameters = {
         "answer": answer_id,
@@ -282,14 +281,14 @@ def record_quotes(answer_id: UUID, quotes: Mapping[int, Sequence[tuple[int, int]
 
 
 def close_answer(owner_id: int, answer_id: UUID, closing: Closing) -> bool:
-    """As :func:`close_answers` for one answer; returns whether it ended now."""
+    """End one answer like :func:`close_answers`. Returns False if it had ended before."""
     return answer_id in close_answers(owner_id, {answer_id: closing})
 
 
 def close_answers(owner_id: int, closings: Mapping[UUID, Closing], *, commits: bool = False) -> set[UUID]:
-    """End answers of one person; returns those that ended now. A terminal state never changes.
+    """End answers of one person. Returns the ids of those that had not ended before.
 
-    With `commits` the surrounding transaction ends as well.
+    A terminal state never changes. With `commits`, the surrounding transaction is committed as well.
     """
     values = [
         {
@@ -330,8 +329,11 @@ def title_values(owner_id: int, conversation_id: UUID, title: str) -> dict[str, 
 
 
 def rename(principal: Principal, conversation_id: UUID, title: str) -> None:
-    """Set the owner's title. Raises Conversation.DoesNotExist, OnHold if there is another title, or
-    ValueError for a title without visible text."""
+    """Set the title that the owner has chosen.
+
+    Raises Conversation.DoesNotExist, OnHold if a legal hold keeps another title, or ValueError for a title
+    without visible text.
+    """
     words = " ".join(title.replace("\x00", " ").split())[:TITLE_LENGTH]
     if not words:
         raise ValueError("A title needs at least one character.")
@@ -379,12 +381,12 @@ def move(principal: Principal, conversation_id: UUID, project_id: UUID | None) -
 
 
 def delete(principal: Principal, conversation_id: UUID) -> None:
-    """Hide a conversation everywhere; :func:`restore` undoes that until it is purged."""
+    """Hide a conversation everywhere. Until the conversation is purged, :func:`restore` undoes that."""
     _change(Conversation.objects.owned_by(principal), conversation_id, deleted_at=timezone.now())
 
 
 def discard(principal: Principal, conversation_id: UUID) -> None:
-    """As :func:`delete`, also for unlisted conversations."""
+    """Like :func:`delete`, but also for unlisted conversations."""
     own = Conversation.objects.filter(owner_id=principal.user_id, deleted_at=None)
     _change(own, conversation_id, deleted_at=timezone.now())
 
@@ -397,9 +399,9 @@ def restore(principal: Principal, conversation_id: UUID) -> None:
 def purge() -> int:
     """Delete conversations that can no longer be restored, and unlisted ones; none under a legal hold.
 
-    At most PURGE_BATCH of them, and none that another process is deleting: two that delete the rows of one
-    conversation in different orders would wait for each other. Reads with all rights, because the sources of
-    answers are deleted, too, and nobody is signed in here. Returns the number of rows.
+    Deletes at most PURGE_BATCH conversations, and none that another process is deleting: two processes that
+    delete the rows of a conversation in different orders would wait for each other. Reads with all rights,
+    because the sources of answers are deleted too, and nobody is signed in here. Returns the number of rows.
     """
     now = timezone.now()
     gone = Q(deleted_at__lt=now - RESTORE_TTL) | Q(listed=False, updated_at__lt=now - UNLISTED_TTL)
@@ -412,7 +414,7 @@ def purge() -> int:
 
 
 def _titled(owner_id: int, title: str) -> dict[str, Any]:
-    """The columns of a title."""
+    """The columns of a conversation that depend on its title, with their values."""
     title = title[:TITLE_LENGTH]
     return {"title": title, "search": search_vector(owner_id, title)}
 

@@ -1,8 +1,8 @@
 """The words under which messages are indexed.
 
-PostgreSQL gets words instead of text, so that neither its parser nor its locale matters.
-Each message also has a word that names its owner: the index itself then limits a search to one person's
-messages, however common a word is in those of others.
+PostgreSQL gets words instead of text, so that neither its parser nor its locale matters. Each message is also
+indexed under a word that names its owner. The index itself then limits a search to one person's messages,
+however common a search term is in the messages of others.
 """
 
 from django.contrib.postgres.fields import ArrayField
@@ -25,7 +25,7 @@ def owner_word(owner_id: int) -> str:
 
 
 def lexemes(owner_id: int, text: str) -> list[str] | None:
-    """The argument of `array_to_tsvector` for the column; None if there are no words."""
+    """The argument of `array_to_tsvector` for the column `search`; None if there are no words."""
     words = words_of(text)
     return [*words, owner_word(owner_id)] if words else None
 

@@ -1,6 +1,6 @@
 """Links that share conversations and answers with others: create, open, revoke.
 
-What a reader sees is decided at each request by their own rights (see chat.redaction.withholding).
+At each request, the reader's own rights decide what the reader sees (see chat.redaction.withholding).
 """
 
 import hashlib
@@ -30,10 +30,10 @@ from .models import Conversation, Message, OpenedShare, Share, ShareQuerySet
 DEFAULT_DAYS = 30
 MAX_OPEN = 500  # per person
 MAX_COUNTED = 99
-MAX_NAMED = 20  # readers of a share, on a page
+MAX_NAMED = 20  # readers of a share that a page names
 LONGEST = timedelta(days=3_660)
 NO_SHARE = UUID(int=0)
-# The rule for reading documents, applied to a share; takes equally long for any list.
+# The rule for reading documents, applied to a share. The statement takes equally long for every access list.
 IS_OPEN_TO = """
 SELECT %(list)s IN (
     SELECT mine.access_list_id FROM ingestion_readable_entries(%(reader)s) AS mine
@@ -54,7 +54,7 @@ class Invalid(ValueError):
 
 
 def new_token() -> str:
-    """256 random bits: enough entropy to store only a SHA-256 hash."""
+    """A new random token. It has 256 bits, so that its plain SHA-256 hash can be stored safely."""
     return secrets.token_urlsafe(32)
 
 
@@ -77,7 +77,7 @@ def create(
     answer_id: UUID | None = None,
     expires_at: datetime | None = None,
 ) -> tuple[Share, str]:
-    """Share a conversation as it is now, or one finished answer; returns the share and its token.
+    """Share a conversation as it is now, or one finished answer. Returns the share and its token.
 
     Raises Conversation.DoesNotExist, Message.DoesNotExist and Invalid.
     """
@@ -110,7 +110,7 @@ def create(
 
 
 def _record(action: AuditEntry.Action, owner: Principal, subject: Subject) -> None:
-    """Audit what an owner does with a link: numbers, dates and readers, no words of the conversation."""
+    """Write an audit entry about an owner's link, with numbers, dates and readers but no content."""
     person = User.objects.get(pk=owner.user_id)
     record(action, actor=person, person=person, subject=subject)
 
@@ -124,7 +124,7 @@ def renew(principal: Principal, share_id: UUID) -> tuple[Share, str]:
     # A share that is revoked at the same time remains revoked.
     Share.objects.filter(pk=share.pk).update(digest=digest_of(token))
     if share.access_list.entries.filter(user=None, group=None).exists():
-        # Readers who are not named had only the former URL.
+        # Forget who opened it: readers who are not named in the share knew only the former URL.
         OpenedShare.objects.filter(share=share).delete()
     _record(AuditEntry.Action.SHARE_RENEWED, principal, str(share.pk))
     return share, token
@@ -141,8 +141,8 @@ def revoke(principal: Principal, share_id: UUID) -> None:
 def opened(principal: Principal, address: str) -> Share | None:
     """The share with this token or id; None if it does not exist or is not open to this reader.
 
-    The id opens only what the reader finds in their list of received shares, and the owner's own. Always the
-    same three queries, so that the response time does not reveal the reason.
+    An id opens only shares in the reader's list of received shares, and the owner's own shares. The function
+    always makes the same three queries, so that the response time does not reveal why there is no share.
     """
     try:
         by_id, has_token = UUID(address), False
@@ -164,7 +164,7 @@ def opened(principal: Principal, address: str) -> Share | None:
 
 
 def record_opening(principal: Principal, share: Share) -> None:
-    """Keep that this reader has opened the share; only the first time is stored."""
+    """Store that this reader has opened the share, and when, unless that is stored already."""
     if share.conversation.owner_id != principal.user_id:
         opening = OpenedShare(share=share, reader_id=principal.user_id)
         OpenedShare.objects.bulk_create([opening], ignore_conflicts=True)
@@ -183,7 +183,7 @@ def of_conversation(principal: Principal, conversation: Conversation) -> list[Sh
 
 
 def with_readers(shares: ShareQuerySet) -> ShareQuerySet:
-    """Annotate with what :func:`readers_of` needs, as arrays of names: a share has up to 400 readers."""
+    """Annotate shares for :func:`readers_of`. Names are arrays, because a share has up to 400 readers."""
     entries = AccessEntry.objects.filter(access_list=OuterRef("access_list"))
     people = entries.filter(user__isnull=False).exclude(user=OuterRef("conversation__owner"))
     full_name = NullIf(Trim(Concat("user__first_name", Value(" "), "user__last_name")), Value(""))
@@ -196,14 +196,14 @@ def with_readers(shares: ShareQuerySet) -> ShareQuerySet:
 
 
 def with_own_groups(shares: ShareQuerySet, own_groups: Collection[int]) -> ShareQuerySet:
-    """Prefetch what :func:`shared_with` needs: never the other readers, of whom a share has up to 400."""
+    """Prefetch the entries that :func:`shared_with` needs, without a share's up to 400 other readers."""
     entries = AccessEntry.objects.filter(Q(user=None, group=None) | Q(group__in=own_groups))
     own = Prefetch("access_list__entries", entries.select_related("group"))
     return shares.select_related("conversation__owner", "access_list").prefetch_related(own)
 
 
 def readers_of(share: Any) -> str:
-    """The audience of a share of :func:`with_readers`, for its owner: “Pursers, Ines Calder”."""
+    """The audience of a share from :func:`with_readers`, in words for its owner: “Pursers, Ines Calder”."""
     if share.for_everyone:
         return gettext("everyone who signs in")
     names = [*sorted(share.group_names), *sorted(share.display_names)]
@@ -218,7 +218,7 @@ def groups_of(reader: User) -> frozenset[int]:
 
 
 def shared_with(share: Share, own_groups: Collection[int]) -> str:
-    """The audience of a share, for a reader: only with the names of the reader's own groups."""
+    """The audience of a share, in words for a reader: of groups, only the reader's own are named."""
     entries = share.access_list.entries.all()
     if any(entry.user_id is None and entry.group_id is None for entry in entries):
         return gettext("everyone who signs in")

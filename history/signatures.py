@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 def signed(verified: Mapping[str, str] | None) -> str:
     """“Verified by the People Team until 31 March 2027”; empty for an answer that is not verified.
 
-    It names the question for which the answer was written, if another was asked.
+    If a different question was asked, the line also names the question for which the answer was written.
     """
     if not verified:
         return ""

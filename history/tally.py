@@ -7,20 +7,21 @@ from typing import Any
 
 from django.utils.translation import gettext, gettext_noop, ngettext
 
-# The sentences above passages that do not answer, and above one that has the question's words and the kind of
-# thing it asks for, but that may mean something else. Their citations confirm nothing.
+# UNSURE is shown above passages that do not answer the question. LIKELY is shown above a passage that has the
+# words of the question and the kind of thing that is asked for, but may mean something else. Citations below
+# these sentences confirm nothing.
 UNSURE = gettext_noop("No exact answer found. The closest passages:")
 LIKELY = gettext_noop("This may answer your question:")
 HEDGES = (UNSURE, LIKELY)
 
 
 class Grade:
-    """How surely an answer without a language model answers: its first line, for programs."""
+    """How surely an answer without a language model answers; programs read this instead of its first line."""
 
-    GIVEN = "given"  # the answer, also if there may be more parts of it
-    SEVERAL = "several"  # more than one place may answer
+    GIVEN = "given"  # the answer, or at least a part of it
+    SEVERAL = "several"  # several passages may answer, in different ways
     LIKELY = "likely"
-    CLOSEST = "closest"  # only passages that are close
+    CLOSEST = "closest"  # only passages close to the question
     NONE = "none"  # nothing was found
 
 
@@ -29,14 +30,14 @@ GRADES = (Grade.GIVEN, Grade.SEVERAL, Grade.LIKELY, Grade.CLOSEST, Grade.NONE)
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Numbers of an answer's statements by kind."""
+    """The number of an answer's statements of each kind."""
 
-    found: int = 0  # quoted or supported
-    missing: int = 0  # with a citation whose source does not support them
+    found: int = 0  # quoted from the cited source, or supported by it
+    missing: int = 0  # cited, but the source does not support them
     uncited: int = 0
-    by_model: int = 0  # of those found: supported by the language model's second look alone
-    unclear: int = 0  # with a citation, in words too different from the source's to tell
-    verified_by: str = ""  # who confirmed those that were not found; only of a verified answer
+    by_model: int = 0  # those of `found` that only the language model's second look supports
+    unclear: int = 0  # cited, but in words too different from those of the source to tell
+    verified_by: str = ""  # who vouches for a verified answer, and so for statements that were not found
 
     @property
     def cited(self) -> int:
@@ -83,7 +84,7 @@ class Tally:
     def is_confirmed(self) -> bool:
         """Whether a person checked statements that were not found in their sources.
 
-        A verified answer with such statements is saved only once its author has confirmed them.
+        A verified answer with such statements can be saved only after its author has confirmed them.
         """
         return bool(self.verified_by and (self.missing or self.unclear))
 
@@ -122,9 +123,10 @@ class Tally:
 def tally(
     verdicts: Iterable[str], by_model: int = 0, unclear: int = 0, verified: Mapping[str, Any] | None = None
 ) -> Tally:
-    """Counts of the verdicts of an answer's statements; `unclear` ones are among those not found.
+    """Count the verdicts of an answer's statements.
 
-    `verified` is that of its message.
+    `unclear` is how many of those with the verdict “not_found” are unclear. `verified` is the attribute of
+    the answer's message.
     """
     counts = Counter(verdicts)
     found = counts["quoted"] + counts["supported"]

@@ -1,6 +1,6 @@
 """The URLs of /chat-history, of feedback and of shares; a trailing slash is accepted.
 
-Ids are any text, so that unknown ones get a 404 with the resource's own body.
+The patterns accept any text as an id, so that an id of another form also gets a 404 with the API's own body.
 """
 
 from django.urls import re_path

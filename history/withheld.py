@@ -29,7 +29,7 @@ def without_names(value: Any, labels: Collection[str]) -> Any:
     if not labels:
         return value
     if isinstance(value, str):
-        # The messages of a prompt are stored as their repr().
+        # The stored messages of a prompt are the repr() of dictionaries, in which labels may be escaped.
         return without(value, {*labels, *(repr(label)[1:-1] for label in labels)})
     if isinstance(value, list | tuple):
         return [without_names(item, labels) for item in value]

@@ -44,7 +44,7 @@ from history.serializers.response_serializers import (
 from .pagination import ConversationPagination, SearchPagination
 
 NOT_FOUND = gettext_lazy("There is no such conversation.")
-# Messages by status, the same as at /api/….
+# Codes of errors by status. The messages are the same as at /api/….
 CODES = {
     401: "unauthorized",
     403: "forbidden",
@@ -190,9 +190,9 @@ class SavingView(HistoryView):
 
 
 class ConversationView(SavingView):
-    """A conversation."""
+    """Reads, changes, saves and deletes a conversation."""
 
-    api_bodies = ("PATCH",)  # it requires at least one of several members
+    api_bodies = ("PATCH",)  # its body is required: at least one of several members
 
     api_links: ClassVar = {
         "DELETE": {

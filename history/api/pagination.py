@@ -15,7 +15,10 @@ from history.models import Conversation
 
 
 class ConversationPagination(BasePagination):
-    """Newest first; a signed cursor names the last row, so that pages remain stable while rows are added."""
+    """Pages of conversations, newest first.
+
+    A signed cursor names the last row of a page, so that pages remain stable while rows are added.
+    """
 
     page_size = 100
     max_page_size = 200
@@ -35,7 +38,7 @@ class ConversationPagination(BasePagination):
 
     def limit(self) -> int:
         limit = self.request.query_params.get("limit", str(self.page_size))
-        # int() also accepts other scripts' digits, and fails with another error for very many digits.
+        # int() also accepts digits of other scripts, and raises another error for very many digits.
         whole = limit.isascii() and limit.isdigit() and len(limit) < 10
         if not (whole and 1 <= int(limit) <= self.max_page_size):
             raise ValidationError(
@@ -76,7 +79,7 @@ class ConversationPagination(BasePagination):
 
 
 class ProjectPagination(ConversationPagination):
-    """Projects by last use, with their numbers of conversations."""
+    """Pages of projects, the last used first, each with the number of its conversations."""
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         self.request, self.view = request, view

@@ -18,7 +18,7 @@ from ingestion.access.models import AccessList
 
 class ConversationQuerySet(models.QuerySet["Conversation"]):
     def owned_by(self, principal: Principal) -> "ConversationQuerySet":
-        """The caller's own, without deleted and unlisted ones."""
+        """The caller's own conversations, without deleted and unlisted ones."""
         return self.filter(owner_id=principal.user_id, deleted_at=None, listed=True)
 
     def current(self) -> "ConversationQuerySet":
@@ -26,7 +26,7 @@ class ConversationQuerySet(models.QuerySet["Conversation"]):
         return self.filter(archived_at=None)
 
     def deleted_by(self, principal: Principal) -> "ConversationQuerySet":
-        """The caller's deleted ones that can still be restored."""
+        """The caller's deleted conversations that can still be restored."""
         return self.filter(owner_id=principal.user_id, deleted_at__isnull=False)
 
 
@@ -40,7 +40,7 @@ class ProjectQuerySet(models.QuerySet["Project"]):
         return self.exclude(owner_id=principal.user_id).filter(member)
 
     def open_to(self, principal: Principal) -> "ProjectQuerySet":
-        """The caller's own, and those that they are a member of."""
+        """The caller's own projects, and those that the caller is a member of."""
         reader = principal.user_id
         own_or_joined = f"history_project.owner_id = %s OR ({IS_MEMBER})"
         return self.filter(RawSQL(own_or_joined, [reader, reader], models.BooleanField()))  # noqa: S611
@@ -58,7 +58,7 @@ AND EXISTS (SELECT FROM accounts_user AS owner WHERE owner.id = history_project.
 class Project(models.Model):
     """Conversations under a name, with instructions and a scope for their questions.
 
-    Members have their own conversations in it, which neither its owner nor other members see.
+    Members have their own conversations in a project, which neither its owner nor other members see.
     """
 
     MAX_NAME_CHARACTERS: ClassVar = 100

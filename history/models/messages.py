@@ -27,7 +27,7 @@ class MessageQuerySet(models.QuerySet["Message"]):
 
 
 class Message(models.Model):
-    """A question or an answer. Terminal states never change, and partial text is kept in each.
+    """A question or an answer. A terminal state never changes; every state keeps the text written so far.
 
     All versions of edited questions and regenerated answers are kept: see history.branches.
     """
@@ -84,7 +84,7 @@ class Message(models.Model):
         default=False,
         help_text=gettext_lazy("Written by a program through /chat-history, which may replace it."),
     )
-    client_id = models.CharField(  # noqa: DJ001 - absent ids must not collide
+    client_id = models.CharField(  # noqa: DJ001 - null, because missing ids must not collide
         max_length=200, null=True, help_text="What a program calls it; unique in its conversation."
     )
     content_type = models.CharField(
@@ -138,7 +138,7 @@ class Message(models.Model):
         ]
         indexes = [
             GinIndex(fields=["search"], name="message_search"),
-            # Few messages are forks, and a conversation may have thousands of others.
+            # Few messages are forks, while a conversation may have thousands of other messages.
             models.Index(
                 fields=["conversation", "position"],
                 name="message_forks",
@@ -210,7 +210,8 @@ class SourceQuerySet(models.QuerySet["Source"]):
 class Source(models.Model):
     """A passage that was given to the model for an answer, with its text at that time.
 
-    Deleted with its document, so that no text remains; a citation without a readable row is shown as gone.
+    The row is deleted with its document, so that no text remains. A citation whose row is missing, or not
+    readable, is shown as gone.
     """
 
     message = models.ForeignKey(

@@ -22,9 +22,9 @@ class ShareQuerySet(models.QuerySet["Share"]):
         return self.filter(conversation__owner_id=principal.user_id, conversation__listed=True)
 
     def received_by(self, principal: Principal) -> "ShareQuerySet":
-        """Open shares of others that name the caller or a group of theirs, or that they have opened.
+        """Open shares of others that name the caller or one of their groups, or that the caller has opened.
 
-        `is_new` marks those that they have not opened.
+        The annotation `is_new` marks shares that the caller has not opened.
         """
         reader = principal.user_id
         opened = OpenedShare.objects.filter(share=OuterRef("pk"), reader=reader)
@@ -43,7 +43,7 @@ class ShareQuerySet(models.QuerySet["Share"]):
         )
 
     def revoke(self) -> int:
-        """Revoke them now, except those revoked before; returns their number."""
+        """Revoke the shares that are not revoked yet. Returns their number."""
         return self.filter(revoked_at=None).update(revoked_at=timezone.now())
 
 
@@ -64,9 +64,9 @@ OR (
 
 
 class Share(models.Model):
-    """A link that lets others read a conversation, or one answer of it, as far as they may.
+    """A link through which others can read a conversation, or one answer of it, within their own rights.
 
-    Only the hash of its token is stored. It never shows messages added later.
+    Only the hash of its token is stored. Messages that are added later are never shown.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -112,9 +112,9 @@ class Share(models.Model):
         return gettext("Share of %(moment)s") % {"moment": moment}
 
     def title_from(self, first: int) -> str:
-        """The title it had when it was shared, beginning with the message at this position.
+        """The title of the shared conversation, whose first shown message has the position `first`.
 
-        Empty if the title was made of another question, since an edited question has another position.
+        Empty if the title was generated from another question: an edited first question has another position.
         """
         if self.title is not None:
             return self.title
@@ -123,7 +123,7 @@ class Share(models.Model):
 
     @property
     def state(self) -> str:
-        """open, expired or revoked."""
+        """The state of the share: “open”, “expired” or “revoked”."""
         if self.revoked_at:
             return "revoked"
         return "expired" if self.expires_at and self.expires_at <= timezone.now() else "open"

@@ -1,4 +1,4 @@
-"""Serializers of what /chat-history reads; only they and response_serializers have its member names."""
+"""Serializers of requests to /chat-history. Its member names are only here and in response_serializers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ AGENT_LENGTH = 100
 TIME_LENGTH = 40
 MAX_JSON_LENGTH = 100_000  # characters of the sources or the error of one message
 MAX_DEPTH = 10
-# The role of the Chat UI's error messages: it sends them, but ignores those that it reads.
+# The role of the Chat UI's error messages. The Chat UI sends such messages, but ignores them in responses.
 DROPPED_ROLE = "system"
 NOT_BOOLEAN: dict[str, Any] = dict.fromkeys(("null", "invalid"), gettext_lazy("must be true or false."))
 NO_PROJECT = gettext_lazy("must be the id of a project of yours.")
@@ -46,7 +46,7 @@ STORED_STATES = {
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A message to save; None for members that the request lacks."""
+    """A message to save. Members that the request lacks are None."""
 
     key: str
     role: str
@@ -245,17 +245,17 @@ class SavedMessageSerializer(BodySerializer):
             raise serializers.ValidationError({"messageId": gettext("is missing.")})
         is_question = values["role"] == Message.Role.USER
         most = settings.MESSAGE_MAX_CHARACTERS if is_question else settings.ANSWER_MAX_CHARACTERS
-        # Links that this site put into the text do not count.
+        # Links that this site put into the text do not count for the limit.
         if len(values["content"]) > most and len(without_links(values["content"])) > most:
             raise serializers.ValidationError({"content": too_long(most)})
         created, clock = values.get("createdAt"), values.get("timestamp")
-        # `timestamp` is the time if it has a date, unlike “10:15 AM”.
+        # `timestamp` is used only if it has a date, which “10:15 AM” has not.
         created_at = _parsed(clock or "") if created is None else _parsed(created)
         if created is not None and created_at is None:
             raise serializers.ValidationError(
                 {"createdAt": gettext("must be a time such as “2023-04-07T11:30:00.000Z”.")}
             )
-        # An unknown code has no message here, so it is not stored as the message's error.
+        # This site has no text for an unknown error code, so it is not stored as the message's error.
         code = (values.get("error") or {}).get("code") or ""
         return Incoming(
             key=key,
@@ -315,7 +315,7 @@ def _check_json(value: Any, member: str) -> None:
 
 
 def _parsed(text: str) -> datetime | None:
-    """The time in UTC with milliseconds, as responses have it."""
+    """The time in UTC, to the millisecond, as in responses; None if it cannot be parsed."""
     try:
         moment = datetime.fromisoformat(text)
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
@@ -324,7 +324,7 @@ def _parsed(text: str) -> datetime | None:
     return moment.replace(microsecond=moment.microsecond // 1_000 * 1_000)
 
 
-# Rules that a generated description cannot express
+# Additions to the API description, which cannot be generated from the serializers.
 
 
 class SavedMessageDescription(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""Serializers of what /chat-history sends; only they and request_serializers have its member names."""
+"""Serializers of responses of /chat-history. Its member names are only here and in request_serializers."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -20,7 +20,7 @@ from ingestion.search.labels import content_address
 from .request_serializers import UNTITLED
 
 SNIPPET = 300  # characters of a source
-OWN_MEMBERS = frozenset({"pinned", "archived", "project_id"})  # of a row, included unless empty
+OWN_MEMBERS = frozenset({"pinned", "archived", "project_id"})  # members of a row that are omitted if empty
 SENT_STATUSES = {
     Message.State.QUEUED: "processing",
     Message.State.STREAMING: "processing",
@@ -66,7 +66,7 @@ class ConversationRowSerializer(serializers.Serializer[Any]):
     )
 
     def to_representation(self, row: Any) -> dict[str, Any]:
-        # Not part of the published protocol.
+        # OWN_MEMBERS are not part of the published protocol.
         sent = super().to_representation(row)
         return {name: value for name, value in sent.items() if value or name not in OWN_MEMBERS}
 
@@ -81,7 +81,7 @@ class ConversationRowSerializer(serializers.Serializer[Any]):
 
 
 class MatchSerializer(serializers.Serializer[Any]):
-    """A message with the search terms, from a :class:`history.message_search.Hit`."""
+    """A message that contains search terms, from a :class:`history.message_search.Hit`."""
 
     messageId = serializers.SerializerMethodField()
     role = serializers.ChoiceField(Message.Role.values, source="message.role")
@@ -158,8 +158,8 @@ class VerifiedSerializer(serializers.Serializer[Any]):
 class StoredMessageSerializer(serializers.Serializer[Message]):
     """A stored message.
 
-    The context has the `sources` of each message, by its id, that the reader may open now. No other source is
-    named, neither in the list nor in the text.
+    The context has the `sources` that the reader may open now, by the id of their message. No other source is
+    named, neither in the list of sources nor in the text.
     """
 
     messageId = serializers.SerializerMethodField()
@@ -207,7 +207,7 @@ class StoredMessageSerializer(serializers.Serializer[Message]):
         return SENT_STATUSES.get(Message.State(row.state), "failed")
 
     def get_content(self, row: Message) -> str:
-        """The text as Markdown, as the reader may see it, with citations as links."""
+        """The text as Markdown, with citations as links, and without those that the reader may not open."""
         return with_links(readable_text(row, self._readable(row)), self._addresses(row))
 
     def get_contentType(self, row: Message) -> str:
@@ -290,7 +290,7 @@ def _saved_members(row: Message) -> dict[str, Any]:
     return {name: members[name] for name in ("sources", "error") if members.get(name)}
 
 
-# Rules that a generated description cannot express
+# Additions to the API description, which cannot be generated from the serializers.
 
 
 class ConversationRowDescription(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]

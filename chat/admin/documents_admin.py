@@ -7,8 +7,10 @@ from django.contrib import admin, messages
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
+from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.html import format_html
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from chat.models import VerifiedAnswer
 from chat.overview.models import CountedUntil, DocumentUse
@@ -84,21 +86,31 @@ class UsedDocumentAdmin(DocumentAdmin):
     def save_model(self, request: HttpRequest, obj: Document, form: Any, change: bool) -> None:
         """Says what a change of readers does to the verified answers that cite the document."""
         former = obj.access_list_id
+        answers = VerifiedAnswer.objects.filter(active=True, citations__document=obj.pk).distinct()
+        mine = VerifiedAnswer.objects.managed_by(request.user.pk or 0)
+        managed = set(mine.values_list("pk", flat=True))
         super().save_model(request, obj, form, change)
         if change and obj.access_list_id != former and request.user.has_perm("chat.view_verifiedanswer"):
-            reach = reach_of(VerifiedAnswer.objects.filter(active=True, citations__document=obj)).values()
-            if silent := sum(not each.others for each in reach):
-                text = gettext(
-                    "Verified answers that cite this document and that nobody but their editors may get now:"
-                    " %(count)s."
-                )
-                messages.warning(request, text % {"count": silent})
-            elif reach:
-                text = gettext(
-                    "Each verified answer that cites this document may be got by at least so many people now:"
-                    " %(count)s."
-                )
-                messages.info(request, text % {"count": min(each.people for each in reach)})
+            managed.update(mine.values_list("pk", flat=True))
+            reach = reach_of(answers)  # without those that everyone who signs in gets
+            if closed := len(reach.keys() - managed):
+                text = gettext("Verified answers that you cannot open cite this document: %(count)s.")
+                messages.warning(request, text % {"count": closed})
+            for answer in answers.filter(pk__in=reach.keys() & managed):
+                if reach[answer.pk].others:
+                    text = ngettext(
+                        "The verified answer {answer} cites this document. Only {people} person gets it now.",
+                        "The verified answer {answer} cites this document. Only {people} people get it now.",
+                        reach[answer.pk].people,
+                    )
+                else:
+                    text = gettext(
+                        "The verified answer {answer} cites this document. Nobody but those who edit"
+                        " verified answers gets it now."
+                    )
+                address = reverse("admin:chat_verifiedanswer_change", args=[answer.pk])
+                link = format_html('<a href="{}">{}</a>', address, answer)
+                messages.warning(request, format_html(text, answer=link, people=reach[answer.pk].people))
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         """Says until when answers are counted, because a newer one may cite a document."""

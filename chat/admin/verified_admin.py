@@ -126,8 +126,14 @@ class CitationFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]
             )
             raise forms.ValidationError(
                 [
-                    (contradicted if each.said else unclear) % {"said": each.said, "words": each.words}
-                    for each in self.doubtful
+                    *(
+                        (contradicted if each.said else unclear) % {"said": each.said, "words": each.words}
+                        for each in self.doubtful
+                    ),
+                    gettext(
+                        "If they are right all the same, tick “I have checked these statements” at the end of"
+                        " the form and save again."
+                    ),
                 ]
             )
 
@@ -198,7 +204,16 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
     inlines = [QuestionInline, CitationInline]
     readonly_fields = ["state"]
     fieldsets = [
-        (None, {"fields": ["text", "active", "state"]}),
+        (
+            None,
+            {
+                "fields": ["text", "active", "state"],
+                "description": gettext_lazy(
+                    "Given only to questions that are worded like one of those below. Add the wordings that "
+                    "people use, also in other languages."
+                ),
+            },
+        ),
         (
             gettext_lazy("Who vouches for it, and until when"),
             {"fields": ["owner", "team", "valid_until", "remind_on"]},
@@ -278,7 +293,7 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
     @admin.display(description=gettext_lazy("state"))
     def state(self, answer: VerifiedAnswer) -> str:
         if answer._state.adding:
-            return gettext("New: it speaks from the moment you save it.")
+            return gettext("New: it goes live when you save it.")
         reasons = list(reasons_for_silence(answer, timezone.localdate()))
         if (reach := _reach(answer)) and not reach.others:
             reasons.append(gettext("nobody else may read its source"))

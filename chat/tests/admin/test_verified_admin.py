@@ -136,9 +136,9 @@ class VerifiedAdminTests(TestCase):
         make_user(groups=["Crew"])
         address = f"/admin/ingestion/document/{self.document.pk}/change/"
         page = self.client.post(address, {"groups": [crew.pk]}, follow=True)
-        self.assertContains(page, "by at least so many people now: 1.")
+        self.assertContains(page, "cites this document. Only 1 person gets it now.")
         page = self.client.post(address, {"users": [self.manager.pk]}, follow=True)
-        self.assertContains(page, "nobody but their editors may get now: 1.")
+        self.assertContains(page, "Nobody but those who edit verified answers gets it now.")
 
     def test_an_answer_for_a_group_is_nobodys_when_the_group_is_deleted(self):
         board = Group.objects.create(name="Board")
@@ -162,6 +162,7 @@ class VerifiedAdminTests(TestCase):
         page = self.client.post(f"{LIST}add/", denied)
         self.assertContains(page, "The passages cited do not clearly say: “Until **30 June**")
         self.assertContains(page, 'name="confirmed"')
+        self.assertContains(page, "tick “I have checked these statements” at the end of the form")
         self.assertFalse(VerifiedAnswer.objects.exists())
         page = self.client.post(f"{LIST}add/", denied | {"confirmed": "on"}, follow=True)
         self.assertNotContains(page, "do not clearly say")

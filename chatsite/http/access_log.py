@@ -1,7 +1,7 @@
 """The access log (CHATSITE_ACCESS_LOG): one line for each request and socket, without personal content.
 
-Also counts them for `/metrics`. A line has the URL pattern instead of the URL: search terms, ids and tokens
-in URLs stay out of the log.
+Requests and sockets are also counted here for `/metrics`. A line has the pattern of the URL instead of the
+URL, so that search terms, ids and tokens stay out of the log.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ class Record:
     __slots__ = ("head", "request_id", "route", "status", "user")
 
     def __init__(self) -> None:
-        self.route = ""  # also for an unknown URL, or one that was not resolved
+        self.route = ""  # remains empty for an unknown URL, or if the URL was not resolved
         self.user: int | None = None
         self.status: int | None = None  # None if the caller left before a response
         self.request_id = ""
@@ -55,14 +55,14 @@ class Record:
         if reader.isdecimal():
             self.user = int(reader)
         elif is_evaluated(user := getattr(request, "user", None)):
-            self.user = getattr(user, "pk", None)  # in the admin, which has no reader
+            self.user = getattr(user, "pk", None)  # for the admin, where no reader is set
 
     def see(self, message: Message) -> None:
         """Take the status and the request id from a message to the caller."""
         kind = message["type"]
         if kind in {"http.response.start", "websocket.http.response.start"}:
             self.status = message["status"]
-            if not self.request_id:  # refused before Django: the refusal has the header in lower case
+            if not self.request_id:  # for a refusal before Django, whose headers are in lower case
                 named = (value for name, value in message["headers"] if name == b"x-request-id")
                 self.request_id = next(named, b"").decode("latin-1")
         elif kind == "websocket.accept":
@@ -109,7 +109,7 @@ class AccessLog:
         except asyncio.CancelledError:
             raise
         except Exception:
-            record.status = record.status or HTTPStatus.INTERNAL_SERVER_ERROR  # which the server sends
+            record.status = record.status or HTTPStatus.INTERNAL_SERVER_ERROR  # the server will send this
             raise
         finally:
             self._open -= is_socket

@@ -1,7 +1,7 @@
 """Limits on the concurrent requests of one caller and of one address; the others queue.
 
-Without them, a thousand requests sent at once all start at once, and everybody else waits behind them; and
-one person who opens expensive pages without pause takes most of the time of a process.
+Without these limits, a thousand requests that are sent at once would all start at once, with everybody else
+waiting behind them, and one person who keeps opening expensive pages would take most of a process's time.
 """
 
 import asyncio
@@ -26,17 +26,18 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Key = tuple[str, bool]
 
 HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
-# A request that takes longer waits for a body, an answer or the database, and costs others little.
+# The longest time for which a request holds a slot: one that takes longer is waiting for a body, an answer or
+# the database, and costs others little.
 SLOT_SECONDS = 2.0
-WAIT_SECONDS = 10.0  # for a slot; who would wait longer is refused within a second
+WAIT_SECONDS = 10.0  # for a slot; a request that would wait longer is refused within a second
 RETRY_SECONDS = 5
 MAX_WAITING_OF_CALLER = 200
 MAX_WAITING_OF_ADDRESS = 1_000
-RECENT_SECONDS = 2.0  # after a request of theirs, during which others have only half of their slots
+RECENT_SECONDS = 2.0  # how long a caller counts as active, so that others have only half of their slots
 WAITED_KEY = "chatsite.waited"  # key in the ASGI scope: for how many seconds the request waited for a slot
 GONE_KEY = "chatsite.gone"  # key in the ASGI scope: a future that is done when the connection is lost
-IPV6_PREFIX = 64  # the network of one place of a subscriber
-IPV6_SITE_PREFIX = 48  # the most that one subscriber gets without asking: 65,536 of these networks
+IPV6_PREFIX = 64  # the network of one site of a subscriber
+IPV6_SITE_PREFIX = 48  # the largest network that one subscriber usually gets: 65,536 networks of /64
 OF_CALLER = "Too many requests of yours are waiting. Send this one again in a few seconds."
 
 
@@ -50,26 +51,26 @@ def release_slot() -> None:
 
 
 class _Queue:
-    """The requests of one key: how many have a slot, and those that wait for one, in order."""
+    """The requests of one key: the number of those with a slot, and those that wait for one, in order."""
 
     __slots__ = ("departures", "running", "waiting")
 
     def __init__(self) -> None:
         self.running = 0
-        self.departures = Departures()  # those that got a slot
+        self.departures = Departures()  # measures how often waiting requests get a slot
         self.waiting: dict[asyncio.Future[bool], None] = {}  # an ordered set
 
 
 class Queues:
-    """Slots by key. With `fair`, a key has only half of its slots while others are active, too."""
+    """Slots by key. With `fair`, a key has only half of its slots while other keys are active."""
 
     def __init__(self, max_waiting: int, *, fair: bool = False) -> None:
         self.by_key: dict[Key, _Queue] = {}
         self._max_waiting, self._fair = max_waiting, fair
-        self._seen: dict[Key, float] = {}  # when a request of each came last, the newest at the end
+        self._seen: dict[Key, float] = {}  # when the last request of each key came, the newest at the end
 
     async def acquire(self, key: Key, limit: int, gone: "asyncio.Future[None] | None" = None) -> bool:
-        """Wait for a slot; False if the line is too long for WAIT_SECONDS, or if the caller is gone."""
+        """Wait for a slot; False if that would take longer than WAIT_SECONDS, or if the caller is gone."""
         if self._fair:
             self._note(key)
         queue = self.by_key.setdefault(key, _Queue())
@@ -98,7 +99,7 @@ class Queues:
             async with asyncio.timeout(left):
                 return await turn
         except (TimeoutError, asyncio.CancelledError) as error:
-            if turn.done() and not turn.cancelled() and turn.result():  # it got its slot at the same moment
+            if turn.done() and not turn.cancelled() and turn.result():  # a slot became free at that moment
                 self.release(key, limit)
             if isinstance(error, asyncio.CancelledError):
                 raise
@@ -131,7 +132,7 @@ class Queues:
         return max(1, limit // 2) if next(others, False) else limit
 
     def _note(self, key: Key) -> None:
-        """Remember that the key was active, and forget those that were long ago."""
+        """Remember that the key was active now, and forget keys that were last active long ago."""
         now = time.monotonic()
         self._seen.pop(key, None)
         self._seen[key] = now
@@ -146,7 +147,7 @@ def _expected_seconds(queue: _Queue, turn: "asyncio.Future[bool]", slots: int) -
 
 
 def subscriber(client: str, prefix: int = IPV6_PREFIX) -> str:
-    """The address; for IPv6 the network in which one caller has very many addresses. Other text unchanged."""
+    """The address; for IPv6 its network, in which one caller has very many. Other text is unchanged."""
     try:
         address = ip_address(client.partition("%")[0])
     except ValueError:
@@ -159,19 +160,19 @@ def subscriber(client: str, prefix: int = IPV6_PREFIX) -> str:
 
 
 class AddressLimit:
-    """Middleware that gives each caller CALLER_CONCURRENT_REQUESTS slots, and each address
-    ADDRESS_CONCURRENT_REQUESTS; 0 is no limit.
+    """Middleware that gives slots to each caller and to each address; a setting of 0 means no limit.
 
-    A request holds its slots until its response starts, at most SLOT_SECONDS, so open streams and long
-    answers do not count, nor do sockets that are accepted; a request that only waits may release them earlier
-    (`release_slot`). The wait for slots counts as waiting for the database (`WAITED_KEY`): while PostgreSQL
-    hangs, a queued request is refused no later than one that had its slots at once.
+    There are CALLER_CONCURRENT_REQUESTS slots for a caller, and ADDRESS_CONCURRENT_REQUESTS for an address.
+    A request holds its slots until its response starts, at most for SLOT_SECONDS, so open streams, long
+    answers and accepted sockets do not count. A request that only waits can release its slots earlier
+    (`release_slot`). The wait for slots counts as waiting for the database (`WAITED_KEY`), so that while
+    PostgreSQL hangs, a queued request is refused no later than one that got its slots at once.
 
-    A caller is a session or a key: `credential(scope)` returns what the request presents, valid or not. Those
-    without one have only the slots of their address. Requests queue for their caller's slots first, so that
-    those that wait there take nothing from others at the same address. While others are active, a caller has
-    half of the slots. The address is that of the caller behind a trusted proxy. Health checks have slots of
-    their own: a load balancer may share its address with busy clients.
+    A caller is a session or a key: `credential(scope)` returns what the request presents, valid or not.
+    Callers without either have only the slots of their address. Requests queue for their caller's slots
+    first, so that those that wait there take no slot from others at the same address. While other callers are
+    active, a caller has half of its slots. Behind a trusted proxy, the address is that of the caller. Health
+    checks have slots of their own, because a load balancer may share its address with busy clients.
     """
 
     def __init__(
@@ -218,11 +219,11 @@ class AddressLimit:
             release()
 
     def _wanted(self, scope: Scope) -> Iterator[tuple[Queues, Key, int, int, str]]:
-        """The slots that a request needs: whose, how many there are, and the refusal if none becomes free."""
+        """The slots that a request needs: for each its queues and key, their number, and the refusal."""
         path, client = scope["path"], scope.get("client")
         is_health = path in HEALTH_PATHS
         of_caller: int = settings.CALLER_CONCURRENT_REQUESTS
-        # Files of the site cost next to nothing, and a page needs many of them at once.
+        # The site's static files cost next to nothing, and a page needs many of them at once.
         is_cheap = is_health or path.startswith(settings.STATIC_URL)
         if of_caller and not is_cheap and (caller := self._credential(scope)):
             yield self._callers, (caller, False), of_caller, 429, OF_CALLER

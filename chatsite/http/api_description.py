@@ -58,7 +58,7 @@ class ResourceSchema(AutoSchema):
         return [cast(Any, self.view).api_tag]
 
     def get_auth(self) -> list[dict[str, Any]]:
-        return []  # the description as a whole names them
+        return []  # the description names the authentication methods once for all operations
 
     def _map_basic_serializer(self, serializer: Any, direction: Any) -> dict[str, Any]:
         schema: dict[str, Any] = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
@@ -71,7 +71,7 @@ class ResourceSchema(AutoSchema):
         if operation is None:
             return None
         if self.method in {"PUT", *getattr(self.view, "api_bodies", ())}:
-            operation["requestBody"]["required"] = True  # also if none of its fields is required
+            operation["requestBody"]["required"] = True  # even if none of its fields is required
         codes = ["400", "401", "403", "405"]
         codes += ["413", "415"] if "requestBody" in operation else []
         codes += ["404"] if "{" in self.path else []
@@ -128,7 +128,10 @@ def _body() -> bytes:
 @require_safe
 @cache_control(public=True, max_age=300)
 def schema(request: HttpRequest) -> HttpResponse:
-    """Public: it contains no personal data. Built only once, even for concurrent first requests."""
+    """The description. It is public, because it contains no personal data.
+
+    It is built only once, even for concurrent first requests.
+    """
     with _building:
         body = _body()
     return HttpResponse(body, content_type="application/json")
@@ -137,5 +140,5 @@ def schema(request: HttpRequest) -> HttpResponse:
 @require_safe
 @ensure_csrf_cookie
 def docs(request: HttpRequest) -> HttpResponse:
-    """The description as a page that loads files of this site only."""
+    """A page to browse the description; it loads only files of this site."""
     return render(request, "api_docs.html")

@@ -43,13 +43,14 @@ DRAIN_SECONDS = 1.0
 DRAIN_PIECES_PER_SECOND = 500
 MAX_IDLE_THREADS = 16
 IDLE_SECONDS = 30.0  # without another part of the body
-# For one caller in each process, across all sessions and keys; further ones queue.
+# Large bodies that one account may send at the same time to each process; further ones queue.
 LARGE_BODIES = 4
 WAIT_SECONDS = 0.8  # a refusal comes within a second
-# per session or key in each process; concurrent uploads wait for each other, because they share a quota
+# Uploads that one session or key may send at the same time to each process. More would only wait for each
+# other, because they share a quota.
 UPLOADS = 6
 UPLOAD_PATHS = [re.compile(pattern) for pattern in settings.UPLOAD_PATHS]
-UPLOAD_METHODS = frozenset({"POST", "PUT"})  # a PATCH changes metadata and is small
+UPLOAD_METHODS = frozenset({"POST", "PUT"})  # not PATCH, which only changes metadata
 CHARSET = re.compile(rb""";[ \t]*charset=("[^"]*"|[^;]*)""", re.IGNORECASE)
 TOO_MANY = (
     "Several large requests of yours are still on their way. Send this one again when they have arrived."
@@ -68,11 +69,11 @@ class BodyTooSlow(Exception):
 
 
 class UploadLimit:
-    """Middleware: 429 for more concurrent uploads of one session or key than allowed, by their heads alone.
+    """Middleware: 429 for an upload if its session or key has too many others under way.
 
-    Comes before everything that waits or queries the database, so that excess uploads are refused at once.
-    `credential(scope)` returns what the sender presents, valid or not; senders without one are counted by
-    address.
+    It reads only heads, and comes before everything that waits or queries the database, so that excess
+    uploads are refused at once. `credential(scope)` returns what the sender presents, valid or not; senders
+    without session and key are counted by address.
     """
 
     def __init__(
@@ -109,10 +110,9 @@ class UploadLimit:
 class BodyLimit:
     """Middleware: 413 for a body over the limit, declared or counted; 408 for an incomplete one.
 
-    507 if the disk is full, 503 if the database cannot provide the caller's limit.
-
-    429 for more concurrent large bodies than a caller may send: each is spooled to a file until it is
-    complete, and copied again when it is stored.
+    It also responds with 507 if the disk is full, with 503 if the database cannot provide the caller's limit,
+    and with 429 if a caller sends too many large bodies at the same time: each is spooled to a file until it
+    is complete, and copied again when it is stored.
 
     `known_caller(scope, guests)` returns the id of the account that sent the request, or an empty string;
     `guests` says whether guests count.
@@ -172,7 +172,7 @@ class BodyLimit:
     async def _limit(self, scope: Scope) -> tuple[int, str]:
         """The limit in bytes, and the sender of a body that may be large.
 
-        Only known callers may send one: others would fill the disk and then be refused.
+        Only known callers may send a large body: others would fill the disk before they are refused.
         """
         small: int = settings.BODY_LIMIT
         kind = (header(scope, b"content-type") or b"").lower()
@@ -195,9 +195,10 @@ def is_upload(scope: Scope) -> bool:
 
 
 class _CountedBody:
-    """`receive` and `send` of one request, which count the body and notice the start of the response.
+    """Wraps `receive` and `send` of one request, to count the body and to notice the start of the response.
 
-    The place is released when the body is complete, or with `until_answered` when the response starts.
+    The caller's place for a large body is released when the body is complete, or, with `until_answered`, when
+    the response starts.
     """
 
     def __init__(
@@ -249,8 +250,8 @@ class _CountedBody:
 class RequestThread(ThreadPoolExecutor):
     """The thread that runs a request's synchronous code.
 
-    It also closes the response that was sent, unless nothing of the request ran in it. Then it has opened
-    nothing, and the event loop closes the response, which takes less time than waking a thread.
+    It also closes the response that was sent. If no code of the request ran in the thread, nothing was opened
+    there, and the event loop closes the response, which takes less time than waking a thread.
     """
 
     def __init__(self) -> None:
@@ -273,9 +274,9 @@ _thread: ContextVar[RequestThread] = ContextVar("thread")
 
 
 class LengthHandler(ASGIHandler):
-    """Django's handler, which tells views the length of a chunked body and reuses threads.
+    """Django's handler, extended: it sets the length of a chunked body, and reuses threads.
 
-    Without Content-Length, Django's form parser and Django REST framework treat a body as empty.
+    Without Content-Length, Django's form parser and Django REST framework would treat a body as empty.
 
     The thread that runs a request's synchronous code is reused: Django starts one for each request, and
     another to wait for its end.
@@ -313,8 +314,8 @@ class LengthHandler(ASGIHandler):
             scope = {**scope, "headers": [*headers, (b"content-length", str(length).encode())]}
         kind = header(scope, b"content-type") or b""
         if kind.lower().startswith(b"multipart/") and (charset := CHARSET.search(kind)):
-            # The parts of a form are UTF-8. Django looks up the name among all codecs, and some of these,
-            # such as zlib, raise unexpected errors.
+            # The charset of a form is removed; its parts are UTF-8. Django would look up the name among all
+            # codecs, of which some, such as zlib, raise unexpected errors.
             plain = kind[: charset.start()] + kind[charset.end() :]
             headers = [(name, value) for name, value in scope["headers"] if name.lower() != b"content-type"]
             scope = {**scope, "headers": [*headers, (b"content-type", plain)]}
@@ -353,8 +354,10 @@ def session_key(scope: Mapping[str, Any]) -> str:
 
 
 async def refuse(scope: Scope, receive: Receive, send: Send, status: int, words: str) -> None:
-    """Send the refusal, then keep reading for a moment: some clients read the response only after sending
-    all."""
+    """Send the refusal, then keep reading for a moment.
+
+    Some clients read the response only after they have sent everything.
+    """
     identifier = identifier_from((header(scope, b"x-request-id") or b"").decode("latin-1"))
     headers = [
         (b"x-request-id", identifier.encode()),

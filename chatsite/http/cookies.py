@@ -20,5 +20,5 @@ def unquote(value: str | None) -> str | None:
 
 
 def use_linear_unquote() -> None:
-    """Replace the standard library's function for this process."""
+    """Replace the standard library's `_unquote` by :func:`unquote` in this process."""
     replace_cookie_unquote(unquote)

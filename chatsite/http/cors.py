@@ -1,6 +1,6 @@
 """Cross-origin access to the API from browsers (CHATSITE_CORS_ORIGINS); none by default.
 
-Wraps everything else, so that refusals by the body limit carry the headers too. Only API paths are opened: no
+This middleware wraps all others, so that their refusals carry the headers too. Only API paths are opened: no
 page of the portal or of the admin can be read from another origin.
 """
 
@@ -26,7 +26,7 @@ NAMES = re.compile(rb"[A-Za-z0-9_-]+( *, *[A-Za-z0-9_-]+)*")
 
 
 class Cors:
-    """ASGI middleware: answers preflights of allowed origins and adds CORS headers to their responses."""
+    """ASGI middleware: answers preflights from allowed origins, and adds CORS headers to other responses."""
 
     def __init__(self, application: Application) -> None:
         self.application = application
@@ -49,7 +49,7 @@ class Cors:
                 (b"access-control-allow-methods", METHODS),
                 (b"access-control-max-age", MAX_AGE),
             ]
-            # Any header is allowed: the API decides which it reads, and none of them is a secret.
+            # Any request header is allowed: the API decides which ones it reads, and none is a secret.
             wanted = _header(scope, b"access-control-request-headers").strip()
             if NAMES.fullmatch(wanted):
                 headers.append((b"access-control-allow-headers", wanted))
@@ -61,7 +61,7 @@ class Cors:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                # One `Vary`, that of the response with Origin added.
+                # Send a single `Vary`, which adds Origin to that of the response.
                 present = message.get("headers", ())
                 vary = [bytes(value) for name, value in present if name.lower() == b"vary"]
                 others = [(name, value) for name, value in present if name.lower() != b"vary"]

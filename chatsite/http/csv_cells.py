@@ -1,4 +1,4 @@
-"""CSV files that people edit in spreadsheets: reading them line by line, and cells that are no formulas."""
+"""CSV files that people edit in spreadsheets: reading and writing them, without cells that are formulas."""
 
 import codecs
 import csv
@@ -21,7 +21,7 @@ def bad_line(line: int, words: str) -> BadFile:
 
 
 def plain(cell: str) -> str:
-    """Escape a cell that a spreadsheet would read as a formula with an apostrophe."""
+    """Put an apostrophe before the text of a cell that a spreadsheet would read as a formula."""
     return f"'{cell}" if _is_formula(cell) else cell
 
 
@@ -53,7 +53,7 @@ def text_of(content: bytes) -> str:
 
 
 def rows_of(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows with the numbers of their first lines; cells as they were before `plain`. Raises BadFile."""
+    """The rows, each with the number of its first line. Undoes `plain` in all cells. Raises BadFile."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     line = 1
     try:
@@ -65,7 +65,7 @@ def rows_of(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def csv_of(rows: Iterable[Sequence[str]]) -> str:
-    """A file with these rows, which `text_of` and `rows_of` read as they were."""
+    """The text of a file with these rows, which `rows_of` reads back unchanged."""
     written = io.StringIO()
     csv.writer(written).writerows([plain(cell) for cell in row] for row in rows)
     return "\ufeff" + written.getvalue()  # the byte order mark by which Excel recognises UTF-8

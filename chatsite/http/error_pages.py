@@ -108,13 +108,13 @@ def guest_refused(request: HttpRequest, status: int, retry_after: float = 0) -> 
 def register_error_body(start: str, build: ErrorBody) -> None:
     """Build error bodies for URLs at or below `start` with `build(words, status=…)`.
 
-    Of several such URLs the longest decides.
+    If several registered URLs match, the longest one decides.
     """
     _error_bodies[start] = build
 
 
 def register_missing(start: str, words: str, advice: str) -> None:
-    """Say this instead of “There is nothing here” at or below `start`, whatever the reason."""
+    """Show this for missing pages at or below `start`, instead of “There is nothing here”."""
     _missing[start] = (words, advice)
 
 
@@ -153,7 +153,7 @@ def is_for_programs(path: str) -> bool:
 
 
 def wants_json(request: HttpRequest) -> bool:
-    """JSON for API paths unless the caller asks for HTML; elsewhere the caller's preference."""
+    """Whether to answer with JSON: at API paths unless HTML is asked for; elsewhere only if JSON is."""
     if is_for_programs(request.path):
         return "text/html" not in request.headers.get("Accept", "")
     return request.get_preferred_type(["text/html", "application/json"]) == "application/json"
@@ -170,14 +170,14 @@ def _response(request: HttpRequest, status: int, words: str = "") -> HttpRespons
     if wants_json(request):
         content, media_type = body(request.path, status, words)
         return HttpResponse(content, status=status, content_type=media_type)
-    # Without a request no context processor runs, so that none can fail here.
+    # Rendered without a request, so that no context processor runs, and none can fail here.
     page = ErrorPage(loader.render_to_string(f"{status}.html", shown), status=status)
     page.shown = shown
     return page
 
 
 class ErrorPage(HttpResponse):
-    """An error for browsers; `shown` has its words."""
+    """An error page for browsers; `shown` has its texts."""
 
     shown: Mapping[str, Any] = MappingProxyType({})
 
@@ -187,7 +187,8 @@ def in_portal(request: HttpRequest, page: ErrorPage) -> HttpResponse:
     try:
         if not request.user.is_authenticated:
             return page
-        # The same for every URL, so that it does not reveal what exists; messages wait for the next page.
+        # The page is the same for every URL, so that it does not reveal what exists. Messages are kept for
+        # the next page.
         shown = {**page.shown, "here": "/", "messages": ()}
         content = loader.render_to_string("portal_error.html", shown, request=request)
     except Exception:

@@ -1,4 +1,4 @@
-"""A JSON parser with bounds."""
+"""A JSON parser that limits what it accepts."""
 
 from typing import Any
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from ipaddress import IPv6Address, ip_address
 
-# Set by proxies, and by no browser on this machine.
+# Headers that proxies set, and browsers do not.
 PROXY_HEADERS = frozenset(
     {
         "forwarded",

@@ -1,4 +1,4 @@
-"""Request ids, content security policy, and Django's middleware run on the event loop."""
+"""Middleware that runs on the event loop: request ids, content security policy, and some of Django's own."""
 
 import re
 import uuid
@@ -61,7 +61,7 @@ class RequestIdMiddleware(AsyncMiddleware):
         request.request_id = identifier  # type: ignore[attr-defined]
         logs.request_id.set(identifier)
         scope = getattr(request, "scope", {})  # a test's request has no scope
-        # All database calls of middleware share the request's budget.
+        # All database calls of middleware share the time that the request may wait for the database.
         with reading_for_request(scope.get(WAITED_KEY, 0.0)):
             response = await self.get_response(request)
             if record := scope.get(RECORD):
@@ -71,8 +71,10 @@ class RequestIdMiddleware(AsyncMiddleware):
 
 
 class ContentSecurityPolicyMiddleware(AsyncMiddleware):
-    """Allows only the site's own scripts, styles, images and connections, unless a view sets a stricter
-    policy."""
+    """Allows only the site's own scripts, styles, images and connections.
+
+    A view can set a stricter policy.
+    """
 
     async def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = await self.get_response(request)
@@ -146,7 +148,7 @@ class MessageMiddleware(EventLoopMiddleware, messages.MessageMiddleware):
         return super().process_response(request, response) if _was_asked_for(request) else response
 
     def asks_database(self, request: HttpRequest) -> bool:
-        """Messages that do not fit into a cookie are stored in the session."""
+        """True if there are messages: those that do not fit into a cookie are stored in the session."""
         storage = messages_of(request)
         return _was_asked_for(request) and (storage.used or storage.added_new)
 
@@ -156,14 +158,14 @@ def _was_asked_for(request: HttpRequest) -> bool:
 
 
 class ErrorPageMiddleware(AsyncMiddleware):
-    """Shows refusals and missing pages within the portal, where a page was asked for.
+    """Shows refusals and missing pages with the portal's sidebar, if the browser asked for a page.
 
-    A middleware, because Django calls its error handlers in a thread without the request's connection.
+    This is a middleware because Django calls its error handlers in a thread without the request's connection.
     """
 
     async def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = await self.get_response(request)
-        # Images, and what scripts load, have another destination.
+        # For images, and for what scripts load, browsers send another destination.
         is_page = request.headers.get("Sec-Fetch-Dest", "document") == "document"
         if isinstance(response, error_pages.ErrorPage) and response.status_code in {403, 404} and is_page:
             return await sync_to_async(error_pages.in_portal)(request, response)

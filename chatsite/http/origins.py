@@ -60,7 +60,7 @@ def opened_from_here(request: HttpRequest) -> bool:
 def comes_from_elsewhere(request: HttpRequest) -> bool:
     """Whether a page of a foreign, untrusted origin caused the request.
 
-    Following a link does not count: it opens the site in a tab with all of its cookies.
+    Following a link does not count, because it opens the site in a tab with all of its cookies.
     """
     origin = request.headers.get("Origin") or _origin_of(request.headers.get("Referer", ""))
     if origin in settings.CORS_ORIGINS or _is_trusted(origin.lower()):

@@ -1,7 +1,8 @@
 """Refuses new questions, searches and uploads while this process has more of them than it can start soon.
 
-The decision is made from a request's head: a caller who is refused after seconds has waited in vain and has
-cost what an answer costs. Pages, health checks, stops and open streams are never refused here.
+The decision is made as soon as the head of a request has arrived: a caller who is refused after seconds has
+waited in vain, and has cost as much as an answer. Pages, health checks, stops and open streams are never
+refused here.
 """
 
 import asyncio
@@ -31,9 +32,9 @@ BEGINS = {
 }
 TICK_SECONDS = 0.05
 LAG_WEIGHT = 0.4  # of the newest tick in the moving average of the lag
-BUSY_LAG = 0.008  # seconds; with a longer lag of its event loop, a process has no time to spare
+BUSY_LAG = 0.008  # seconds; if its event loop lags more, a process has no time to spare
 MAX_LAG = 0.8  # seconds; beyond that, even a refusal would take a second
-MIN_WAITING = 8  # requests that may always wait, however slow the ones before them were
+MIN_WAITING = 8  # as many requests may always wait, however slow earlier ones were
 MAX_WAIT_SECONDS = 2.0  # expected wait of a new request
 
 
@@ -63,8 +64,8 @@ class Backlog:
     """The questions and searches of one event loop that were received completely and have not started yet.
 
     A question starts when its prompt is sent to the model, a search when its response starts. Slow clients
-    and slow models therefore do not count as work. The next request would wait for the average interval
-    between two starts, times the number of requests that wait.
+    and slow models therefore do not count as work. The expected wait of a new request is the number of
+    waiting requests, times the average interval between two starts.
     """
 
     def __init__(self) -> None:
@@ -86,7 +87,7 @@ class Backlog:
             return True
         if self.waiting < MIN_WAITING or not (self.lag > BUSY_LAG or is_crowded()):
             return False
-        # Fifty requests that arrive together also start together: none for a while, then all at once.
+        # If fifty requests arrive together, none starts for a while, and then all start together.
         return max(self.waiting * self.departures.each, self.departures.stall) > MAX_WAIT_SECONDS
 
     @property
@@ -118,7 +119,7 @@ _ticket: ContextVar[Ticket | None] = ContextVar("ticket", default=None)
 
 
 def take_ticket() -> Ticket:
-    """The ticket of the current request for the run that it starts, or a new one outside of requests."""
+    """Take over the ticket of the current request for the run that it starts; without one, a new ticket."""
     ticket = _ticket.get()
     if ticket is None or ticket.is_taken:
         ticket = Ticket(backlog())

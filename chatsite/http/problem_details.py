@@ -71,6 +71,6 @@ def _errors(detail: Any, pointer: str) -> Any:
         for number, part in enumerate(detail):
             yield from _errors(part, f"{pointer}/{number}" if isinstance(part, dict | list) else pointer)
     else:
-        # The framework's own words for the body `null` are in no catalogue.
+        # Django REST framework's message for the body `null` cannot be translated.
         said = gettext("The request is not valid.") if str(detail) == "No data provided" else str(detail)
         yield {"detail": said, "pointer": pointer}

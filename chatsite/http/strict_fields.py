@@ -9,7 +9,7 @@ from rest_framework.fields import empty
 
 
 class StrictSerializer(serializers.Serializer[Any]):
-    """Rejects unknown members: silently ignored, a misspelt option would seem to work."""
+    """Rejects unknown members: if they were ignored, a misspelt option would seem to work."""
 
     refuses_unknown = True  # read by the API description
 

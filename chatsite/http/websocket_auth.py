@@ -52,7 +52,7 @@ class OwnSession:
         try:
             with time_budget(budget):
                 known = await in_database_within_budget(_known, session_key(scope))
-            # A request with those headers of the handshake that determine language and time zone.
+            # A request object with the headers of the handshake that determine language and time zone.
             handshake = HttpRequest()
             language = header(scope, b"accept-language") or b""
             handshake.META["HTTP_ACCEPT_LANGUAGE"] = language.decode("latin-1")

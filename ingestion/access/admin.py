@@ -1,6 +1,7 @@
 """An admin page: why a person may read a document, and what they would find.
 
-Its user may not be allowed to read what it shows, so each use is audited before anything is shown.
+The administrator may not be allowed to read what the page shows, so each use is audited before anything is
+shown.
 """
 
 from dataclasses import dataclass
@@ -42,8 +43,8 @@ from .explain import (
 PERMISSION = "accounts.view_as_others"
 FOUND_SHOWN = 10
 MIN_REASON = 10  # characters
-MEANT_SHOWN = 5  # documents that a part of a title may mean
-MAX_QUESTION = SUBJECT_CHARACTERS - Look.MAX_REASON - 20  # the audit log has both completely
+MEANT_SHOWN = 5  # documents that are offered if the form has only a part of a title
+MAX_QUESTION = SUBJECT_CHARACTERS - Look.MAX_REASON - 20  # so that question and reason fit into the audit log
 NAME_CHARACTERS = 460  # of first and last name, and user name
 
 

@@ -22,7 +22,7 @@ from .models import AccessEntry
 
 NAMES_SHOWN = 10
 DOCUMENTS_SHOWN = 20
-MAX_BRACKETS = 5  # in a title or path
+MAX_BRACKETS = 5  # pairs of brackets in a title or path that are tried
 NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 Kind = Literal["owner", "person", "group", "guests", "everyone"]
@@ -55,8 +55,8 @@ class Explanation:
 
     readable: bool
     verdict: str
-    reasons: tuple[str, ...]  # if they may not: who may, and why that excludes them
-    notes: tuple[str, ...]  # other conditions on what they see of it
+    reasons: tuple[str, ...]  # why the person may read it, or else who may, and why not the person
+    notes: tuple[str, ...]  # other conditions on what the person sees of the document
 
 
 def why_readable(principal: Principal, document: Document) -> list[str]:
@@ -102,8 +102,7 @@ def people_named(text: str) -> list[User]:
 
 
 def documents_like(query: str, reader: User) -> QuerySet[Document]:
-    """Documents with each word of the query in title, name or folder, among those that the reader may
-    list."""
+    """Documents that the reader may list, with each word of the query in title, name or folder."""
     words = directory.words_of(query)
     if not words:
         return Document.objects.none()
@@ -124,7 +123,10 @@ def document_entry(document: Document) -> str:
 
 
 def documents_named(text: str) -> list[Document]:
-    """The documents, at most 20, with this name, title, path, number, public id or label, or this entry."""
+    """At most 20 documents that `text` names: by name, title, path, number, public id, label or entry.
+
+    An entry is the notation of :func:`document_entry`.
+    """
     text = text.replace("\0", "").strip()
     if found := _documents_named(text):
         return found
@@ -171,7 +173,7 @@ def _access_reasons(user: User, document: Document) -> list[AccessReason]:
 
 
 def _why_not(user: User, document: Document) -> list[str]:
-    """Who may read it, if none of the entries includes this person."""
+    """Who may read the document, for a person whom none of the entries includes."""
     name = user.get_username()
     entries = list(document.access_list.entries.select_related("user", "group"))
     people = sorted(entry.user.get_username() for entry in entries if entry.user)

@@ -1,4 +1,4 @@
-"""Access lists: sets of readers, stored once for all documents with the same readers; and their changes."""
+"""Access lists (sets of readers, stored once for all documents with the same readers), and their changes."""
 
 import hashlib
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ class Audience:
     guests: bool = False
 
 
-# One entry of a list: user, group, and whether everyone includes guests.
+# One entry of a list: user, group, and, if both are empty, whether everyone includes guests.
 Entry = tuple[int | None, int | None, bool]
 
 
@@ -47,8 +47,8 @@ def access_list_for(audience: Audience, owner_id: int | None) -> AccessList:
             [digest],
         )
         access_list = AccessList(pk=cursor.fetchone()[0], digest=digest)
-        # Until this transaction ends the row is locked: a concurrent creation waits and then finds it
-        # complete.
+        # The row is locked until this transaction ends: a concurrent creation of the same list waits, and
+        # then finds the list complete.
         AccessEntry.objects.bulk_create(
             [
                 AccessEntry(access_list=access_list, user_id=user, group_id=group, guests=guests)
@@ -98,7 +98,7 @@ def audience_of_list(access_list: AccessList, owner_id: int | None) -> Audience:
 
 
 def widens(before: Audience, after: Audience) -> bool:
-    """Whether `after` names somebody whom `before` did not cover."""
+    """Whether `after` names readers who are not covered by `before`."""
     if after.guests and not before.guests:
         return True
     if before.everyone:
@@ -107,7 +107,7 @@ def widens(before: Audience, after: Audience) -> bool:
 
 
 def narrowed(before: Audience, after: Audience) -> Audience:
-    """The part of `after` that `before` names; without people covered only through a group."""
+    """The readers of `after` that `before` names too; it leaves out people it covers only through a group."""
     if not widens(before, after):
         return after
     if before.everyone or after.everyone:
@@ -123,7 +123,7 @@ def set_audience(document: Document, audience: Audience) -> None:
     """Set the document's readers: writes one row, and takes effect with everyone's next query."""
     former = document.access_list_id
     document.access_list = access_list_for(audience, document.owner_id)
-    # A manager of somebody else's document may remove themselves: their right was checked before.
+    # Somebody who manages another person's document may remove themselves: their right was checked before.
     with reading_everything():
         Document.objects.filter(pk=document.pk).update(
             access_list=document.access_list, audience_version=F("audience_version") + 1
@@ -132,7 +132,7 @@ def set_audience(document: Document, audience: Audience) -> None:
 
 
 def count_people(audience: Audience, *, besides: int = 0) -> int:
-    """How many active accounts are in the audience, without that of one person."""
+    """The number of active accounts in the audience, without the account `besides`."""
     people = User.objects.filter(is_active=True, guest_until=None).exclude(pk=besides)
     if not (audience.everyone or audience.guests):
         people = people.filter(Q(pk__in=audience.user_ids) | Q(groups__in=audience.group_ids)).distinct()
@@ -145,13 +145,13 @@ NAMES_SHOWN = 3
 def change_rights(actor: object, document: Document, audience: Audience) -> None:
     """Set the document's readers on behalf of `actor`, whose right was checked, with an audit entry.
 
-    The readers of a queued replacement file are dropped, because this request is newer.
+    A replacement file that is still queued will not set its own readers, because this change is newer.
     """
     staff = actor if isinstance(actor, User) else None
     with transaction.atomic():
         with reading_everything():
             rows = Document.objects.filter(pk=document.pk)
-            # A file may have been read since the caller loaded the document, and have set its readers.
+            # Since the caller loaded the document, a replacement file may have been read and set its readers.
             current = rows.select_for_update(no_key=True).values_list("access_list_id", flat=True).first()
             document.access_list_id = current or document.access_list_id
             if audience == audience_of(document):
@@ -163,7 +163,8 @@ def change_rights(actor: object, document: Document, audience: Audience) -> None
         if staff is None or document.owner_id != staff.pk:
             what = f"{document.name} ({document.public_id}): "
             after = readers_for_audit(document.access_list)
-            # The usual words leave out names if everyone may read, and in long lists: then name who changed.
+            # The usual subject leaves out names if everyone may read, and in long lists: then name the
+            # readers that were added or removed.
             subject = [
                 what,
                 *before,
@@ -196,7 +197,7 @@ def _some_readers(access_list: AccessList) -> list[str | NamedPerson]:
 
 
 def _difference(before: AccessList, after: AccessList) -> list[str | NamedPerson]:
-    """The people and groups that only one of the lists names, in English."""
+    """The people and groups that only one of the two lists names, in English, for an audit entry."""
     former = {(entry.user_id, entry.group_id): entry for entry in before.entries.all()}
     present = {(entry.user_id, entry.group_id): entry for entry in after.entries.all()}
     removed = [entry for key, entry in former.items() if key not in present]

@@ -18,7 +18,7 @@ class AccessList(models.Model):
 
 
 class AccessEntry(models.Model):
-    """One line of an access list: a user, a group, or (both empty) everyone who signs in, or also guests."""
+    """One entry of an access list: a user, a group, or, if both are empty, everyone, perhaps with guests."""
 
     access_list = models.ForeignKey(AccessList, on_delete=models.CASCADE, related_name="entries")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")

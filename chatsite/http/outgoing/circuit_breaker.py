@@ -17,8 +17,8 @@ class CircuitOpen(Exception):
 class CircuitBreaker:
     """Counts the failures of one server in one process; thread-safe.
 
-    After `failures` within `window` seconds it sends nothing for `rest` seconds, or longer if the server
-    asks, up to `max_rest`. Then one request at a time probes whether the server is back.
+    After `failures` failures within `window` seconds, no request is sent for `rest` seconds, or for longer if
+    the server asks for it, up to `max_rest`. Then one request at a time probes whether the server is back.
     """
 
     def __init__(self, *, failures: int, rest: float, max_rest: float, window: float = float("inf")) -> None:
@@ -34,7 +34,7 @@ class CircuitBreaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether there were enough failures to hold requests back; also true when the next one may probe."""
+        """Whether there were too many failures. Still true when the next request may probe the server."""
         return len(self._failures) >= self._limit
 
     @property
@@ -44,7 +44,7 @@ class CircuitBreaker:
 
     @contextmanager
     def request(self) -> Iterator[None]:
-        """Wrap each request, up to the head of its response. Raises CircuitOpen."""
+        """A context for each request, until the head of its response arrives. Raises CircuitOpen."""
         now = time.monotonic()
         with self._lock:
             is_probe = self.is_open
@@ -61,13 +61,13 @@ class CircuitBreaker:
                 self._probing = False
 
     def record_success(self) -> None:
-        """Record that the server responded, with whatever status."""
+        """Record that the server responded, whatever the status of the response is."""
         with self._lock:
             self._failures.clear()
             self._paused_until = 0.0
 
     def record_failure(self, retry_after: float | None = None) -> None:
-        """Record that the server failed or was unreachable; `retry_after` is what it asked for."""
+        """Record that the server failed or was unreachable. `retry_after` is the pause that it asked for."""
         now = time.monotonic()
         with self._lock:
             if not self.is_open:

@@ -18,18 +18,19 @@ from .retry_after import retry_after_seconds
 OPENAI_BASE_URL = "https://api.openai.com/v1"
 PLACEHOLDER_KEY = "no-key"  # local servers need no key, but the client library requires one
 BODY_LIMIT = 1_000_000  # bytes of any response but an event stream
-MAX_CONNECTIONS = 10_000  # the site limits its runs itself
+MAX_CONNECTIONS = 10_000  # practically no limit, because the site limits its runs
 KEEP_ALIVE_SECONDS = 4.0  # many servers close idle connections after five
-TRANSPORT_ERRORS = (aiohttp.ClientError,)  # of reading a response
+TRANSPORT_ERRORS = (aiohttp.ClientError,)  # raised while a response is read
 
 
 class ModelServer:
     """A client of one server: keeps connections alive, follows no redirects, retries nothing.
 
-    Address, headers and errors are those of the `openai` library; the requests are aiohttp's own: the
-    library's layers above them take more than half of a request's time.
+    Address, headers and errors are those of the `openai` library, but requests are made with aiohttp
+    directly, because the library's layers above aiohttp take more than half of a request's time.
 
-    Raises InvalidURL or ValueError for an unusable URL or key. Created on the event loop that it serves.
+    Must be created on the event loop that it serves. Raises InvalidURL or ValueError for an unusable URL or
+    key.
     """
 
     def __init__(self, base_url: str, api_key: str, connect_seconds: float) -> None:
@@ -52,7 +53,7 @@ class ModelServer:
         self._session = aiohttp.ClientSession(
             connector=connector,
             headers=dict(checked),
-            # Callers set a deadline for the whole request; a read time-out would cost a timer for each token.
+            # No read time-out: it would cost a timer for each token, and callers limit the whole request.
             timeout=aiohttp.ClientTimeout(sock_connect=connect_seconds),
             auto_decompress=False,
         )
@@ -65,9 +66,9 @@ class ModelServer:
         await self._session.close()
 
     async def stream(self, path: str, members: Mapping[str, Any]) -> aiohttp.ClientResponse:
-        """The unread response to a POST, which the caller releases. Raises openai.APIError."""
+        """The response to a POST, before its body is read. The caller releases it. Raises openai.APIError."""
         if path not in self._urls:
-            self._urls[path] = str(httpx2.URL(f"{self._base_url}{path}"))  # as the library writes it
+            self._urls[path] = str(httpx2.URL(f"{self._base_url}{path}"))  # normalised as in the library
         url = self._urls[path]
         try:
             response = await self._session.post(
@@ -97,7 +98,7 @@ def _proxy(url: httpx2.URL) -> str | None:
 
 
 def _request(url: str) -> httpx2.Request:
-    """The attributes of the library's errors."""
+    """The request object that the library's errors contain."""
     return httpx2.Request("POST", url)
 
 
@@ -111,11 +112,11 @@ async def pieces(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None
 
 
 def _closed(response: aiohttp.ClientResponse) -> asyncio.Future[None] | None:
-    """How the connection ended, for a body that only the end of the connection delimits.
+    """A future of the connection's end, for a body that only the end of the connection delimits; else None.
 
-    aiohttp takes any end of the connection, even a reset, for the regular end of such a body; it detects
-    truncation itself for a body with a length or in chunks. Read before the body, because the response
-    releases its connection with the last byte.
+    aiohttp takes any end of the connection, even a reset, for the regular end of such a body. (For a body
+    with a length, or in chunks, it detects truncation itself.) Call this before the body is read, because the
+    response releases its connection with the last byte.
     """
     if "content-length" in response.headers or "transfer-encoding" in response.headers:
         return None
@@ -124,13 +125,13 @@ def _closed(response: aiohttp.ClientResponse) -> asyncio.Future[None] | None:
         return None
     closed: asyncio.Future[None] | None = connection.protocol.closed
     if closed is not None:
-        # The exception is retrieved, so that asyncio does not log it as never retrieved.
+        # Retrieve the exception, so that asyncio does not log it as never retrieved.
         closed.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     return closed
 
 
 async def _status_error(response: aiohttp.ClientResponse) -> openai.APIStatusError:
-    """The library's error for a status, with the details of the body."""
+    """The library's error for the status of a response, with the details from its body."""
     body: object = {}
     request = _request(str(response.url))
     try:

@@ -1,4 +1,4 @@
-"""The header Retry-After: parsing that of other servers, and writing our own."""
+"""The header Retry-After: parsing it in other servers' responses, and writing it in our own."""
 
 import math
 import time
@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from django.http import HttpResponseBase
 
-# Statuses after which a retry may succeed: too much was asked for, the site is busy, or its disk is full.
+# Seconds by status, if a retry may succeed after that status: too many requests, a busy site, a full disk.
 SECONDS: dict[int, int] = {
     HTTPStatus.TOO_MANY_REQUESTS: 10,
     HTTPStatus.SERVICE_UNAVAILABLE: 2,

@@ -187,7 +187,7 @@ def throwaway(session: Session) -> Iterator[str]:
 def restore(parts: Iterable[bytes], expected: Mapping[str, Table], database: str = "") -> None:
     """Restore a dump into an empty database and compare each table, in one transaction.
 
-    An error, also one raised by `parts`, is raised as CommandError after a rollback.
+    Raises CommandError after a rollback. An exception raised by `parts` also leads to a rollback.
     """
     with connect(database) as session:
         version = session.info.server_version

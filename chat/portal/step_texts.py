@@ -121,6 +121,8 @@ def step(thought: Mapping[str, Any], gone: Collection[str] = ()) -> Step:
     # “kind of search: words and meaning”; a property without words of its own keeps its name.
     facts = []
     for name, value in props.items():
+        if name == "temperature" and props.get("model") == "quotations":
+            continue
         label = gettext(FACTS[name]) if name in FACTS else name.replace("_", " ")
         words = YES_NO.get(str(value)) or VALUES.get((name, str(value)))
         shown = gettext(words) if words else str(value)

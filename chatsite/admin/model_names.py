@@ -253,7 +253,7 @@ OF_DJANGO = (
 )
 # The queue's models are of another package.
 OTHERS = {
-    "ProcrastinateJob": (gettext_lazy("job of the workers"), gettext_lazy("jobs of the workers")),
+    "ProcrastinateJob": (gettext_lazy("background job"), gettext_lazy("background jobs")),
     "ProcrastinateEvent": (gettext_lazy("event of a job"), gettext_lazy("events of a job")),
 }
 

@@ -20,7 +20,7 @@ Row = tuple[str, str]
 # Names of servers by their labels in the metrics; all other labels are names of language models.
 SERVERS = {
     "database": pgettext_lazy("server", "database"),
-    "embedding": pgettext_lazy("server", "model of meaning"),
+    "embedding": pgettext_lazy("server", "embedding model"),
 }
 
 

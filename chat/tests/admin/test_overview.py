@@ -202,7 +202,7 @@ class PageTests(TestCase):
         self.client.force_login(User.objects.create_superuser("root"))
         page = self.client.get("/admin/")
         self.assertNotContains(page, "Procrastinate")
-        self.assertContains(page, "Jobs of the workers")
+        self.assertContains(page, "Background jobs")
         self.assertContains(
             self.client.get("/admin/procrastinate/procrastinatejob/"), "<h1>Queue</h1>", html=True
         )

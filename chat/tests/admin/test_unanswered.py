@@ -131,8 +131,8 @@ class UnansweredTests(UnansweredCase):
             self.ask(FERRY, person=person)
         page, *numbers = counted()
         self.assertEqual(numbers, [0, 0])  # asked by only two people
-        self.assertContains(page, "no open question asked by 3 people or more")
-        self.assertContains(page, "2 more times, something was asked in vain by fewer than 3 people")
+        self.assertContains(page, "no open question from 3 or more people")
+        self.assertContains(page, "2 questions from fewer than 3 people")
         self.assertContains(page, "Of everyone in the last 30 days, counted 0\xa0minutes ago.")
         self.assertContains(page, "Unlike the overview, this also counts")
         self.ask(FERRY)

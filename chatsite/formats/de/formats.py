@@ -1,6 +1,6 @@
-"""Formats of dates and times in German: 25. Nov 2026, 22:14."""
+"""Formats of dates and times in German: 25. Nov. 2026, 22:14."""
 
-DATE_FORMAT = "j. M Y"
-DATETIME_FORMAT = "j. M Y, H:i"
+DATE_FORMAT = "j. N Y"
+DATETIME_FORMAT = "j. N Y, H:i"
 SHORT_DATE_FORMAT = DATE_FORMAT
 SHORT_DATETIME_FORMAT = DATETIME_FORMAT

@@ -120,7 +120,7 @@ class AdminAddressTests(TransactionTestCase):
 
     def test_dates_are_written_as_in_the_portal(self):
         moment = datetime(2026, 11, 25, 22, 14, tzinfo=UTC)
-        for language, words in (("en-GB", "25 Nov 2026, 22:14"), ("de", "25. Nov 2026, 22:14")):
+        for language, words in (("en-GB", "25 Nov 2026, 22:14"), ("de", "25. Nov. 2026, 22:14")):
             with override(language):
                 self.assertEqual(date_format(moment, "DATETIME_FORMAT"), words)
                 self.assertEqual(date_format(moment), words.partition(",")[0])

@@ -1,6 +1,7 @@
 """Attaches files to a question: adds them for their owner only, and makes them the question's scope.
 
-Without JavaScript the button *Send* comes here too, so that files that were only chosen are attached first.
+Without JavaScript, *Send* posts here as well: files chosen but not yet attached are attached before the
+question is asked.
 """
 
 from itertools import count
@@ -93,9 +94,9 @@ def _ask(
 def _name_apart(principal: Principal, folder: str, name: str, file: "UploadedFile[Any]") -> str:
     """The name, with a number if another file of the day has it: answers may cite that file."""
     try:
-        name = file_name(name)  # as it is stored: under another spelling the other file would be replaced
+        name = file_name(name)  # as it is stored, to compare it with stored names
     except UploadRefused:
-        return name  # adding it will report the reason
+        return name  # `add_files` refuses the name again, and reports the reason
     known = dict(Document.objects.owned_by(principal).filter(folder=folder).values_list("name", "sha256"))
     if name not in known:
         return name

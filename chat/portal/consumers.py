@@ -1,8 +1,8 @@
 """The portal's socket: one conversation of the signed-in person.
 
-Messages from the page: `ask` (text, key), `follow` (run, after), `stop` (run), and `wait` (first) for
-questions asked on other devices, from that position of the conversation on. `ask` may have the position of
-the last answer that the page shows (`seen`), and a scope for the search (`scope`).
+Messages from the page: `ask` (text, key), `follow` (run, after), `stop` (run), and `wait` (first), which
+waits for a question from another device, at the position `first` of the conversation or later. `ask` may have
+the position of the last answer that the page shows (`seen`), and a scope for the search (`scope`).
 
 Messages to the page: `accepted`, `refused`, `asked` (elsewhere; its answer follows), `branched` (another
 branch was chosen elsewhere) and the frames of chat.portal.frames, of which the last has `done`. An empty
@@ -73,7 +73,7 @@ CLOSED_RESTART = 1012  # this process is shutting down: reconnect
 MAX_CHARACTERS = 250_000  # of a message: the longest question, each character escaped
 MAX_MESSAGES = 30  # in PERIOD
 PERIOD = 10.0  # seconds
-SILENT_LOOKS = 3  # each of about a second, after which an empty frame is sent
+SILENT_LOOKS = 3  # checks without news, about one a second, until an empty frame is sent
 
 
 class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
@@ -119,14 +119,17 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         try:
             slot = connection_limiter.reserve(self.principal.user_id, self._ask_to_reconnect)
         except Refused:
-            await self.accept()  # otherwise the page would not get the reason
+            await self.accept()  # browsers hide the close code of a socket that was never accepted
             await self.close(CLOSED_FLOOD)
             return False
         self.held.enter_context(slot)
         return True
 
     def _ask_to_reconnect(self) -> None:
-        """Ask the page to reconnect to another process, after an answer that is written in this one."""
+        """Close the socket, so that the page reconnects to another process.
+
+        While this process writes the answer that the page follows, the socket stays open until its end.
+        """
         if self.following is None or not runs.is_written_here(self.following):
             self.ending = asyncio.create_task(self.close(CLOSED_RESTART))
 
@@ -159,7 +162,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                 await self._act(message)
         except (OperationalError, InterfaceError) as error:
             logger.warning("The database was unavailable for a message of a page", exc_info=True)
-            # The page keeps a question in its box, and reconnects to repeat anything else.
+            # The page keeps a refused question in its box; it repeats other messages after reconnecting.
             if message.get("type") != "ask":
                 await self.close(CLOSED_ERROR)
                 return

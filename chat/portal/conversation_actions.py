@@ -260,7 +260,7 @@ def pin(request: HttpRequest, principal: Principal, conversation_id: UUID) -> Ht
 @require_POST
 @for_caller
 def archive(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
-    """Archive the conversation; without `on`, restore it. Its page then offers the opposite."""
+    """Archive the conversation; without `on`, restore it."""
     row = own_conversation(principal, conversation_id)
     archived = "on" in request.POST
     with _or_404():
@@ -418,7 +418,7 @@ def _begin(request: HttpRequest, principal: Principal, asked: RunRequest, key: s
 
 @async_to_sync
 async def _free(principal: Principal, conversation_id: UUID | None) -> bool:
-    """Whether the previous answer had only its follow-up questions pending, which are cancelled."""
+    """End the previous run if it awaits only follow-up questions or a title; return whether it ended."""
     return conversation_id is not None and await runs.stop_followups(principal, conversation_id)
 
 

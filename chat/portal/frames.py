@@ -63,7 +63,7 @@ from .rendering.open_block import closed
 
 Json = dict[str, Any]
 
-# Text that, after a literal letter, cannot change the meaning of the Markdown before it.
+# Text without characters of Markdown: appended after a letter, it changes nothing that is shown already.
 PLAIN = re.compile(r"[^*_`~\[\]<>&$\\|#!^\n]*")
 CODE = re.compile(r"[^`~]*")
 MARKED = re.compile(r"[$\\]")
@@ -179,7 +179,7 @@ class AnswerRenderer:
         return [*({"type": "block", "html": html} for html in blocks), *self._opened()]
 
     def _opened(self) -> list[Json]:
-        """The change of the open block, which is rendered again only if its Markdown may have changed."""
+        """The message that updates the open block, if any: text to append, or the block as HTML."""
         text, in_fence = self._renderer.text, self._renderer.in_fence
         if self._sent:
             more = text[len(self._sent) :]
@@ -258,10 +258,10 @@ def new_turn(principal: Principal, run_id: UUID) -> str:
 def asked_after(
     principal: Principal, conversation_id: UUID, first: int
 ) -> tuple[UUID | None, str | None] | None:
-    """The running run and the HTML of all turns from that position on; None if there are none.
+    """The id of the running run, if any, and the HTML of all turns at position `first` or later.
 
-    The result is (None, None) if they start another branch instead of continuing the turns before them: the
-    page has to be loaded again.
+    Returns None if there are no such turns, and (None, None) if they begin another branch instead of
+    continuing the turns before them: the page then has to be loaded again.
     """
     conversation = Conversation.objects.owned_by(principal).filter(pk=conversation_id).first()
     if conversation is None:

@@ -81,7 +81,7 @@ class Entry:
 @require_safe
 @for_caller
 def palette(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """What matches the words; without words the latest conversations and all pages."""
+    """The entries that match the words in `q`; without words the latest conversations and all pages."""
     query = cleaned(request.GET.get("q", ""))
     results, _ = conversations(principal, query, "")
     asked = [

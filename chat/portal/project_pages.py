@@ -238,7 +238,7 @@ def move(request: HttpRequest, principal: Principal, conversation_id: UUID) -> H
 
 
 def move_several(request: HttpRequest, principal: Principal, rows: Sequence[Conversation]) -> HttpResponse:
-    """The same for the selected conversations; the form of the list has no project yet."""
+    """Move the selected conversations; a form without a project gets the page to choose one."""
     if "project" not in request.POST:
         return _places(request, principal, rows, several=True)
     try:

@@ -16,7 +16,7 @@ from chatsite.accounts.models import User
 from history import sharing
 from history.models import Share
 
-LISTED = 200  # newest
+LISTED = 200  # the newest shares
 TITLE_CHARACTERS = 120
 
 

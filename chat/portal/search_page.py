@@ -88,7 +88,8 @@ def _beside(
 
 
 def place_of(conversation_id: UUID, hit: message_search.Hit | None, last: int | None = None) -> str:
-    """The URL of a matching message in a conversation with this last position.
+    """The URL of a matching message; without one, of the conversation. `last` is the position
+    of its last message, if known.
 
     The URL of an answer has a text fragment that highlights the words. Browsers highlight the first match on
     the page, and the sidebar comes before the answer, so the fragment also has the words beside the match.
@@ -113,7 +114,7 @@ def place_of(conversation_id: UUID, hit: message_search.Hit | None, last: int | 
 
 
 def _in_fragment(text: str) -> str:
-    """Percent-encoded; a hyphen has a meaning in text fragments."""
+    """The text percent-encoded, including hyphens, which have a meaning in text fragments."""
     return quote(text.strip(), safe="").replace("-", "%2D")
 
 

@@ -66,7 +66,10 @@ class SharedPage:
 
     @property
     def open_turns(self) -> list[list[SharedMessage]]:
-        """The turns of which the reader sees an answer, at least partly: the question and these answers."""
+        """The turns with a finished answer that the reader may see, at least partly.
+
+        Each is a list of the question and those answers.
+        """
         turns: list[list[SharedMessage]] = []
         for shown in self.messages:
             if shown.message.role == Message.Role.USER:

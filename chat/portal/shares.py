@@ -75,7 +75,7 @@ class ShareForm(AudienceForm):
 
 
 def signed_in(view: View[P]) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
-    """Decorator for pages that need an account, which guests do not have, and must not be cached."""
+    """Decorator for pages that require an account; guests have none. Responses are not cached."""
 
     @wraps(view)
     def page(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
@@ -105,7 +105,7 @@ def share(request: HttpRequest, principal: Principal, conversation_id: UUID) -> 
     )
     made, status, announced = "", 200, False
     is_valid = form.is_bound and form.is_valid()
-    audience = form.audience() if is_valid else Audience(everyone=True)  # the most that could be left out
+    audience = form.audience() if is_valid else Audience(everyone=True)  # leaves out the most
     answer = by_position.get(also)
     if is_valid and not foresees:
         try:

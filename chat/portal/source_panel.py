@@ -98,7 +98,7 @@ class Panel:
     view: View
     turned_to: int = 0  # a page other than the passage's
     proof: Proof | None = None  # of the opened citation
-    statement: int = 0  # its number among the citations of the answer
+    statement: int = 0  # the number of that citation in the text of the answer
 
     @property
     def place(self) -> str:
@@ -123,7 +123,11 @@ class Panel:
 
     @property
     def tabs(self) -> list[tuple[str, str]]:
-        """Views of an open source; of a closed one those that belong to the answer, once one is open."""
+        """The available views, each with its label.
+
+        For a closed source only the views of the whole answer are available, and only once one of them
+        is opened by its URL.
+        """
         if self.source is None and self.view in ("passage", "page"):
             return []
         return [(view, str(words)) for view, words in VIEWS.items() if self._has_view(view)]
@@ -354,7 +358,7 @@ class Panel:
         for content in contents or [own]:
             if content not in own:
                 shown.append(parts_of(flowing(content), []))
-            elif not is_own_shown:  # with its whole table, it contains some neighbours
+            elif not is_own_shown:  # a passage completed with its table contains several of them
                 shown.append(self.parts)
                 is_own_shown = True
         return shown
@@ -365,7 +369,7 @@ class Panel:
 
     @property
     def thoughts(self) -> list[Step]:
-        """The steps; earlier answers quoted in them do not name closed sources either."""
+        """The steps, without the names of closed sources, also where they quote earlier answers."""
         gone = withheld_labels(self.principal, self.answer.message.conversation_id)
         return [step(thought, gone) for thought in self.answer.message.thoughts]
 
@@ -428,7 +432,7 @@ def panel_of(
 
 
 def position_of(place: str) -> int | None:
-    """The position of the answer of such a place; None if it is invalid."""
+    """The position of the answer in a place such as `3.1` or `3.r2`; None if the place is invalid."""
     match = PLACE.match(place)
     return int(match[1]) if match else None
 

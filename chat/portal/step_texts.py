@@ -106,7 +106,10 @@ class Step:
 
 
 def step(thought: Mapping[str, Any], gone: Collection[str] = ()) -> Step:
-    """A thought as text: description in items, properties as facts; labels in `gone` lose their names."""
+    """A thought as text: its description as items, its properties as facts.
+
+    Citations of the labels in `gone` are replaced by a note that the source cannot be opened.
+    """
     title = str(thought.get("title", ""))
     props = thought.get("props") or {}
     description = thought.get("description")
@@ -135,7 +138,7 @@ def step(thought: Mapping[str, Any], gone: Collection[str] = ()) -> Step:
 
 
 def in_short(thought: Mapping[str, Any]) -> str:
-    """“The question: May I?”; empty for a step that has no short description."""
+    """The step on one line, such as “The question: May I?”; empty if its description is not a short text."""
     description = thought.get("description")
     if not isinstance(description, str) or not description or len(description) > STEP_LENGTH:
         return ""
@@ -144,7 +147,10 @@ def in_short(thought: Mapping[str, Any]) -> str:
 
 
 def spoken(value: Any) -> str:
-    """An item of a step as text. A message of the prompt is kept as its representation, role and content."""
+    """An item of a step as text.
+
+    A message of the prompt, stored as the representation of a dictionary, becomes its role and content.
+    """
     if not isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if not value.startswith("{'role': "):

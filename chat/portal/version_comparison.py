@@ -131,7 +131,7 @@ def _versions(
     if len({row.role for row in compared_rows.values()}) != 1:
         raise Http404
     said = conversation.messages.filter(role=Message.Role.ASSISTANT).order_by("position")
-    begins = {place: place for place in compared_rows}  # by version, where its answer begins
+    begins = {place: place for place in compared_rows}  # version: the position of its first answer
     questions = {place: row for place, row in compared_rows.items() if row.role == Message.Role.USER}
     if questions:
         begins = {place: _answer_shown(said, branches.successors(place)) for place in questions}

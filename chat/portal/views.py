@@ -121,7 +121,7 @@ def conversation_page(
         "turns": turns,
         "page": page,
         "running": running[-1] if running else None,
-        # Without a script; a form on the page would lose what was typed.
+        # Reloads the page without JavaScript, unless a form on it could have typed text.
         "refreshes": bool(running) and not (panel or rating_form or {"problem", "text"} & kept.keys()),
         "panel": panel,
         "rating_form": rating_form,
@@ -145,7 +145,7 @@ def page_asked_for(request: HttpRequest, asked: Sequence[int]) -> TurnsPage:
 
 
 def _number(text: str) -> int | None:
-    """The position that a URL names, if it does."""
+    """The number in a parameter of the URL; None if it is no valid position."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS else None
 
 
@@ -170,7 +170,7 @@ def conversation(request: HttpRequest, principal: Principal, conversation_id: UU
 @require_safe
 @for_caller
 def without_slash(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
-    """Lead an address that was typed or cut off to the page of the conversation."""
+    """Redirect a conversation's URL without the final slash, typed or cut off, to its page."""
     row = own_conversation(principal, conversation_id)
     query = request.META.get("QUERY_STRING", "")
     address = reverse("chat:conversation", args=[row.pk])
@@ -180,7 +180,9 @@ def without_slash(request: HttpRequest, principal: Principal, conversation_id: U
 @require_safe
 @for_caller
 def dots(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """Which conversations of the sidebar have a running answer, which an unseen one; how many new shares."""
+    """JSON for the sidebar: conversations with a running answer, those with an unseen one, and the number of
+    unopened shares.
+    """
     rows = newest(principal, SIDEBAR_ROWS).values_list("pk", "running", "fresh")  # type: ignore[misc]
     running = [str(pk) for pk, is_running, _ in rows if is_running]
     fresh = [str(pk) for pk, is_running, is_fresh in rows if is_fresh and not is_running]
@@ -266,7 +268,7 @@ def scope_asked_for(values: QueryDict) -> str:
 
 
 def scopes(principal: Principal, chosen: str) -> dict[str, Any]:
-    """Options of “Search in” with their labels, and the selected one."""
+    """Context for “Search in”: its options with labels, the selected one, and the documents that it names."""
     offered = {ALL: gettext("Everything you can read"), OWN: gettext("Only what you added")}
     if chosen and chosen not in offered:
         offered[chosen] = gettext("Only %(scope)s") % {"scope": describe(principal, chosen)}

@@ -50,7 +50,7 @@ MIN_WIDE_COLUMNS = 6  # of a table that may be wider than the text around it
 
 
 def fits_phone(cells: Iterable[tuple[int, int]]) -> bool:
-    """Whether a table is as narrow as a phone. A cell has the number of its column and its characters."""
+    """Whether a table fits a phone; `cells` are (column number, number of characters)."""
     widths: dict[int, int] = {}
     for column, characters in cells:
         widths[column] = max(widths.get(column, 0), characters + CELL_SPACE)
@@ -82,7 +82,7 @@ class Part:
 
     @property
     def named_rows(self) -> list[tuple[bool, list[tuple[str, list[Piece]]]]]:
-        """The rows: whether one has marked words, and each of its cells with the name of its column."""
+        """For each row: whether any of its words are marked, and its (column name, cell) pairs."""
         return [
             (
                 any(piece.marked for cell in row for piece in cell),

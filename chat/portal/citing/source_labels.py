@@ -19,7 +19,7 @@ PLACE = re.compile(rf"({'|'.join(PLACES)})=(.+)\Z")
 
 
 class Found(Protocol):
-    """A source, as an event has it or as a row."""
+    """A source: either the one in an event or the database row; both have these attributes."""
 
     @property
     def title(self) -> str: ...
@@ -34,7 +34,7 @@ class Found(Protocol):
 def place_of(label: str, heading: str, pages: Sequence[int] = ()) -> str:
     """The place of a passage in its document: “page 4”, “sheet 2026”, a heading, or nothing.
 
-    `pages` (“pages 1–2”) is set if the passage is on other pages than in its label.
+    `pages` replaces the page of the label; several of them give “pages 1–2”.
     """
     if len(pages) > 1:
         return gettext("pages %(first)s–%(last)s") % {"first": min(pages), "last": max(pages)}
@@ -46,13 +46,13 @@ def place_of(label: str, heading: str, pages: Sequence[int] = ()) -> str:
 
 
 def name_of(title: str, label: str, heading: str) -> str:
-    """Working abroad policy, page 4."""
+    """The title with the place in the document, such as “Working abroad policy, page 4”."""
     place = place_of(label, heading)
     return f"{title}, {place}" if place and place != title else title
 
 
 def grouped(number: int) -> str:
-    """1,204 in English, 1.204 in German."""
+    """The number with thousands separators: 1,204 in English, 1.204 in German."""
     return number_format(number, force_grouping=True)
 
 
@@ -112,13 +112,13 @@ def searched_in(scope: str, passages: int) -> str:
     return gettext("Read %(passages)s in %(scope)s") % {"passages": _passages(passages), "scope": scope}
 
 
-SEARCHED_FOR = "Generated search query"  # title of the step whose description it is
+SEARCHED_FOR = "Generated search query"  # title of the step whose description is the search query
 GONE = gettext_noop("a source you can no longer open")
 MAX_FOUND = 4  # documents that are named while the answer is being written
 
 
 def searched_for(thoughts: Iterable[Thought]) -> str:
-    """The words of the search, where the reader may see the steps."""
+    """The search query among the steps of an answer; empty if no step has one."""
     found = (thought.description for thought in thoughts if thought.title == SEARCHED_FOR)
     return next((words for words in found if isinstance(words, str)), "")
 

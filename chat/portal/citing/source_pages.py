@@ -9,7 +9,7 @@ from django.db.models import Q
 from history.models import Source
 from ingestion.models import Passage
 
-MAX_PAGES = 2  # before and after the passage's own one
+MAX_PAGES = 2  # how many pages before and after its own a passage may extend to
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,9 @@ Stretches = Sequence[Stretch]  # in their order
 
 
 def stretches_of(sources: Iterable[Source]) -> dict[int, Stretches]:
-    """For each source on several pages the parts of its content, by the source's key; at most one query.
+    """The parts of each source that is on several pages, by the source's key; at most one query.
 
-    Leaves out sources on one page, and those whose document was read again since.
+    Sources on one page, and sources of an earlier version of their document, are left out.
     """
     joined = {source.pk: source for source in sources if _may_be_joined(source)}
     if not joined:
@@ -70,7 +70,7 @@ def _may_be_joined(source: Source) -> bool:
 
 
 def _stretches(source: Source, passages: Sequence[tuple[int, int, str]]) -> Stretches:
-    """The adjacent passages that follow each other in the content, around the source's own."""
+    """The parts of the content that are passages: the source's own, and its neighbours without a gap."""
     own = next((place for place, row in enumerate(passages) if row[0] == source.passage_id), None)
     if own is None or (start := source.content.find(passages[own][2])) < 0:
         return []

@@ -158,16 +158,16 @@ class Answer:
     sources: Sequence[Source] = ()  # those that the reader may open now, best first
     labels: Sequence[str] = ()  # of all its sources, including closed ones
     run: Run | None = None
-    newest: bool = False  # in the conversation
+    newest: bool = False  # whether it is the newest of the conversation
     shows_thoughts: bool = True  # whether the reader may see the steps behind it
     superseded: bool = False  # the answer was regenerated
     shareable: bool = True  # guests cannot share
     searched_in: str = ""  # the scope of the search; empty for everything
-    scope: str = ""  # its label, if it is not everything
-    branches: Branches | None = None  # of the conversation; None if it has only one
+    scope: str = ""  # the label of that scope; empty for everything
+    branches: Branches | None = None  # of the conversation; None if no other versions are offered
     glossary: Glossary | None = None  # of the reader
     stretches: Mapping[int, Stretches] = field(default_factory=dict)  # of sources on several pages, by key
-    reader: Principal | None = None  # who asked; None for others
+    reader: Principal | None = None  # the person who asked; None for the readers of a share
 
     @property
     def place(self) -> int:
@@ -221,7 +221,7 @@ class Answer:
 
     @cached_property
     def html(self) -> str:
-        """The finished blocks."""
+        """The text as safe HTML; of a running answer only its finished blocks."""
         if not self.running:
             missing = [
                 (each.start, each.end)
@@ -355,7 +355,7 @@ class Answer:
 
     @property
     def followups(self) -> Sequence[str]:
-        """Follow-up questions; none if a source is closed, whose subject they could reveal."""
+        """Follow-up questions; none if any source is closed, because they could reveal what it is about."""
         return self.message.followups if len(self.sources) >= len(self.labels) else ()
 
     @property
@@ -381,12 +381,12 @@ class Answer:
 
     @cached_property
     def apart(self) -> int:
-        """Where nothing answers, how many files that the reader attached to questions are left out."""
+        """If nothing was found, how many files attached by the reader the search left out."""
         return len(kept_apart(self.reader)) if self.is_nothing and self.reader else 0
 
     @cached_property
     def nearest(self) -> Sequence[Document]:
-        """Where nothing answers, the documents that came closest, with the owners whom the reader may ask."""
+        """If nothing was found, the documents that came closest; the reader may ask their owners."""
         if not self.is_nothing:
             return ()
         found = list({source.document_id: source.document for source in self.sources}.values())

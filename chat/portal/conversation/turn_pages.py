@@ -27,7 +27,9 @@ class TurnsPage:
 
 
 def page_at(asked: Sequence[int], at: int | None) -> TurnsPage:
-    """The page that ends with the turn at position `at`; the newest one if it has that turn, or `at` is None.
+    """The page that ends with the turn at position `at`.
+
+    Returns the newest page if `at` is None, or if the newest page contains that turn.
 
     `asked` are the positions of all questions, in order.
     """

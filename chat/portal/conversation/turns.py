@@ -22,9 +22,9 @@ class Turn:
 
     question: Message
     answers: list[Answer] = field(default_factory=list)
-    branches: Branches | None = None  # as in its answers
+    branches: Branches | None = None  # of the conversation; None if no other versions are offered
     documents: list[Document] = field(default_factory=list)  # the documents of its scope, if it names any
-    repeats: bool = False  # whether the question before it is about the same several documents
+    repeats: bool = False  # whether these are several, and the same as one turn before
 
     @cached_property
     def switch(self) -> Switch | None:
@@ -58,7 +58,7 @@ def turn_of(principal: Principal, conversation: Conversation, position: int) -> 
 def turns_since(principal: Principal, conversation: Conversation, position: int) -> list[Turn]:
     """The turns with a message at this position or later."""
     asked = asked_in(conversation)
-    before = bisect_right(asked, position) - 2  # the first may repeat the documents of the one before it
+    before = bisect_right(asked, position) - 2  # one turn more, to compare documents
     turns = turns_of(principal, conversation, TurnsPage(asked[before] if before >= 0 else 0))
     return [turn for turn in turns if turn.last >= position]
 
@@ -81,7 +81,7 @@ def turns_of(principal: Principal, conversation: Conversation, page: TurnsPage =
             turns.append(Turn(message, branches=branches))
         elif turns:
             for earlier in turns[-1].answers:
-                # Answers of other agents of the same run are shown beside it and replace nothing.
+                # Answers of one run come from the agents of a team, and do not supersede each other.
                 if earlier.message.run_id != message.run_id:
                     earlier.superseded = True
             answer = by_id[message.pk]
@@ -93,12 +93,12 @@ def turns_of(principal: Principal, conversation: Conversation, page: TurnsPage =
 
 
 def asked_about(principal: Principal, scope: str) -> list[Document]:
-    """The readable documents that a scope names, those that could not be read first."""
+    """The documents named by a scope that the caller may read; those whose reading failed come first."""
     return sorted(named(principal, scope), key=lambda each: each.status != Document.Status.FAILED)
 
 
 def repeats(principal: Principal, question: Message, documents: Sequence[Document]) -> bool:
-    """Whether the question before this one is about the same several documents."""
+    """Whether there are several documents, and the question before this one names the same ones."""
     if len(documents) < 2:
         return False
     branches = Branches(question.conversation_id)

@@ -211,7 +211,7 @@ def with_marks(text: str, ranges: Sequence[tuple[int, int]]) -> str:
             begins = not text[text.rfind("\n", 0, line.start()) + 1 : line.start()].strip()
             first = (LINE_PREFIX if begins else TASK).match(text, line.start(), line.end())
             at = first.end() if first else line.start()
-            said = text[at : line.end()].rstrip(" \t|")  # a bar closes a row only as its last character
+            said = text[at : line.end()].rstrip(" \t|")  # a bar must stay last to close a row
             parts += [text[done:at], MARK_START, said, MARK_END]
             done = at + len(said)
     parts.append(text[done:])
@@ -219,7 +219,10 @@ def with_marks(text: str, ranges: Sequence[tuple[int, int]]) -> str:
 
 
 def _underlined(rendered: str) -> str:
-    """Safe HTML with an element around each piece of text between two marks, which cross other elements."""
+    """Safe HTML in which text between two marks is underlined.
+
+    Marks may be in different elements, so each piece of text between them gets an element of its own.
+    """
     parts: list[str] = []
     inside = False
     for match in PIECE.finditer(rendered):

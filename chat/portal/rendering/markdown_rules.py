@@ -33,7 +33,7 @@ BRACKETS = re.compile(r"\[([^\[\]\n]+)\](?!\()")
 FOOTNOTE = re.compile(r"\[\^([\w-]{1,40})\](:[ \t]*+)?")
 TASK = re.compile(r"\[([ xX])\][ \t]+")
 LONGEST_FORMULA = 2_000  # characters; longer or invalid formulas are shown as text
-LATEST_FORMULAS = 256  # that are kept
+LATEST_FORMULAS = 256  # converted ones in the cache
 FORMULA_PAIRS = (("$$", "$$"), ("\\[", "\\]"), ("\\(", "\\)"), ("$", "$"))
 
 CHIP_WIDTH = 3  # characters that a citation takes in a cell
@@ -165,7 +165,7 @@ def _formula(state: StateInline, silent: bool) -> bool:
 
 
 def _end_of_formula(state: StateInline, first: int, closing: str) -> int:
-    """The end of the formula; -1 if there is none, which is searched for once in each text."""
+    """The position of `closing`, or -1. A text without it is searched only once."""
     absent: set[str] = state.env.setdefault("unclosed", set())
     key = f"{closing}{state.src}" if len(state.src) < LONGEST_FORMULA else closing
     if key in absent:
@@ -249,9 +249,10 @@ def _cell_widths(table: Sequence[Token]) -> Iterator[tuple[int, int]]:
 
 
 def _label_cells(tokens: Sequence[Token]) -> None:
-    """Give each cell of a table the name of its column, if each becomes a line where the table does not fit.
+    """Label the cells of tables whose cells are stacked as “column: value” lines on narrow pages.
 
-    A table that is no longer laid out as one needs its roles, or some browsers hide it from screen readers.
+    The stylesheet takes away the layout of a table, for which some browsers hide it from screen readers:
+    explicit roles prevent that.
     """
     for place, token in enumerate(tokens):
         if token.type != "table_open":

@@ -22,7 +22,9 @@ class AgentAdmin(OwnFilters, AuditedChanges, admin.ModelAdmin):  # type: ignore[
 
 @admin.register(MessageAllowance)
 class MessageAllowanceAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
-    """Daily message allowances: a person's own, or that of their most generous group, or the general one."""
+    """Daily message allowances. A person has their own one, else that of their most generous group, else the
+    general one.
+    """
 
     audited_as = AuditEntry.Action.ALLOWANCE_CHANGED
     list_display = ["__str__", "user", "group", "messages"]

@@ -84,7 +84,7 @@ class UsedDocumentAdmin(DocumentAdmin):
         return super().get_queryset(request).annotate(last_use=Subquery(uses.values("day")[:1]))
 
     def save_model(self, request: HttpRequest, obj: Document, form: Any, change: bool) -> None:
-        """Says what a change of readers does to the verified answers that cite the document."""
+        """Warn, after a change of readers, who still gets the verified answers that cite the document."""
         former = obj.access_list_id
         answers = VerifiedAnswer.objects.filter(active=True, citations__document=obj.pk).distinct()
         mine = VerifiedAnswer.objects.managed_by(request.user.pk or 0)
@@ -92,7 +92,7 @@ class UsedDocumentAdmin(DocumentAdmin):
         super().save_model(request, obj, form, change)
         if change and obj.access_list_id != former and request.user.has_perm("chat.view_verifiedanswer"):
             managed.update(mine.values_list("pk", flat=True))
-            reach = reach_of(answers)  # without those that everyone who signs in gets
+            reach = reach_of(answers)  # without answers that everyone who signs in gets
             if closed := len(reach.keys() - managed):
                 text = gettext("Verified answers that you cannot open cite this document: %(count)s.")
                 messages.warning(request, text % {"count": closed})
@@ -113,7 +113,7 @@ class UsedDocumentAdmin(DocumentAdmin):
                 messages.warning(request, format_html(text, answer=link, people=reach[answer.pk].people))
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        """Says until when answers are counted, because a newer one may cite a document."""
+        """Show up to which moment answers are counted: a newer answer may cite a document all the same."""
         counted_at = CountedUntil.objects.values_list("counted_at", flat=True).first()
         return super().changelist_view(request, {"counted_at": counted_at, **(extra_context or {})})
 

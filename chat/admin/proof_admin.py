@@ -1,7 +1,7 @@
 """The proof in the admin: its questions, its runs, and comparisons of runs.
 
-Managers see only questions without a document or with one that they may read in the portal, and their
-results: all numbers are computed from these.
+Managers see the questions that expect no document, or one that they may read in the portal, with the results
+of these questions. All numbers are computed from what the manager sees.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal
 from ingestion.models import Document
 
-MAX_OPTIONS = 300  # of a choice; with more, the name is typed
+MAX_OPTIONS = 300  # in a selection; if there are more, the name is typed instead
 MAX_OTHERS = 20  # runs for comparison offered on a page
 VERDICTS = {
     "better": gettext_lazy("Better"),
@@ -163,7 +163,7 @@ class ProofQuestionAdmin(
         return [collect, *super().get_urls()]
 
     def collect(self, request: HttpRequest) -> HttpResponse:
-        """Existing questions of the site to choose from."""
+        """Offer questions that the site already has, and add the selected ones."""
         if not super().has_add_permission(request):
             raise PermissionDenied
         user = user_of(request)
@@ -370,7 +370,7 @@ def result_words(result: ProofResult) -> str:
 
 
 def _lines(user: User, results: list[ProofResult], before: list[ProofResult] | None = None) -> list[Line]:
-    """Documents are named as far as this person may read them now."""
+    """The results as lines of the page, naming only the documents that this person may read now."""
     wanted = {number for result in results for number in result.found}
     readable = Document.objects.visible_to(Principal(user.pk, "session")).filter(pk__in=wanted)
     names = dict(readable.values_list("pk", "name"))

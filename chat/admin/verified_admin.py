@@ -93,7 +93,7 @@ class CitationForm(forms.ModelForm):  # type: ignore[type-arg]
         return values
 
     def has_changed(self) -> bool:
-        """Saving an answer confirms the present text of its sources."""
+        """Treat each existing source as changed: saving confirms the present text of all sources."""
         return super().has_changed() or bool(self.instance.pk)
 
 
@@ -240,11 +240,11 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         return initial
 
     def get_formset_kwargs(self, request: HttpRequest, obj: Any, inline: Any, prefix: str) -> dict[str, Any]:
-        """Questions and documents in the URL are filled in; the list of unanswered questions links here."""
+        """Fill in the questions and documents of the URL, to which the list of unanswered questions links."""
         kwargs: dict[str, Any] = super().get_formset_kwargs(request, obj, inline, prefix)
         if isinstance(inline, CitationInline):
             kwargs["reader"] = reader_of(request)
-            if obj.pk is None:  # also for a submitted form: a row without words of its document is dropped
+            if obj.pk is None:  # on submission, too, so that a row with only this counts as empty
                 kwargs["initial"] = [{"document": number} for number in _sources_in(request)]
         if isinstance(inline, QuestionInline) and obj.pk is None and request.method == "GET":
             kwargs["initial"] = [{"text": text} for text in asked_in(request)]

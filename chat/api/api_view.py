@@ -51,9 +51,7 @@ class ProtocolView(APIView):
     schema = None  # described in chatsite/openapi
     parser_classes = [StrictJSONParser]
     methods: ClassVar[tuple[str, ...]] = ("POST",)  # allowed
-    protocol: ErrorFormat = (
-        RagChat()
-    )  # gives refusals their form: by the URL until the body shows the protocol
+    protocol: ErrorFormat = RagChat()  # formats refusals until the body shows which protocol is used
 
     async def dispatch(  # type: ignore[override]
         self, request: HttpRequest, *args: Any, **kwargs: Any

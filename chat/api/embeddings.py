@@ -41,10 +41,10 @@ from .api_view import (
 
 T = TypeVar("T")
 
-SECONDS = 60.0  # for one batch, where the model is on a server
+SECONDS = 60.0  # for one batch, if the model is on a server
 SHORTER = {BUILT_IN_NAME: (64, 128)}  # vectors of this model can be cut to these dimensions
 MINUTE = 60.0
-QUEUE_SECONDS = 5.0  # to wait for requests ahead
+QUEUE_SECONDS = 5.0  # how long a request waits for earlier ones
 RETRY_SECONDS = 5
 BUSY = "The site is busy with other embeddings. Try again in a few seconds."
 
@@ -53,7 +53,7 @@ _thread = ThreadPoolExecutor(1, thread_name_prefix="embeddings")
 
 
 class EmbeddingsView(ProtocolView):
-    """Each request counts towards the day's messages and the minute's embeddings."""
+    """`POST /v1/embeddings`. Requests count as messages of the day, and are limited by the minute, too."""
 
     guests_welcome = False
     protocol: ChatProtocol = OpenAI()
@@ -100,7 +100,10 @@ class EmbeddingsView(ProtocolView):
 
 
 async def _in_turn(function: Callable[[], T]) -> T:
-    """Result of `function`, run in the one thread for embeddings. Raises Refused if that stays occupied."""
+    """Run `function` in the only thread for embeddings, and return its result.
+
+    Raises Refused if earlier requests occupy the thread for QUEUE_SECONDS.
+    """
     work = _thread.submit(copy_context().run, function)
     result = asyncio.wrap_future(work)
     try:
@@ -113,7 +116,7 @@ async def _in_turn(function: Callable[[], T]) -> T:
         raise
 
 
-_asked_at: dict[int, deque[float]] = {}  # by person: when each embedding of the last minute was asked for
+_asked_at: dict[int, deque[float]] = {}  # by person: the times of their requests in the last minute
 
 
 def _count(principal: Principal) -> None:

@@ -120,7 +120,11 @@ class ResponseView(ProtocolView):
         return json_response({"id": response_id, "object": "response", "deleted": True}, 200)
 
     def _asked(self, request: Request) -> tuple[Principal, Run, int | None, bool, ConnectionSlot]:
-        """Principal, run, event to stream from (None: no stream), whether the events are gone, and a slot."""
+        """The principal, the run, the number of the event after which to stream, and a slot.
+
+        That number is None if no stream is requested. The flag before the slot says whether the events of the
+        run have been purged.
+        """
         principal = cast(Principal, request.auth)
         streamed = request.GET.get("stream", "false").lower()
         if streamed not in ("true", "false"):

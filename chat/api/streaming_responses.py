@@ -56,7 +56,7 @@ class ClosingStream(StreamingHttpResponse):
 
     def close(self) -> None:
         super().close()
-        if self._slot:  # a generator that never started has not released it
+        if self._slot:  # the generator releases it, but not if it was never started
             self._slot.release()
 
 
@@ -70,7 +70,7 @@ class KeepAliveTimer:
         self._since = time.monotonic()
 
     def is_due(self) -> bool:
-        """Whether a keep-alive is due, which the caller then sends."""
+        """Whether a keep-alive is due; if so, the caller must send one, and the time starts again."""
         if time.monotonic() - self._since < KEEP_ALIVE_SECONDS:
             return False
         self.reset()
@@ -109,7 +109,7 @@ async def run_stream(
 async def _chunks(
     principal: Principal, run_id: UUID, protocol: ChatProtocol, boundary: int
 ) -> AsyncGenerator[list[object] | None, None]:
-    """Lists of chunks; None about every second without news."""
+    """Yields lists of chunks, and None about once a second while nothing happens."""
     encoder = protocol.encoder()
     # Looked up once, because a check against a Protocol takes longer than encoding.
     numbered = encoder.numbered if isinstance(encoder, NumberedEncoder) else None
@@ -139,7 +139,7 @@ async def _chunks(
 async def resumed_stream(
     principal: Principal, run_id: UUID, after: int, media_type: str, slot: ConnectionSlot
 ) -> AsyncGenerator[bytes, None]:
-    """The numbered events of a run above `after`; the end has the messages.
+    """The events of a run with numbers above `after`; the last one contains the messages.
 
     If access is revoked, or the database or this process becomes unavailable, the stream breaks off
     without an end: it can be resumed.

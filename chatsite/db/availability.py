@@ -19,9 +19,9 @@ DISK_FULL = "53100"  # SQLSTATE: the server's disk is full
 # Prefixes of: connection failure, shutdown, too many connections, lock not available.
 AWAY = ("08", "57P", "53300", "55P03")
 PROBE_SECONDS = 1.0
-QUIET_SECONDS = 1.0  # within which a database that is up has answered some query
+QUIET_SECONDS = 1.0  # a database that is up has answered some query within this time
 FULL_SECONDS = 1.5
-EPISODE_SECONDS = 10.0  # without an error, after which the next one starts a new series
+EPISODE_SECONDS = 10.0  # after so long without an error, the next error starts a new series
 OPERATIONAL = (OperationalError, InterfaceError, psycopg.OperationalError, psycopg.InterfaceError)
 
 
@@ -36,7 +36,10 @@ def sqlstate(error: BaseException) -> str:
 
 
 def operational_error(error: BaseException) -> BaseException | None:
-    """The error of a database that was away or busy: this one, or what it wraps, as the queue's do."""
+    """The operational error of the database: this error, or the one that it wraps; None if there is none.
+
+    Errors of the job queue wrap those of the database.
+    """
     wrapped: BaseException | None = error
     while wrapped is not None and not isinstance(wrapped, OPERATIONAL):
         wrapped = wrapped.__cause__
@@ -82,7 +85,7 @@ class DatabaseBreaker:
             self.is_missing, self._missed = True, now
 
     def record_connection(self) -> None:
-        """Record that the pool handed out a session, whose last answer may be some time ago."""
+        """Record that a connection could be made, which closes the breaker but answers no statement."""
         self.is_missing = False
 
     def record_success(self) -> None:

@@ -16,7 +16,7 @@ from django.conf import settings
 
 PROBE_SECONDS = 1.0
 POLL_SECONDS = 0.1  # between checks of a running probe; the next probe follows after PROBE_SECONDS
-# How long a lock is remembered if no other request runs into it; longer than a statement waits for a lock.
+# How long a lock is remembered after a request ran into it; longer than a statement waits for a lock.
 KNOWN_SECONDS = 4.0
 
 
@@ -34,7 +34,7 @@ class Bulkheads:
         return _is_recent(self._stuck, view, PROBE_SECONDS)
 
     def enter(self, view: str, seconds: float) -> bool:
-        """Wait up to `seconds` for one of the view's places; whether there was one."""
+        """Wait up to `seconds` for one of the view's places; return whether one was free."""
         if not view:
             return True
         deadline = time.monotonic() + seconds
@@ -55,7 +55,7 @@ class Bulkheads:
         return True
 
     def leave(self, view: str, *, stuck: bool | None) -> None:
-        """Release a place; `stuck`: its statements ran into a lock (None: did not finish)."""
+        """Release a place. `stuck` says whether its statements ran into a lock; None if that is unknown."""
         if not view:
             return
         with self._changed:

@@ -10,7 +10,8 @@ def drop_database(session: psycopg.Connection[Any], name: str) -> None:
     """Drop a database, if it exists, and end its sessions. `session` commits by itself.
 
     With FORCE, PostgreSQL ends this role's sessions, but refuses if autovacuum, which belongs
-    to the superuser, is at work there. Without it, autovacuum is ended, and all others have five seconds.
+    to the superuser, is at work there. Without FORCE, it ends autovacuum itself,
+    and waits five seconds for all other sessions to end.
     """
     statement = sql.SQL("DROP DATABASE IF EXISTS {}").format(sql.Identifier(name))
     try:

@@ -37,9 +37,10 @@ END $$
 
 
 def act_on_delete(action: str, columns: Iterable[str]) -> list[str]:
-    """Statements for RunSQL, of a migration that is not atomic: with `action`, CASCADE or SET NULL.
+    """Statements for RunSQL that give foreign keys the `action` CASCADE or SET NULL on deletion.
 
-    Columns are given as "table.column". Existing rows are validated without blocking writers.
+    `columns` are written as "table.column". Run them in a migration that is not atomic: then existing
+    rows are validated without blocking writers.
     """
     statements = []
     for column in columns:

@@ -3,10 +3,10 @@
 import asyncio
 import time
 
-FIRST_SECONDS = 0.02  # between two departures, before anything was measured
-WEIGHT = 0.15  # of the newest interval
-STALL_SHARE = 0.25  # of the time without a departure that counts as an interval: work also runs in parallel
-DECISION_SECONDS = 0.7  # after which a caller either is refused or waits on: a refusal comes within a second
+FIRST_SECONDS = 0.02  # assumed time between two departures, until it is measured
+WEIGHT = 0.15  # of the newest interval in the moving average
+STALL_SHARE = 0.25  # this share of the time since the last departure is the least interval assumed
+DECISION_SECONDS = 0.7  # when a waiting caller is refused early, if at all: within a second
 
 
 class Departures:
@@ -18,12 +18,12 @@ class Departures:
         self._is_first = True
 
     def begin(self) -> None:
-        """Something arrives in an empty queue."""
+        """Record the first arrival in an empty queue."""
         self.since = time.monotonic()
         self._is_first = True
 
     def note(self) -> None:
-        """Something leaves. How long the first takes says nothing about the time between two."""
+        """Record a departure. The first one only starts the measurement of the time between two."""
         now = time.monotonic()
         if not self._is_first:
             self.each += WEIGHT * (now - self.since - self.each)
@@ -49,7 +49,7 @@ class Lane:
         self._departures = Departures()
 
     async def acquire(self, seconds: float) -> None:
-        """Wait for a place. Raises TimeoutError after `seconds`, early if the line is too long for that."""
+        """Wait for a place. Raises TimeoutError after `seconds`, or earlier if the queue is too long."""
         if self._free and not self.waiting:
             self._free -= 1
             return
@@ -61,7 +61,7 @@ class Lane:
         try:
             await asyncio.wait({turn}, timeout=min(DECISION_SECONDS, seconds))
             left = seconds - (time.monotonic() - asked)
-            # Where nothing has moved, the database may be restarting: then waiting is right.
+            # If nothing has left the queue, the database may be restarting, so the caller waits on.
             moves = self._departures.since > asked
             if not turn.done() and not (moves and self._departures.wait(self._position(turn)) > left):
                 await asyncio.wait({turn}, timeout=max(0.0, left))

@@ -47,11 +47,11 @@ WAIT_SECONDS = 3.0  # for a thread or a connection, if no budget limits the tota
 LOCKED = "The database is kept waiting by a lock."
 BUSY = "All database threads are at work."
 ALL = "*"  # the lane of all views together; no view has this name
-# for a request that was queued long by the address limit while the database may be fine
+# left to a request that waited long in the queue of its address, although the database may be fine
 MIN_BUDGET_SECONDS = 0.5
 MIN_SECONDS = 0.2  # for a statement when the budget is used up: most take less
 UNDONE = frozenset({"40001", "40P01"})  # SQLSTATE of a serialization failure, of a deadlock
-MARGIN_SECONDS = 2.0  # in which the server's cancellation of a long statement arrives
+MARGIN_SECONDS = 2.0  # beyond the server's limit, so that its own cancellation arrives first
 
 
 class Budget:
@@ -102,8 +102,8 @@ def reader_name() -> str:
 def statement_seconds() -> float | None:
     """How long a statement may take now before its session is closed because the server may hang.
 
-    None (commands and workers) means that only the server limits it. Otherwise it is slightly longer than the
-    server's limit, and with a budget what is left of that.
+    Returns None in commands and workers: there only the server limits a statement. With a budget, returns
+    what is left of it; otherwise slightly more than the server's limit.
     """
     if _default.name:
         return None
@@ -122,7 +122,7 @@ def connection_seconds() -> float:
 class Waiting:
     """Counts a block as waiting for the database, including nested waits once.
 
-    A class and not a generator, because every statement enters it: that halves the number of calls.
+    It is a class and not a generator, because every statement enters it: a class takes half as many calls.
     """
 
     __slots__ = ("_budget", "_left", "_started")
@@ -244,7 +244,7 @@ def _threads() -> WarmThreads:
 
 
 def libpq_parameters() -> dict[str, Any]:
-    """libpq parameters of a session of its own with the site's database, past any pooler."""
+    """The libpq parameters for a separate session with the site's database, bypassing any pooler."""
     if settings.DATABASES["default"]["OPTIONS"]["transaction_pooling"]:
         return dict(settings.DATABASE_DIRECT)
     parameters = connection.get_connection_params()
@@ -303,14 +303,14 @@ async def in_database_within_budget(function: Callable[P, T], *args: P.args, **k
     if breaker.is_open or (breaker.is_missing and _threads().waiting):
         raise OperationalError("The database does not answer at the moment.")
     reader = _reader.get()
-    if reader is None or reader.budget is None:  # a request's reader has one, and is not copied
+    if reader is None or reader.budget is None:  # a request's own reader has a budget, and is used itself
         reader = _Reader(reader_name(), reader.request if reader else None, Budget())
     assert reader.budget is not None
     asked, view = time.monotonic(), current_view()
     seconds = max(MIN_SECONDS, min(WAIT_SECONDS, reader.budget.left))
     if bulkheads.refuses(view):
         raise OperationalError(LOCKED)
-    # Two threads are reserved for running answers, and half of them for other views.
+    # Running answers keep two threads for themselves, and one view can use at most half of all threads.
     lanes = _lanes_of()
     if view not in lanes:
         lanes[view] = Lane(max(1, settings.DATABASE_THREADS // 2))
@@ -356,5 +356,5 @@ def _submit(
             timezone.activate(zone)
         return function(*args, **kwargs)
 
-    call.__name__ = getattr(function, "__name__", "call")  # the metrics count the work of an answer by it
+    call.__name__ = getattr(function, "__name__", "call")  # metrics use this name
     return _threads().submit(contextvars.copy_context().run, _call, reader, asked, call)

@@ -24,7 +24,7 @@ class WarmThreads(Executor):
         self.max_workers = max_workers
         self._name = name
         self._lock = Lock()
-        self._idle: list[_Worker] = []  # the one that was at work last is last
+        self._idle: list[_Worker] = []  # the one that worked last is at the end
         self._waiting: deque[Call] = deque()
         self._workers: list[_Worker] = []
         self._over = False
@@ -63,7 +63,7 @@ class WarmThreads(Executor):
             worker.join()
 
     def _next(self, worker: "_Worker") -> None:
-        """Give a thread that has finished its call the next one or its end, or put it among the idle ones."""
+        """Give a thread that has finished its call the next call, if any; else end it, or note it as idle."""
         with self._lock:
             if self._waiting:
                 worker.give(self._waiting.popleft())
@@ -81,7 +81,7 @@ class _Worker(Thread):
         self._given = Lock()  # held while there is no call to begin
 
     def give(self, call: Call | None) -> None:
-        """The next call; None ends the thread."""
+        """Let the thread run this call next; None ends the thread."""
         self._call = call
         self._given.release()
 

@@ -57,7 +57,7 @@ MOMENT = 1.0  # seconds
 TOGETHER = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b", re.IGNORECASE)
 LOCK_NOT_AVAILABLE = "55P03"  # SQLSTATE
 LOST = ("08", "57P")  # prefixes of SQLSTATE: the session ends with the error
-# The option that settings.py gives to each session, besides those whose effect is checked.
+# settings.py gives this option to each session, to check whether options reach the server.
 KEEPS_SETTINGS = "SELECT current_setting('chatsite.session', true) = 'own'"
 DROPPED = (
     "DATABASE_URL leads to a connection pooler that drops the settings of a session: set DATABASE_DIRECT_URL"
@@ -180,7 +180,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         )  # each transaction may use another session
 
     def get_connection_params(self) -> dict[str, Any]:
-        """Sessions of commands and workers, and of libraries in them, read everything from their start."""
+        """Django's parameters, and the process's default reader, if it has one, as an option of the session.
+
+        So sessions of commands and workers, also those that libraries open, read everything from their start.
+        """
         parameters: dict[str, Any] = super().get_connection_params()
         if parameters.pop("transaction_pooling", False):
             options = parameters.pop("options", "")
@@ -194,8 +197,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     @property
     def pool(self) -> Any:
-        """The pool tests a session before handing it out: with a statement, which takes as long as most
-        others, or, if it was used a moment ago, by whether the server has closed it."""
+        """Django's pool, which here tests a session before handing it out.
+
+        A session that was used a moment ago is only checked for being closed by the server: the usual test
+        is a statement, which takes as long as most others.
+        """
         pool = super().pool
         if pool is not None and pool.connection_class is not Session:
 
@@ -211,8 +217,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return pool
 
     def connect(self) -> None:
-        """As Django's, without the facts that this thread already knows: a call of a few statements takes a
-        session from the pool, and the settings and the pool's sessions stay as they are."""
+        """As Django's, but after the first time without the checks whose results this thread already knows.
+
+        Every short call takes a session from the pool, so the checks would be repeated for a few statements.
+        """
         if not self._is_known or self.pool is None:
             super().connect()
             self._is_known = True
@@ -227,7 +235,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self.autocommit = True
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        """While the server hangs, a process that answers requests opens connections within their budgets."""
+        """A connection within the request's budget, in a process that answers requests.
+
+        Raises OperationalError at once if the breaker allows no probe.
+        """
         if default_reader() or self.pool is None:
             session = super().get_new_connection(conn_params)
         elif not breaker.allows_probe():
@@ -270,10 +281,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         _checked.add(session)
 
     def create_cursor(self, name: str | None = None) -> Any:
-        """The reader is fixed when the cursor is created, also for COPY.
+        """A cursor with the reader of this moment, also for COPY.
 
-        Behind a pooler, a server-side cursor ends with its transaction; without one, all rows are fetched at
-        once.
+        Behind a pooler, a server-side cursor ends with its transaction. Without a transaction, the
+        cursor is therefore an ordinary one, which fetches all rows at once.
         """
         if name and self.is_pooled:
             if self.connection.autocommit:
@@ -366,7 +377,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         _readers[self.connection] = name
 
     def set_autocommit(self, autocommit: bool, *args: Any, **kwargs: Any) -> None:
-        """End a transaction that has lost its session: otherwise Django would wait for another one."""
+        """As Django's; after the session was lost, only note the end of the transaction.
+
+        Django would wait for another session to end it.
+        """
         if autocommit and self.connection is None and not self.in_atomic_block:
             self.autocommit = True
             return
@@ -384,7 +398,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             pooling.readers.pop(self.connection, None)
 
     def _commit(self) -> None:
-        """Committing a failed transaction rolls it back without an error."""
+        """Commit; forget the reader if the transaction had failed: PostgreSQL then rolls back silently."""
         undone = self.connection is not None and self._has_failed()
         try:
             super()._commit()  # type: ignore[misc]  # not in the stubs
@@ -408,7 +422,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self._forget()
 
     def _close(self) -> None:
-        """The pool rolls back an open transaction when the session is returned."""
+        """Return the session. Forgets its reader if a transaction is open, which the pool rolls back."""
         if self.connection is not None:
             if self._transaction() != TransactionStatus.IDLE:
                 self._forget()

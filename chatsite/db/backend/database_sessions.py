@@ -28,7 +28,7 @@ from chatsite.db.threads import (
 from chatsite.dependency_internals import autocommit_messages, check_open
 
 T = TypeVar("T")
-RETURN_SECONDS = 0.5  # between two attempts to reach an unavailable database
+RETURN_SECONDS = 0.5  # between attempts to reach an unavailable database
 CONNECT_SECONDS = 2
 _watched = threading.Lock()
 
@@ -36,8 +36,8 @@ _watched = threading.Lock()
 def report_missed() -> None:
     """Report a time-out of the database and start a thread that detects its return.
 
-    Without that thread, only requests would probe the database, one per second: of those that arrive together
-    after its return, all but one would be refused.
+    Without that thread, only requests would probe the database, one per second. Of several requests that
+    arrive together after its return, all but one would be refused.
     """
 
     def watch_for_return() -> None:
@@ -98,13 +98,16 @@ class Session(psycopg.Connection[Any]):
         return results
 
     def set_autocommit(self, value: bool) -> None:
-        """As psycopg's, without the machinery of a wait: nothing is sent."""
+        """As psycopg's, without its code for waiting: changing autocommit sends nothing."""
         with self.lock:
             for _ in autocommit_messages(self, value):
                 raise AssertionError("Changing autocommit sends nothing.")
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
-        """Called by psycopg for every wait of an established session."""
+        """Wait for the server; psycopg calls this for every wait of an established session.
+
+        Raises OperationalError, and closes the session, if the server does not answer in time.
+        """
         if timeout is None:
             timeout = self._seconds or statement_seconds()
         if timeout is None:
@@ -113,7 +116,7 @@ class Session(psycopg.Connection[Any]):
             with Waiting():
                 return super().wait(gen, interval, timeout)
         except psycopg.OperationalError:
-            # An error of the server arrives with its complete answer and ends the statement.
+            # The server has answered with an error, which ended the statement: this is no time-out.
             if self.pgconn.transaction_status != TransactionStatus.ACTIVE:
                 raise
             self.pgconn.finish()

@@ -73,8 +73,7 @@ class TransactionCursor(CursorMixin, ClientCursor[Any]):
 
     @contextmanager
     def _in_transaction(self) -> Iterator[None]:
-        """A transaction around an operation of several messages, each of which would otherwise commit by
-        itself."""
+        """Run the block in a transaction; otherwise each message of an operation would commit by itself."""
         if self._status() == TransactionStatus.IDLE and self.connection.autocommit:
             with self.connection.transaction():
                 self.set_reader()
@@ -96,7 +95,10 @@ class TransactionCursor(CursorMixin, ClientCursor[Any]):
         return readers.get(self.connection) != name
 
     def _with_settings(self, query: Any, params: Any, name: str) -> tuple[Any, Any]:
-        """Pass the reader as a parameter if the query has any: psycopg caches parsed query texts."""
+        """The query with `set_config` before it, and its parameters.
+
+        The reader is a parameter if the query has parameters: psycopg caches parsed query texts.
+        """
         constants = "" if self.connection in readers else self.constants
         reader = _literal(name)
         if params is not None:

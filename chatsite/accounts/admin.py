@@ -46,17 +46,18 @@ ACTS = {
     "delete": gettext_lazy("delete"),
     "view": gettext_lazy("view"),
 }
-SUBJECT_SHOWN = 400  # characters of the subject in a list: a document with its readers before and after
+SUBJECT_SHOWN = 400  # characters of a subject in the list; a document with all readers fits
 
 admin.site.index_title = gettext_lazy("Content, people and keys")
 admin.site.login_form = AdminSignInForm
 
 
 def offered_permissions(request: HttpRequest, holder: str) -> QuerySet[Permission]:
-    """Permissions that the caller may give and that have an effect: those of models with pages here, and
-    named ones.
+    """The permissions that the caller may give, without those that have no effect.
 
-    Those that the person or group of this page (`holder`) already has remain in the list.
+    Django's permissions to add, change, delete and view a model have an effect if the admin has a page for
+    it; all others are the site's own. `holder` is the lookup of the person or group of this page, whose
+    present permissions remain in the list.
     """
     models = filter(admin.site.is_registered, apps.get_models())
     pages = {model: admin.site.get_model_admin(model) for model in models}
@@ -73,7 +74,7 @@ def offered_permissions(request: HttpRequest, holder: str) -> QuerySet[Permissio
 
 
 def permission_name(permission: Permission) -> str:
-    """“Documents: add”; permissions of the site's own have their sentence."""
+    """The name that is shown: “Documents: add” for one of Django's, a sentence for one of the site's own."""
     model = permission.content_type.model_class()
     act, _, name = permission.codename.partition("_")
     if model is None or name != permission.content_type.model or act not in ACTS:
@@ -109,7 +110,7 @@ class UserAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, DjangoUserAdmin):
         return rights_of(obj)
 
     def log_change(self, request: HttpRequest, obj: User, message: Any) -> Any:
-        """A new password has an audit entry of its own."""
+        """Write the audit entry of a change, except of a new password, which has an entry of its own."""
         only_password = isinstance(message, str) or request.path.endswith("/password/")
         return (
             DjangoUserAdmin.log_change(self, request, obj, message)
@@ -256,11 +257,11 @@ class ApiKeyAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, admin.ModelAdmi
         return obj.user
 
     def log_addition(self, request: HttpRequest, obj: ApiKey, message: Any) -> Any:
-        """A new key has an audit entry of its own."""
+        """Only write Django's log: the creation of a key has an audit entry of its own."""
         return admin.ModelAdmin.log_addition(self, request, obj, message)
 
     def log_change(self, request: HttpRequest, obj: ApiKey, message: Any) -> Any:
-        """Only its name can change."""
+        """Only write Django's log: nothing but the name of a key can change."""
         return admin.ModelAdmin.log_change(self, request, obj, message)
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[Any]:

@@ -74,7 +74,7 @@ def usernames(text: str) -> set[str]:
 @login_required
 @cache_control(private=True, no_store=True)
 def search(request: HttpRequest, what: str) -> JsonResponse:
-    """Up to MOST people or groups in the notation of forms, and the number of further ones."""
+    """JSON with up to MOST people or groups whose names match `q`, in the notation of forms."""
     query, user = request.GET.get("q", ""), request.user
     assert isinstance(user, User)
     found: Iterable[str]

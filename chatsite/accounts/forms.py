@@ -17,7 +17,7 @@ from .audit import record_refused_sign_in
 from .models import ApiKey
 from .passwords import hashing, throttling
 
-MAX_WAITING = 16  # attempts that wait for others' hashing
+MAX_WAITING = 16  # attempts waiting for earlier hashing; more are refused
 MAX_WAITING_KNOWN = 64  # the same for people with a known browser
 BUSY_SECONDS = 5
 

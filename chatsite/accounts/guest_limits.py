@@ -12,8 +12,8 @@ from chatsite.http.address_limit import IPV6_PREFIX, IPV6_SITE_PREFIX, subscribe
 
 from .models import User
 
-DIGEST_CHARACTERS = 31  # 124 bits; two of them fit into what is stored of a guest
-SITE_FACTOR = 4  # times the limit of one address is that of a site with 65,536 IPv6 networks
+DIGEST_CHARACTERS = 31  # 124 bits; the column of a guest's address has room for two
+SITE_FACTOR = 4  # the limit of an IPv6 site (65,536 networks), as a multiple of that of an address
 
 # Add a timestamp at `key`; returns no row if there are `most` of them within the last minute already.
 COUNT = """
@@ -52,13 +52,15 @@ def address_digest(address: str) -> str:
 
 
 def count_guest(digest: str) -> float:
-    """Count a new guest from an address: 0, or the seconds until the next one may come."""
+    """Count a new guest from an address; return 0, or the seconds until the next one is admitted."""
     return _count("guests", digest, settings.GUESTS_PER_ADDRESS, settings.GUESTS_PER_MINUTE)
 
 
 def count_question(user_id: int) -> float:
-    """Count a guest's question at the address where the guest was created: 0, or the seconds until the
-    next."""
+    """Count a guest's question at the address where the guest was created.
+
+    Returns 0, or the seconds until the next question is accepted.
+    """
     digest = User.objects.filter(pk=user_id).values_list("guest_address", flat=True).first()
     return _count(
         "questions", digest or "", settings.GUEST_QUESTIONS_PER_ADDRESS, settings.GUEST_QUESTIONS_PER_MINUTE
@@ -72,7 +74,10 @@ def purge_counts() -> None:
 
 
 def _count(kind: str, digest: str, address_limit: int, limit: int) -> float:
-    """Always address, site and total in this order, so that concurrent calls never wait for each other."""
+    """Count once for the address, its IPv6 site and in total; return 0, or the seconds to wait.
+
+    The rows are changed in this order, so that concurrent calls cannot deadlock.
+    """
     address, _, site = digest.partition(" ")
     limits = [(f"{kind} {address}", address_limit), (kind, limit)]
     if site:

@@ -94,7 +94,7 @@ class GuestMiddleware:
 
 
 def admit(request: HttpRequest) -> float:
-    """Make the caller a guest: 0, or the seconds until another guest is admitted."""
+    """Make the caller a guest; return 0, or the seconds until another guest is admitted."""
     digest = address_digest(request.META.get("REMOTE_ADDR", ""))
     wait = count_guest(digest)
     if not wait:

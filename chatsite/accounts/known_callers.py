@@ -13,9 +13,9 @@ from .guests import BACKEND as GUEST_BACKEND
 
 
 def known_caller(scope: Mapping[str, Any], guests: bool) -> str:
-    """The id of the account by the key or the session of an ASGI scope, or an empty string.
+    """The id of the account that the key or session in an ASGI scope belongs to; empty if there is none.
 
-    `guests`: whether the session of a guest counts.
+    `guests` says whether the session of a guest counts.
     """
     if secret := _presented_secret(scope):
         address, *_ = scope.get("client") or ("",)

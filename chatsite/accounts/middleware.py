@@ -33,7 +33,7 @@ class ReaderMiddleware(AsyncMiddleware):
     """Makes the caller the reader of row-level security. Comes after Django's AuthenticationMiddleware.
 
     Needs no query of its own: the session's user is loaded when a view uses it, and is the reader from then
-    on. A key or token in the Authorization header takes precedence over the session.
+    on. A key or token in a header (KEY_HEADERS) takes precedence over the session.
     """
 
     async def __call__(self, request: HttpRequest) -> HttpResponseBase:
@@ -58,9 +58,9 @@ class ReaderMiddleware(AsyncMiddleware):
 
 
 def _reader(request: HttpRequest, user: UserT) -> UserT:
-    """The session's user, registered as the request's reader and as active."""
+    """The session's user, after making them the request's reader and choosing their language."""
     if user.is_authenticated:
-        request.session_in_use = True  # type: ignore[attr-defined]  # SessionMiddleware puts off its end
+        request.session_in_use = True  # type: ignore[attr-defined]  # SessionMiddleware then postpones its end
         activate_persons(user)
     if user.is_authenticated and request_reader() == NOBODY:
         request_reads_as(user.pk)
@@ -71,7 +71,7 @@ class SessionMiddleware(EventLoopMiddleware, middleware.SessionMiddleware):
     """Django's session middleware on the event loop, which also keeps track of idle sessions."""
 
     def asks_database(self, request: HttpRequest) -> bool:
-        if getattr(request, "session_in_use", False):  # so that it is loaded
+        if getattr(request, "session_in_use", False):  # the session is loaded
             keep_alive(request.session)
         return request.session.modified or settings.SESSION_SAVE_EVERY_REQUEST
 
@@ -79,7 +79,7 @@ class SessionMiddleware(EventLoopMiddleware, middleware.SessionMiddleware):
         response = super().process_response(request, response)
         cookie = response.cookies.get(settings.SESSION_COOKIE_NAME)
         if cookie and cookie.value and STARTED in request.session:
-            # The row has the idle time-out: sockets renew it, and cannot send a cookie.
+            # Only the row has the idle time-out: sockets renew it, but cannot send a cookie.
             now = timezone.now().timestamp()
             cookie["max-age"] = max(1, seconds_left(request.session, now))
             cookie["expires"] = http_date(now + cookie["max-age"])

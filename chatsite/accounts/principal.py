@@ -25,8 +25,8 @@ _proven: set[tuple[str, int, str]] = set()  # verified combinations of session k
 class Principal:
     """A caller and the proof of identity.
 
-    Without groups: queries expand them, so that leaving a group takes effect with the next query, also for a
-    socket opened an hour ago. `credential` identifies the proof: a session key (also of a guest), the id of
+    It has no groups: queries look them up, so that leaving a group takes effect with the next query, even for
+    a socket opened an hour ago. `credential` identifies the proof: a session key (also of a guest), the id of
     an API key, the second in which an ID token expires; empty for a command. `scopes` are those of the key;
     None (without a key) means no limit.
     """
@@ -87,10 +87,10 @@ def valid_among(principals: Collection[Principal]) -> set[Principal]:
 
 
 def _signed_in(principals: Collection[Principal], passwords: Mapping[int, str]) -> set[Principal]:
-    """The people with an open session that began with their current password.
+    """The principals whose session is open and was begun with their current password.
 
-    A session proves its user by Django's own rule. Its content is decoded once for each password: its user
-    and hash never change under one key.
+    This is Django's own rule. A session is decoded only once for each password hash, because its user and
+    hash never change under one session key.
     """
     by_session = {
         principal.credential: principal

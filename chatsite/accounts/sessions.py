@@ -31,7 +31,7 @@ SYSTEMS = (
     ("iPhone", "iPhone"), ("iPad", "iPad"), ("Android", "Android"), ("Windows", "Windows"),
     ("Macintosh", "macOS"), ("CrOS", "ChromeOS"), ("Linux", "Linux"),
 )  # fmt: skip
-PRECISION = 20  # activity is stored again after a twentieth of a limit
+PRECISION = 20  # activity is stored once in each twentieth of a limit
 
 
 def begin(request: HttpRequest, user: User) -> None:
@@ -63,7 +63,7 @@ def described(user_agent: str) -> tuple[str, str]:
 
 
 def last_seen(session: Session) -> datetime | None:
-    """When a page was last requested, or a question asked, to a twentieth of the idle limit."""
+    """When the person last opened a page or asked a question; precise to a twentieth of the idle limit."""
     seen = session.get_decoded().get(SEEN)
     return datetime.fromtimestamp(seen, UTC) if seen else None
 
@@ -77,8 +77,10 @@ def keep_alive(session: SessionBase) -> None:
 
 
 def kept_alive(session: SessionBase) -> SessionBase:
-    """Record that a socket was used, whose `session` was loaded when it opened; returns the reloaded
-    session."""
+    """Postpone the idle time-out for a socket, whose `session` was loaded when it opened.
+
+    Returns the session, reloaded if the activity was due to be stored.
+    """
     if not _is_due(session):
         return session
     current = SessionStore(session.session_key)

@@ -29,7 +29,7 @@ A_YEAR = 365 * 24 * 3600
 NAMES_TO_ASK = 5
 LEFT = "signed-out"  # in the address of the sign-in page after signing out
 EXAMPLE = 'curl -H "Authorization: Bearer {secret}" {site}api/whoami'
-MAX_DIGITS = 19  # of a number that the database accepts
+MAX_DIGITS = 19  # of a number; the database accepts no longer ones
 
 
 class SignIn(auth_views.LoginView):
@@ -136,7 +136,7 @@ def settings_page(request: HttpRequest) -> HttpResponse:
 
 
 def _with_cookies(response: HttpResponse, values: Iterable[tuple[str, str]]) -> HttpResponse:
-    """The response, which keeps these preferences on the device."""
+    """The response with cookies that keep these preferences on the device."""
     for name, value in values:
         response.set_cookie(name, value, max_age=A_YEAR, secure=settings.HTTPS, httponly=True, samesite="Lax")
     return response

@@ -28,14 +28,14 @@ class CsvAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """The pages `file/` and `csv_name`, with templates in the model's own folder."""
 
     csv_name = "list.csv"
-    csv_title: str | Promise = ""  # of the page that imports
+    csv_title: str | Promise = ""  # title of the page for imports
     csv_columns: str | Promise = ""  # what a file should contain
 
     def may_import(self, request: HttpRequest) -> bool:
         return super().has_add_permission(request)
 
     def import_csv(self, user: User, content: bytes) -> str:
-        """Import a file whole, record that, and return the message of success. Raises BadFile."""
+        """Import the whole file, audit the import, and return the message to show. Raises BadFile."""
         raise NotImplementedError
 
     def export_csv(self, user: User) -> str:

@@ -13,11 +13,11 @@ from django.utils.translation import gettext, ngettext
 from chatsite.accounts.models import User
 
 MAX_CHOSEN = 100  # rows shown as choices; more are edited as names in a text area
-UNKNOWN = " ?"  # appended to an unknown name: not a number, so that the field rejects it by this name
+UNKNOWN = " ?"  # appended to an unknown name: the field then rejects the value, and names it
 
 
 class _UsableChoices:
-    """Selected values that are not numbers are rejected by the field, and not shown."""
+    """Leaves out selected values that are not numbers, which the field rejects."""
 
     def optgroups(self, name: str, value: Sequence[Any], attrs: Any = None) -> Any:
         usable = [each for each in value if str(each).isdecimal()]
@@ -60,7 +60,7 @@ class SeveralPicker(_UsableChoices, AutocompleteSelectMultiple):
 
     @property
     def _rows(self) -> Any:
-        """The model of the rows: people or groups."""
+        """The manager of the rows that can be selected: people or groups."""
         return self.field.remote_field.model._default_manager
 
     @property
@@ -68,7 +68,7 @@ class SeveralPicker(_UsableChoices, AutocompleteSelectMultiple):
         return User.USERNAME_FIELD if self._rows.model is User else "name"
 
     def _key_in(self, line: str) -> str:
-        """The user name in “Anna Berg (anna)”."""
+        """The user name in “Anna Berg (anna)”; any other line unchanged."""
         if self._rows.model is User and line.endswith(")"):
             return line[:-1].rpartition("(")[2]
         return line

@@ -11,16 +11,15 @@ from django.utils.translation import gettext
 
 from .admin_filters import TypedFilter
 
-# What filters and links write behind the name of a field.
+# The lookups that filters and links append to the name of a field.
 COMPARISONS = frozenset({"exact", "id__exact", "in", "isnull", "isempty", "gt", "gte", "lt", "lte"})
 PARTS_OF_DATES = frozenset({"year", "month", "day"})
 
 
 def shown_object(page: Any, request: HttpRequest, object_id: str) -> Any:
-    """The row of an admin address, for whatever must look at it before the page does; Http404 without one.
+    """The row that an admin URL names, for checks before Django's own view. Raises Http404.
 
-    Decodes the id as Django's own views do: a check that reads another row than the page, or none, checks
-    nothing.
+    Decodes the id as Django's views do; otherwise the check and the page could read different rows.
     """
     row = page.get_object(request, unquote(object_id))
     if row is None:

@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 KEY_HEADERS = ("Authorization", "api-key", "X-Api-Key")  # the first one sent decides
 ON_BEHALF_OF = "X-On-Behalf-Of"
 LAST_USED_PRECISION = timedelta(minutes=1)
-# The owner of a valid key, whose last use is recorded; one query per request of a program.
+# Finds the owner of a valid key and records its last use, in one query for each request.
 HOLDER_OF_KEY = """
     WITH held AS (
         SELECT key.id, key.user_id, key.scopes, key.acts_for_others
@@ -143,10 +143,10 @@ def caller_id(secret: str, address: str = "") -> str:
 
 
 def _on_behalf(known: tuple[User, Principal], name: str, request: Request) -> tuple[User, Principal]:
-    """The person named by a program, limited to the key's scopes; audited.
+    """The person for whom a program acts, with a principal limited to the key's scopes; audited.
 
-    Raises PermissionDenied for a key without that right, and, without saying which, for staff, guests,
-    service accounts, disabled and unknown people.
+    Raises PermissionDenied if the key may not act for others. It may never act for staff, guests, service
+    accounts, disabled or unknown people; the error does not say which of these applies.
     """
     account, principal = known
     if not getattr(account, "acts_for_others", False):

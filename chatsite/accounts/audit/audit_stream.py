@@ -23,8 +23,8 @@ from .audit_export import line_of
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 200  # entries
-TIMEOUT = 5.0  # seconds, for a batch to the webhook, and for each piece of one to a syslog server
-SECONDS = 5.0  # of one job, which blocks the reading of documents; the next job continues
+TIMEOUT = 5.0  # seconds for a batch to the webhook, or for each write to a syslog server
+SECONDS = 5.0  # seconds of one job, which occupies a worker; the next job continues
 SYSLOG_PORT = 514
 LOG_AUDIT, WARNING, INFORMATIONAL = 13, 4, 6  # facility and severities of RFC 5424
 Send = Callable[[Sequence[tuple[AuditEntry, str]]], None]

@@ -22,9 +22,9 @@ from . import record
 
 AT_ONCE = 2_000  # entries
 ERASED_AT_ONCE = 1_000  # entries
-LATE = 10_000  # newer entries that may be sealed before one whose commit took long
+LATE = 10_000  # how many newer entries may be sealed before one that took long to commit
 BEGINNING = "0" * 64  # the hash before the first
-LOCK = 0x6175_6469  # number of the advisory lock that everyone who changes seals holds
+LOCK = 0x6175_6469  # the advisory lock for changing seals
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Verdict:
 
     checked: int
     newest: str  # hash
-    anonymized: list[int]  # numbers of entries whose names went with an erased person
+    anonymized: list[int]  # numbers of entries from which an erased person's name was removed
     unsealed: int  # entries that no seal holds yet
     broken: str = ""
 
@@ -45,7 +45,7 @@ def lock() -> None:
 
 
 def seal_new() -> int:
-    """Seal every entry that has no seal; how many there were."""
+    """Seal every entry that has no seal; return their number."""
     sealed = 0
     while True:
         with transaction.atomic():
@@ -118,7 +118,7 @@ def verify(expected: str = "") -> Verdict:
 
 
 def _sealed() -> Iterator[tuple[AuditSeal, AuditEntry | None, AuditSeal | None]]:
-    """Each seal with its entry and the seal before, in the order of the chain."""
+    """Yield each seal with its entry (None if it was deleted) and the previous seal, in order."""
     previous: AuditSeal | None = None
     while True:
         start = previous.position if previous else 0
@@ -153,9 +153,9 @@ def _problem(seal: AuditSeal, entry: AuditEntry | None, previous: AuditSeal | No
 
 @transaction.atomic
 def trim(days: int) -> int:
-    """Remove sealed entries older than that; how many there were.
+    """Remove sealed entries older than `days`; return their number.
 
-    The last seal of them stays as the beginning of the chain, and an entry of its own names its hash.
+    The seal of the last one stays as the beginning of the chain, and a new entry in the log has its hash.
     """
     lock()
     border = timezone.now() - timedelta(days=days)
@@ -198,7 +198,7 @@ def forget(person_id: int) -> None:
             entry.subject, entry.named = "", []
             continue
         places = []
-        shift = 0  # of the places behind a name that got longer or shorter
+        shift = 0  # moves the places behind a replaced name
         for place in entry.named:
             start, end = place["start"] + shift, place["end"] + shift
             if place["person"] == person_id:

@@ -32,7 +32,7 @@ class AccountDisabled(Exception):
 
 
 class OtherClaim(Exception):
-    """Their account is linked by `oid`, which counts only with OIDC_SUBJECT_CLAIM=oid."""
+    """The person's account is linked by the claim `oid`, which counts only with OIDC_SUBJECT_CLAIM=oid."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -42,10 +42,10 @@ class OtherClaim(Exception):
 
 
 def user_for(claims: Claims) -> User:
-    """The account of that person, created at their first sign-in. Raises AccountDisabled.
+    """The account of the person in the claims, created at their first sign-in. Raises AccountDisabled.
 
-    A person is their provider's subject: no e-mail address and no name leads to an account that exists.
-    Raises OtherClaim if the account was linked by another claim than the configured one.
+    Only the provider's subject identifies a person: an e-mail address or a name never leads to an existing
+    account. Raises OtherClaim if the account was linked by `oid` and another claim is configured.
     """
     identity = _identity(claims) or _linked_by_sub(claims) or _made(claims)
     if not identity.user.is_active:
@@ -65,10 +65,11 @@ def _identity(claims: Claims) -> ExternalIdentity | None:
 
 
 def _linked_by_sub(claims: Claims) -> ExternalIdentity | None:
-    """The identity by `sub`, of a site that has changed OIDC_SUBJECT_CLAIM or used `oid` unasked.
+    """The identity linked by `sub`, if the site now uses `oid`; it becomes an identity by `oid`.
 
-    `sub` is what a provider vouches for, so an identity by `sub` becomes one by `oid`. Not the reverse: at
-    some providers people choose claims such as `oid` themselves. They are refused, without a second account.
+    The reverse is not possible: every provider vouches for `sub`, but at some of them people choose claims
+    such as `oid` themselves. So raises OtherClaim for an identity by `oid` if the site uses `sub`; no second
+    account is created.
     """
     if settings.OIDC_SUBJECT_CLAIM == "oid":
         by_sub = ExternalIdentity.objects.filter(issuer=claims.issuer, subject=claims.subjects["sub"])
@@ -83,7 +84,7 @@ def _linked_by_sub(claims: Claims) -> ExternalIdentity | None:
 
 
 def _made(claims: Claims) -> ExternalIdentity:
-    """Create the account; of two concurrent first requests, the second finds the first's."""
+    """Create the account; return its identity. A concurrent second request gets the identity of the first."""
     for attempt in range(5):
         user = User(
             username=_username(claims, attempt),
@@ -139,7 +140,7 @@ def _follow_groups(identity: ExternalIdentity, claims: Claims) -> None:
     issued_at = claims.issued_at
     if issued_at < identity.newest_token_at:
         return
-    # Groups by the mapping; by equal names only where OIDC_GROUPS_BY_NAME allows it, for unmapped values.
+    # Groups by the mapping; with OIDC_GROUPS_BY_NAME, unmapped values mean the groups of that name.
     mapped = GroupMapping.objects.filter(issuer=claims.issuer, value__in=claims.groups)
     rows = list(mapped.values_list("value", "group"))
     wanted = {group for _, group in rows}
@@ -190,8 +191,8 @@ def _end(membership: ManagedMembership, reason: str) -> None:
 def drop_unmapped_memberships() -> int:
     """Remove memberships that came from a token and have no mapping now; return their number.
 
-    They come from groups of the same name, before OIDC_GROUPS_BY_NAME existed, or from deleted mappings.
-    Waiting for the person's next token would keep them without anybody's decision. Manual memberships stay.
+    They come from deleted mappings, or from groups of the same name, before OIDC_GROUPS_BY_NAME existed. They
+    do not stay until the person's next token, because nobody decided to keep them. Manual memberships stay.
     """
     if settings.OIDC_GROUPS_BY_NAME:
         return 0

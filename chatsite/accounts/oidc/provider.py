@@ -17,8 +17,8 @@ from chatsite.http.loopback import is_loopback
 
 CACHE_TTL = 3_600.0
 MIN_INTERVAL = 30.0  # between two requests for the provider's keys, whatever tokens arrive
-RETRY_SECONDS = 5.0  # the same until the provider has responded for the first time
-WAITING_SECONDS = 6.0  # for another thread's request
+RETRY_SECONDS = 5.0  # the same interval, until the provider has responded once
+WAITING_SECONDS = 6.0  # how long a thread waits for the request of another
 TIMEOUT = httpx2.Timeout(5.0)
 MAX_BYTES = 1_000_000
 
@@ -77,7 +77,7 @@ def json_of(response: httpx2.Response) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A public key that signs; `algorithm` is empty where the provider does not say which."""
+    """A public key for signatures; `algorithm` is empty if the provider does not name one."""
 
     identifier: str
     algorithm: str

@@ -19,9 +19,9 @@ from .id_tokens import Claims, InvalidToken, verify
 from .provider import Provider, ProviderUnavailable, json_of, request
 
 IN_SESSION = "oidc_attempts"
-MAX_ATTEMPTS = 5  # at once in one session: open tabs
+MAX_ATTEMPTS = 5  # in one session at a time: people open several tabs
 ATTEMPT_SECONDS = 600
-BY_PROVIDER = "oidc_signed_in"  # in the session of a person who signed in at the provider
+BY_PROVIDER = "oidc_signed_in"  # session key: the person signed in at the provider
 
 
 class SignInFailed(Exception):
@@ -88,7 +88,7 @@ def finish(source: Provider, attempt: Attempt | None, callback: str, answer: dic
 def sign_out_address(source: Provider) -> str:
     """The address at which the person can end their session with the provider; empty if there is none.
 
-    Without `post_logout_redirect_uri`, which providers refuse unless it has been registered.
+    It has no `post_logout_redirect_uri`, which providers refuse unless it has been registered.
     """
     try:
         parts = urlsplit(source.endpoint("end_session_endpoint"))

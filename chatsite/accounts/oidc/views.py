@@ -97,7 +97,7 @@ def _unavailable(request: HttpRequest, error: ProviderUnavailable, destination: 
 
 
 def _refused(request: HttpRequest, words: str, destination: str) -> HttpResponse:
-    """The sign-in page again, with what went wrong; the next try leads to the same page."""
+    """Redirect to the sign-in page with an error; the next attempt keeps the destination."""
     messages.error(request, words)
     elsewhere = destination not in ("", settings.LOGIN_REDIRECT_URL)
     query = f"?{urlencode({'next': destination})}" if elsewhere else ""

@@ -46,8 +46,8 @@ ADDRESS = Limit(60, 5)
 class TooManyAttempts(Exception):
     """The attempt is refused without a check; the next one is allowed after `seconds`.
 
-    `first`: the first refusal in the window for this name from this address, or for this address if it has
-    failed too often with any name.
+    `first` says whether this is the first refusal in the window: for this name from this address or browser,
+    or, if the address has failed too often with any names, for the address.
     """
 
     def __init__(self, seconds: int, first: bool) -> None:
@@ -110,7 +110,7 @@ def new_device(username: str) -> str:
 
 
 def known_device(cookie: str, username: str) -> str:
-    """The browser's number if that person has signed in with it before; else empty."""
+    """The browser's random id if that person has signed in with it before; otherwise empty."""
     try:
         owner, number = signing.loads(cookie, salt=DEVICE_SALT, max_age=DEVICE_AGE)
     except (signing.BadSignature, TypeError, ValueError):
@@ -119,7 +119,7 @@ def known_device(cookie: str, username: str) -> str:
 
 
 def _failures(digests: Sequence[str], now: datetime) -> dict[str, tuple[int, datetime]]:
-    """The number of failures in the window, and the time of the last."""
+    """For each digest with failures in the window: their number, and the time of the last."""
     rows = SignInAttempt.objects.filter(digest__in=digests, created_at__gt=now - WINDOW)
     grouped = rows.order_by().values_list("digest").annotate(Count("pk"), Max("created_at"))
     return {digest: (count, last) for digest, count, last in grouped}

@@ -18,7 +18,7 @@ from chatsite.accounts.models import WebhookDelivery, WebhookEndpoint
 Event = WebhookEndpoint.Event
 Data = dict[str, Any]
 TEST = "webhook.test"
-MAX_BY_HAND = 20  # tests and replays of one endpoint in BY_HAND_PERIOD, and of those that wait
+MAX_BY_HAND = 20  # tests and replays of one endpoint within BY_HAND_PERIOD, and also how many may wait
 BY_HAND_PERIOD = timedelta(minutes=1)
 
 # By the first part of the event: the current data for this person, or None if they may not see it.
@@ -64,7 +64,7 @@ def write_down(endpoint: WebhookEndpoint, event: str, data: Data) -> WebhookDeli
 
 
 class TooManyByHand(Exception):
-    """The most tests and replays of an endpoint are waiting already."""
+    """Too many tests and replays of an endpoint were asked for within a minute, or are waiting."""
 
 
 @transaction.atomic
@@ -90,16 +90,16 @@ def replay(deliveries: QuerySet[WebhookDelivery]) -> int:
 
 @transaction.atomic
 def replay_one(delivery: WebhookDelivery) -> None:
-    """The same for one delivery that its owner asks for. Raises TooManyByHand."""
+    """Queue one delivery again, for its owner, unless it is waiting. Raises TooManyByHand."""
     if delivery.state != WebhookDelivery.State.WAITING:
         _check_by_hand(delivery.endpoint)
         replay(WebhookDelivery.objects.filter(pk=delivery.pk))
 
 
 def _check_by_hand(endpoint: WebhookEndpoint) -> None:
-    """Count one more, locking the endpoint, so that requests at the same time are counted, too.
+    """Count one more test or replay. Locks the endpoint, so that concurrent requests are counted, too.
 
-    Sent messages count by their time: with a receiver that answers at once, none are waiting.
+    Recent requests count even if their messages were sent: none are waiting if a receiver answers at once.
     """
     locked = WebhookEndpoint.objects.select_for_update(no_key=True).get(pk=endpoint.pk)
     now = timezone.now()

@@ -25,7 +25,7 @@ class Forbidden(ValueError):
 
 def check_url(url: str) -> None:
     """Refuse invalid URLs without resolving them. Raises Forbidden."""
-    # First: splitting sorts combining marks by insertion, which takes seconds for thousands of them.
+    # Before urlsplit, whose normalisation takes seconds for thousands of combining marks.
     if len(url) > MAX_URL_CHARACTERS or not url.isascii() or not url.isprintable() or " " in url:
         raise Forbidden(gettext("This is not an address of at most 2,000 ASCII characters."))
     try:
@@ -49,7 +49,7 @@ def check_url(url: str) -> None:
 def check_address(address: Address, *, encrypted: bool) -> None:
     """Refuse addresses of our own network, and unencrypted public ones. Raises Forbidden."""
     meant = address
-    if isinstance(address, IPv6Address):  # which may have an IPv4 address embedded
+    if isinstance(address, IPv6Address):  # it may embed an IPv4 address
         if address in NAT64:
             meant = IPv4Address(int(address) & 0xFFFFFFFF)
         else:
@@ -70,7 +70,7 @@ def check_address(address: Address, *, encrypted: bool) -> None:
 
 
 async def resolve(host: str, port: int, *, encrypted: bool) -> Address:
-    """An allowed address of the host. Raises Forbidden if any of them is not allowed, and OSError.
+    """An address of the host. Raises Forbidden if any of its addresses is not allowed, and OSError.
 
     The thread that looks up the name is abandoned after the time limit.
     """

@@ -32,11 +32,11 @@ RETRY_DELAYS = tuple(
 JITTER = 0.2
 # For an endpoint that does not respond.
 MIN_PAUSE, MAX_PAUSE = timedelta(seconds=30), timedelta(minutes=5)
-# After which a claimed delivery is due again, because its worker died.
+# A claimed delivery is due again after this time: its worker has died.
 LEASE = timedelta(seconds=3 * SECONDS)
 OFF_AFTER = timedelta(days=3)  # without a success
 RETENTION = timedelta(days=30)
-MAX_WAITING = 50_000  # of one endpoint; the oldest beyond are given up
+MAX_WAITING = 50_000  # of one endpoint; if there are more, the oldest are given up
 State = WebhookDelivery.State
 
 

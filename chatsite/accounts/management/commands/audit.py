@@ -79,7 +79,7 @@ def _day(text: str) -> datetime:
 
 @contextmanager
 def _new_file(path: str) -> Iterator[TextIO]:
-    """A new file that only its owner may read."""
+    """A new file that only its owner may read; “-” is the standard output. Raises CommandError."""
     if path == "-":
         yield sys.stdout
         return

@@ -1,4 +1,4 @@
-"""`manage.py changepassword`: Django's command, which also ends API keys if asked."""
+"""`manage.py changepassword`: Django's command, which can also revoke the API keys."""
 
 import getpass
 from typing import Any

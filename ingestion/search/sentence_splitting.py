@@ -117,7 +117,8 @@ def _sentences(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
             # A full stop after a number may end a sentence ("by 12."), or number an item ("12. Item").
             word = re.split(r"\W", content[max(0, dot - 12) : dot])[-1]
             line_start = content.rfind("\n", 0, dot) + 1
-            if not word.isdigit() or content[line_start:dot].strip() == word:
+            is_answer = content[first:dot].strip() == "No" and not (match[1] or "").isdigit()
+            if not is_answer and (not word.isdigit() or content[line_start:dot].strip() == word):
                 continue
         yield from _cut(content, first, match.end())
         first = match.end()

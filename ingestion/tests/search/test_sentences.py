@@ -23,6 +23,12 @@ class SplittingTests(SimpleTestCase):
             ],
         )
 
+    def test_a_no_that_answers_is_a_sentence_and_one_before_a_number_is_not(self):
+        for text in ("No. Ask your manager first.", "May I? No. Ask first."):
+            self.assertIn("No.", self.texts(text))
+        for text in ("No. 7 is closed.", "Berth No. A is closed."):
+            self.assertEqual(self.texts(text), [text])
+
     def test_a_year_or_number_ends_a_sentence(self):
         self.assertEqual(
             self.texts("It began in 1985. Then it grew by 12. The end."),

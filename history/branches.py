@@ -7,9 +7,10 @@ previous position names its predecessor; `chosen` marks the branch that the owne
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
-from functools import cached_property
 from itertools import chain
 from uuid import UUID
+
+from django.utils.functional import cached_property
 
 from .models import Message
 

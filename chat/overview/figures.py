@@ -6,13 +6,13 @@ Groups of which fewer than three people asked are not shown, nor days on which f
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
-from functools import cached_property
 from pathlib import Path
 
 from django.conf import settings
 from django.contrib.auth.models import Group
 from django.db.models import Count, QuerySet, Sum
 from django.utils import timezone
+from django.utils.functional import cached_property
 
 from chatsite.accounts.models import User
 from chatsite.db.sql_files import Rows, rows

@@ -4,9 +4,9 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
+from django.utils.functional import cached_property
 from django.utils.translation import gettext, gettext_lazy
 
 from chat.portal.citing.quotations import best_span

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+
+from django.utils.functional import cached_property
 
 from chat.llm.chat_model import Prompt
 from chat.quoting.questions.amounts import numbers_of

@@ -96,7 +96,7 @@ def is_likely(quoted: QuotedText, score: float, lead: float) -> bool:
         return False
     if (known == 1 and score >= MIN_SCORE) or known + score >= LIKELY:
         return True
-    headed = quoted.known(named, held_stems(quoted.texts[-1])) / len(named)
+    headed = quoted.known(named, held_stems(quoted.texts[-1])) / max(1, len(named))
     return known >= MIN_LED and headed >= MIN_HEADED and score >= LEADING and lead >= MIN_LEAD
 
 
@@ -128,7 +128,7 @@ def _known(quoted: QuotedText) -> float:
     if question.amount and question.amount.is_in(quoted.texts[0]):
         needless |= _PRICE
     needless &= question.named
-    return (len(needless) + quoted.known(question.named - needless)) / len(question.named)
+    return (len(needless) + quoted.known(question.named - needless)) / max(1, len(question.named))
 
 
 def confidence(quoted: QuotedText, score: float, fit: float) -> float:

@@ -2,7 +2,8 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+
+from django.utils.functional import cached_property
 
 from chat.llm.chat_model import Prompt
 from chat.quoting.questions.asked_files import AskedFiles

@@ -4,9 +4,9 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from django.conf import settings
+from django.utils.functional import cached_property
 
 from chat.llm import side_texts
 from chat.llm.chat_model import Contribution, End, Part, Prompt, SearchQuery, Text

@@ -8,10 +8,10 @@ import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
+from django.utils.functional import cached_property
 
 from chat.quoting.questions.amounts import has_number
 from chat.quoting.questions.applicability import condition_of, directions_of, outsiders_in

@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path
 from uuid import UUID
 
 from django.utils import timezone
+from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy
 
 from chat.models import DismissedQuestion

@@ -5,8 +5,9 @@ Both query the database each time, with the reader's rights: a change takes effe
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
+
+from django.utils.functional import cached_property
 
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import rows

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from django.conf import settings
 from django.db.models import prefetch_related_objects
+from django.utils.functional import cached_property
 from django.utils.translation import get_language, get_language_info, gettext, gettext_lazy, ngettext
 
 from chat import pleasantries

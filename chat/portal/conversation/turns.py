@@ -3,8 +3,9 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import pairwise
+
+from django.utils.functional import cached_property
 
 from chatsite.accounts.principal import Principal
 from history.branches import Branches

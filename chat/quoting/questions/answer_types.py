@@ -8,7 +8,8 @@ these checks does not answer the question.
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+
+from django.utils.functional import cached_property
 
 from chat.quoting.table_rows.row_conditions import SUPERLATIVE
 from ingestion.search.definitions import gives_definition

@@ -3,8 +3,10 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache
 from itertools import pairwise
+
+from django.utils.functional import cached_property
 
 from chat.quoting.table_rows.row_conditions import SUPERLATIVE
 from ingestion.search.definitions import asks_definition, defined_thing
@@ -33,6 +35,8 @@ _HEAD = re.compile(
 )
 _WHAT_IS = re.compile(rf"\s*(?:what|who)(?: is|'s|’s) the (?!{_MEASURE})\w+ of\b", re.IGNORECASE)
 # “What if a guest does not come?” is not answered by what happens when one comes.
+MAX_COMPOUND = 60  # letters; splitting a word takes time in the square of its length
+
 NEGATION = r"\b(?:not|never|cannot|nicht|kein\w{0,2}|nie)\b|n['’]t\b"
 _NEGATION = re.compile(NEGATION, re.IGNORECASE)
 # The verb (and its object) for which somebody asks permission: “Can I smoke on board?”
@@ -170,6 +174,7 @@ class Question:
         return [
             (stem(word), [(stem(word[:cut]), stem(word[cut:])) for cut in range(3, len(word) - 2)])
             for word in plain_words(self.text).split()
+            if len(word) <= MAX_COMPOUND
         ]
 
     @cached_property

@@ -6,7 +6,8 @@ It is read in the language in which it was asked, English or German: a translati
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+
+from django.utils.functional import cached_property
 
 from ingestion.search.rough_stems import stems, weak_stems
 from ingestion.search.translations import without_grammar

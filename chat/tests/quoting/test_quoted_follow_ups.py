@@ -10,6 +10,13 @@ from chat.tests.sources import source
 
 
 class FollowUpTests(QuotingCase):
+    def test_a_second_question_that_names_nothing_is_answered_too(self):
+        rows = "\n".join(f"Port: Town {number}; Phone: {number}77; Opens: 09:30" for number in range(30))
+        leave = source(1, "a.md", "Days of leave are carried until 31 March. " * 20, score=0.9)
+        sources = [leave, source(2, "b.csv", rows, score=0.8)]
+        answer = self.answer("When must carried days be used? And then?", "…" * 2_000, sources=sources)
+        self.assertIn("31 March", answer)
+
     def test_a_follow_up_is_answered_from_what_it_leans_on(self):
         answer = self.answer("And until when do I use it?", "How much annual leave is there?")
         self.assertIn(

@@ -10,10 +10,11 @@ import io
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import partial
 from typing import IO, Any, Literal, Self, cast
 
 from django.core.management.base import CommandError
+from django.utils.functional import cached_property
 
 from ingestion.storage.ranged import Body, RangedReader
 

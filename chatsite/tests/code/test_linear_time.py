@@ -20,11 +20,12 @@ from urllib.parse import quote
 from uuid import UUID
 
 import pytest
+from django.conf import settings
 from django.test import SimpleTestCase, TestCase
 
 from chat.api.parsers import parts
 from chat.citations import CitationFilter, cited_labels
-from chat.llm import side_texts
+from chat.llm import Prompt, side_texts
 from chat.portal.citing.passage_parts import marked
 from chat.portal.citing.quotations import best_span
 from chat.portal.rendering.markdown import (
@@ -35,7 +36,9 @@ from chat.portal.rendering.markdown import (
     render_open,
     split,
 )
+from chat.quoting import quoting_model
 from chat.quoting.questions import amounts, entities
+from chat.requests import EarlierMessage
 from chat.tests.sources import source
 from chat.verification import asked_question, verify_anew
 from chatsite.accounts.models import User
@@ -311,6 +314,22 @@ class ScanTests(SimpleTestCase):
             whole=lambda text: verify_anew(
                 f"{text[:3_000]} [b.md]", [source(rank=1, label="b.md", content=text)]
             ),
+        )
+
+    def test_a_question_of_anything_is_answered_by_quotations_in_proportion_to_its_length(self):
+        rows = "\n".join(f"Port: Town {number}; Phone: {number}77; Opens: 09:30" for number in range(30))
+        sources = [
+            source(1, "a.md", "Days of leave are carried until 31 March. " * 20, score=0.9),
+            source(2, "b.csv", rows, score=0.8),
+        ]
+
+        def answered(text, earlier=()):
+            question = f"When must carried days be used? {text}"[: settings.MESSAGE_MAX_CHARACTERS]
+            quoting_model.quote(Prompt(question, earlier, sources, 0.3, fit=4.0))
+
+        self.assert_scans(
+            answered=answered,
+            answered_after=lambda text: answered("And then?", [EarlierMessage("user", text[:32_000])]),
         )
 
     def test_markdown_takes_no_longer_than_its_length(self):

@@ -25,11 +25,11 @@ OVERLAP = 0.5  # of a character's height: the least overlap of characters on one
 def boxes_of(
     page: Mapping[str, Any], content: str, spans: Iterable[Sequence[int]], *, only_rows: bool = False
 ) -> list[Box]:
-    """Boxes of the spans of `content`, in the units of `page` (see `readers.pdf.characters`), line by line.
+    """Boxes of the spans of `content`, line by line, in the units of `page` (see `readers.pdf.characters`).
 
-    Words of a table's row are where its cells are. Of other text only letters and digits are compared: a
-    passage has lost the hyphens and line ends of its page. With `only_rows` that text has no boxes. A row
-    that is not on the page as a whole has none either: its words may be in other rows.
+    Words of a table row are located by the row's cells on the page. Other text is located by its letters and
+    digits alone, because a passage has lost the hyphens and line ends of its page; with `only_rows`, it gets
+    no boxes. A row that is not on the page as a whole gets none either: its words may be in other rows.
     """
     text, boxes = page["text"], page["boxes"]
     letters, places = _letters(text)
@@ -56,8 +56,11 @@ def boxes_of(
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """A part of the content: a row, with the start and end of each word here and in the page's text, or lines
-    of other text (`words` is None)."""
+    """A part of the content: a row of a table, or lines of other text.
+
+    `words` has, for each word of a row, its start and end in the content and in the page's text; it is None
+    for other text.
+    """
 
     start: int
     end: int
@@ -80,14 +83,14 @@ def _stretches(content: str, rows: Sequence[tuple[str, Cells]]) -> Iterator[_Str
 
 
 def _placed(content: str, start: int, end: int, cells: Cells) -> Iterator[tuple[int, int, int, int]]:
-    """The words of the cells that the line has, each after the name of its column."""
+    """Start and end, in the content and in the page's text, of each word of the cells in this line."""
     for cell in cells:
         value = " ".join(word for word, _, _ in cell)
         places = [content.find(value, start, end)]
         while places[-1] >= 0 and not _is_value(content, places[-1], places[-1] + len(value), end):
             places.append(content.find(value, places[-1] + 1, end))
         if places[0] < 0:
-            continue  # a long row is several lines
+            continue  # the cell is in another line: long rows are split
         start = max(places[0], places[-1])
         for word, left, right in cell:
             place = content.index(word, start)
@@ -96,15 +99,16 @@ def _placed(content: str, start: int, end: int, cells: Cells) -> Iterator[tuple[
 
 
 def _is_value(content: str, start: int, end: int, line_end: int) -> bool:
-    """Whether the whole value of a column is there."""
+    """Whether the text from `start` to `end` is the whole value of a column."""
     begins = start == 0 or content[start - 1] == "\n" or content[start - 2 : start] in ("; ", ": ")
     return begins and (end == line_end or content.startswith("; ", end))
 
 
 def _numbers_of_rows(lines: Sequence[str], rows: Sequence[str]) -> list[int | None]:
-    """The number of the row that each line is, or is a part of.
+    """For each line, the number of the row that it is, or is a part of; None for other text.
 
-    Of equal rows it is the one that follows the row before, or has the same next rows as the line.
+    Of equal rows, it is the one after the previous line's row, or else the one whose next rows agree best
+    with the next lines.
     """
     of_text: dict[str, list[int]] = {}
     for number, row in enumerate(rows):
@@ -137,7 +141,7 @@ def _agreeing(lines: Iterable[str], rows: Iterable[str]) -> int:
 
 
 def _ranges(letters: str, content: str, first: int, last: int) -> Iterable[tuple[int, int]]:
-    """Where the span of that text occurs among the letters of the page."""
+    """The ranges of `letters`, those of the page, that the span `first` to `last` of the content is at."""
     whole, places = _letters(content)
     start = letters.find(whole) if whole else -1
     if start < 0:
@@ -150,7 +154,7 @@ def _ranges(letters: str, content: str, first: int, last: int) -> Iterable[tuple
 
 
 def _line_by_line(letters: str, content: str, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """As :func:`_ranges`, of text with rows of a table, which are found only as a whole."""
+    """As :func:`_ranges`, for content with rows of a table, each of which is searched for as a whole."""
     for line in PIECE.finditer(content):
         begin, end = max(first, line.start()) - line.start(), min(last, line.end()) - line.start()
         if begin >= end:
@@ -174,7 +178,7 @@ def _is_row(line: str) -> bool:
 
 
 def _with_marks(text: str, left: int, right: int) -> tuple[int, int]:
-    """The range with adjacent brackets, quotes and full stops."""
+    """The range, extended by adjacent brackets, quotation marks and punctuation."""
     while left > 0 and text[left - 1] in OPENING:
         left -= 1
     while right < len(text) and not (

@@ -82,7 +82,7 @@ class PartSender:
         self.sent += not reason
 
     def _unique(self, path: str) -> str:
-        """The path, with a number where the archive has it already."""
+        """The path, with a number added if the archive had the same path before."""
         at, number = PurePosixPath(path), 1
         while path in self._paths:
             number += 1
@@ -92,7 +92,9 @@ class PartSender:
 
 
 def receive(output: IO[bytes], target: Path, most: int) -> tuple[int, str]:
-    """Write the next file to `target`; its size, and why it is incomplete. Raises Unreadable and OSError.
+    """Write the next file to `target`; return its size, and why it is incomplete (empty if it is not).
+
+    Raises Unreadable and OSError.
 
     What the child sends is not trusted: it may have been taken over by the file that it reads.
     """

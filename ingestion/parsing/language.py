@@ -83,7 +83,7 @@ def language_tag(text: str) -> str:
 
 
 def detect_language(text: str, min_words: int = MIN_WORDS) -> str:
-    """The language whose common words are most frequent, a name in brackets means that it has no stemmer.
+    """The language whose common words are most frequent. A name in brackets has no stemmer.
 
     A word that several languages share counts for each by its share.
     """

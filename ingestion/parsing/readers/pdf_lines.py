@@ -32,7 +32,7 @@ LEAST_RULES = 3  # between the rows of a table
 GAP = 0.7  # of the line's height: a gap that may separate columns
 THIN = 2.5  # points: a thinner rectangle is a line
 BOLD_WEIGHT = 600
-EDGE_LINES = 2  # at the top and bottom, which may be running titles and page numbers
+EDGE_LINES = 2  # lines at the top and at the bottom that may be running titles or page numbers
 # PDFium returns a hyphen at the end of a line as U+0002 or U+FFFE, even if it has joined that line with the
 # next (columns). In lines it is this character until `_without_hyphenation` resolves it.
 BREAK = "\U000f00ad"
@@ -96,14 +96,14 @@ def lines_of(page: pypdfium2.PdfPage, above: Table | None = None) -> tuple[list[
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A table row as :func:`lines_of` has it, and the words of each of its cells that is not empty."""
+    """A line of a table row, as in :func:`lines_of`, and the words of each of the row's non-empty cells."""
 
     text: str
     cells: list[list[Word]]
 
 
 def rows_of(page: pypdfium2.PdfPage) -> Iterator[Row]:
-    """The rows of the page's tables."""
+    """The rows of the page's tables, one for each line that a row became."""
     textpage = page.get_textpage()
     try:
         text = textpage.get_text_range()
@@ -115,7 +115,7 @@ def rows_of(page: pypdfium2.PdfPage) -> Iterator[Row]:
         for number, line in table.numbered_lines():
             of_row.setdefault(number, []).append(line)
         for number, (texts, cells) in enumerate(zip(table.rows, table.cells, strict=True)):
-            # The first row names the columns, or is another one of the table of the page before.
+            # Without lines: a row taken for column names, which may be one that continues a table.
             for line in of_row.get(number, ["; ".join(filter(None, texts))]):
                 yield Row(line, list(filter(None, cells)))
 
@@ -150,8 +150,10 @@ def _lines(textpage: pypdfium2.PdfTextPage, text: str) -> Iterator[tuple[int, Li
 
 
 def _character(textpage: pypdfium2.PdfTextPage, place: int) -> int:
-    """PDFium's index of the character at this position of the text, which omits characters without
-    meaning."""
+    """PDFium's index of the character at a position of the text.
+
+    They differ because the text omits characters without meaning.
+    """
     index = int(pdfium.FPDFText_GetCharIndexFromTextIndex(textpage.raw, place))
     return index if index >= 0 else place
 
@@ -216,7 +218,7 @@ def _rules(page: pypdfium2.PdfPage) -> list[Rule]:
     return found
 
 
-PAGE_NUMBER = re.compile(r"(?<!\d)\d{1,3}(?!\d)")  # a longer one is that of an invoice, or a year
+PAGE_NUMBER = re.compile(r"(?<!\d)\d{1,3}(?!\d)")  # longer ones are years, or numbers of invoices
 EDGE_SHARE = 0.6  # of the pages on which a line must appear to be boilerplate
 HEADING_SCALE = 1.12  # of the size of the surrounding text
 BOLD_HEADING_SCALE = 1.02  # the same for a bold line
@@ -236,9 +238,10 @@ Bookmarks = Mapping[int, Sequence[tuple[int, str]]]  # level and title, by page 
 
 
 def without_boilerplate(pages: list[list[Line]]) -> list[list[Line]]:
-    """The pages without lines that repeat at the edge of most of them, apart from their short numbers.
+    """The pages without running titles: lines at the edges that repeat on most pages.
 
-    A line that is between the edges at least as often is a row of a list.
+    Lines that differ only in short numbers count as equal. A line that occurs between the edges at least as
+    often is kept, because it belongs to a list.
     """
     if len(pages) < 3:
         return pages

@@ -68,11 +68,11 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """The words of each cell by row, whether the first row names the columns, and the lines of text that the
-    table covers.
+    """A table on a page.
 
-    `gutters` is the white space between the columns. `above` has the names of the columns if they are on the
-    page before.
+    `cells` has the words of each cell by row; `named` says whether the first row names the columns. `lines`
+    are the numbers of the lines of text in the table, `gutters` the white space between columns. `above` has
+    the header rows of the table that this one continues, if any.
     """
 
     cells: list[list[list[Word]]]
@@ -90,15 +90,15 @@ class Table:
         return self.above or (header_of(self.rows) if self.named else ())
 
     def numbered_lines(self) -> Iterator[tuple[int, str]]:
-        """Its rows as lines, each with its number in `cells`."""
+        """The rows as lines of text, each with the number of its row in `cells`."""
         rows = itertools.chain(self.above, self.rows)
         return numbered_lines(enumerate(rows, -len(self.above)), self.named)
 
     def continued_by(self, other: "Table") -> "Table":
-        """The first table of the next page, with the column names of this table if it continues this table.
+        """`other`, the first table of the next page, with the column names of this table if it continues it.
 
-        It does if its columns are below these, and its first row has numbers, not names, where the rows here
-        have numbers.
+        It continues this table if its columns are at the same places, and its first row has numbers, not
+        names, where the rows of this table have numbers.
         """
         header, rows = self.header, other.rows
         if not header or list(header) == rows[: len(header)] or len(self.gutters) != len(other.gutters):

@@ -11,14 +11,18 @@ MOST_COLUMNS = 1_000
 
 
 class Grid:
-    """A cell that spans several columns is in the first of them; one that spans several rows is in each."""
+    """Collects the rows of an HTML table.
+
+    The text of a cell that spans several columns is in the first of them; the text of one that spans several
+    rows is in each.
+    """
 
     def __init__(self) -> None:
         self.rows: list[list[str]] = []
-        self.is_open = False  # a cell is, and waits for its text
+        self.is_open = False  # whether a cell has started and still needs its text
         self._across = self._down = 1
-        self._above: dict[int, tuple[int, str]] = {}  # by column: cells that extend into this row
-        # and those that extend into the next, with the number of rows left
+        self._above: dict[int, tuple[int, str]] = {}  # by column: (rows left, text) of cells that extend
+        # into this row, and the same for those that extend into the next row
         self._below: dict[int, tuple[int, str]] = {}
 
     def row(self) -> None:
@@ -42,7 +46,7 @@ class Grid:
             return
         self.is_open = False
         row = self.rows[-1]
-        if len(row) >= MOST_COLUMNS:  # no more cells are made for columns that it spans
+        if len(row) >= MOST_COLUMNS:  # further cells of its span are left out
             row.append(text)
         else:
             if self._down > 1:
@@ -64,7 +68,7 @@ CELL_CHARACTERS = 1_000_000
 NAME_CHARACTERS = 100  # of a column's name
 MAX_HEADER_ROWS = 3
 HEADER_AHEAD = 8  # rows that are inspected to find the header
-PLACE_ROWS = 50  # of a longer table make one section
+PLACE_ROWS = 50  # rows in each section of a longer table
 PERIOD = re.compile(r"(?:19|20)\d\d(?:[-/.]\d\d?){0,2}")  # a number that can name a column
 
 
@@ -73,9 +77,9 @@ def table_text(rows: Iterable[Sequence[str]]) -> str:
 
 
 def table_lines(rows: Iterable[Sequence[str]], named: bool = True) -> Iterator[str]:
-    """Single cells above the table, then its rows as "Column: value; …".
+    """The table as lines: its rows as "Column: value; …", and rows with a single cell as they are.
 
-    Unless the table is `named`, its first row is known to be a normal row.
+    If `named` is False, the first row is a normal row and does not name the columns.
     """
     return (line for _, line in numbered_lines(enumerate(rows, 1), named))
 
@@ -83,12 +87,15 @@ def table_lines(rows: Iterable[Sequence[str]], named: bool = True) -> Iterator[s
 def numbered_lines(
     rows: Iterable[tuple[int, Sequence[str]]], named: bool = True
 ) -> Iterator[tuple[int, str]]:
-    """The same for rows with their numbers; the header may have several rows."""
+    """As :func:`table_lines`, for numbered rows: each line has the number of its row.
+
+    The header may have several rows.
+    """
     cleaned = ((number, [one_line(cell, CELL_CHARACTERS) for cell in raw]) for number, raw in rows)
     filled = ((number, cells) for number, cells in cleaned if any(cells))
     names: Sequence[str] | None = None if named else []
     only_names = ""
-    unused: dict[int, str] = {}  # by column: names that no value has been written with
+    unused: dict[int, str] = {}  # by column: names for which no row had a value
     at = 0
     ahead: list[tuple[int, list[str]]] = []
     while ahead or (ahead := list(itertools.islice(filled, 1))):
@@ -166,10 +173,10 @@ def column_letters(number: int) -> str:
 
 
 def _header_rows(rows: Sequence[Sequence[str]]) -> int:
-    """How many rows the header has: a group of columns has its column names in the row below.
+    """How many rows the header has. Below the name of a group of columns are the names of these columns.
 
-    The second row must fill gaps of the first, in words, above numbers, and the first column must be one cell
-    over both rows.
+    A further row belongs to the header if it has words where the row above has gaps, if numbers follow below
+    it, and if the first column is one cell over both rows.
     """
     count = 1
     while count < min(MAX_HEADER_ROWS, len(rows) - 1):
@@ -192,9 +199,9 @@ def _header_rows(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _column_names(rows: Sequence[Sequence[str]]) -> Sequence[str]:
-    """The names of the columns, each after the names of its groups.
+    """The names of the columns, each preceded by the names of its groups.
 
-    Empty if the header is a row of values, or a name and its value.
+    Empty if these rows are no header: a row of values, or a name and its value.
     """
     width = max(map(len, rows))
     names = _padded(rows[0], width)

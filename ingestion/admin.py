@@ -52,7 +52,7 @@ MARKS = {Document.Status.READY: "✓", Document.Status.FAILED: "✗"}
 
 
 def _unless_private(field: str) -> Case:
-    """Sorts by a column without revealing the values that are not shown."""
+    """An expression to sort by a column, in which values that are not shown count as empty."""
     return Case(When(of_named_people=True, then=Value("")), default=F(field), output_field=CharField())
 
 
@@ -120,7 +120,7 @@ class NewDocumentForm(DocumentForm):
 
 
 class CategoryFilter(TypedValueFilter):
-    """Filters by category, including documents without one, but for those whose name is not shown."""
+    """Filters by category, or by having none; never finds documents whose name is not shown."""
 
     def rows(self, request: HttpRequest, model: Any) -> QuerySet[Document]:
         return Document.objects.without_private(request.user.pk or 0)
@@ -287,7 +287,7 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         actions = super().get_actions(request)
-        # its confirmation would list every document; a worker deletes many
+        # Django's confirmation would list every document; a bulk change deletes many
         actions.pop("delete_selected", None)
         return actions
 

@@ -30,7 +30,8 @@ class Upserted:
 def origin_of(owner: User | None) -> str:
     """Return the namespace in which folder and name identify an uploaded document.
 
-    It keeps the owner's id after the account is deleted, so that documents of two deleted accounts stay two.
+    A document keeps it after its owner's account is deleted, so that equally named documents of two deleted
+    accounts stay apart.
     """
     return f"user:{owner.pk}" if owner else "shared"
 
@@ -54,7 +55,7 @@ class Upload:
     def unchanged(self, file: "File[bytes]") -> Upserted | None:
         """Apply audience, place, category and details to the existing document, if it has the same file.
 
-        None if it has another one, or there is no document. A failed one is read again.
+        Returns None if it has another file, or if there is no document. One that failed is read again.
         """
         with reading_everything():  # the identity includes the owner, regardless of the access list
             existing = self.existing()
@@ -66,10 +67,13 @@ class Upload:
                 return self.keep(known, sha256) if known else None
 
     def keep(self, known: Document, sha256: str) -> Upserted | None:
-        """The same for a document whose row is locked, if this is its file or the one queued for it."""
+        """As :meth:`unchanged`, for a locked document and the digest of the uploaded file.
+
+        If a newer file is queued for the document, that one is compared.
+        """
         if known.media_type != self.document.media_type:
             return None  # renamed: the format changes
-        pending = last_queued_file(known.pk)  # a queued file, after which another one must be queued
+        pending = last_queued_file(known.pk)  # the file that is queued last, if any
         if pending is None:
             if known.sha256 != sha256:
                 return None
@@ -89,8 +93,8 @@ class Upload:
     def replace(self, known: Document, stored: files.Stored) -> Upserted:
         """Queue the stored file as the next version of `known`, whose row is locked."""
         replacement: dict[str, str | int] = asdict(stored)
-        # The earlier contents must not be shown to readers who may only see the new file: the swap adds them,
-        # unless the audience changes again before it.
+        # Readers who may only see the new file must not see the earlier contents. They are added when the new
+        # file replaces these, unless the audience changes again before.
         wanted = audience_of(self.document)
         change_rights(self.document.owner, known, narrowed(audience_of(known), wanted))
         rows = Document.objects.filter(pk=known.pk)

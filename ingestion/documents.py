@@ -262,7 +262,7 @@ def retry(document: Document) -> None:
 
 
 def take_turn(document_id: int, shares: Shares) -> int | None:
-    """Return the owner (0: none) whose turn it is with this document; None if it was deleted.
+    """Return the owner of the document (0: none), whose turn it is; None if the document was deleted.
 
     Raises Yielded if the next document of another owner comes first, and TemporaryFailure without a database.
     """
@@ -303,7 +303,7 @@ def read_document(
                     )
                 _read(document, stored, audience, interruption)
     except (OperationalError, InterfaceError, OSError) as error:
-        # Before the reading, or while its outcome was stored: the next attempt finds what is left to do.
+        # If the outcome could not be stored, the next attempt finds out what is left to do.
         raise TemporaryFailure(BROKEN) from error
 
 
@@ -348,7 +348,7 @@ def remove_jobs(document: Document, replacement: dict[str, str | int] | None) ->
     """Remove the jobs of a reading that was done here; jobs for later requests remain."""
     lock, arguments = lock_name(document.pk), job_arguments(document, replacement)
     jobs = ProcrastinateJob.objects.filter(lock=lock, status="todo", args=arguments)
-    with transaction.atomic():  # reading the document again changes its row first
+    with transaction.atomic():  # a request to read the document again changes its row first, and waits
         current = Document.objects.select_for_update().filter(pk=document.pk).first()
         if replacement is None and current and current.status in Document.UNFINISHED:
             return
@@ -362,7 +362,7 @@ def give_up(document_id: int, replacement: dict[str, str | int] | None = None, r
 
 
 def stored_file(replacement: dict[str, str | int] | None) -> files.Stored | None:
-    """The file of a replacement."""
+    """The stored file that a job's `replacement` describes; None without one."""
     if replacement is None:
         return None
     return files.Stored(str(replacement["name"]), int(replacement["size"]), str(replacement["sha256"]))
@@ -376,7 +376,7 @@ def _to_read(document_id: int, stored: files.Stored | None) -> Document | None:
             files.remove(stored.name)
         return None
     if stored:
-        # In place or refused already: a worker died between recording that and ending its job.
+        # The file is in place or was refused already, if a worker died before it could end its job.
         refused = document.status == Document.Status.FAILED and not files.exists(stored.name)
         return None if refused or document.file.name == stored.name else document
     return document if document.status in Document.UNFINISHED else None
@@ -433,7 +433,7 @@ def _was_deleted(document_id: int, stored: files.Stored | None) -> bool:
         if Document.objects.filter(pk=document_id).exists():
             return False
     except (OperationalError, InterfaceError):
-        return False  # the database itself is the fault
+        return False  # then the database caused the error
     logger.info("A document was deleted while it was read.", extra={"document": document_id})
     if stored:
         files.discard(stored, document_id)
@@ -445,7 +445,7 @@ def _fail(document_id: int, reason: str, stored: files.Stored | None) -> None:
     unfinished = documents.filter(status__in=Document.UNFINISHED)
     if stored:
         reason = f"The new file was not taken, the former stays. {reason}"
-        # in place after all: only the acknowledgement was lost
+        # if the file is in place, the swap succeeded and only its acknowledgement was lost
         unfinished = documents.exclude(file=stored.name)
     with transaction.atomic():
         failed = unfinished.update(

@@ -1,5 +1,5 @@
--- What one more question of somebody is measured by: their answers at work, in how many seconds each question of the
--- last minute will be a minute old, and how many messages a day they may send.
+-- What decides whether a person may ask another question: the number of their running answers, in how many seconds each
+-- question of the last minute will be a minute old, and their daily limit of messages.
 SELECT
     count(*) FILTER (WHERE run.finished_at IS NULL AND lease.until >= statement_timestamp()) AS running,
     coalesce(

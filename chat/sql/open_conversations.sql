@@ -1,5 +1,5 @@
--- Of these conversations those whose answers cite nothing that the reader may not read, and no document that is gone;
--- with the account of the person, null for guests and programs.
+-- Those of these conversations whose answers cite only existing documents that the reader may read; each with the
+-- account of its owner, null for guests and programs.
 \set ids '{}'
 \set user_id 1
 

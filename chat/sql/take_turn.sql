@@ -1,5 +1,6 @@
--- What somebody has asked today; until the transaction ends nobody else counts for them. Whose clock is a little
--- behind at midnight counts on the day that others have begun: a day never comes back with nothing used.
+-- How many messages a person has sent today. Locks the row until the transaction ends, so that no other transaction
+-- counts for them. A process whose clock is a little behind at midnight counts on the new day that others have begun:
+-- otherwise the old day would begin again with nothing used.
 INSERT INTO chat_usage AS known (owner_id, day, messages)
 VALUES (:'owner', :'today', 0)
 ON CONFLICT (owner_id) DO UPDATE

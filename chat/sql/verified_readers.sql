@@ -1,5 +1,5 @@
--- How many people get each of these answers, and how many of them do not edit answers, as far as documents and groups
--- decide. Answers that everyone who signs in gets are left out.
+-- How many people get each of these answers, and how many of them do not edit answers. Only the readers of the cited
+-- documents and the groups of the answers are considered. Answers that everyone who signs in gets are left out.
 \set ids '{}'
 \set editors '{}'
 

@@ -1,5 +1,5 @@
--- A question and the queued answer to it, at the end of the chosen branch of a conversation, which is opened with them where it is new.
--- The caller holds the lock of a conversation that exists already.
+-- Append a question and its queued answer to the chosen branch of a conversation; create the conversation if it is new.
+-- The caller holds the lock of an existing conversation.
 WITH opened AS (
     INSERT INTO history_conversation (
         id, owner_id, title, title_by_owner, mode, listed, scope, project_id, created_at, updated_at, search
@@ -16,8 +16,8 @@ continued AS (
     RETURNING project_id
 ),
 
--- One that is being deleted is passed over, whose conversations its deletion waits for. That of somebody else stays as
--- it is: its owner is not told when a member asks.
+-- Skips a project that is being deleted, because its deletion waits for its conversations. A project of another person
+-- is not changed: its owner should not see when a member asks.
 used AS (
     UPDATE history_project SET updated_at = :'now'
     WHERE id = (

@@ -1,4 +1,4 @@
--- The ends of some answers of one conversation. What has ended already stays as it is.
+-- End some answers of one conversation; those that have ended already are not changed.
 WITH ended AS (
     UPDATE history_message AS message
     SET

@@ -27,9 +27,9 @@ class PreconditionFailed(exceptions.APIException):
 
 
 def etag_of(document: Document) -> str:
-    """A tag of what programs can set: it changes with each of these values, and with each file sent.
+    """The ETag of a document. It changes with each value that programs can set, and with each file sent.
 
-    It does not change when the file is read, even if that changes the readers.
+    It does not change when a file has been read, even if its new readers apply only then.
     """
     state = (
         document.public_id, document.audience_version, document.name, document.folder, document.category,
@@ -52,7 +52,10 @@ def conditions_of(request: Request) -> dict[str, list[str]]:
 
 
 def checked(request: Request, document: Document) -> Document:
-    """The document; with conditions, locked and compared. Raises Http404 and PreconditionFailed."""
+    """The document, after checking the request's conditions, if any, with its row locked.
+
+    Raises Http404 and PreconditionFailed.
+    """
     conditions = conditions_of(request)
     if not conditions:
         return document

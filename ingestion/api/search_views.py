@@ -184,7 +184,7 @@ class SearchView(ResourceView):
 
 
 def neighbours_of(principal: Principal, passage_ids: Iterable[int], radius: int) -> Neighbours:
-    """For each passage those before and after it that the caller may read now, in the order of the text."""
+    """For each passage, its neighbours in the document that the caller may read now, in reading order."""
     readable = Passage.objects.filter(document__access_list__in=AccessEntry.lists_of(principal.user_id))
     places = readable.filter(pk__in=list(passage_ids)).values_list("pk", "document", "position")
     near: dict[int, tuple[int, int]] = {pk: (document, position) for pk, document, position in places}

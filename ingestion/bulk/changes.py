@@ -54,7 +54,7 @@ class Refused(Exception):
 class Change(ABC):
     """A property of documents that can be changed in bulk, as JSON values."""
 
-    mirrored = False  # whether a document that mirrors a file has its own value
+    mirrored = False  # whether documents that mirror a file can be changed, too
 
     @abstractmethod
     def read(self, document: Document) -> Any: ...
@@ -401,7 +401,7 @@ def _apply(
     of.write(document, wanted, actor)
     document.refresh_from_db()
     after = of.read(document)
-    # `wanted` lacked only the owner, or included a person who was deleted in the meantime.
+    # Writing adds the owner and drops deleted accounts, so the result may equal the former value.
     if after == present:
         return Outcome.UNCHANGED
     item.before, item.after = present, after

@@ -41,7 +41,10 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """`fixed`: documents whose readers a folder or an archive decides, which do not change."""
+    """Who gains and who loses access.
+
+    `fixed` is the number of documents that do not change: a folder or an archive decides who reads them.
+    """
 
     gaining: Side
     losing: Side
@@ -82,7 +85,7 @@ class _Move:
 
 
 class _Comparison:
-    """Counts accounts: a person who is still in a group that reads a document does not lose access."""
+    """Compares readers by accounts: a person loses no access if another group of theirs still reads."""
 
     def __init__(self, moves: list[_Move]) -> None:
         self.moves = moves
@@ -115,7 +118,10 @@ class _Comparison:
         return (owner | audience.user_ids).union(*members) & self.all
 
     def _named(self, those: Audience, others: Audience, readers: frozenset[int] | None) -> Iterable[Key]:
-        """Readers in `those` with at least one account that is not in `readers`, the accounts of `others`."""
+        """The readers named in `those` with an account that cannot read under `others`.
+
+        `readers` are the accounts that can read under `others`; None for all.
+        """
         if those.guests and not others.guests:
             yield GUESTS, 0
         if readers is None:
@@ -147,7 +153,7 @@ class _Comparison:
 
 
 class _People:
-    """Accounts that are in one set and not in another, for at least one pair of sets."""
+    """Collects accounts that are in the first set of a pair and not in the second, for any pair added."""
 
     def __init__(self, everybody: frozenset[int]) -> None:
         self.everybody = everybody

@@ -13,8 +13,10 @@ KINDS = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "I8": "i1", "I32": "<i4", "I
 
 
 def arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """The arrays of a safetensors file by name, memory-mapped so that all processes share them; those of
-    unknown types are left out. Raises FolderError."""
+    """The arrays of a safetensors file by name, memory-mapped so that all processes share them.
+
+    Arrays of unknown types are left out. Raises FolderError.
+    """
     found: dict[str, NDArray[Any]] = {}
     for name, tensor in tensors(path).items():
         if tensor.kind not in KINDS:

@@ -15,9 +15,9 @@ from ingestion.embedding_folder import FolderError, architecture, model_name
 from .arrays import arrays, tokenizer_of
 from .embedder import Vectors, unit
 
-TOKENS_PER_BATCH = 512  # more fill the processor's caches
+TOKENS_PER_BATCH = 512  # more do not fit into the processor's caches
 GELU = tuple(map(np.float32, (0.79782828, 0.0364684959, -1.24702107e-4, -3.06106037e-5, 1.12076040e-6)))
-GELU_SQUARE = np.float32(36)  # beyond it Φ is 0 or 1
+GELU_SQUARE = np.float32(36)  # for larger squares, Φ is 0 or 1
 GELU_ROWS = 64
 LAYER_MODULES = (
     "attention.self.query",

@@ -1,7 +1,7 @@
 """Embedding spaces: one for each embedding model, of which one is active.
 
-The settings do not select the active space directly: it remains until `manage.py reembed` has filled another.
-They do so only while nothing is embedded.
+A space stays active until `manage.py reembed` has filled another one, even if the settings name another
+model. Only while the active space has no vectors do the settings decide.
 """
 
 from django.db import connection, transaction
@@ -20,8 +20,10 @@ INDEXED_DIMENSIONS = 4_000  # limit of an index on halfvec; larger vectors are s
 
 
 def active_space(found: Rows | None = None) -> EmbeddingSpace:
-    """The active space, created and indexed on first use. `found` is what the statement ACTIVE returned, if
-    the caller has run it."""
+    """The active space, created and indexed on first use.
+
+    `found` has the rows of the statement ACTIVE, if the caller has run it already.
+    """
     active = rows_of_each([ACTIVE], {})[0] if found is None else found
     space = next(iter(instances(EmbeddingSpace, active)), None)
     name, dimensions = configured()
@@ -49,7 +51,7 @@ def embedder_of(space: EmbeddingSpace) -> Embedder:
 
 
 def lock_active(space: EmbeddingSpace) -> bool:
-    """Whether the space is active; it then stays so until the caller's transaction ends."""
+    """Whether the space is active; if so, keep it active until the caller's transaction ends."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_WAIT])
         cursor.execute("SELECT pg_advisory_xact_lock_shared(%s)", [SPACE_LOCK])

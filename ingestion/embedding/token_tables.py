@@ -22,7 +22,7 @@ TEXTS_PER_BATCH = 8  # tokenized together: tokens take far more memory than the 
 
 
 class TokenTable:
-    """An embedder; tokens without a vector take the last one's."""
+    """An embedder. A token whose number is beyond the table gets the vector of the last row."""
 
     batch = 512
 
@@ -52,8 +52,11 @@ class TokenTable:
 
 
 class StaticEmbedder(TokenTable):
-    """A model of model2vec from a folder: `embeddings`, and, if its vocabulary was quantised, `mapping` from
-    tokens to rows and `weights` of tokens. Unknown tokens do not count."""
+    """A model of model2vec from a folder.
+
+    It has an array `embeddings`, and, if its vocabulary was quantised, a `mapping` from tokens to rows and
+    `weights` of tokens. Unknown tokens do not count.
+    """
 
     def __init__(self, folder: str) -> None:
         path = Path(folder)

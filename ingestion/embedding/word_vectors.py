@@ -1,7 +1,7 @@
 """Vectors of single words from the built-in model, regardless of the settings.
 
-Each word has a number, under which its vector is kept. The numbers of one generation end when there are too
-many words. Number 0 stands for no word and has a vector of zeros.
+Vectors are cached under numbers of words. When the cache is full, it is emptied: a new generation of numbers
+begins, and earlier numbers are no longer valid. Number 0 stands for no word and has a vector of zeros.
 """
 
 import threading
@@ -24,7 +24,7 @@ _keeping = threading.Lock()
 
 
 def generation() -> int:
-    """Which numbers are valid now."""
+    """The current generation, whose numbers are valid."""
     return _generation
 
 

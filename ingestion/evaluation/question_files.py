@@ -73,8 +73,11 @@ def read_lines(path: Path) -> list[str]:
 
 
 def subset(questions: Questions, size: int) -> Questions:
-    """That many of the texts, sampled with a fixed seed; at most half are truths of questions, which are
-    kept. Questions whose truths do not all fit are left out."""
+    """A sample of the texts of this size, drawn with a fixed seed.
+
+    At most half of the sample are truths of questions. Questions whose truths do not all fit are
+    left out.
+    """
     assert questions.corpus is not None
     texts = questions.corpus.texts
     chance = random.Random(SEED)  # noqa: S311 (a sample, no secret)

@@ -18,9 +18,9 @@ from .models import MAX_WORDS_OF_A_NAME, HouseWord, names_of
 
 MAX_ASKED = 200  # words of a question that are looked up
 MAX_ADDED = 12  # words added to a question from the glossary
-MAX_EVERYDAY = 8  # everyday words of a question for which those of documents are searched
+MAX_EVERYDAY = 8  # everyday words of a question that are replaced by words of documents
 MAX_EXPLAINED = 20  # words of one answer
-MAX_TERMS = 2_000  # with a meaning, that are searched for in a page
+MAX_TERMS = 2_000  # terms with a meaning that are looked for in the texts of a page
 MAX_READ = 20_000  # characters of an answer
 
 
@@ -34,7 +34,7 @@ class Expansion:
     reasons: Mapping[str, Sequence[str]] | None = None  # {word of the question: what it added}
 
     def __str__(self) -> str:
-        """Shown under “How it was found”."""
+        """The reasons as text, which is shown under “How it was found”."""
         found = (self.reasons or {}).items()
         return "; ".join(f"{asked}: {', '.join(words)}" for asked, words in found if words)
 
@@ -61,8 +61,7 @@ class Lookup:
         self.parameters = _parameters(principal, sorted(self._phrases))
 
     def expansion(self, known: Sequence[Mapping[str, Any]]) -> Expansion:
-        """The words to add, from the rows of the statement; without rows those of the list that every site
-        has."""
+        """The words to add, from the rows of the statement and the list that every site has."""
         asked = self._asked
         terms: dict[str, dict[str, None]] = {}
         own: dict[str, dict[str, None]] = {}
@@ -135,8 +134,10 @@ class Glossary:
 
 
 def _parameters(principal: Principal, phrases: Sequence[str] | None = None) -> dict[str, Any]:
-    """Of the statement for the entries that a reader may see: with one of these names, or all with a
-    meaning."""
+    """The parameters of the statement for entries that a reader may see.
+
+    It finds those with one of these phrases as a name; without phrases, all terms with a meaning.
+    """
     return {"user_id": principal.user_id, "phrases": phrases, "most": MAX_TERMS}
 
 

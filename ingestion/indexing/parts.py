@@ -22,7 +22,7 @@ from ingestion.parsing.sections import Unreadable
 from ingestion.queue import fair_queue
 from ingestion.storage import files
 
-MAX_DEPTH = 2  # of parts within parts
+MAX_DEPTH = 2  # how deeply parts may be within parts
 MAX_LEFT_OUT = 200  # files that are listed as not read
 TOO_LARGE = "it is larger than {most:g} MB"
 TOO_MANY = "With the archives and messages in it, the file holds more than {most:,} files."
@@ -31,7 +31,7 @@ TOO_MUCH = "With the archives and messages in it, the file unpacks to more than 
 
 @dataclass(slots=True)
 class NewParts:
-    """The parts found in a document, by path; None for a file that need not be stored again."""
+    """The parts found in a document: by path, their stored files; None if a part already has that file."""
 
     stored: dict[str, files.Stored | None] = field(default_factory=dict)
     left_out: list[tuple[str, str]] = field(default_factory=list)
@@ -44,12 +44,15 @@ class NewParts:
 
 
 def depth_of(document: Document) -> int:
-    """How many documents it is within."""
+    """How many documents this one is nested in."""
     return len(_wholes(document))
 
 
 def store(document: Document, reading: process.Reading, interruption: process.Interruption) -> NewParts:
-    """Store the files that are not the present ones of the document's parts. Raises OSError, Interrupted."""
+    """Store the parts' files, except those that the document's parts have already; return the new parts.
+
+    Raises OSError and Interrupted.
+    """
     new = NewParts(left_out=list(reading.left_out))
     if not reading.parts:
         return new
@@ -77,7 +80,9 @@ def store(document: Document, reading: process.Reading, interruption: process.In
 
 
 def lock(document: Document) -> None:
-    """Lock what the parts of a document count against, before the document itself."""
+    """Lock the owner's quota and the enclosing documents, whose limits count parts. Comes before the
+    lock of the document itself.
+    """
     if document.owner:
         quota.lock(document.owner)
     wholes = [whole.pk for whole in _wholes(document)]
@@ -160,7 +165,7 @@ def _claim(whole: Document, sizes: Sequence[int]) -> None:
 
 
 def _wholes(document: Document) -> list[Document]:
-    """The documents that it is within, the outermost first."""
+    """The documents in which this one is nested, the outermost first."""
     wholes: list[Document] = []
     while document.part_of:
         document = document.part_of

@@ -40,7 +40,7 @@ from .replacing import (
 from .splitting import passages_of
 
 PROGRESS_SECONDS = 0.5
-CANCEL_SECONDS = 5.0  # for asking PostgreSQL to end a statement
+CANCEL_SECONDS = 5.0  # for the request to PostgreSQL to cancel a statement
 SHOWN_CHARACTERS = 6_000  # of a document, to the model that writes questions
 MAX_VERSIONS = 20  # that are listed
 SWAP_ATTEMPTS = 3  # a change of the embedding model can make each of them fail
@@ -88,7 +88,7 @@ def read(
         document.title = document.given_title or reading.title or title_of(document.name)
         document.language, document.page_count = reading.language, reading.pages
         new_parts = parts.store(document, reading, interruption)
-    del reading  # a long document is there once, not twice
+    del reading  # frees memory: the passages have the same text
 
     def embedded(done: int) -> None:
         interruption.check()
@@ -102,13 +102,13 @@ def read(
             if _swap(document, stored, passages, prepared, new_parts, audience, interruption):
                 return
         raise EmbeddingError(SPACE_CHANGING, temporary=True)
-    except (Unreadable, EmbeddingError, process.Interrupted):  # of other faults the outcome is not known
+    except (Unreadable, EmbeddingError, process.Interrupted):  # otherwise the swap may have succeeded
         new_parts.discard()
         raise
 
 
 def _questions(document: Document, passages: list[NewPassage]) -> list[str]:
-    """The questions given with a new document; otherwise a model's, if any, and those from its text."""
+    """The questions given with a new document; else those of a model, if any, and those from its text."""
     if document.questions and not document.version:
         return list(document.questions)
     found = questions_about(
@@ -179,8 +179,10 @@ def _swap(
 
 
 def _is_read_again(current: Document, document: Document, stored: files.Stored | None) -> bool:
-    """Whether another job for the document is queued: for a further file, or for a title that was given
-    meanwhile and is not yet among the words that search knows."""
+    """Whether another job will read the document again.
+
+    That is so if a further file is queued, or if a title was given meanwhile, which search does not have yet.
+    """
     queued = last_queued_file(document.pk)
     return current.given_title != document.given_title or (
         queued is not None and (stored is None or queued["name"] != stored.name)
@@ -203,7 +205,7 @@ def _versions(
 
 
 class _Statement:
-    """What this thread's connection is doing, which another thread can end."""
+    """The running statement of this thread's connection, which another thread can cancel."""
 
     def __init__(self) -> None:
         self._connection = connection.connection

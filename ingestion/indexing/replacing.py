@@ -37,7 +37,7 @@ from .passages import (
 )
 
 WRITE_BATCH = 2_000  # passages per statement, which then takes seconds and little memory
-HOLD = "SELECT FROM ingestion_document WHERE id = %s FOR KEY SHARE"  # against its deletion
+HOLD = "SELECT FROM ingestion_document WHERE id = %s FOR KEY SHARE"  # prevents its deletion meanwhile
 LOST = "What was prepared for the document is gone; it is read again."
 
 

@@ -183,7 +183,11 @@ def own_groups(principal: Principal) -> frozenset[int]:
 
 
 def readers(document: Document, principal: Principal, groups_of_reader: Collection[int]) -> Readers:
-    """Only the owner sees the names of people and of all groups; others see their number."""
+    """Who may read the document, in words.
+
+    The owner sees all names. Others see only the names of their own groups, and the number of other groups
+    and people.
+    """
     is_owner = document.owner_id == principal.user_id
     entries = list(document.access_list.entries.all())
     if any(entry.guests for entry in entries):

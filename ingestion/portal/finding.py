@@ -29,10 +29,10 @@ def passages_with(document: Document, words: list[str]) -> QuerySet[Passage]:
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """The marks in a document's passages with the words, numbered from 1 in the order of the text."""
+    """The hits in the passages of a document, numbered from 1 in the order of the text."""
 
     positions: Sequence[int]  # of the passages
-    ends: Sequence[int]  # the number of the last hit in each of them or before
+    ends: Sequence[int]  # for each of them: the number of the last hit in it or before it
 
     @classmethod
     def of(cls, passages: QuerySet[Passage], words: list[str]) -> "Hits":
@@ -70,9 +70,9 @@ def marked(text: str, words: list[str]) -> list[Piece]:
 
 
 def numbered(text: str, words: list[str], before: int = 0) -> list[tuple[str, bool, int]]:
-    """The pieces of :func:`marked`, each with the number of the last hit up to it.
+    """The pieces of :func:`marked`, each with the number of the last hit in it or before it.
 
-    Marks with only spaces between them are one hit, as of “annual leave”.
+    Marks with only spaces between them count as one hit: “annual leave”, for example.
     """
     pieces: list[tuple[str, bool, int]] = []
     for piece, is_match in marked(text, words):

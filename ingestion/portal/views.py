@@ -80,7 +80,10 @@ class Comparison:
 
     @classmethod
     def of(cls, before: str, after: str, page: int) -> "Comparison":
-        """Each unchanged paragraph is shown once: before a change, or after the last one of a run."""
+        """Page `page` of the changes from `before` to `after`.
+
+        Each unchanged paragraph is shown only once: before a change, or after the last change of a run.
+        """
         paragraphs = compare(before, after)
         places = [at for at, each in enumerate(paragraphs) if each.kind != "same"]
         pages = max(1, -(-len(places) // CHANGES_SHOWN))

@@ -37,10 +37,10 @@ TASK = "ingestion.read"
 QUEUE = "ingestion"
 MAX_COUNTED = 100  # waiting documents ahead of one, after which counting stops
 YIELD_SECONDS = 5.0  # how long every worker is busy and another owner waits before a document yields
-YIELDED_POSITIONS = 10  # how far it is moved back: at its old position it would only yield again
-MAX_INSPECTED = 100  # waiting jobs in order: an owner without a running one is among the first
+YIELDED_POSITIONS = 10  # how far it is moved back; otherwise it would soon yield again
+MAX_INSPECTED = 100  # the first waiting jobs; if an owner has no running job, their first one is among them
 
-# Read from the jobs: row-level security hides other owners' documents from the caller.
+# Read from the jobs, because row-level security hides other owners' documents from the caller.
 CURRENT_POSITION = """
     SELECT coalesce(
         (SELECT max(-priority) FROM procrastinate_jobs WHERE status = 'doing'),
@@ -92,8 +92,8 @@ FIRST_OF_OTHERS = """
     FROM waiting JOIN ingestion_document AS document ON document.id = waiting.document_id
     GROUP BY 1
 """
-MIN_DEBT_SECONDS = 2.0  # how much more than another an owner has had before a document is put back
-MAX_OWNERS = 1_000  # that are remembered
+MIN_DEBT_SECONDS = 2.0  # lead over another owner that puts a document back
+MAX_OWNERS = 1_000  # whose times are remembered
 MAX_LOST = 1_000
 LOST = """
     SELECT document.id
@@ -135,9 +135,10 @@ class Shares:
         return max(self._least, self._seconds.get(owner_id, 0.0))
 
     def position_behind(self, owner_id: int, positions: Mapping[int, int]) -> int | None:
-        """The position behind the first document of the owner who has had least; None if it is their turn.
+        """The position at which a document of this owner has to wait; None if it is the owner's turn.
 
-        `positions` are those of the first waiting document of each owner.
+        It is behind the first document of an owner for whom this worker has read less. `positions` has the
+        position of the first waiting document of each owner.
         """
         present = {owner_id, *positions}
         self._least = min(self.of(each) for each in present)
@@ -172,8 +173,8 @@ def position_after_yielding(document: Document) -> int:
 def put_behind(document_id: int, position: int) -> int:
     """Move a document that yields to a later position; returns the priority of its job.
 
-    Its other jobs, for files that were sent later, do not come before this one: an older file would replace a
-    newer one.
+    Jobs for files of the document that were sent later are moved, too: otherwise the older file would be read
+    after a newer one, and replace it.
     """
     priority = job_priority(position)
     with transaction.atomic():

@@ -1,4 +1,4 @@
--- The words asked without those that the language calls stop words.
+-- The words of a question, without the stop words of its language.
 \set words '{the,annual,leave}'
 \set language english
 

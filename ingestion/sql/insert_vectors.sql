@@ -1,4 +1,4 @@
--- The vectors that lie prepared, to the passages whose pieces they are.
+-- Copy prepared vectors to the passages to whose pieces they belong.
 \set document_id 1
 \set space_id 1
 \set passage_ids '{1}'

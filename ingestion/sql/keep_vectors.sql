@@ -1,4 +1,4 @@
--- What a document has been embedded as goes to what lies prepared, each text once, where it is not there yet.
+-- Copy the vectors of a document to its prepared vectors, each text once, unless it is there already.
 \set document_id 1
 \set space_id 1
 

@@ -1,8 +1,8 @@
--- The passages found, and whether each document's name, path and id prefix are its own among the documents that the
--- caller may read and that were read in: one that they may not read, or an empty one, changes no label. Names that
--- differ in letter case only count as the same. A name under which the caller was once cited another document is not
--- free either, whatever became of that document.
--- Arrays lead to the rows by their numbers, whatever the planner thinks of the policies on the tables.
+-- The passages found, and whether the name, path and id prefix of each document are unique for the caller: among the
+-- documents that they may read, names and paths only among those that were read successfully. Other documents
+-- change no label. Letter case is ignored. A name or path is not unique either if another document was once cited
+-- to the caller under it, whatever became of that document.
+-- Arrays make the planner find the rows by their ids, whatever it expects of the policies on the tables.
 \set user_id 1
 \set passage_ids '{1,2}'
 

@@ -1,10 +1,10 @@
 -- Settings of this transaction.
 --
--- In a large corpus a generic plan of these statements is up to forty times slower, and so is compiling them; in a
--- small one planning takes longer than any plan. On disks without moving parts the index of words is worth more than
--- the planner thinks; where it guesses wrong how much is readable, a join in nested loops takes minutes, so search goes
--- without them. The index of vectors is read on until enough readable ones were met, in about the order of their
--- distance.
+-- In a large corpus, a generic plan makes these statements up to forty times slower, and JIT compilation slows them
+-- down, too; in a small corpus, planning takes longer than executing any plan. On SSDs, the index of words is worth
+-- more than the planner assumes by default. Nested loops take minutes if the planner misjudges how much is readable, so
+-- they are disabled. The index of vectors is scanned until enough readable ones have been found, roughly in the order
+-- of their distance.
 \set plan_cache_mode force_custom_plan
 \set ef_search 300
 \set max_scanned 40000

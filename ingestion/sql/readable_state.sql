@@ -1,4 +1,4 @@
--- A text that changes with each document that the caller may read, and is equal for those who may read the same.
+-- A text that changes when any document that the caller may read changes. It is equal for all who may read the same.
 \set user_id 1
 \set today '2027-01-31'
 

@@ -1,4 +1,4 @@
--- The documents that were cited to this reader under that name, of which some may be gone or closed by now.
+-- The documents that were cited to this reader under a name. Some may be deleted, or no longer readable, by now.
 \set user_id 1
 \set sourcefile guide.md
 \set most 20

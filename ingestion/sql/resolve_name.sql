@@ -1,5 +1,5 @@
--- What the name alone can mean to this reader, the newest first: documents that were read in, and not their namesakes
--- that are empty, failed or still waiting.
+-- The documents of this name that the reader may read, the newest first, without those that have never been read
+-- successfully.
 \set user_id 1
 \set name guide.md
 \set folder ''

@@ -23,7 +23,7 @@ Kind = Literal["same", "added", "removed"]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Consecutive words of a paragraph with the same fate."""
+    """Consecutive words of a paragraph that were all kept, all added, or all removed."""
 
     kind: Kind
     text: str
@@ -39,7 +39,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """A word, and whether a paragraph ends after it: in the text that has the word, and in the old text."""
+    """A word; `ends`: a paragraph ends after it. `ended`: one did in the old text, if the word stayed."""
 
     text: str
     ends: bool
@@ -103,9 +103,9 @@ def _anchors(old: Sequence[str], new: Sequence[str], here: range, there: range) 
     numbers = Counter(new[j] for j in there if new[j] in once)
     place = {new[j]: j for j in there if numbers[new[j]] == 1}
     found = [(i, place[old[i]]) for i in here if old[i] in place]
-    ends: list[int] = []  # smallest last place of an increasing sequence, by its length
-    at: list[int] = []  # which of `found` it is
-    before: list[int] = []  # its predecessor
+    ends: list[int] = []  # by length: the smallest last place of an increasing sequence
+    at: list[int] = []  # by length: the index in `found` of that last place
+    before: list[int] = []  # by index in `found`: the index of the predecessor
     for index, (_, j) in enumerate(found):
         length = bisect_left(ends, j)
         before.append(at[length - 1] if length else -1)
@@ -151,7 +151,7 @@ def _words(paragraphs: Sequence[str]) -> list[_Word]:
 
 
 def _paragraphs(fates: Sequence[tuple[Kind, _Word]]) -> Iterator[Paragraph]:
-    """Group words into paragraphs: by the ends in the new text, and for removed words by those in the old."""
+    """Group words into paragraphs: those of the new text, and for removed words those of the old text."""
     pieces: list[tuple[Kind, list[str]]] = []
     waits = False  # the new paragraph has ended, but removed words that belonged to it may follow
     for index, (kind, word) in enumerate(fates):
@@ -164,7 +164,7 @@ def _paragraphs(fates: Sequence[tuple[Kind, _Word]]) -> Iterator[Paragraph]:
         if kind == "same" and ends and not word.ended and next_kind == "removed":
             ends, waits = False, True
         elif kind == "removed" and ends and next_kind == "added" and not waits:
-            ends = False  # other words end the paragraph instead
+            ends = False  # the added words end the paragraph
         if ends or not next_kind:
             waits = False
             kinds = {each for each, _ in pieces}

@@ -1,6 +1,6 @@
--- The questions of the verified answers that speak to one reader now. An answer is silent as a draft, without an owner,
--- past its day, outside its groups, and where one of its sources is gone, was changed, is past its own day or may not
--- be read by the reader.
+-- The questions of the verified answers that one reader can get now. Left out are drafts, answers without an owner,
+-- answers past their last day or for other groups, and answers of which any source is missing, was changed, is past its
+-- own last day, or may not be read by this reader.
 \set user_id 1
 \set today '2027-01-31'
 

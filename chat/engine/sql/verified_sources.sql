@@ -1,4 +1,4 @@
--- The passages that a verified answer cites, in the order of its citations; the statement before has checked them.
+-- The passages that a verified answer cites, in the order of its citations; verified_answers.sql has checked them.
 \set answer_id 1
 
 SELECT passage.id AS passage_id

@@ -1,4 +1,4 @@
--- Add the documents that were found and cited in the answers of a span of time to those of their days.
+-- Count the documents that answers of a period found and cited, and add the numbers to those of each day.
 \set since '2026-01-01'
 \set until '2026-01-02'
 \set zone 'UTC'

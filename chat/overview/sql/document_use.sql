@@ -1,5 +1,5 @@
 -- The documents that answers of a period used: the most cited ones (`of` is most), and those that were never cited
--- (never). `readable`: this reader may see the title. The last columns count all, also those that are not listed.
+-- (never). `readable` says whether this reader may see the title. The last columns count all documents, listed or not.
 \set since '2026-01-01'
 \set until '2026-01-30'
 \set user_id 1

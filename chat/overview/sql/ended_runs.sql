@@ -1,5 +1,5 @@
 -- Runs that ended in a span of time: who asked, on which day, how it ended. No words.
--- `unsure` is as in the list of what was asked in vain (unanswered.sql).
+-- `unsure` is as in judge_questions.sql, but disregards ratings, and leaves out answers to pleasantries.
 \set since '2026-01-01'
 \set until '2026-01-02'
 \set zone 'UTC'

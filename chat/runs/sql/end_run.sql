@@ -1,6 +1,7 @@
--- The end of an answer: its last events, and whose messages are still to be closed. No row where it has ended already.
--- The lease is deleted first: only the holder of its lock writes or ends the run. A title found for its conversation has
--- been set just before in this transaction, unless its owner has chosen one; then the last events are those with its event.
+-- End a run: write its last events, and return its owner, its answer and the messages that are still to be closed.
+-- Returns no row if the run has ended already. The lease is deleted first, because only the holder of its lock writes or
+-- ends the run. A generated title was set just before in this transaction, unless the owner has chosen one; if it was,
+-- the events with the title are written.
 WITH titled AS (
     SELECT EXISTS (
         SELECT FROM history_conversation AS conversation

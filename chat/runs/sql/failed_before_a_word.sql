@@ -1,6 +1,6 @@
--- The newest of somebody's runs of the same request within some seconds, where it failed before its first word and
--- nothing but such failures was said since. Asked with every question: as the framework's own queries, putting them
--- together took ten times as long.
+-- The newest run of the same request of one person within the last seconds, if it failed before its first word and
+-- nothing but such failures came after it. SQL, because it runs for every question, and Django's ORM took ten times as
+-- long to build its queries.
 \set owner 1
 \set digest 0123abcd
 \set seconds 300

@@ -1,5 +1,5 @@
--- One write for all runs of this process: renew their leases, append their new events, and learn who is to stop.
--- A run that another process has closed has no lease: it is missing from the answer, and its events are not written.
+-- One write for all runs of this process: renew their leases, append their new events, and return which have to stop.
+-- A run that another process has closed has no lease: it is missing from the result, and its events are not written.
 WITH leased AS (
     UPDATE chat_lease AS lease
     SET until = now() + make_interval(secs => :'lease')
@@ -10,8 +10,8 @@ WITH leased AS (
     SELECT entry.run_id, entry.first, entry.last, entry.events
     FROM jsonb_to_recordset(:'entries'::jsonb) AS entry (run_id uuid, first int, last int, events jsonb)
     JOIN leased ON leased.run_id = entry.run_id
-    -- A flush whose answer was lost on the way is repeated, perhaps with more events behind it; a server that hung
-    -- may take up the first one after that.
+    -- A flush whose result was lost is repeated, perhaps with more events. If the server hung, it may execute the
+    -- first flush after the second.
     ON CONFLICT (run_id, first) DO UPDATE SET last = EXCLUDED.last, events = EXCLUDED.events
     WHERE EXCLUDED.last > chat_journalentry.last
 )

@@ -1,5 +1,5 @@
--- How this person likes answers: those of the project that the conversation is in, then all. The project's count for
--- its owner, and for its members as long as they are members, by the rule of history.models.IS_MEMBER.
+-- Instructions for this person's answers: those of the conversation's project, then the person's own for all answers.
+-- The project's apply to its owner and to present members, by the rule of history.models.IS_MEMBER.
 SELECT concat_ws(E'\n\n', nullif(project.instructions, ''), nullif(owner.wish, '')) AS wish
 FROM accounts_user AS owner
 LEFT JOIN history_conversation AS conversation ON conversation.id = :'conversation'

@@ -1,5 +1,5 @@
--- Of each message asked about: how many of its sources the person asked for may open now. One statement for all
--- answers that are being written, of any person.
+-- For each pair of a message and a person: how many of its sources the person may open now. One statement serves all
+-- answers that are being written.
 SELECT asked.message_id, count(*)
 FROM unnest(:'messages'::uuid[], :'users'::bigint[]) AS asked (message_id, user_id)
 JOIN history_source AS source ON source.message_id = asked.message_id

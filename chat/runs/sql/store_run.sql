@@ -1,4 +1,4 @@
--- One more answer to write, and one more message of its owner's. All times are the database's: the machines' clocks
+-- Store a run with its lease, and count one more message of its owner. All times are the database's: the machines' clocks
 -- may differ.
 WITH counted AS (
     UPDATE chat_usage SET messages = messages + 1 WHERE owner_id = :'owner'

@@ -1,5 +1,5 @@
 -- The grouped questions since a moment that were not answered, newest first. No texts.
--- Deleted conversations, dismissed questions and withdrawn agreements count from the moment of the request.
+-- It considers deletions, dismissals and withdrawn consent up to this moment.
 \set since '2026-01-01'
 
 SELECT

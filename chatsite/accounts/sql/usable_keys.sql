@@ -1,4 +1,4 @@
--- Which of these API keys are valid at that moment. As `usable` in chatsite/accounts/models/keys.py.
+-- Those of these API keys that are valid at a moment; the same rule as `usable` in chatsite/accounts/models/keys.py.
 \set keys '{1,2}'
 \set now '2026-01-01'
 SELECT key.id, key.user_id, key.acts_for_others

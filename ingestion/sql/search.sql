@@ -1,12 +1,13 @@
--- The passages that the words or the vector of a question put forward, or a run before, among those that the caller
--- may read: each scored by all words and by its nearest piece. Run it by hand with psql -f, after prepare.sql.
+-- Among the passages that the caller may read, those that the words or the vector of a question find, and those kept
+-- from an earlier run (`kept`); each is scored by all words and by its nearest piece. To run it by hand, use psql -f after
+-- prepare.sql.
 --
--- `plan` is a question of speed alone; what is not part of it costs nothing, since its value is known to the planner:
---   scan     few passages may be read: all are looked at, by their words and by their vectors
---   mixed    some thousand: the words by their index, and every readable vector
---   indexed  many: words and vectors by their indexes; nothing grows with the number of documents
--- The documents that may be read and are asked for are found in six places, by one function that the planner replaces
--- with its body. IS TRUE keeps the lists in a hash; as a join they would be read anew for each document.
+-- `plan` only affects speed. The planner knows its value, so the parts of other plans cost nothing:
+--   scan     for few readable passages: compares the words and vectors of all of them
+--   mixed    for some thousand: finds words by their index, and compares every readable vector
+--   indexed  for many: finds words and vectors by their indexes; the time does not grow with the number of documents
+-- Six places select the documents that are readable and in scope, by a function that the planner inlines. IS TRUE keeps
+-- the access lists in a hash; a join would read them again for each document.
 \set user_id 1
 \set today '2027-01-31'
 \set include_category ''
@@ -18,9 +19,9 @@
 \set to_person false
 \set to_groups false
 \set plan scan
--- The words asked, then those added to them; what else each is sought as; the stems of languages that PostgreSQL
--- cannot stem; what each is worth, how often the question
--- says it, and for which of the words asked it stands.
+-- The words of the question, then the added ones; other forms in which each is searched for; the stems in languages that
+-- PostgreSQL cannot stem; the weight of each word, how often the question has it, and the number of the word that an
+-- added one replaces (0: none). `asked` is the number of the question's own words.
 \set words '{annual,leave}'
 \set otherwise '{"",""}'
 \set stems '{"polish": ["annual", "leav"]}'
@@ -28,25 +29,27 @@
 \set times '{1,1}'
 \set stands '{0,0}'
 \set asked 2
--- Which words lead to passages: in each group (place) those that a passage must hold together, and whether the group
--- is a common one, with at most so many passages; how frequent words are that lead nowhere alone.
+-- The groups of words by which the index is searched: group and number of each word, where a passage must have all words
+-- of a group; whether the group is common, and how many passages of common groups are taken at most.
 \set groups '{0,1}'
 \set members '{1,2}'
 \set common '{false,false}'
 \set max_common 300
--- Whether only passages of readable documents are looked at, which the mixed plan knows; else the share of readable
--- ones among those with such words.
+-- Whether to look only at passages of readable documents, which the mixed plan knows; the share of readable ones among
+-- passages with these words; the words that are not searched for alone, and the share of passages with each.
 \set by_documents false
 \set readable_share 1
 \set estimated '{}'
 \set shares '{}'
--- Passages that may be read, and all there are; how many different words one has; those that each leg puts forward, and those of a run before.
+-- The number of readable passages, and of all; the mean number of different words in a passage (0: unknown); how many
+-- passages words and vector each find at most; passages kept from an earlier run.
 \set visible 300
 \set every 300
 \set mean_length 0
 \set depth 100
 \set kept '{}'
--- The vector of the question, and the space it lies in.
+-- Whether to score by vectors, and to find the nearest passages; the space, the vector of the question in it, and how
+-- many of the nearest pieces to take.
 \set with_vectors true
 \set with_nearest true
 \set space_id 1
@@ -59,7 +62,7 @@ WITH RECURSIVE lists AS MATERIALIZED (
     FROM ingestion_readable_entries(:'user_id') AS mine
     WHERE
         NOT (:'to_person' OR :'to_groups')
-        OR (:'to_person' AND mine.user_id IS NOT NULL)  -- an owner is named, too
+        OR (:'to_person' AND mine.user_id IS NOT NULL)  -- includes owners, whom lists name as well
         OR (:'to_groups' AND mine.group_id IS NOT NULL)
 ),
 
@@ -68,7 +71,7 @@ library AS MATERIALIZED (
     FROM ingestion_document AS document
     WHERE
         :'plan' <> 'indexed'
-        -- Not the condition (that follows) but a way to its rows: an array leads through the index of access lists.
+        -- Redundant with the function below, but as an array it makes the planner use the index of access lists.
         AND document.access_list_id = ANY(ARRAY(SELECT lists.access_list_id FROM lists))
         AND ingestion_is_searched(
             document, (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE, :'today',
@@ -117,8 +120,8 @@ words AS MATERIALIZED (
     ) AS word
 ),
 
--- By the index of words, once for each language: the passages that hold all words of one of the groups sought.
--- OFFSET keeps the planner from joining the other way round. What is readable of them is decided below.
+-- For each language, the query for the index of words: passages with all words of any group. (In `rare`, OFFSET 0 keeps
+-- the planner from joining in the other order; readability is checked later.)
 sought AS MATERIALIZED (
     SELECT grouped.language, grouped.common, string_agg('(' || grouped.query || ')', ' | ')::tsquery AS query
     FROM (
@@ -145,7 +148,7 @@ rare AS MATERIALIZED (
     ) AS passage
 ),
 
--- Where these are hardly any, some of those with commoner words: the first that the caller may read.
+-- If there are too few of these, some passages with the words of common groups: the first ones that the caller may read.
 commoner AS MATERIALIZED (
     SELECT sought.language, passage.passage_id, passage.document_id, passage.search
     FROM sought
@@ -178,11 +181,11 @@ found AS NOT MATERIALIZED (
     SELECT commoner.language, commoner.passage_id, commoner.document_id, commoner.search FROM commoner
 ),
 
--- The readable passages nearest to the question; the nearest piece counts for its passage.
+-- The readable passages nearest to the question. The distance of a passage is that of its nearest piece.
 nearest AS MATERIALIZED (
     SELECT piece.passage_id, piece.document_id
     FROM (
-        -- Every vector compared. They have length 1, so the inner product is the cosine; `+ 0` keeps the index away.
+        -- Compares every vector. Vectors have length 1, so the inner product is the cosine; `+ 0` prevents use of the index.
         (
             SELECT
                 vector.passage_id,
@@ -198,7 +201,7 @@ nearest AS MATERIALIZED (
             LIMIT :'pieces'
         )
         UNION ALL
-        -- By the index, which goes on until it has met enough that the caller may read.
+        -- Scans the index until enough vectors have been found that the caller may read.
         (
             SELECT
                 vector.passage_id,
@@ -228,7 +231,7 @@ nearest AS MATERIALIZED (
     LIMIT :'depth'
 ),
 
--- Of the documents that a leg met by an index, now or before, those that the caller may read and asks for.
+-- The documents of passages that an index found, or that were kept, if they are readable and in scope.
 met AS MATERIALIZED (
     SELECT document.id, document.language
     FROM ingestion_document AS document
@@ -257,9 +260,9 @@ readable AS NOT MATERIALIZED (
     SELECT met.id, met.language FROM met
 ),
 
--- Of one word in one passage: how often it occurs (from ts_rank, which sums 1/n² over the occurrences and divides by
--- π²/6), whether in its title (A) or heading (B), and how many different words the passage has. What is sought in
--- several ways at once would count by the mean of them, and counts by all.
+-- For each word and each passage with it: how often the word occurs (computed from ts_rank, which sums 1/n² over the
+-- occurrences and divides by π²/6), whether it is in the title (A) or heading (B), and how many different words the
+-- passage has. ts_rank takes the mean over the forms of a word; multiplying by `operands` makes it the sum.
 hits AS MATERIALIZED (
     SELECT
         hit.number,
@@ -283,7 +286,7 @@ hits AS MATERIALIZED (
     ) AS hit
 ),
 
--- How many readable passages hold each word; of those not sought alone, as a sample had it.
+-- How many readable passages have each word; for words that are not searched for alone, estimated from a sample.
 frequencies AS MATERIALIZED (
     SELECT
         word.number,
@@ -302,9 +305,9 @@ frequencies AS MATERIALIZED (
     ) AS counted ON counted.number = word.number
 ),
 
--- What each word is worth, by how few of the readable passages hold it. Among few passages that says little:
--- for the share of the question that a passage covers, a hundred more without the word are imagined. What stands for
--- a word is not rarer than that word.
+-- The weight of each word: the fewer readable passages have it, the greater. In a small number of passages this says
+-- little, so `share`, for the part of the question that a passage covers, assumes a hundred more passages without the
+-- word. An added word counts as at least as frequent as the word that it replaces.
 weights AS MATERIALIZED (
     SELECT
         counted.number,
@@ -326,8 +329,7 @@ weights AS MATERIALIZED (
     ) AS counted
 ),
 
--- What a language calls a stop word is no part of the question for its passages, nor are words added to those
--- asked.
+-- For each language, the total weight of the question, without the language's stop words and without added words.
 questions AS MATERIALIZED (
     SELECT words.language, sum(weights.share) AS share
     FROM words
@@ -336,13 +338,13 @@ questions AS MATERIALIZED (
     GROUP BY words.language
 ),
 
--- How many different words a readable passage has; where the survey met none, one that holds any of these.
+-- The mean number of different words in a readable passage; if the survey had none, in a passage with any of the words.
 mean AS MATERIALIZED (
     SELECT coalesce(nullif(:'mean_length'::double precision, 0), avg(hits.length)) AS length FROM hits
 ),
 
--- The passages that the words put forward: BM25 with k1 = 0.9 and b = 0.75, where a word counts as often as the
--- question says it, and half as much again in a title or a heading.
+-- The best passages by words: BM25 with k1 = 0.9 and b = 0.75. A word counts as often as the question has it, and gets
+-- an addition of half its weight if it is in the title or heading.
 worded AS MATERIALIZED (
     SELECT hits.passage_id
     FROM hits
@@ -358,7 +360,7 @@ worded AS MATERIALIZED (
     LIMIT :'depth'
 ),
 
--- Whatever a leg did, nothing leaves here that is not of a readable document.
+-- All passages found. The join with `readable` ensures that the results contain no unreadable document in any case.
 candidates AS MATERIALIZED (
     SELECT passage.passage_id, passage.search, readable.language
     FROM ingestion_passagewords AS passage
@@ -375,7 +377,7 @@ candidates AS MATERIALIZED (
         )
 ),
 
--- The same score of each candidate by all words, and the share of the question that it covers.
+-- The score of each candidate by all words, computed as above, and the share of the question that it covers.
 by_words AS MATERIALIZED (
     SELECT
         hit.passage_id,
@@ -416,10 +418,10 @@ by_vectors AS MATERIALIZED (
 )
 
 SELECT
-    -- The words that no readable passage holds.
+    -- The words that no readable passage has.
     ARRAY(SELECT frequencies.number FROM frequencies WHERE frequencies.passages = 0) AS unknown,
-    -- One value, with each candidate as a list in the order of fusion.Candidate: for hundreds of rows the driver takes
-    -- several times as long.
+    -- One JSON value, in which each candidate is a list in the order of fusion.Candidate: the driver would take several
+    -- times as long for hundreds of rows.
     coalesce(
         (
             SELECT

@@ -1,10 +1,12 @@
--- How much the caller may search, of how much there is, and, of a large corpus, which words of the question occur
--- together in how many passages of a sample of it. How much is estimated from a sample of documents where that
--- holds enough of them, else counted. Also how many different words its passages have on average, by some of them.
--- A reader of much of a large corpus gets a second sample, of every 17th passage, which has an index of its own
--- (passage_words_sample): of those with one of the less common words, which words they have (`counted`). And, of a
--- large or a small corpus, the words that no readable passage has (`absent`), as far as a look at those with them is
--- short.
+-- Numbers from which a search is planned:
+--   visible, every       passages that the caller may search, and all; `visible` is estimated from a sample of documents
+--                        if enough of them are readable, otherwise counted
+--   mean_length          the mean number of different words in some of the readable passages
+--   numbers, passages    in a large corpus: which words of the question occur together in how many sampled passages
+--   uncommon, counted    for a reader of much of a large corpus: rows that are `counted` come from a second sample, of
+--                        every 17th passage, which has its own index (passage_words_sample); they are only about
+--                        passages with one of the `uncommon` words
+--   absent               words that no readable passage has, if few passages have to be checked for that
 \set user_id 1
 \set today '2027-01-31'
 \set include_category ''
@@ -19,17 +21,18 @@
 \set otherwise '{"",""}'
 \set stems '{"polish": ["annual", "leav"]}'
 \set asked 2
--- Documents of the sample, and how many of them must be readable to estimate from them; about how many passages are
--- measured; passages of the sample, where there are more passages than `large` and more readable ones than `max_scan`.
+-- Number of sampled documents, and how many of them must be readable for an estimate; number of passages, approximately,
+-- whose length is measured; number of sampled passages. Passages are sampled only if there are more than `large`, and
+-- more readable ones than `max_scan`.
 \set probes 1000
 \set min_probed 20
 \set measured 300
 \set sampled 1500
 \set large 100000
 \set max_scan 4000
--- Where there are more than so many passages, and more than so many may be read, words are counted in every 17th
--- passage, the least common first, until about so many passages are fetched for them; up to twice as many where few of
--- these may be read.
+-- If there are more than `counted_from` passages, and more than `max_mixed` readable ones, words are counted in every
+-- 17th passage: the least common words, as long as about `max_counted` passages have to be fetched for them; up to twice
+-- as many if only a small part is readable.
 \set counted_from 300000
 \set max_mixed 20000
 \set max_counted 2500
@@ -50,7 +53,7 @@ probed AS MATERIALIZED (
     FROM ingestion_document AS document
     WHERE
         document.id = ANY(ARRAY(
-            -- Numbers of documents, spread evenly over all that were ever given.
+            -- Ids, spread evenly over all that have ever been assigned.
             SELECT DISTINCT 1 + given.last_value * probe.number / :'probes'
             FROM ingestion_document_id_seq AS given
             CROSS JOIN generate_series(0, :'probes' - 1) AS probe (number)
@@ -61,7 +64,7 @@ probed AS MATERIALIZED (
         )
 ),
 
--- Inlined where it is used, which may be nowhere.
+-- Inlined, because often no part of the statement has to run it.
 readable AS NOT MATERIALIZED (
     SELECT document.id, document.language, document.passage_count
     FROM ingestion_document AS document
@@ -96,8 +99,8 @@ size AS MATERIALIZED (
     ) AS estimated
 ),
 
--- Those probed, or, where they are too few to go by, the first of all that are readable: how many documents others
--- have added must not decide.
+-- The readable documents of the sample; if these are too few, the first of all readable documents, so that the result
+-- does not depend on how many documents other people have added.
 measured AS MATERIALIZED (
     SELECT probed.id, probed.language
     FROM probed
@@ -150,7 +153,7 @@ words AS MATERIALIZED (
         ARRAY(
             SELECT sample.language FROM sample
             UNION
-            -- Of so few passages in all, no word has many.
+            -- Also in a small corpus, where no word can be in many passages.
             SELECT readable.language
             FROM readable
             WHERE (SELECT greatest(size.every, size.visible) <= :'max_scan' FROM size)
@@ -206,7 +209,7 @@ fetched AS MATERIALIZED (
     ) AS passage
 ),
 
--- Passages with the words that are asked for and not in the sample.
+-- Passages with words of the question that do not occur in the sample.
 seldom AS MATERIALIZED (
     SELECT words.number, words.language, passage.document_id
     FROM words
@@ -234,7 +237,7 @@ met AS MATERIALIZED (
         )
 ),
 
--- For each set of words the passages of the sample, or of every 17th, that have exactly these.
+-- For each set of words, the number of passages in the sample, or in every 17th, that have exactly these words.
 held AS MATERIALIZED (
     SELECT sampled.numbers, sampled.passages, false AS counted
     FROM sampled

@@ -1,6 +1,6 @@
 -- End a run: write its last events, and return its owner, its answer and the messages that are still to be closed.
--- Returns no row if the run has ended already. The lease is deleted first, because only the holder of its lock writes or
--- ends the run. A generated title was set just before in this transaction, unless the owner has chosen one; if it was,
+-- Returns no row if the run has ended already. The lease is deleted first: only the holder of its lock writes or ends
+-- the run. A generated title was set just before in this transaction, unless the owner has chosen one; if it was,
 -- the events with the title are written.
 WITH titled AS (
     SELECT EXISTS (

@@ -1,6 +1,6 @@
 -- Questions of some people since a moment that may not have been answered: nothing was found, the answer was unsure or
--- without a source (unless the person rated it good), it was rated bad, or it was soon regenerated or followed by another
--- question of the same person.
+-- without a source (unless the person rated it good), it was rated bad, or it was soon regenerated or followed by
+-- another question of the same person.
 -- `cited` has the documents that the conversation cites up to the next question, and 0 if one of them is gone;
 -- `shown` those that the answers cite.
 \set since '2026-01-01'

@@ -36,7 +36,7 @@ MAX_WAITING_OF_ADDRESS = 1_000
 RECENT_SECONDS = 2.0  # how long a caller counts as active, so that others have only half of their slots
 WAITED_KEY = "chatsite.waited"  # key in the ASGI scope: for how many seconds the request waited for a slot
 GONE_KEY = "chatsite.gone"  # key in the ASGI scope: a future that is done when the connection is lost
-IPV6_PREFIX = 64  # the network of one site of a subscriber
+IPV6_PREFIX = 64  # one network, in which a subscriber has very many addresses
 IPV6_SITE_PREFIX = 48  # the largest network that one subscriber usually gets: 65,536 networks of /64
 OF_CALLER = "Too many requests of yours are waiting. Send this one again in a few seconds."
 

@@ -65,7 +65,7 @@ def rows_of(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def csv_of(rows: Iterable[Sequence[str]]) -> str:
-    """The text of a file with these rows, which `rows_of` reads back unchanged."""
+    """The text of a CSV file with these rows; `rows_of` reverses `plain` when it reads the cells."""
     written = io.StringIO()
     csv.writer(written).writerows([plain(cell) for cell in row] for row in rows)
     return "\ufeff" + written.getvalue()  # the byte order mark by which Excel recognises UTF-8

@@ -180,7 +180,7 @@ def _of_model() -> Iterator[Finding]:
 
 
 def note_backup(made: datetime, place: object) -> None:
-    """Record a backup for the finding about the last backup, unless the disk is full."""
+    """Record a backup for the finding about the last backup; ignores errors, such as a full disk."""
     try:
         remembered = json.dumps({"made_at": made.isoformat(), "file": str(place)})
         (settings.DATA_DIR / "last_backup.json").write_text(remembered)

@@ -64,7 +64,7 @@ def database_for(arguments: Sequence[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Ignore Ctrl-C here and in child processes: a second one would leave the server running."""
+    """Ignore Ctrl-C and SIGTERM here and in child processes: a second one would leave the server running."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -91,8 +91,8 @@ class _ActiveJob:
     started: float = field(default_factory=time.monotonic)
 
 
-_active_jobs: dict[int, _ActiveJob] = {}  # whose documents this process is reading
-_shares = fair_queue.Shares()  # of the owners, in the time of this process
+_active_jobs: dict[int, _ActiveJob] = {}  # by job: the documents that this process is reading
+_shares = fair_queue.Shares()  # how long this process has read for each owner
 
 
 @app.task(name=fair_queue.TASK, queue=fair_queue.QUEUE, retry=READ_RETRIES, pass_context=True)
@@ -191,7 +191,7 @@ async def recover(timestamp: int) -> None:
 def remove_orphans(timestamp: int) -> None:
     """Remove files without a document: a process died before it recorded or removed them."""
     jobs = ProcrastinateJob.objects.filter(task_name=fair_queue.TASK, status__in=["todo", "doing"])
-    # Before the documents: a file that becomes a document's between the two queries is in one of them.
+    # Query jobs before documents: then a file that moves from a job to its document meanwhile is found.
     kept = {
         (arguments.get("replacement") or {}).get("name") for arguments in jobs.values_list("args", flat=True)
     }

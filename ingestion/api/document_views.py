@@ -55,7 +55,7 @@ from .document_serializers import (
     UploadedDocumentSerializer,
 )
 
-RESERVED = {"batch"}  # an address of its own
+RESERVED = {"batch"}  # cannot be names of documents: they are URLs of their own
 NAMES = gettext_lazy(
     "A name of your own has 1 to 200 letters, digits or ._~:@+- and no slash, and is neither “batch”"
     " nor like an id."
@@ -185,7 +185,7 @@ class DocumentWriteView(OneDocumentView):
         """Add or replace the document of that name; returns it and the outcome. Raises APIException."""
         if not is_external_id(external_id):
             raise ProblemDetails(str(NAMES), "id")
-        # The extension of the uploaded file, if the program's own name has none that tells the format.
+        # The uploaded file's name is used if the extension of the program's own name tells no format.
         with_ending = (name for name in (external_id, file.name or "") if format_of(name))
         try:
             put = documents.upsert(

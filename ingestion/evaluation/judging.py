@@ -68,8 +68,10 @@ class CitationTarget:
 
 @dataclass(frozen=True, slots=True)
 class QuestionScore:
-    """The scores of one question under one setting, in the order of COLUMNS; the labels found; and whether
-    search was sure of them."""
+    """The result of one question under one setting.
+
+    `scores` are in the order of COLUMNS, `labels` those found; `sure` says whether search was sure of them.
+    """
 
     question: Question
     scores: tuple[float, ...]
@@ -130,7 +132,7 @@ class Problem:
 
 
 def resolve_truths(questions: Iterable[Question], resolver: Resolver) -> tuple[list[Task], list[Problem]]:
-    """The questions that can be scored, and the citations without a target, which are skipped."""
+    """Tasks for the questions with a target, and a problem for each citation without one."""
     known = functools.cache(resolver)
     tasks, problems = [], []
     for question in questions:

@@ -40,11 +40,11 @@ class Report:
     off_topic: Refusals | None = None  # for questions that no document answers
 
     def own(self) -> Refusals:
-        """The same counts for questions that have answers."""
+        """As `off_topic`, the counts for the questions that have answers."""
         return Refusals.of((bool(item.labels), item.sure) for item in self.judged)
 
     def lead(self) -> list[Interval]:
-        """First setting minus the baseline, for each question."""
+        """By column, the mean of the first setting's scores minus the baseline's, with its interval."""
         return intervals(table(self.judged) - table(self.baseline))
 
     def figures(self) -> list[Interval]:
@@ -54,13 +54,13 @@ class Report:
         return intervals(table(self.other))
 
     def differences(self) -> list[Interval]:
-        """First setting minus the other, for each question."""
+        """By column, the mean of the first setting's scores minus the other's, with its interval."""
         return intervals(table(self.judged) - table(self.other))
 
     def changed(
         self,
     ) -> tuple[list[tuple[QuestionScore, QuestionScore]], list[tuple[QuestionScore, QuestionScore]]]:
-        """Numbers of questions that the first setting answers better, and worse, by nDCG at 10."""
+        """The questions that the first setting answers better, and worse, by nDCG at 10, with both scores."""
         pairs = list(zip(self.judged, self.other, strict=True))
         gains = [one.scores[NDCG_10] - two.scores[NDCG_10] for one, two in pairs]
         better = [pair for pair, gain in zip(pairs, gains, strict=True) if gain > SAME]

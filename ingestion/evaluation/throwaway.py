@@ -30,7 +30,7 @@ from ingestion.parsing.sections import Section
 
 BATCH = 200  # documents of one transaction
 PREFIX = "evaluation_"
-LOCKS = 7_236_115  # any number, the same in every version: the first half of an advisory lock's key
+LOCKS = 7_236_115  # first half of an advisory lock's key: any number, which must never change
 CLAIM = "SELECT pg_try_advisory_lock(%s, hashtext(%s))"
 # Databases that nobody is connected to and that the role may drop.
 ABANDONED = """

@@ -48,11 +48,11 @@ from .replacing import (
 REEMBED_LOCK = 0x636861740002  # the advisory lock of the process that does this
 PASSAGE_BATCH = 200
 DELETE_BATCH = 5_000
-MAX_LEFT_FOR_LOCK = 200  # passages that may be embedded while nobody else can write any
+MAX_LEFT_FOR_LOCK = 200  # so few passages are embedded at the end, while writes are blocked
 RETRY_DELAYS = (1, 2, 4, 8, 16, 32)  # seconds before each retry of a failed service
 MAX_RETRY_SECONDS = 60.0  # longest Retry-After that is respected
 PAUSE = 1.0
-INDEX_MEMORY = "256MB"  # for PostgreSQL while it builds the index; a larger index is built more slowly
+INDEX_MEMORY = "256MB"  # for building the index; an index that does not fit is built more slowly
 
 
 class AlreadyRunning(Exception):

@@ -8,15 +8,15 @@ from ingestion.parsing.sections import Section
 
 from .passages import NewPassage
 
-# Passages of about 500 characters were found better than longer ones (see docs/decisions/); above the lower
-# number, a passage ends at the next paragraph or row.
+# Search found passages of about 500 characters better than longer ones (see docs/decisions/). Beyond the
+# lower number, a passage ends with its paragraph or row.
 MIN_LENGTH, MAX_LENGTH = 300, 500
 MAX_LEAD_IN = 250  # characters of a paragraph that introduces the next one and is moved to its passage
 SHORT_PIECE = 120  # a shorter piece is joined with its neighbour if both stay below MAX_JOINED
 MAX_JOINED = 600
 SPLITTER = TextSplitter((MIN_LENGTH, MAX_LENGTH))
-# The splitter's time grows with the square of a text without paragraphs (a megabyte took 40 s), so it gets
-# less.
+# Characters that the splitter gets at once: its time for a text without paragraphs grows with the square of
+# the length (a megabyte took 40 s).
 BLOCK = 4_000
 BOUNDARIES = ("\n\n", "\n", ". ", " ")
 

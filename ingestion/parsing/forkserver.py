@@ -191,7 +191,7 @@ def main(control: socket.socket) -> None:
         if not descriptors:  # a request to end a child that may just have ended by itself
             continue
         status = _run(control, json.loads(message), descriptors[0])
-        with contextlib.suppress(OSError):  # the next message is then the end of the stream
+        with contextlib.suppress(OSError):  # the other end is closed: then the next message is empty
             control.send(str(status).encode())
 
 
@@ -214,7 +214,7 @@ def _run(control: socket.socket, request: dict[str, Any], answer: int) -> int:
             select.select([ended], [], [])
     finally:
         os.close(ended)
-    # processes that the child has left; its process id is not reused before it is waited for
+    # kill what the child has left running; its process id is not reused before waitpid
     _kill_group(number)
     return os.waitpid(number, 0)[1]
 
@@ -235,7 +235,7 @@ def _be_child(request: dict[str, Any], answer: int) -> NoReturn:
 
 
 def _lead_group(number: int) -> None:
-    """Called by parent and child, because either may be first."""
+    """Make the process the leader of its own group. Parent and child call this, as either may be first."""
     with contextlib.suppress(OSError):
         os.setpgid(number, number)
 

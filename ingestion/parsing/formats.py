@@ -158,7 +158,7 @@ def check(path: Path, expected: Format, limits: Limits) -> None:
 
 
 def _binary(head: bytes) -> bool:
-    """Whether the text has zero bytes, unless it is encoded with two bytes for each character."""
+    """Whether a text is binary: it has zero bytes and is neither UTF-16 nor UTF-32."""
     return b"\x00" in head and not encoding_of(head, whole=False).replace("_", "-").startswith(
         ("utf-16", "utf-32")
     )
@@ -182,7 +182,7 @@ def _check_office(path: Path, head: bytes, expected: Format, actual: str, limits
 
 
 def _check_package(path: Path, head: bytes, expected: Format, actual: str, limits: Limits) -> None:
-    """OpenDocument files and books name their type in their first member; other archives do not."""
+    """Check an archive, and for OpenDocument files and books the type that they name. Raises Unreadable."""
     names = _checked_names(path, head, expected, actual, limits)
     if expected == ARCHIVE:
         return

@@ -85,7 +85,7 @@ class Interruption:
                 self._awaited.end()
 
     def check(self) -> None:
-        """Raise Interrupted if it was requested."""
+        """Raise Interrupted if an interruption was requested."""
         if self._requested:
             raise Interrupted
 

@@ -85,7 +85,7 @@ class ListingQuery:
 
     @property
     def narrowed(self) -> bool:
-        """Whether it has filters other than those with a count."""
+        """Whether words, folder, category or owner limit the list; other filters are shown with counts."""
         return bool(self.words or self.folder or self.category or self.owner)
 
 

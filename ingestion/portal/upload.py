@@ -202,7 +202,7 @@ def _words(added: list[Upserted]) -> str:
 
 
 def _to_replace(request: HttpRequest, principal: Principal) -> Document | None:
-    """The caller's document named in the address, if a file of its folder and name would replace it."""
+    """The caller's document in the query parameter `replace`, if an upload can replace it; else None."""
     public_id = request.GET.get("replace", "")
     if not UUID_TEXT.fullmatch(public_id):
         return None

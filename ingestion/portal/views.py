@@ -277,7 +277,8 @@ def _passages(found: Document, query: QueryDict) -> dict[str, Any]:
 def status(request: HttpRequest) -> JsonResponse:
     """The state of the documents with these ids, as far as the caller may read them.
 
-    Once one is finished, also how many documents the caller's answers may draw on, as the sidebar shows it.
+    If one of them is finished, also has the number of documents that the caller's answers may use, for the
+    sidebar.
     """
     principal = session_principal(request)
     wanted = library.ids_in(request.GET.getlist("id")[:MAX_STATUSES])

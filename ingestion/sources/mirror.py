@@ -65,7 +65,8 @@ class Difference:
 
 @dataclass(slots=True)
 class Differences:
-    """Differences between a tree and its documents. Those in `stamped` differ only in their time."""
+    """Differences between a tree and its documents. Files in `stamped` differ only in their
+    modification time."""
 
     new: list[Difference] = field(default_factory=list)
     changed: list[Difference] = field(default_factory=list)
@@ -73,7 +74,7 @@ class Differences:
     stamped: list[Difference] = field(default_factory=list)
     gone: list[SourceFile] = field(default_factory=list)
     unchanged: int = 0
-    failed: int = 0  # unchanged ones that could not be read
+    failed: int = 0  # of the unchanged ones, those whose reading failed
     files: int = 0
     documents: int = 0
     hidden: int = 0
@@ -98,7 +99,7 @@ class Differences:
                     same = hashlib.file_digest(file, "sha256").hexdigest() == row.sha256
             except OSError:
                 if not _widened(source, each):
-                    self.moved.append(each)  # reductions of readers apply even if the contents cannot be read
+                    self.moved.append(each)  # fewer readers apply even if the file cannot be read
                 raise
             if not same:
                 self.changed.append(each)
@@ -106,7 +107,7 @@ class Differences:
             self.stamped.append(each)
         document = row.document
         if document.sha256 != row.sha256 and _widened(source, each):
-            # The last contents are not read yet, or failed: more readers would get the earlier contents.
+            # The newest contents are not read yet, or failed: additional readers would see earlier ones.
             self.changed.append(each)
             return
         placed = (document.folder, document.category, document.owner_id) == (

@@ -76,7 +76,7 @@ def remove(name: str) -> None:
 
 
 def discard(stored: Stored, document_id: int) -> None:
-    """Remove a file that was to replace the document's file, unless it did."""
+    """Remove a stored file, unless it has become the file of the document."""
     if not Document.objects.filter(pk=document_id, file=stored.name).exists():
         remove(stored.name)
 

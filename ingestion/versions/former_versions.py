@@ -74,7 +74,7 @@ def visible(principal: Principal, document: Document) -> QuerySet[FormerVersion]
 
 
 def with_number(former: QuerySet[FormerVersion], version: int) -> FormerVersion | None:
-    """The text of this version of the document, from these texts."""
+    """The row of `former` that has the text of this version; None if that is not kept."""
     return former.filter(since__lte=version, version__gte=version).first()
 
 

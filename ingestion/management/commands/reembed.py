@@ -30,7 +30,7 @@ class Command(BaseCommand):
         "Embed all documents with the model that the settings name. Search goes on with the former model"
         " until that is complete. It may be stopped at any time; begun again, it goes on where it was."
     )
-    requires_system_checks = ["chatsite"]  # whether the settings are whole
+    requires_system_checks = ["chatsite"]  # checks the settings
 
     def handle(self, *args: Any, **options: Any) -> None:
         demand_migrations()
@@ -58,7 +58,7 @@ class Command(BaseCommand):
         self.stdout.write(f"The documents are embedded with {space}: {Passage.objects.count():,} passages.")
 
     def _state(self, space: EmbeddingSpace) -> str:
-        """What is kept, and what to do."""
+        """Sentences that say how much is embedded and kept, and how to continue."""
         total = Passage.objects.count()
         active = EmbeddingSpace.objects.filter(active=True).first()
         searched = f" Search goes on with {active}." if active and active != space else ""

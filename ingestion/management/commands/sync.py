@@ -21,7 +21,7 @@ from ingestion.sources.folder_rights import (
     Rights,
 )
 
-FEW = 10  # so many may go without being asked about
+FEW = 10  # so many documents may be deleted without a flag that allows it
 SYNC_LOCK = 0x73796E63
 SOURCE_CHARACTERS = 500
 
@@ -120,7 +120,7 @@ def _source(options: dict[str, Any]) -> mirror.Source:
 
 
 def _guard(differences: mirror.Differences, options: dict[str, Any]) -> None:
-    """A folder that is not mounted looks like one from which everything was deleted."""
+    """Raise CommandError if all or most files are gone: the folder may just not be mounted."""
     gone, documents = len(differences.gone), differences.documents
     if documents and not differences.files and not options["allow_empty"]:
         raise CommandError(
@@ -137,7 +137,7 @@ def _guard(differences: mirror.Differences, options: dict[str, Any]) -> None:
 
 @contextlib.contextmanager
 def _sync_lock(name: str) -> Iterator[None]:
-    """One at a time for each source."""
+    """Hold the lock of the source. Raises CommandError if another process is synchronising it."""
     key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], signed=True)
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [SYNC_LOCK, key])

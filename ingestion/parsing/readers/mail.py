@@ -63,12 +63,12 @@ class BoundedPolicy(email.policy.EmailPolicy):
             return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-# Messages within messages keep their headers as they are: folding them anew would parse them.
+# Headers of messages within messages are kept unchanged: folding them again would parse them.
 POLICY = BoundedPolicy(refold_source="none")
 
 
 class Text(NamedTuple):
-    """A part of a message's text; `group` is the number of the alternatives it is among, or 0."""
+    """A part of a message's text; `group` is the number of its group of alternatives, or 0."""
 
     group: int
     is_html: bool
@@ -170,9 +170,9 @@ def _contents(message: Message, limits: Limits, parts: Parts) -> Contents:
 
 
 def _chosen(texts: list[Text], limits: Limits) -> Iterator[tuple[bool, str]]:
-    """Each text once, with whether it is HTML.
+    """Yield whether a text is HTML, and the text: only one for each group of alternatives.
 
-    Of alternatives it is the plain text, unless that only refers to the HTML.
+    This is the plain text, unless it is missing or only refers to the HTML.
     """
     fuller = {}  # for each group of alternatives, whether its HTML has much more text
     for group in {text.group for text in texts}:
@@ -190,7 +190,7 @@ def _chosen(texts: list[Text], limits: Limits) -> Iterator[tuple[bool, str]]:
 
 
 def _without_logos(pictures: dict[str, tuple[str, bytes]], html: str) -> list[tuple[str, bytes]]:
-    """The pictures of a message, without small ones that its text shows."""
+    """The pictures, except small ones in the text of the message, which are logos or icons."""
     shown = {match[1] for match in SHOWN_PICTURE.finditer(html)}
     return [
         (name, data)
@@ -200,8 +200,10 @@ def _without_logos(pictures: dict[str, tuple[str, bytes]], html: str) -> list[tu
 
 
 def _parts(message: Any) -> Iterator[tuple[Any, int]]:
-    """The leaf parts of a message, each with the number of the innermost alternatives that it is among, or 0;
-    messages within it are not split."""
+    """The leaf parts of a message, each with the number of its innermost group of alternatives, or 0.
+
+    Messages within the message are not split.
+    """
     waiting = [(message, 0)]
     choices = 0
     while waiting:
@@ -216,7 +218,7 @@ def _parts(message: Any) -> Iterator[tuple[Any, int]]:
 
 
 def _header(message: Any, name: str) -> str:
-    """A field of the header; of a long list of addresses the beginning, parsed piece by piece."""
+    """A field of the header. Addresses are parsed piece by piece; a long list is truncated."""
     if name not in ADDRESSES:
         return str(message.get(name, ""))
     raw = next((str(value) for key, value in message.raw_items() if key.lower() == name.lower()), "")

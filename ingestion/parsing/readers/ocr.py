@@ -41,7 +41,7 @@ TOO_LONG = "Recognising the text of a page took longer than is allowed ({seconds
 
 
 def why_not(languages: str, what: str) -> str:
-    """Why text recognition is not possible here, as a sentence that begins with `what`; empty if it is."""
+    """Why text recognition is impossible here: a sentence beginning with `what`; empty if it is possible."""
     if not languages:
         return SWITCHED_OFF.format(what=what)
     if not shutil.which(PROGRAM):
@@ -51,7 +51,7 @@ def why_not(languages: str, what: str) -> str:
 
 @cache
 def usable(languages: str) -> str:
-    """The installed ones of these languages ("eng+deu")."""
+    """Those of `languages` ("eng+deu") that are installed, in the same notation."""
     listed = subprocess.run(  # noqa: S603 - a fixed program
         [PROGRAM, "--list-langs"],
         capture_output=True,

@@ -24,7 +24,7 @@ def slug(heading: str) -> str:
 
 
 TITLE_CHARACTERS = 80  # of a bold line that is a heading
-PLACE_CHARACTERS = 4_000  # of a section: the rest of a longer one is cited by paragraph
+PLACE_CHARACTERS = 4_000  # of a section; further parts of a longer one are cited by paragraph
 
 
 def is_title(text: str) -> bool:
@@ -103,7 +103,7 @@ class Outline:
     def titled(self, given: str) -> Contents:
         """End the text; its title is the given one, or else the first heading.
 
-        Headings are shown without the first one, so it is kept as text if it is not the title.
+        Paths of headings leave out the first heading. If it is not the title, it is therefore kept as text.
         """
         contents = self.close()
         contents.title = first_title(given, self.first_heading)

@@ -92,9 +92,9 @@ class _Collector:
                 self.records(_numbered(group), path)
 
     def records(self, values: Iterator[tuple[str, str, Any]], path: str, keyed: bool = False) -> None:
-        """Each record with its number or key, and its name if it has one.
+        """Add each of `values`, which are (number or key, name, record); the name may be empty.
 
-        A key is not in the record itself.
+        If they are `keyed`, the text of short records also gets the key, which the record itself lacks.
         """
         label = ""
         for count, (label, name, value) in enumerate(values):
@@ -124,7 +124,7 @@ class _Collector:
 
 
 def _numbered(values: Iterable[Any]) -> Iterator[tuple[str, str, Any]]:
-    """Each value with its number, and its name if it has one."""
+    """(number, name, value) for each value; the name is empty if it has none."""
     for number, value in enumerate(values, 1):
         name = ""
         if isinstance(value, dict):
@@ -135,7 +135,7 @@ def _numbered(values: Iterable[Any]) -> Iterator[tuple[str, str, Any]]:
 
 
 def _part(value: Any, name: str, rest: list[str], groups: list[tuple[str, Any]], depth: int) -> None:
-    """Separate lists of objects, and objects of objects, from all other values."""
+    """Append lists and objects of objects to `groups`, with their paths, and other values to `rest`."""
     items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     several = len(items) >= (2 if isinstance(value, dict) else 1)
     if depth > DEEPEST:

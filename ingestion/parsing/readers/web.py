@@ -36,7 +36,7 @@ BLOCKS = _tags(
 SIBLINGS = _tags("p li td th tr dt dd option")
 TERM_CHARACTERS = 120  # of a term that is written before its definition
 VOID = _tags("area base br col embed hr img input link meta source track wbr")
-LINK_SIGN = re.compile(r"[¶🔗]\Z|\s#\Z")  # of a link to the heading itself
+LINK_SIGN = re.compile(r"[¶🔗]\Z|\s#\Z")  # the text of a link from a heading to itself
 HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
 Attributes = dict[str, str]
 
@@ -101,7 +101,7 @@ class Page(HTMLParser):
         self._lines_kept = False
         self._grid: Grid | None = None
         self._tables = 0  # nesting depth
-        self._is_layout = False  # whether the open table has headings
+        self._is_layout = False  # whether the open table contains h1 to h6, and so is no table of data
         self.feed(text)
         self.close()
         self._flush()
@@ -208,7 +208,7 @@ class Page(HTMLParser):
         )
 
     def _skip_ends(self, tag: str) -> bool:
-        """Whether this start tag implicitly ends the skipped element."""
+        """Stop skipping if this start tag implicitly ends the skipped element; return whether it does."""
         if (tag == self._skipped and tag in SIBLINGS) or (self._skipped, tag) == ("head", "body"):
             self._skipped = ""
         return not self._skipped

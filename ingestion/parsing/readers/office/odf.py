@@ -27,9 +27,9 @@ LEFT_OUT = frozenset(
 )
 AROUND = frozenset(
     {f"{TEXT}section", f"{OFFICE}text", f"{TEXT}numbered-paragraph"}
-    | {f"{DRAW}{name}" for name in ("frame", "text-box", "g", "custom-shape")}  # that stand on a page
+    | {f"{DRAW}{name}" for name in ("frame", "text-box", "g", "custom-shape")}  # placed on a page
 )
-MAX_REPEATED = 1_000  # rows or cells that one element repeats
+MAX_REPEATED = 1_000  # how often one element may repeat a row
 MAX_DEPTH = 100
 BOLD_LEVEL = 9  # of a heading that is only a bold paragraph
 

@@ -71,11 +71,11 @@ class _Reader:
         self._in_table = False
         self._row: list[str] = []
         self._rows: list[list[str]] = []
-        self._skip = 0  # characters that replace the one before them
+        self._skip = 0  # how many of the next characters to skip: they stand in for the one before
         self._star = False
         self._fonts_at = self._title_at = 0
         self._go_through(data)
-        if self._row:  # a table that the file does not end
+        if self._row:  # the file ends within a table
             self._property(b"cell", None)
             self._property(b"row", None)
         self._in_table = False

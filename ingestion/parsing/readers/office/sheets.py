@@ -71,7 +71,7 @@ def _around(section: str) -> tuple[str, str]:
 
 MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s+ref="([A-Z]{1,3})(\d{1,7}):\1(\d{1,7})"')
 MERGED_LONGEST = 60
-MERGED_AT_MOST = 2_000  # cells that span several rows, and the most rows in which each is repeated
+MERGED_AT_MOST = 2_000  # cells that span several rows; each is repeated in MERGED_ROWS at most
 MERGED_ROWS = 1_000
 CHUNK_BYTES = 1_000_000
 Merged = dict[int, list[tuple[int, int]]]  # by column: first and last row, from 1
@@ -100,7 +100,7 @@ def _rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:
     merged: Merged = {}
     rest = b""
     count = 0
-    with sheet_source(sheet) as part:  # openpyxl does not provide them when it reads row by row
+    with sheet_source(sheet) as part:  # openpyxl provides no merged cells when it reads row by row
         while chunk := part.read(CHUNK_BYTES):
             for match in MERGED.finditer(rest + chunk):
                 first, last = int(match[2]), int(match[3])

@@ -51,7 +51,7 @@ class Numbering:
 
 
 HEADING = re.compile(r"heading ?([1-9])$", re.IGNORECASE)
-DEEPEST = 12  # of inherited styles, which may form a cycle in a damaged file
+DEEPEST = 12  # inherited styles that are followed: in a damaged file, they may form a cycle
 
 
 class Styles:
@@ -174,7 +174,7 @@ class _Reader:
         self._footnotes(paragraph)
 
     def _footnotes(self, block: ElementTree.Element) -> None:
-        """Each footnote and endnote once, after the text that refers to it."""
+        """Add the footnotes and endnotes to which the block refers, each only once in the document."""
         for element in block.iter():
             kind = NOTES_BY_REFERENCE.get(element.tag)
             note = (kind or "", element.get(f"{W}id", ""))
@@ -211,7 +211,7 @@ def _body(archive: zipfile.ZipFile, name: str) -> Iterator[ElementTree.Element]:
 
 
 def _inside(elements: Iterable[ElementTree.Element]) -> Iterator[ElementTree.Element]:
-    """The children of an element; those that only wrap others are replaced by their own children."""
+    """Yield the elements without deleted text, and the children of elements that only wrap others."""
     for child in elements:
         if child.tag in AROUND:
             yield from _inside(child)

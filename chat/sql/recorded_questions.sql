@@ -1,5 +1,6 @@
--- The wordings of questions since a moment that may match a pattern, the newest first: how often each was asked, and the
--- accounts of people (no guests or programs) who did, and the conversations. `query` has the words that it must contain; null: any.
+-- The wordings of questions since a moment that may match a pattern, the newest first: how often each was asked, the
+-- accounts of the people who asked it (no guests or programs), and the conversations. `query` has the words that a
+-- wording must contain; null means any.
 \set since '2026-01-01'
 \set query ''
 \set most 10

@@ -85,7 +85,7 @@ class DatabaseBreaker:
             self.is_missing, self._missed = True, now
 
     def record_connection(self) -> None:
-        """Record that a connection could be made, which closes the breaker but answers no statement."""
+        """Record that a session could be obtained. Closes the breaker, but does not count as an answer."""
         self.is_missing = False
 
     def record_success(self) -> None:

@@ -47,7 +47,7 @@ WAIT_SECONDS = 3.0  # for a thread or a connection, if no budget limits the tota
 LOCKED = "The database is kept waiting by a lock."
 BUSY = "All database threads are at work."
 ALL = "*"  # the lane of all views together; no view has this name
-# left to a request that waited long in the queue of its address, although the database may be fine
+# the least that is left to a request that waited long for its address: the database may be fine
 MIN_BUDGET_SECONDS = 0.5
 MIN_SECONDS = 0.2  # for a statement when the budget is used up: most take less
 UNDONE = frozenset({"40001", "40P01"})  # SQLSTATE of a serialization failure, of a deadlock

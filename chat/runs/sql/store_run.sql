@@ -1,5 +1,5 @@
--- Store a run with its lease, and count one more message of its owner. All times are the database's: the machines' clocks
--- may differ.
+-- Store a run with its lease, and count one more message of its owner. All times are the database's, because
+-- the clocks of machines may differ.
 WITH counted AS (
     UPDATE chat_usage SET messages = messages + 1 WHERE owner_id = :'owner'
 ),

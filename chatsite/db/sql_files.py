@@ -49,13 +49,15 @@ class Prepared(str):
     a session's state cannot be relied on. Policies are evaluated at each execution, as everywhere.
     """
 
-    __slots__ = ("call", "definition", "name")
+    __slots__ = ("call", "constants", "definition", "name")
+    constants: Mapping[str, Any]
     name: str  # of the prepared statement in a session
     definition: str
     call: str
 
     def __new__(cls, text: str, name: str, constants: Mapping[str, Any]) -> Self:
         self = super().__new__(cls, text)
+        self.constants = constants
         places = _Places(constants)
         digest = hashlib.sha256((body := text % places).encode()).hexdigest()[:12]
         self.name = f"{name}_{digest}"
@@ -151,10 +153,14 @@ def _loaded(transformer: Transformer, result: PGresult, columns: tuple[str, ...]
 def _rows_by_cursor(texts: Sequence[str], parameters: Mapping[str, Any]) -> list[Rows]:
     """The same by an ordinary cursor: behind a pooler, or where the statements are counted or logged."""
     found: list[Rows] = []
+    values = dict(parameters)
+    for text in texts:
+        if isinstance(text, Prepared):
+            values |= text.constants
     with connection.cursor() as cursor:
         results = cursor.cursor  # the driver's cursor: it has every result once the last statement has ended
         with connection.wrap_database_errors:
-            bound = ";\n".join(texts) % _Literals(adapt.Transformer.from_context(results), parameters)
+            bound = ";\n".join(texts) % _Literals(adapt.Transformer.from_context(results), values)
         cursor.execute(bound)
         with connection.wrap_database_errors:
             for text in texts:

@@ -156,7 +156,7 @@ class ChoiceTests(TestCase):
             self.assertContains(self.client.get(f"/c/{conversation.pk}/"), shown)
         self.client.cookies["zone"] = "Europe/Berlin"
         german = self.client.get(f"/c/{conversation.pk}/", headers={"accept-language": "de"})
-        self.assertContains(german, "2. Jul 2026, 00:30")
+        self.assertContains(german, "2. Juli 2026, 00:30")
 
 
 class LanguagesOfTexts(TestCase):
@@ -192,7 +192,7 @@ def test_each_word_of_the_scripts_is_in_the_catalogue():
 def test_what_the_site_says_in_place_of_an_answer_is_shown_in_the_readers_language():
     shown = render(f"{UNSURE}\n\n{NOTHING_FITS}", Citations())
     assert "Keine genaue Antwort gefunden." in shown
-    assert "Die Dokumente, die Sie lesen dürfen" in shown
+    assert "In den Dokumenten, die Sie lesen dürfen" in shown
 
 
 @pytest.mark.slow

@@ -19,7 +19,11 @@ async function find() {
     form.querySelector(part).replaceChildren(...found.querySelector(`.search-in ${part}`).childNodes);
 }
 
-form.querySelector('#q')?.addEventListener('input', () => {
+function findSoon() {
   clearTimeout(waiting);
   waiting = setTimeout(() => find().catch(() => {}), PAUSE);
-});
+}
+
+const words = form.querySelector('#q');
+words?.addEventListener('input', findSoon);
+if (words && words.value !== words.defaultValue) findSoon(); // typed before this module was loaded

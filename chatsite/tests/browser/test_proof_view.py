@@ -68,6 +68,19 @@ def test_a_document_found_by_typing_is_what_the_next_question_is_searched_in(chr
         assert page.get_by_label("Search in", exact=True).input_value() == chosen
 
 
+def test_words_typed_before_the_script_has_come_are_looked_for_too(chromium, slow_site, answered):
+    options, _ = answered
+    held = []
+    with open_page(chromium, slow_site.url, **options) as page:
+        page.route("**/search_in*.js", lambda route: held.append(route) or None)
+        page.goto("/search-in", wait_until="commit")
+        page.get_by_role("searchbox", name="Words in the name of a folder").fill("xylophone")
+        while not held:
+            page.wait_for_timeout(20)
+        held.pop().continue_()
+        expect(page.get_by_role("status")).to_contain_text("Nothing that you can read")
+
+
 @pytest.mark.parametrize("width", [1024, 1280, 1440])
 def test_a_source_stands_beside_the_answer_and_covers_neither_it_nor_send(
     chromium, slow_site, answered, width

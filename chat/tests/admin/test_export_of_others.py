@@ -1,4 +1,4 @@
-"""Exporting another person's data in the admin: with a permission and a reason; the person is told later."""
+"""Exporting another person's data in the admin needs a permission and a reason; the person is notified."""
 
 import io
 import json

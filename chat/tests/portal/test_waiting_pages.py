@@ -1,4 +1,4 @@
-"""Idle pages: they are told of questions asked elsewhere, and that their access has ended."""
+"""Idle pages hear of questions that were asked elsewhere, and of the end of their access."""
 
 import asyncio
 from contextlib import asynccontextmanager

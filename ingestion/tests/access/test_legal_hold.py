@@ -81,7 +81,8 @@ class LegalHoldTests(MediaMixin, TestCase):
         self.assertEqual(outcome, BulkItem.Outcome.REFUSED)
         self.document.refresh_from_db()
         self.assertEqual(self.document.owner, self.ann)
-        self.assertEqual(self.document.file.read(), b"Five days.")
+        with self.document.file.open() as stored:
+            self.assertEqual(stored.read(), b"Five days.")
 
     def test_the_same_file_and_other_documents_are_taken_and_everything_goes_once_the_hold_ends(self):
         for name, text in (("leave.md", b"Five days."), ("other.md", b"New.")):

@@ -257,7 +257,8 @@ class IdentityTests(MediaMixin, TestCase):
         for put in (second, third):
             documents.read_document(document.pk, put.replacement)
         document.refresh_from_db()
-        self.assertEqual((third.outcome, document.file.read()), ("replaced", b"# One"))
+        with document.file.open() as stored:
+            self.assertEqual((third.outcome, stored.read()), ("replaced", b"# One"))
         self.assertEqual((document.version, document.status), (4, "ready"))
 
     def test_the_audience_of_the_last_of_several_versions_counts(self):

@@ -44,7 +44,14 @@ READ = "SELECT true FROM ingestion_document WHERE name = 'employee-handbook.pdf'
 
 
 class CitingModel:
-    """The script of every stream: an answer that cites the first source, as JSON where that is asked for."""
+    """The script of every answer: one sentence that cites the first source, as JSON if that is asked for.
+
+    `pause` is the seconds between two words, `members` what the JSON has besides the text.
+    """
+
+    def __init__(self, *, pause=0.0, members=()):
+        self.pause = pause
+        self.members = dict(members)
 
     def __bool__(self):
         return True
@@ -57,8 +64,8 @@ class CitingModel:
         found = re.search(r"^Sources:\n(\S+): ", request.prompt, re.M)
         text = f"Until the end of March [{found[1] if found else ''}]."
         if request.body.get("response_format"):
-            text = json.dumps({"days": 5, "text": text})
-        await answer(*re.findall(r"\s*\S+", text), pause=0.05)(exchange)
+            text = json.dumps(self.members | {"text": text})
+        await answer(*re.findall(r"\s*\S+", text), pause=self.pause)(exchange)
 
 
 def install(folder):
@@ -109,7 +116,7 @@ def main():
     data = temporary_folder()
     try:
         with FakeOpenAI() as model:
-            model._script = CitingModel()
+            model._script = CitingModel(pause=0.05, members={"days": 5})
             settings = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": KEY, "CHAT_MODEL": "fake"}
             with Site(data, **settings) as site:
                 wait_for_handbook(site)

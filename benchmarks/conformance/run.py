@@ -12,7 +12,6 @@ answers come from a scripted model.
 import contextlib
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -20,9 +19,9 @@ import time
 import urllib.request
 from pathlib import Path
 
-from benchmarks.clients.run import api_key, wait_for_handbook
+from benchmarks.clients.run import CitingModel, api_key, wait_for_handbook
 from chat.tests.fake_openai import FakeOpenAI
-from chat.tests.upstream_faults import KEY, answer
+from chat.tests.upstream_faults import KEY
 from chatsite.tests.server import BASE, Site, temporary_folder
 
 HERE = Path(__file__).parent
@@ -45,31 +44,13 @@ UNLIMITED = {
 }
 
 
-class QuickModel:
-    """The script of every answer: one sentence that cites the first source, as JSON if that is asked for."""
-
-    def __bool__(self):
-        return True
-
-    def pop(self, place):
-        return self.say
-
-    async def say(self, exchange):
-        request = exchange.request
-        found = re.search(r"^Sources:\n(\S+): ", request.prompt, re.M)
-        text = f"Until the end of March [{found[1] if found else ''}]."
-        if request.body.get("response_format"):
-            text = json.dumps({"text": text})
-        await answer(*re.findall(r"\s*\S+", text))(exchange)
-
-
 @contextlib.contextmanager
 def conformance_site(caller):
     """A site with the demo for this caller, the headers of the caller's requests, and ids of what exists."""
     folder = temporary_folder()
     try:
         with FakeOpenAI() as model:
-            model._script = QuickModel()
+            model._script = CitingModel()
             settings = UNLIMITED | {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": KEY, "CHAT_MODEL": "fake"}
             settings |= {
                 "CHAT_MODEL_IMAGES": "1",

@@ -9,6 +9,7 @@ from chat.requests import SCOPE_CHARACTERS, InvalidRequest
 from chat.sources import SourceView
 
 from . import validators
+from .answer_context import graded
 from .framing import COMPACT
 
 MAX_RESULTS = 50
@@ -116,6 +117,13 @@ CITED = _object(
     cited={"type": "boolean", "description": "Whether the answer cites it."},
     text=_text("The passage."),
 )
+GRADES = (
+    "given",
+    "several",
+    "likely",
+    "closest",
+    "none",
+)  # of history.tally, which this module may not import
 READS = {"readOnlyHint": True, "openWorldHint": False}
 WRITES = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False, "openWorldHint": False}
 TOOLS: Mapping[str, Json] = {
@@ -184,6 +192,9 @@ TOOLS: Mapping[str, Json] = {
             conversation_id=_text("To ask on."),
             sources={"type": "array", "items": CITED},
             followups={"type": "array", "items": {"type": "string"}},
+            grade=_text(
+                "Without a language model: how surely the quoted passages answer the question.", enum=GRADES
+            ),
         ),
         "annotations": WRITES,
     },
@@ -343,6 +354,7 @@ def answered(result: RunResult, urls: Mapping[str, str]) -> Json:
         "conversation_id": result.started.conversation_id if result.started else "",
         "sources": sources,
         "followups": list(result.followups),
+        **graded(result.grade),
     })  # fmt: skip
 
 

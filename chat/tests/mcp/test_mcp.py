@@ -10,6 +10,7 @@ from django.contrib.auth.models import Group
 from django.test import AsyncClient, Client, SimpleTestCase, TransactionTestCase, override_settings
 
 from chat.llm import use_model
+from chat.llm.scripted import ScriptedModel
 from chat.protocols import mcp, mcp_tools
 from chat.protocols.framing import EVENT_STREAM
 from chat.tests.held_model import HeldModel
@@ -17,6 +18,7 @@ from chatsite.accounts.models import ApiKey
 from chatsite.db.threads import in_database
 from chatsite.tests.limits import MARGIN_SECONDS
 from history.models import Conversation
+from history.tally import GRADES, Grade
 from ingestion.models import Document
 from ingestion.tests.factories import make_document, make_user
 
@@ -268,6 +270,15 @@ class Tools(McpTestCase):
         again = self.call("ask", user=self.bob, question="Until when?", conversation_id=str(conversation.pk))
         self.assertEqual(again["conversation_id"], str(conversation.pk))
         self.assertEqual(conversation.messages.count(), 4)
+
+    def test_an_answer_of_quotations_says_how_surely_it_answers(self):
+        self.assertEqual(mcp_tools.GRADES, GRADES)
+        for question, grade in ((QUESTION, Grade.GIVEN), ("What do zebras eat?", Grade.NONE)):
+            self.assertEqual(self.call("ask", user=self.bob, question=question).get("grade"), grade, question)
+
+    def test_the_answer_of_a_language_model_has_no_grade(self):
+        with use_model(ScriptedModel([f"Five days [{self.open.name}]."])):
+            self.assertNotIn("grade", self.call("ask", user=self.bob, question=QUESTION))
 
     def test_wrong_arguments_are_told_to_the_model(self):
         for tool, arguments, words in [

@@ -1,8 +1,8 @@
-"""The forms in which a question can be answered by quotations, in the order in which they are tried.
+"""The forms of answers made of quotations, in the order in which they are tried.
 
-Rows of timetables and of opening hours, rows of another table that meet conditions, a quotation of each file,
-the numbered parts of something, and sentences with what belongs to them. A form that finds nothing leaves the
-question to the next; where none answers, the closest passages are quoted.
+The forms are rows of timetables and of opening hours, rows of another table that meet conditions, a quotation
+from each file, the numbered parts of something, and sentences with their context. If a form finds nothing,
+the next one is tried; if none answers, the closest passages are quoted.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -25,17 +25,19 @@ from .quoted_answer import OTHERS, Quoted
 from .rendering import markdown
 
 QUOTATIONS = 2
-FILE_SCORE = 0.8  # share of the best sentence's score, for another quotation of a file that is named
-SECOND_OF_ALL = 0.94  # for a second quotation if the first has everything that was asked for
-BEHIND = 2  # passages after one that may answer
-OF_OTHER_FILE = 0.5  # for one of the files that were chosen
+# Shares of the best sentence's score that a quotation needs:
+FILE_SCORE = 0.8  # as another quotation from a file that the question names
+SECOND_OF_ALL = 0.94  # as a second quotation if the first has everything that was asked for
+BEHIND = 2  # number of passages shown after one that may answer
+OF_OTHER_FILE = 0.5  # share of the best sentence's score for a quotation from one of the chosen files
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerForm:
-    """A form of answers: whether a question asks for it, and the answer in it, if the passages have one.
+    """A form of answers: whether a question asks for it, and how to answer in it.
 
-    `Quoted.is_sure` says how sure it is.
+    The function returns None if the passages have no such answer; otherwise `Quoted.is_sure` is whether the
+    answer is certain.
     """
 
     name: str
@@ -44,7 +46,7 @@ class AnswerForm:
 
 
 def quoted_in_best_form(findings: Findings) -> Quoted:
-    """The answer in the first form that the question asks for and the passages have, or what is closest."""
+    """The answer in the first form that fits, or the closest passages."""
     forms = ANSWER_FORMS if findings.quotations else ()
     answers = (form.answer(findings) for form in forms if form.is_asked(findings))
     answer = next((answer for answer in answers if answer), None) or _closest_passages(findings)
@@ -55,7 +57,7 @@ def quoted_in_best_form(findings: Findings) -> Quoted:
 
 
 def _asks_selected_rows(findings: Findings) -> bool:
-    # After “and on floor 3?” other conditions may still be meant.
+    # A follow-up such as “and on floor 3?” may rely on conditions of earlier questions.
     return not findings.question.subject and selects_rows(findings.question.own)
 
 
@@ -70,9 +72,10 @@ def _selected_rows(findings: Findings) -> Quoted | None:
 
 
 def _timetable_rows(findings: Findings) -> Quoted | None:
-    """The rows for the way and the time asked for; if either is not clear, the closest ones.
+    """The rows for the direction and the time asked for; the closest rows if either is unclear.
 
-    For a date they may answer: the rows of a week do not say whether it is in their season.
+    If the question names a date, the rows only may answer: a weekly timetable does not say whether the date
+    is in its season.
     """
     rows = findings.timetable
     if not rows.text or any(rows.text in each.text for each in findings.prompt.contributions):
@@ -92,12 +95,12 @@ def _open_rows(findings: Findings) -> Quoted | None:
 
 
 def _has_wrong_way(answer: Quoted, findings: Findings) -> bool:
-    """Whether it shows a row that goes in the opposite direction."""
+    """Whether the answer shows a timetable row for the opposite direction."""
     lines = (" | ".join(cells_of(row).values()) for row in findings.journeys.wrong_way)
     return any(line in text for line in lines for text in answer.texts)
 
 
-# --- A quotation of each file ---
+# --- A quotation from each file ---
 
 
 def _asks_each_file(findings: Findings) -> bool:
@@ -105,7 +108,7 @@ def _asks_each_file(findings: Findings) -> bool:
 
 
 def _each_file(findings: Findings) -> Quoted | None:
-    """None if only one of the files has something."""
+    """Quotations from each file; None if fewer than two files have any."""
     is_named = findings.files.are_named
     of_files: list[Sequence[Quotation]] = []
     for file in findings.files.files:
@@ -127,7 +130,11 @@ def _each_file(findings: Findings) -> Quoted | None:
 
 
 def _for_named_file(findings: Findings, quotations: Sequence[Quotation]) -> Sequence[Quotation]:
-    """The best quotation of a file that the question names, and those with more of what it asks for."""
+    """The best quotations from a file that the question names, at most QUOTATIONS.
+
+    A further one is nearly as good as the best sentence, or has words of the question that the first one
+    lacks.
+    """
     known = held_stems(quotations[0].text) if quotations else frozenset[str]()
     more = findings.question.stems - weak_stems() - known
     kept = [
@@ -139,7 +146,10 @@ def _for_named_file(findings: Findings, quotations: Sequence[Quotation]) -> Sequ
 def _for_chosen_file(
     findings: Findings, quotations: Sequence[Quotation], others: Sequence[Quotation]
 ) -> Sequence[Quotation]:
-    """A quotation of one place, which must answer the question, and in another way than the other places."""
+    """The first quotation from a chosen file, if it answers.
+
+    It must also differ from those of the other files.
+    """
     least = OF_OTHER_FILE * findings.sentences[0].score
     return [
         each
@@ -162,7 +172,7 @@ def _numbered_parts(findings: Findings) -> Quoted | None:
     parts = numbered_parts(findings.question.own, passages, documents, start)
     if not parts:
         return None
-    # Where the search found other things too, it found all parts.
+    # The list is complete if the numbers have no gap, and the search also found passages that are not parts.
     numbers = sorted(set(parts.values()))
     has_all = numbers == list(range(1, len(numbers) + 1)) and len(parts) < len(passages)
     alike = findings.rows_alike
@@ -183,7 +193,7 @@ def _parts_quoted(parts: Iterable[int], passages: Sequence[SourceView]) -> list[
     return quoted
 
 
-# --- Sentences with what belongs to them ---
+# --- Sentences with their context ---
 
 
 def _sentences(findings: Findings) -> Quoted:
@@ -196,18 +206,21 @@ def _sentences(findings: Findings) -> Quoted:
     is_several = any(each.is_another_answer(first) and (not has_all or each.has_all) for each in kept)
     alike = findings.rows_alike
     findings.shown.update(alike.rows)
-    if first.is_asked_by_heading:  # All that is below it answers.
+    if first.is_asked_by_heading:  # Everything below that heading answers.
         whole = first.below_heading
         kept = [whole, *(each for each in kept if not whole.has(each.sentence))]
     texts = (*_texts(alike.text), *findings.quoted(kept))
     return Quoted(texts, True, is_several, is_part=not alike.is_whole)
 
 
-# --- What is closest if nothing answers ---
+# --- The closest passages, if nothing answers ---
 
 
 def _closest_passages(findings: Findings) -> Quoted:
-    """The passages that the search finds best; none if they have too little of what the question names."""
+    """The passages that the search ranks best.
+
+    None if all of them have too few of the words that the question names.
+    """
     kept = list(findings.closest)
     if not any(is_close(each.held, findings.prompt.fit) for each in kept):
         return Quoted((), is_sure=False)
@@ -232,9 +245,9 @@ def _closest_passages(findings: Findings) -> Quoted:
 
 
 def _may_answer(findings: Findings, closest: Quotation, *, is_only: bool) -> bool:
-    """Whether nothing that was checked speaks against the closest passage.
+    """Whether the closest passage may answer: it passes all of these checks.
 
-    Rows of a table may be others than those asked for although they have all of its words.
+    Several are for tables, in which a row can have all words of the question and still be the wrong row.
     """
     question, sentence = findings.question, closest.sentence
     selected = findings.selected if closest.is_part_of_table else None
@@ -257,7 +270,7 @@ def _may_answer(findings: Findings, closest: Quotation, *, is_only: bool) -> boo
 
 
 def _is_named_row(question: Question, closest: Quotation) -> bool:
-    """Whether a question that goes on (“and dinner?”) names this row and nothing that it lacks."""
+    """Whether a follow-up (“and dinner?”) names this row, and no word that the quotation lacks."""
     row = closest.sentence.text
     if not question.subject or closest.quoted.kind != "table" or row not in closest.quoted.lines:
         return False

@@ -1,4 +1,4 @@
-"""Quotations that may answer a question: the best sentences with what belongs to them."""
+"""Quotations that may answer a question: the best sentences with their context."""
 
 import re
 from collections.abc import Sequence
@@ -21,10 +21,10 @@ from .extracts import MAX_UNASKED_ROWS, Extract, extract, with_surroundings, wit
 from .rendering import markdown
 from .sentence_selection import Sentence
 
-QUOTATIONS = 3  # that are looked at
-NOTES = "Notes:"  # how the readers of slides introduce those of the presenter
-SECOND = 0.85  # share of the best sentence's score, for a second quotation
-OF_BEST_PASSAGE = 0.7  # the same for the best sentence of the passage that the search finds best
+QUOTATIONS = 3  # considered for a question
+NOTES = "Notes:"  # the word with which readers of slides introduce the presenter's notes
+SECOND = 0.85  # share of the best sentence's score that a second quotation needs
+OF_BEST_PASSAGE = 0.7  # the same for a sentence from the passage with the best score in the search
 
 _QUESTION_WORD = re.compile(
     r"\b(?:who|whom|what|which|when|where|why|how|wer|wem|wen|was|welche[rsnm]?|wann|wo|warum|wie)\b",
@@ -38,9 +38,10 @@ ShownRow = tuple[str, str, str]  # file, heading and text
 class Quotation:
     """A quotation as Markdown.
 
-    `quoted` is what it consists of, `sentence` its best one, `share` its score as a share of the best one's,
-    and `is_of_best` whether it is the first of the passage that the search finds best. `all_rows` is the
-    number of a longer table's rows, if the source has only a part of it.
+    `quoted` is the extract shown as `text`, and `sentence` its best sentence; `share` is the score of that
+    sentence divided by the score of the best sentence of all. `is_of_best` is whether it is the best sentence
+    of the passage that the search ranks first, if a sentence of another passage is better. `all_rows` is the
+    number of rows of the whole table if the source has only a part of it.
     """
 
     text: str
@@ -59,9 +60,9 @@ class Quotation:
 
     @cached_property
     def held(self) -> QuotedText:
-        """The words that were asked for, and the headings.
+        """The quoted text with its title and heading, as the checks of answers read it.
 
-        Rows that the question does not ask for do not make the answer more certain.
+        Of a table only the matching rows count: other rows do not make the answer more certain.
         """
         quoted = self.quoted
         asked_for = " ".join((quoted.lead, *(quoted.matching or quoted.lines)))
@@ -78,7 +79,10 @@ class Quotation:
 
     @cached_property
     def has_amount(self) -> bool:
-        """Whether an amount, if one is asked for, is in the sentence or follows it."""
+        """Whether the sentence, or the quoted text after it, has the amount asked for.
+
+        True if none is asked for.
+        """
         amount = self.question.amount
         if amount is None:
             return True
@@ -93,7 +97,7 @@ class Quotation:
 
     @cached_property
     def needs_other_rows(self) -> bool:
-        """Whether its best row has less of what the question names than the quoted rows together."""
+        """Whether the quoted rows together have more of the named words than the best row alone."""
         named = self.question.named
         row = held_stems(" ".join((self.sentence.text, *self.held.texts[1:])))
         return self.held.known(named, row) < self.held.known(named)
@@ -107,8 +111,8 @@ class Quotation:
     def is_asked_by_heading(self) -> bool:
         """Whether its heading asks the question: “Life jackets › When crew must wear one”.
 
-        The innermost heading has the question word and one of the words that the question names; with the
-        headings above, it has all of them.
+        The innermost heading has the question word and at least one word that the question names; the title
+        and all headings together have all of these words.
         """
         question, inner = self.question, self.source.heading.rpartition("›")[2]
         asked, heading = _QUESTION_WORD.search(question.own), _QUESTION_WORD.search(inner)
@@ -128,7 +132,10 @@ class Quotation:
 
     @property
     def below_heading(self) -> "Quotation":
-        """The passage from its beginning, as much as fits; a table stays as it is."""
+        """A quotation from the beginning of the passage, as long as fits.
+
+        A table is returned unchanged.
+        """
         content = self.source.content
         starts = (span.start for span in spans_of(content) if not span.is_heading)
         first = next((each for start in starts if (each := extract(content, start))), self.quoted)
@@ -136,12 +143,15 @@ class Quotation:
 
     @property
     def in_passage(self) -> "Quotation":
-        """With what is around it in its passage."""
+        """The quotation extended by the text around it in its passage."""
         quoted = with_surroundings(self.source.content, self.quoted)
         return replace(self, quoted=quoted, text=markdown(quoted, self.source, self.all_rows))
 
     def without(self, shown: set[ShownRow]) -> str:
-        """The text without the rows in `shown`, to which its rows are added; empty if nothing remains."""
+        """The text without the rows in `shown`; empty if nothing remains.
+
+        Adds the rows of the quotation to `shown`.
+        """
         if self.quoted.kind != "table":
             return self.text
         place = self.source.sourcefile, self.source.heading
@@ -151,13 +161,14 @@ class Quotation:
         return markdown(rest, self.source, self.all_rows) if rest else ""
 
     def differs_from(self, first: "Quotation") -> bool:
-        """Whether it is another answer in other words."""
+        """Whether it is another answer than `first`, from a sentence with a different text."""
         return self.sentence.text != first.sentence.text and self.is_another_answer(first)
 
     def is_another_answer(self, first: "Quotation") -> bool:
-        """Whether it is from another document or chapter, with no number of the first if one is asked for.
+        """Whether it is from another document or chapter, and gives no number that `first` gives.
 
-        If the first has a number of what is counted (“how many”), this one must have one, too.
+        Numbers are compared only if the question asks for an amount. If `first` has a number of the counted
+        thing (“how many”), this quotation must have one, too.
         """
         if self.chapter == first.chapter or first.sentence.is_counted > self.sentence.is_counted:
             return False
@@ -174,10 +185,10 @@ def chapter_of(source: SourceView) -> str:
 def quotations_of(
     question: Question, prompt: Prompt, found: Sequence[Sentence], sources: Sequence[SourceView]
 ) -> list[Quotation]:
-    """The best sentences with their context, at most `QUOTATIONS`, without duplicate places or what agents
-    have quoted before.
+    """The best sentences with their context: at most `QUOTATIONS`, none of which overlap.
 
-    The second one is from the passage that the search finds best, if the first is not.
+    Leaves out what other agents have already quoted. If the first is not from the passage that the search
+    ranks best, the second is from that passage, unless its best sentence is much worse.
     """
     quotations: list[Quotation] = []
     taken: dict[int, list[tuple[int, int]]] = {}
@@ -201,7 +212,7 @@ def quotations_of(
         if quoted is None or any(start < quoted.end and quoted.start < end for start, end in places):
             continue
         if quoted.lead.startswith(NOTES) and "#slide=" in source.label:
-            # Alone they may be instructions to the speaker.
+            # The presenter's notes may be mere instructions: quote them with the rest of the slide.
             quoted = with_surroundings(source.content, quoted)
         places.append((quoted.start, quoted.end))
         text = markdown(quoted, source, all_rows)
@@ -217,12 +228,15 @@ def quotations_of(
 
 
 def _words_in(question: Question, text: str) -> frozenset[str]:
-    """The stems of what the question names that the text has literally."""
+    """The stems of the words that the question names and the text contains."""
     return question.named & held_stems(text)
 
 
 def _of_best_passage(found: Sequence[Sentence], sources: Sequence[SourceView]) -> Sentence | None:
-    """The best sentence of the passage that the search finds best; None if it is the first, or much worse."""
+    """The best sentence of the passage that the search ranks best.
+
+    None if the best sentence of all is from this passage, or if it is much better.
+    """
     best = max(range(len(sources)), key=lambda place: sources[place].score, default=0)
     of_best = next((each for each in found[1:] if each.passage == best), None)
     if of_best is None or found[0].passage == best or of_best.score < OF_BEST_PASSAGE * found[0].score:

@@ -1,8 +1,8 @@
 """Whether a quotation answers a question, and how surely.
 
-Its words must have what the question names, and numbers and proper names literally; a similar word counts
-for less. The weights are those of a logistic regression: docs/measurements.md says on which questions, and
-how often the result is right.
+It must contain what the question names; numbers and proper names must be literally the same, and a similar
+word counts for less. The weights were fitted by a logistic regression: docs/measurements.md says on which
+questions, and how often the result is right.
 """
 
 import math
@@ -18,21 +18,23 @@ from ingestion.search.stopwords import without_question_words
 from ingestion.search.tokens import has_unspaced_script, plain_words, search_text
 from ingestion.search.translations import without_grammar
 
-SURE = 0.6  # from which a quotation is given as the answer
+SURE = 0.6  # minimum confidence of a quotation that is given as the answer
 SURE_TRANSLATED = 0.9  # the same for a translated question
 MIN_LIKE = 0.35  # cosine from which words count as similar
 WEAK = 0.3  # weight of verbs and other words that do not name the subject
-OF_DOCUMENTS = 0.8  # how much a word of documents counts for the everyday one
-MIN_AS_ASKED = 0.2  # of these words, in any form, but not other words for them
-MIN_CLOSE = 0.34  # of what a question names, that one of the closest passages must have: more than a third
+OF_DOCUMENTS = 0.8  # weight of a synonym in place of a word of the question
+MIN_AS_ASKED = 0.2  # share of the named words that an answer must have without synonyms
+MIN_CLOSE = 0.34  # share of the named words in one of the closest passages: more than a third
 FOUND = 1.0  # the fit of a search that is sure of its best passage
-LIKELY = 1.7  # the share of what is named and the score of the search, added, of a passage that may answer
-LEADING = 0.9  # the score of the search from which half of what is named is enough
-MIN_SCORE = 0.5  # the score of the search from which all that is named is enough
-MIN_LEAD = 0.15  # its distance to the best score of another place, for that
-MIN_LED = 0.5  # of what is named, that such a passage must have
-MIN_HEADED = 0.3  # and its headings
-MIN_NAMED = 0.6  # of what a question names, that an answer must have to be shown as one: both of two words
+# A passage may answer if the share of the named words that it has plus its score in the search is at least
+# LIKELY, if it has all of them and at least MIN_SCORE, or if it leads the search.
+LIKELY = 1.7
+LEADING = 0.9  # minimum score in the search of a passage that leads
+MIN_SCORE = 0.5
+MIN_LEAD = 0.15  # minimum lead of its score over the best score of another place
+MIN_LED = 0.5  # share of the named words that such a passage must have
+MIN_HEADED = 0.3  # share of the named words that its headings must have
+MIN_NAMED = 0.6  # share of the named words in an answer that is shown as one (of two words, both)
 
 # The weights of `evidence`, in its order, and the constant.
 WEIGHTS = (0.9, 0.5, 3.9, -0.8, -1.3, 0.8)
@@ -46,7 +48,7 @@ _NUMBER = re.compile(r"\b(?:[A-Za-z]+-)?\d[\w.,:-]*\b")
 
 
 def answers(quoted: QuotedText, share: float = MIN_NAMED) -> bool:
-    """Whether it has this share of what its question names, and every kind of thing that it asks for."""
+    """Whether the text has this share of the named words, and every type asked for."""
     if not quoted.texts:
         return False
     question = quoted.question
@@ -61,11 +63,12 @@ def answers(quoted: QuotedText, share: float = MIN_NAMED) -> bool:
 
 
 def is_close(quoted: QuotedText, fit: float) -> bool:
-    """Whether it has enough of what its question names for passages to be shown that may not answer.
+    """Whether a passage has enough of the question's words to be shown as close.
 
-    If the search, of which `fit` is the result, is sure of its best passage, this may be in other words. Of a
-    question that only asks for one thing of another (“the capital of France”), it must have both: a rate for
-    capital cities says nothing about France.
+    It must mention the object of the question's verb. If the question asks for an attribute of a thing (“the
+    capital of France”), it must mention both: a rate for capital cities says nothing about France. It also
+    needs MIN_CLOSE of the named words, unless the search is sure of its best passage (`fit`) or the question
+    was translated.
     """
     question = quoted.question
     needed = [question.object]
@@ -74,16 +77,17 @@ def is_close(quoted: QuotedText, fit: float) -> bool:
     if any(words and not quoted.known(words) for words in needed):
         return False
     named = question.named
-    # A translation may lack a word that the quotation has in another language.
+    # The quotation may express a word of the question that the translation left out.
     return question.is_translated or fit >= FOUND or quoted.known(named) >= MIN_CLOSE * len(named)
 
 
 def is_likely(quoted: QuotedText, score: float, lead: float) -> bool:
     """Whether a passage that does not clearly answer may be introduced as one that may.
 
-    It has the numbers of the question, every kind of thing that it asks for, and nearly all of what it names;
-    half is enough if the search clearly prefers it to all others and its headings are about the subject.
-    `score` is that of the search, `lead` its distance to the best score of another place.
+    It has the numbers of the question, every type that it asks for, and nearly all words that it names; half
+    of these words are enough if the search clearly prefers the passage to all others and its headings are
+    about the subject. `score` is the passage's score in the search, and `lead` this score minus the best
+    score of another place.
     """
     if _lacks_number(quoted, compared=True) or not all(
         each.is_in(quoted) for each in types_asked_for(quoted.question)
@@ -91,7 +95,7 @@ def is_likely(quoted: QuotedText, score: float, lead: float) -> bool:
         return False
     known = _known(quoted)
     named = quoted.question.named
-    # Other words for those of the question may mean something else.
+    # A synonym may mean something else here, if the search clearly prefers another place.
     if lead <= -MIN_LEAD and quoted.known_as_asked < len(named) and not quoted.question.is_translated:
         return False
     if (known == 1 and score >= MIN_SCORE) or known + score >= LIKELY:
@@ -101,11 +105,14 @@ def is_likely(quoted: QuotedText, score: float, lead: float) -> bool:
 
 
 def is_preferred(quoted: QuotedText, score: float, fit: float, lead: float, *, is_only: bool) -> bool:
-    """Whether a passage may answer although words that are adjacent in the question are far apart in it.
+    """Whether a passage may answer although its words are in other places than in the question.
 
-    The search clearly prefers it to all others and it is sure enough for an answer, or it is the only one
-    that was found and has most of what the question names. It has the names and numbers of the question, and
-    every kind of thing that it asks for. `score` and `fit` are those of `confidence`, `lead` of `is_likely`.
+    Words that are adjacent in the question may be far apart in the passage.
+
+    It has the names and numbers of the question, and every type that it asks for. In addition, either the
+    search clearly prefers it to all others and its confidence is that of an answer, or it is the only passage
+    found and has most of the words that the question names. `score` and `fit` are explained at `confidence`,
+    `lead` at `is_likely`.
     """
     question = quoted.question
     asked = (each for each in types_asked_for(question) if not each.is_worded)
@@ -121,8 +128,11 @@ def is_preferred(quoted: QuotedText, score: float, fit: float, lead: float, *, i
 
 
 def _known(quoted: QuotedText) -> float:
-    """The share of what the question names. If it has a price, it need not have that word, nor a number that
-    it compares with others."""
+    """The share of the words that the question names which are in the text.
+
+    A text with the amount asked for need not contain a word such as “price”. Ages and durations of the
+    question for which the text gives another number, such as a limit, also count as contained.
+    """
     question = quoted.question
     needless = stems(" ".join(_compared(quoted)))
     if question.amount and question.amount.is_in(quoted.texts[0]):
@@ -132,23 +142,29 @@ def _known(quoted: QuotedText) -> float:
 
 
 def confidence(quoted: QuotedText, score: float, fit: float) -> float:
-    """The probability (0..1) that a quotation answers; from `SURE` on it may be called the answer.
+    """The probability (0..1) that a quotation answers.
 
-    `score` is that of its best sentence, and `fit` that of the search (`SearchResult.fit`).
+    `score` is the score of its best sentence, and `fit` the fit of the search (`SearchResult.fit`).
     """
     held = evidence(quoted, score, fit)
     return 1 / (1 + math.exp(-CONSTANT - sum(map(float.__mul__, WEIGHTS, held))))
 
 
 def is_sure(quoted: QuotedText, score: float, fit: float) -> bool:
-    """Whether it may be called the answer: it has all numbers of the question, and `confidence`."""
+    """Whether it may be called the answer.
+
+    It has all numbers of the question, and enough `confidence`.
+    """
     least = SURE_TRANSLATED if quoted.question.is_translated else SURE
     return not _lacks_number(quoted) and confidence(quoted, score, fit) >= least
 
 
 def evidence(quoted: QuotedText, score: float, fit: float) -> list[float]:
-    """What speaks for and against a quotation: the two scores, the share of the question's words that it has,
-    whether it lacks a name or a number of the question, and the logarithm of the number of words."""
+    """The features of a quotation, in the order of WEIGHTS.
+
+    These are its score, the fit, the weighted share of the question's words that it has, whether it lacks a
+    name of the question, whether it lacks a number of it, and the logarithm of the number of its words.
+    """
     question = quoted.question
     asked = search_text(without_question_words(question.text), stored=False).split()
     asked = [
@@ -183,7 +199,10 @@ def evidence(quoted: QuotedText, score: float, fit: float) -> list[float]:
 
 
 def _lacks_name(quoted: QuotedText) -> bool:
-    """Whether it lacks a name that the question has; in German, each noun looks like one."""
+    """Whether the text lacks a name of the question.
+
+    Always False in German, where every noun looks like a name.
+    """
     question = quoted.question
     names = _NAME.findall(question.text) if question.language != "german" else []
     text = f" {plain_words(' '.join(quoted.texts))} "
@@ -191,9 +210,11 @@ def _lacks_name(quoted: QuotedText) -> bool:
 
 
 def _lacks_number(quoted: QuotedText, *, compared: bool = False) -> bool:
-    """Whether it lacks a number that the question has, written as there, or a duration in words.
+    """Whether the text lacks a number of the question, or a duration given in words.
 
-    If `compared`, an age or a duration is not lacking if it gives another one of the same unit.
+    A number must have the same spelling.
+
+    With `compared`, an age or duration is not missing if the text gives another number of the same unit.
     """
     said = " ".join(quoted.texts)
     other = _compared(quoted) if compared else frozenset[str]()
@@ -209,7 +230,10 @@ def _lacks_number(quoted: QuotedText, *, compared: bool = False) -> bool:
 
 
 def _compared(quoted: QuotedText) -> frozenset[str]:
-    """The ages and durations of the question of whose unit it gives another number."""
+    """The ages and durations in the question for which the text has another number.
+
+    The number must have the same unit.
+    """
     units = frozenset(unit for _, unit in durations_in(" ".join(quoted.texts)))
     measures = measures_in(f"{quoted.question.text} {quoted.question.original}")
     return frozenset(number for number, of in measures.items() if not units.isdisjoint(of))

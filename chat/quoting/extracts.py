@@ -36,10 +36,10 @@ _COMPLETE = re.compile(r".*[.!?:;…。！？]['\"”’»)\]*_]{0,4}\Z", re.DOT
 class Extract:
     """A quotation: the text at start:end of a passage's content.
 
-    `kind` is text (one paragraph), list (`lead` and `lines`), table (`columns` and `lines`, the rows) or
-    passage (`lines`, its paragraphs and items as Markdown). `heading` is the heading without which the text
-    cannot be understood, or empty. Of a table, `rows` is the number of its rows in the content, and
-    `matching` are those of `lines` that were asked for.
+    `kind` is text (one paragraph, in `lead`), list (`lead` and `lines`), table (`columns`, and the rows in
+    `lines`) or passage (its paragraphs and items as Markdown in `lines`). `needs_heading` is whether the text
+    cannot be understood without its heading. For a table, `rows` is the number of its rows in the content,
+    and `matching` has the rows among `lines` that were asked for.
     """
 
     start: int
@@ -59,9 +59,9 @@ def extract(
 ) -> Extract | None:
     """The extract around the sentence that begins at `start`; None if it cannot be quoted.
 
-    `wanted` has the starts of other good sentences, best first: if they are rows of the same table, they are
-    quoted too. A short table is quoted in full, unless the content has only a part of it, or few of many rows
-    are wanted.
+    `wanted` has the starts of other good sentences, best first; those that are rows of the same table are
+    quoted, too. A short table is quoted in full, unless the content has only a part of it or the question
+    asks for only a few of its rows.
     """
     spans = spans_of(content)
     at = next((number for number, span in enumerate(spans) if span.start == start), None)
@@ -86,14 +86,14 @@ def extract(
 
 
 def as_item(text: str) -> str:
-    """The text of a list item as Markdown; a numbered one has its number already."""
+    """The text of a list item as Markdown; a numbered item already contains its number."""
     return text if NUMBERED.match(text) else f"- {text}"
 
 
 def with_surroundings(content: str, quoted: Extract) -> Extract:
-    """The whole passage if it is short; of a longer one the extract with the adjacent sentences that fit.
+    """The whole passage, if it is short, or the extract with adjacent sentences.
 
-    A table stays as it is, and so does what is next to one.
+    An extract with table rows is returned unchanged; others are extended no further than the next table.
     """
     spans = spans_of(content)
     start = next(number for number, span in enumerate(spans) if span.start == quoted.start)
@@ -113,7 +113,7 @@ def with_surroundings(content: str, quoted: Extract) -> Extract:
         last += 1
     while fits(first - 1, last):
         first -= 1
-    # What introduces text that is left out.
+    # Drop headings and lead-ins at the end: the text that they introduce does not fit.
     while last > end and (spans[last].is_heading or spans[last].text.endswith(":")):
         last -= 1
     while first < start and spans[first].is_heading:
@@ -133,7 +133,7 @@ def with_surroundings(content: str, quoted: Extract) -> Extract:
 
 
 def without_rows(quoted: Extract, shown: Collection[str]) -> Extract | None:
-    """A table without the rows that were shown before; None if nothing else is in it."""
+    """A table without the rows that were already shown; None if no row is left."""
     kept = [place for place, line in enumerate(quoted.lines) if line not in shown]
     if quoted.kind != "table" or len(kept) == len(quoted.lines):
         return quoted
@@ -148,7 +148,7 @@ def without_rows(quoted: Extract, shown: Collection[str]) -> Extract | None:
 
 
 def _paragraph(content: str, spans: Sequence[Span], at: int, has_part_of_table: bool) -> Extract:
-    """The paragraph; of a long one the sentence with the adjacent ones that fit."""
+    """The paragraph, or, if it is long, the sentence with the adjacent ones that fit."""
     block = spans[at].block
     first = last = at
     while first > 0 and spans[first - 1].block == block:
@@ -163,7 +163,7 @@ def _paragraph(content: str, spans: Sequence[Span], at: int, has_part_of_table: 
         if (listed := _list_below(content, spans, first, last)) is not None:
             return listed
         last -= 1  # a lead-in without its list
-    # Text cut off at the passage's edges is omitted, or marked if it is the sentence itself.
+    # A sentence cut off at the passage's edge is left out, or marked “…” if it is the one to quote.
     if first < at and first == 0 and spans[0].text[:1].islower():
         first += 1
     if last > at and last == len(spans) - 1 and not _COMPLETE.match(spans[last].text):
@@ -200,7 +200,10 @@ def _paragraph(content: str, spans: Sequence[Span], at: int, has_part_of_table: 
 
 
 def _list_below(content: str, spans: Sequence[Span], first: int, last: int) -> Extract | None:
-    """The list that a paragraph introduces, with the paragraph; None if there is none or it is too long."""
+    """The list that a paragraph introduces, with the paragraph.
+
+    None if there is no list, or if it is too long.
+    """
     below = last + 1
     if below + 1 < len(spans) and spans[below].is_heading:  # the title of the list
         below += 1
@@ -211,7 +214,10 @@ def _list_below(content: str, spans: Sequence[Span], first: int, last: int) -> E
 
 
 def _introduced(content: str, spans: Sequence[Span], at: int) -> Extract | None:
-    """A lead-in with the block below it, such as a command or a formula; None if that is too long."""
+    """A lead-in with the block below it, such as a command or a formula.
+
+    None if that is too long.
+    """
     block = [span for span in spans[at + 1 :] if span.block == spans[at + 1].block]
     if block[-1].end - spans[at].start > MAX_CHARACTERS:
         return None
@@ -226,14 +232,18 @@ def _introduced(content: str, spans: Sequence[Span], at: int) -> Extract | None:
 
 
 def _rows_below(spans: Sequence[Span], last: int) -> Sequence[Span]:
-    """The rows of a table that directly follows; none of one that is too long to be quoted in full."""
+    """The rows of the table that directly follows; empty if it is too long to be quoted in full."""
     rows = table_around(spans, last + 1) if last + 1 < len(spans) and spans[last + 1].is_row else ()
     return rows if rows and _is_short(rows) else ()
 
 
 def _neighbours(spans: Sequence[Span], at: int, first: int, last: int) -> tuple[int, int]:
-    """The sentence with those before it in its paragraph if all of them fit, because a rule comes before its
-    exceptions; otherwise with the one before it if it refers back. Then with the following ones that fit."""
+    """The first and last index of the sentences to quote from a long paragraph.
+
+    If everything up to the sentence fits, the quotation begins with the paragraph, because a rule comes
+    before its exceptions. Otherwise it begins with the sentence, or with the one before if the sentence
+    refers back. Then as many of the following sentences are added as fit, and after them preceding ones.
+    """
     if spans[at].end - spans[first].start <= MAX_CHARACTERS:
         start = first
     else:
@@ -247,7 +257,7 @@ def _neighbours(spans: Sequence[Span], at: int, first: int, last: int) -> tuple[
 
 
 def _list(content: str, spans: Sequence[Span], at: int, lead_from: int | None = None) -> Extract:
-    """The list with its lead-in; of a long list the lead-in and the item.
+    """The list with its lead-in; if the list is long, only the item with the lead-in.
 
     `lead_from` is the start of a paragraph that introduces the whole list.
     """
@@ -295,7 +305,7 @@ def _list(content: str, spans: Sequence[Span], at: int, lead_from: int | None = 
 
 
 def _table(spans: Sequence[Span], at: int, wanted: Sequence[int], is_part: bool) -> Extract:
-    """The row with its table and column names; of a long table only with other relevant rows."""
+    """The row with its table and column names; of a long table, only the relevant rows."""
     rows = table_around(spans, at)
     by_start = {span.start: span for span in rows}
     best = [spans[at].start, *(start for start in wanted if start in by_start)]

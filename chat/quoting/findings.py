@@ -1,4 +1,4 @@
-"""What the passages of a search have for one question, computed once for all forms of answers."""
+"""What the passages say about one question, computed once for all forms of answers."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -18,23 +18,25 @@ from .candidates import Quotation, ShownRow, quotations_of
 from .confidence import MIN_LEAD, confidence, is_sure
 from .sentence_selection import Sentence, best_sentences, sentences_of_each
 
-CLOSEST = 4  # passages that are quoted if nothing answers
-NOT_FAR = 0.6  # of the best search result's score, for these
-LOOKED_AT = 12  # sentences, some of them in the same place
-AGREES = 0.95  # of the best passage's score: the search and the choice of sentences agree
-PREFERRED = 0.85  # of the best sentence's score, for one of the passage that the search prefers
-RATHER_CERTAIN = 0.7  # the confidence of that one
-CERTAIN = 0.9  # the confidence from which it need not be the passage that the search prefers
-NEARLY_AGREES = 0.7  # the same if the better passages lack the amount that is asked for
+CLOSEST = 4  # number of passages that are quoted if nothing answers
+NOT_FAR = 0.6  # share of the best passage's search score that each of these needs
+LOOKED_AT = 12  # number of sentences considered, some of them in the same place
+AGREES = 0.95  # share of the best search score from which a passage counts as preferred by the search
+PREFERRED = 0.85  # share of the best sentence's score from which one of a preferred passage comes first
+RATHER_CERTAIN = 0.7  # confidence that such a sentence needs
+CERTAIN = 0.9  # confidence that a quotation needs for NEARLY_AGREES
+NEARLY_AGREES = 0.7  # instead of AGREES, if the quotation has the amount asked for, and everything else
 
 
 @dataclass(frozen=True)
 class Findings:
-    """The best sentences for a question, and what follows from them.
+    """The best sentences for a question, and what they mean for the answer.
 
-    `files` are those to be quoted each, `other_rows` the rows about other names than the one asked for,
-    `questions` is the number of questions that were asked at once, `shown` has the rows of tables that were
-    quoted for those before, and `journeys` the rows of timetables that are asked for.
+    - `files`: the files that the answer should quote, each of them
+    - `other_rows`: table rows about another name than the one asked for
+    - `questions`: the number of questions that were asked at once
+    - `shown`: table rows that were quoted for the preceding questions
+    - `journeys`: timetable rows that the question asks for
     """
 
     question: Question
@@ -58,7 +60,7 @@ class Findings:
 
     @property
     def sources(self) -> Sequence[SourceView]:
-        """The passages; those that were found for a row about another name have no score."""
+        """The passages; the score is 0 for those that were found only for a row about another name."""
         return self._judged[1]
 
     @cached_property
@@ -67,9 +69,10 @@ class Findings:
 
     @cached_property
     def quotations(self) -> Sequence[Quotation]:
-        """The best first; what has no amount is no answer to “how much”.
+        """The quotations, best first; if an amount is asked for, those with an amount come first.
 
-        Of those nearly as good, one that the search prefers too and that has all that was asked for.
+        If the best is not from a passage that the search prefers, a nearly equal one that is, and that has
+        everything asked for, takes its place.
         """
         ordered = sorted(self._in_order, key=lambda each: not each.has_amount)
         if ordered and not self._is_preferred(ordered[0]):
@@ -86,10 +89,10 @@ class Findings:
 
     @cached_property
     def closest(self) -> Sequence[Quotation]:
-        """Passages to quote if nothing answers: that of the first quotation, then in the search's order.
+        """Passages to quote if nothing answers: that of the best quotation, then by rank.
 
-        Of chosen documents, those with the price or time that is asked for come first, because a short one
-        may say it in words of its own.
+        If only chosen documents are searched, passages with the kind of amount asked for, such as a price,
+        come first, because a short document may use other words than the question.
         """
         first = self.first.sentence.passage if self.quotations else 0
         least = NOT_FAR * max((source.score for source in self.sources), default=0.0)
@@ -118,7 +121,7 @@ class Findings:
 
     @cached_property
     def open_then(self) -> tuple[SelectedRows, bool]:
-        """The rows that are open at the time asked for, and whether these are all, and meant."""
+        """The rows that are open at the time asked for, and whether they certainly are the answer."""
         found = open_rows(self.question.original or self.question.own, self.question.own, self.passages)
         if not found.rows:
             return SelectedRows(), False
@@ -134,7 +137,11 @@ class Findings:
 
     @cached_property
     def is_timetable_certain(self) -> bool:
-        """Whether no other row can be meant: the table is whole, or it is the best result and says “last”."""
+        """Whether no other row can be meant.
+
+        The question must be clear, and the whole table must have been found; or the question asks for the
+        first or last journey, and rows from the best search results are marked as such.
+        """
         if not self.journeys.is_clear or self.timetable.is_whole:
             return self.journeys.is_clear
         best = max(source.score for source in self.sources)
@@ -145,7 +152,10 @@ class Findings:
 
     @cached_property
     def rows_alike(self) -> SelectedRows:
-        """The rows with the same name as the first one, if that is a row and the question names it."""
+        """Rows with the same name as the first quotation.
+
+        Empty if that is not a row, or if the question does not name it.
+        """
         if not self.quotations or not self.first.is_part_of_table:
             return SelectedRows()
         row = self.first.sentence.text
@@ -156,7 +166,7 @@ class Findings:
     def is_answered(self) -> bool:
         """Whether the first quotation clearly answers the question."""
         first = self.first
-        # What earlier agents have quoted is left out, but still shows how well search and sentences agree.
+        # A sentence that another agent has quoted is left out, but still shows whether the search agrees.
         best = self.sentences[0] if first is self._in_order[0] else first.sentence
         return (
             first.has_amount
@@ -169,20 +179,21 @@ class Findings:
         )
 
     def _agrees(self, sentence: Sentence) -> bool:
-        """Whether the sentence is from one of the best search results; if not, either choice may be wrong.
+        """Whether the sentence is from one of the best search results.
 
-        The results of several questions are interleaved.
+        If it is not, the search or the choice of the sentence may be wrong. The results of several questions
+        are interleaved, so each question has one of the first.
         """
         best = max(source.score for source in self.sources)
         own = self.sources[sentence.passage].score
         if sentence.passage < self.questions or own >= AGREES * best:
             return True
         first = self.first
-        # The parts of a long table are found for its columns: the words select the row.
+        # Search finds the parts of a long table by its column names: only the words select the row.
         best_labels = {source.label for source in self.sources if source.score == best}
         if first.is_part_of_table and first.has_all and self.sources[sentence.passage].label in best_labels:
             return True
-        # If what the search prefers lacks what is asked for, it is not an alternative.
+        # A better search result without the amount asked for is not an alternative.
         return (
             self.question.amount is not None
             and first.has_all
@@ -194,8 +205,11 @@ class Findings:
         )
 
     def leads(self, other: Quotation, first: Quotation) -> bool:
-        """Whether the search finds the other passage best, clearly before the first, which has no more of the
-        question in its own words, and not all."""
+        """Whether `other` should be quoted before `first`.
+
+        The search ranks it first, clearly before `first`. It has at least as many of the named words
+        literally as `first`, but neither has all of them.
+        """
         scores = [self.sources[each.sentence.passage].score for each in (other, first)]
         words = [each.held.known_as_asked for each in (other, first)]
         is_best = scores[0] == max(source.score for source in self.sources)
@@ -222,20 +236,22 @@ class Findings:
         )
 
     def known(self, named: frozenset[str] | None = None) -> float:
-        """The share of what the question names, or of these stems, in the first quotation."""
+        """The share of named words, or of these stems, in the first quotation."""
         words = self.question.named if named is None else named
         return self.first.held.known(words) / len(words) if words and self.quotations else 0.0
 
     def quoted(self, quotations: Sequence[Quotation]) -> tuple[str, ...]:
-        """The texts of the quotations, without rows that were shown before."""
+        """The texts of the quotations, without rows that were already shown."""
         return tuple(text for each in quotations if (text := each.without(self.shown)))
 
 
 def _about_the_name(
     found: list[Sentence], passages: Sequence[SourceView], others: Collection[str]
 ) -> tuple[list[Sentence], Sequence[SourceView]]:
-    """The sentences without the rows about other names, and the passages, of which those that were found for
-    such a row do not count as the best of the search; all of them if there is nothing else."""
+    """The sentences without rows about other names, and the passages.
+
+    Passages with nothing but such rows get the score 0. Both are unchanged if there are no other sentences.
+    """
     kept = [sentence for sentence in found if sentence.text not in others]
     if not kept or len(kept) == len(found):
         return found, passages

@@ -1,6 +1,6 @@
 """Sections that are the numbered parts of one thing: “Goal one: …”, “Goal two: …”.
 
-A question for the whole (“What are the goals?”) is answered by all of them in their order.
+A question about the whole (“What are the goals?”) is answered with all parts in their order.
 """
 
 import re
@@ -37,17 +37,17 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 def asks_for_all(question: str) -> bool:
-    """Whether it may ask for all parts of something."""
+    """Whether the question may ask for all parts of something."""
     return bool(_ASKS_FOR_ALL.search(question))
 
 
 def numbered_parts(
     question: str, passages: Sequence[Quotable], documents: Sequence[str], start: int
 ) -> dict[int, int]:
-    """The numbers of the parts that the question asks for, by passage, in order; empty if it asks for no
-    parts of which the passage `start` is one. `documents` has the document of each passage.
+    """The passages that are the parts asked for: index and part number, by number.
 
-    The question has the plural of their name.
+    Empty unless the question asks for several things, the passage `start` is a numbered part, and the
+    question has the plural of its name (“goals”). `documents` has the document of each passage.
     """
     if not asks_for_all(question):
         return {}
@@ -66,7 +66,7 @@ def numbered_parts(
 
 
 def _part(heading: str) -> tuple[str, str, int]:
-    """The outer headings, and the name and the number of the part that the innermost one is about."""
+    """The outer headings, and the name and number of the part in the innermost heading."""
     outer, _, inner = heading.rpartition("›")
     found = _PART.match(inner)
     if found is None:

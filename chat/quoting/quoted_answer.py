@@ -1,4 +1,4 @@
-"""An answer of quotations, and the sentences with which the site introduces it."""
+"""An answer made of quotations, and the sentences with which the site introduces it."""
 
 from dataclasses import dataclass
 
@@ -15,10 +15,12 @@ NOTICES = (UNSURE, LIKELY, SEVERAL, PARTLY, OTHERS, NOTHING_MORE)
 
 @dataclass(frozen=True, slots=True)
 class Quoted:
-    """Quotations as Markdown, whether the first clearly answers, whether they are from several places that
-    may answer the same question, and whether they may be only some of the parts that are asked for.
+    """Quotations as Markdown, with how they answer.
 
-    If the first does not clearly answer, `is_likely` is whether it has what the question names and asks for.
+    - `is_sure`: the first quotation clearly answers
+    - `is_several`: several places may answer the same question
+    - `is_part`: parts of what is asked for may be missing
+    - `is_likely`: the first does not clearly answer, but has what the question names and asks for
     """
 
     texts: tuple[str, ...]
@@ -29,14 +31,14 @@ class Quoted:
 
     @property
     def first_texts(self) -> tuple[str, ...]:
-        """Those that answer or may answer."""
+        """The quotations that answer or may answer."""
         if self.is_sure:
             return self.texts
         return self.texts[: self._others_at] if self.is_likely else ()
 
     @property
     def other_texts(self) -> tuple[str, ...]:
-        """Those that are merely close, without the line above them."""
+        """The quotations that are merely close, without the sentence that introduces them."""
         if self.is_sure:
             return ()
         return self.texts[self._others_at + 1 :] if self.is_likely else self.texts
@@ -47,14 +49,14 @@ class Quoted:
 
     @property
     def notice(self) -> str:
-        """The sentence above them; empty if they are the answer."""
+        """The sentence above the quotations; empty if they are the answer."""
         if not self.is_sure:
             return LIKELY if self.is_likely else UNSURE
         return SEVERAL if self.is_several else PARTLY if self.is_part else ""
 
     @property
     def grade(self) -> str:
-        """The same for programs."""
+        """How surely the quotations answer, as one word for programs."""
         if not self.texts:
             return Grade.NONE
         if not self.is_sure:

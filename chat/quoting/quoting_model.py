@@ -1,4 +1,4 @@
-"""Answers without a language model: the best sentences of the documents, each with its citation."""
+"""Answers without a language model: the best sentences of the documents, with citations."""
 
 import asyncio
 import re
@@ -33,11 +33,12 @@ from .findings import Findings
 from .quoted_answer import NOTHING_MORE, NOTICES, OTHERS, Quoted
 from .sentence_selection import shared_words
 
-OF_CITED, OF_OTHER = 0.3, 0.5  # of the question, in a heading of a cited or another document, to ask about it
+# Share of the question's words in a heading that is suggested as a follow-up: of a cited or another document
+OF_CITED, OF_OTHER = 0.3, 0.5
 
 
 class QuotingModel:
-    """Implements the model's interface with quotations of the sources."""
+    """Implements the interface of a language model with quotations from the sources."""
 
     name = "quotations"
     writes_json = False
@@ -49,7 +50,10 @@ class QuotingModel:
         """Accepts any model name."""
 
     def text_for(self, sources: int) -> str | None:
-        """The answer without a closer look at many sources; None if it is to quote them."""
+        """An answer that depends only on the number of sources; None to quote the sources.
+
+        Subclasses override it.
+        """
         return None
 
     async def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
@@ -113,11 +117,11 @@ class QuotingModel:
     async def next_speaker(
         self, question: str, team: Sequence[tuple[str, str]], contributions: Sequence[Contribution]
     ) -> str:
-        """In the order of the team."""
+        """The agents answer in the order of the team."""
         return team[len(contributions)][0] if len(contributions) < len(team) else ""
 
     async def has_more(self, prompt: Prompt) -> bool:
-        """Only for clear answers: a passage that is merely related adds nothing to an answer."""
+        """Whether the sources clearly answer: a passage that is merely related adds nothing."""
         return (await retry_until_available(quote, prompt)).is_sure
 
     async def graded(self, question: str, passages: Sequence[str]) -> dict[int, float] | None:
@@ -131,7 +135,10 @@ class QuotingModel:
 
 
 def search_query(question: str, earlier: Sequence[EarlierMessage]) -> SearchQuery:
-    """The question with those that it refers to, and with others that may contain its subject as context."""
+    """The question with those that it refers to, and its context.
+
+    Earlier questions that may contain its subject become the context.
+    """
     text = " ".join([*leaned_on(question, earlier), question])
     asked = _questions(question, earlier)
     parts = tuple(search_query(part, before) for part, before in asked) if len(asked) > 1 else ()
@@ -139,7 +146,7 @@ def search_query(question: str, earlier: Sequence[EarlierMessage]) -> SearchQuer
 
 
 def _questions(question: str, earlier: Sequence[EarlierMessage]) -> list[tuple[str, list[EarlierMessage]]]:
-    """The questions that this one consists of, each with the preceding ones."""
+    """The questions that this one consists of, each with the messages and questions before it."""
     parts = parts_of(question)
     return [
         (part, [*earlier, *(EarlierMessage("user", before) for before in parts[:place])])
@@ -166,7 +173,8 @@ class _Sources:
 def quote(prompt: Prompt) -> Quoted:
     """The best sentences of the sources with their context, for each question of the prompt.
 
-    What is only closest to one of several questions comes after what answers the others.
+    If several questions are asked at once, quotations that answer one of them come before those that are
+    merely close to another.
     """
     sources = _Sources([replace(source, content=source.model_text) for source in prompt.sources])
     shown: set[ShownRow] = set()
@@ -189,7 +197,10 @@ def quote(prompt: Prompt) -> Quoted:
 
 @dataclass(frozen=True)
 class _Asked:
-    """One of so many questions that are asked at once, with the questions before."""
+    """One of the questions that are asked at once.
+
+    `questions` is their number, and `before` has the preceding messages.
+    """
 
     text: str
     before: Sequence[EarlierMessage]
@@ -198,11 +209,11 @@ class _Asked:
     sources: _Sources
 
     def answer(self, shown: set[ShownRow]) -> Quoted:
-        """The answer to the question in the reading of it that the sources answer best.
+        """The answer to whichever reading of the question the sources answer best.
 
-        A German question is translated for English passages, though one of them may have its own words. A
-        short one may be about the subject of an earlier one, though it may as well stand for itself. `shown`
-        has the rows quoted for the questions before.
+        A German question is translated if the passages are English, but tried untranslated as well. A short
+        question may continue an earlier one or be independent; both are tried. `shown` has the rows quoted
+        for the preceding questions; those of the answer are added.
         """
         context = context_of(self.text, self.before)
         translated = self.sources.language == "english"
@@ -223,7 +234,7 @@ class _Asked:
         return answer
 
     def _findings(self, context: str, shown: set[ShownRow], *, translated: bool) -> Findings:
-        """What the sources have for the question, with the words of its context."""
+        """The findings for the question, read together with the words of its context."""
         passages = self.sources.passages
         files = asked_files(self.text, passages, chosen=self.prompt.narrowed)
         before = " ".join(leaned_on(self.text, self.before))
@@ -243,5 +254,5 @@ class _Asked:
         return Findings(question, self.prompt, passages, files, others, self.questions, set(shown), journeys)
 
     def _in_english(self, text: str) -> str:
-        """A German text in the words of the sources; any other as it is."""
+        """A German text in the English words that the sources use; any other text unchanged."""
         return (question_in_english(text, self.sources.stems) or text) if is_german(text) else text

@@ -1,4 +1,4 @@
-"""The sentences of a passage that can be quoted, with the features that do not depend on the question.
+"""The sentences of a passage that can be quoted, with features that need no question.
 
 Each process caches them for the passages found most recently: many questions find the same passage, such as
 the questions suggested after an answer.
@@ -23,9 +23,9 @@ from ingestion.search.sentence_splitting import Span, spans_of
 from ingestion.search.table_rows import cells_of
 
 MAX_CACHED = 200  # passages, some ten kilobytes each
-MIN_CONTENTS = 4  # numbered titles of a table of contents
-MAX_TITLE = 60  # characters of each, on average
-BARE_WORDS = 5  # a list item with no more words means nothing by itself
+MIN_CONTENTS = 4  # numbered titles in a table of contents
+MAX_TITLE = 60  # average number of characters of these titles
+BARE_WORDS = 5  # a list item with at most this many words means nothing by itself
 
 _POINTER = re.compile(
     r"(?:please )?(?:see|refer to|read|consult|siehe|vgl)\b"
@@ -47,7 +47,7 @@ _QUESTION_MARKS = ("?", "？")
 
 
 class Quotable(Protocol):
-    """What the functions here need of a passage."""
+    """The attributes of a passage that this module reads."""
 
     @property
     def title(self) -> str: ...
@@ -88,12 +88,12 @@ class QuotableSentence:
 
     @cached_property
     def is_pointer(self) -> bool:
-        """Whether it refers elsewhere for the rest."""
+        """Whether it refers to another text for more: “For details see …”."""
         return bool(_POINTER.match(self.text))
 
     @cached_property
     def is_elsewhere(self) -> bool:
-        """Whether it says only where the answer is."""
+        """Whether it only says where the answer can be found."""
         return bool(_ELSEWHERE.search(self.text))
 
     @cached_property
@@ -132,7 +132,7 @@ class QuotableSentence:
 
 
 def sentences_of(passage: Quotable) -> tuple[QuotableSentence, ...]:
-    """The sentences of a passage in order; none of a table of contents."""
+    """The sentences of a passage in order; empty for a table of contents."""
     return _sentences(passage.title, passage.heading, passage.content)
 
 
@@ -197,7 +197,7 @@ def _sentences(title: str, heading: str, content: str) -> tuple[QuotableSentence
 
 
 def _is_contents(content: str) -> bool:
-    """Whether it is a table of contents: hardly anything but numbered titles."""
+    """Whether the content is a table of contents, with hardly anything but numbered titles."""
     titles = len(_CONTENTS_LINE.findall(content))
     return titles >= MIN_CONTENTS and titles * MAX_TITLE > len(content)
 
@@ -207,8 +207,11 @@ def _plain(text: str) -> str:
 
 
 def _is_bare_item(spans: Sequence[Span], place: int) -> bool:
-    """Whether it means nothing by itself: a line of a table of contents, or a short item without an
-    introduction, such as the number and title of a part."""
+    """Whether the sentence means nothing by itself.
+
+    It is a line of a table of contents, or a short list item without a lead-in, such as a part's number and
+    title.
+    """
     span = spans[place]
     if _LEADER in span.text:
         return True

@@ -1,4 +1,4 @@
-"""Selects the sentences of found passages that best answer a question, quoted without a language model.
+"""Selects the sentences of passages that best answer a question, without a language model.
 
 A sentence is scored by the question's words in it and around it (the sentence before, its heading and title,
 its passage), by its similarity to the question, and by whether it has the kind of thing asked for.
@@ -21,37 +21,39 @@ from .sentence_features import Quotable, QuotableSentence, sentences_of, vectors
 MIN_SHARE = 0.25  # of the question's words that a sentence and its surroundings must have
 AROUND = 0.5  # weight of a word in the sentence before, the heading or the title
 IN_PASSAGE = 0.15  # weight of a word elsewhere in the passage
-PASSAGE = 0.6  # weights of the passage's own score, of similarity, and of the kind of thing asked for
-LIKENESS = 0.3
-KIND = 0.15
+PASSAGE = 0.6  # weight of the passage's score in the search
+LIKENESS = 0.3  # weight of the similarity to the question
+KIND = 0.15  # weight of the kind of thing asked for
 HEADED = 0.12  # weight of the question's words in the headings
 TOPIC = 0.15  # bonus if the innermost heading is what the question names
 OPENS = 0.15  # bonus for the first sentence below such a heading, unless an amount is asked for
 ENTITY = 0.4  # bonus for a telephone number, a form or an address if one is asked for
-CONDITION = 0.2  # malus for a case that the question does not mention: “If a guest is ill, …”
-NAMED_ROW = 0.06  # bonus in the order, for a row about something that the question names
+CONDITION = 0.2  # penalty for a case that the question does not mention: “If a guest is ill, …”
+NAMED_ROW = 0.06  # bonus for a row about something that the question names; counts only in the order
 DEFINES = 0.2  # bonus for a definition of the thing asked for
-NO_ANSWER = 0.2  # malus for a sentence that refers elsewhere, was cut off, or introduces missing content
-ELSEWHERE = 0.5  # malus for a sentence that says only where the answer is
-OUTSIDERS = 0.1  # malus for a text about passengers, customers, … whom the question does not mention
-OPPOSITE = 0.5  # malus for the other direction, or a row about another name, than the one asked for
-EARLIER = 0.5  # weight of a word that only earlier questions have
-SYNONYM = 0.6  # weight of another word for one of the question's
+NO_ANSWER = 0.2  # penalty for a sentence that refers elsewhere, was cut off, or introduces missing content
+ELSEWHERE = 0.5  # penalty for a sentence that only says where the answer can be found
+OUTSIDERS = 0.1  # penalty for a text about passengers, customers, … whom the question does not mention
+OPPOSITE = 0.5  # penalty for the opposite direction, or for a row about another name
+EARLIER = 0.5  # factor for a word that only earlier questions have
+SYNONYM = 0.6  # factor for a synonym of a word
 LISTS = 0.1  # bonus for a lead-in with its list if several things are asked for
 LITERAL = 0.1  # bonus for a path or a name with symbols, written as in the question
-WEAK = 0.25  # weight of a word that only says what is done with the subject
-COUNTED = 0.3  # bonus for a number of the counted thing if “how many” of it are asked for
-NEXT_KIND = 0.6  # of KIND, if the next sentence has the requested number
-NEARLY = 0.7  # of the score of a passage's best sentence
+WEAK = 0.25  # factor for a word that only says what is done with the subject
+COUNTED = 0.3  # bonus for a number of the things that “how many” asks for
+NEXT_KIND = 0.6  # factor for KIND if the next sentence has the kind of thing asked for
+NEARLY = 0.7  # share of the score of a passage's best sentence that further ones need
 
 _Choice = tuple[int, QuotableSentence]  # with the index of its passage
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A quotation: `text` is at start:end of the content of the passage with that index.
+    """A sentence to quote: `text` is at start:end of the content of a passage.
 
-    `is_counted` says whether a number in it counts what “how many” are asked of.
+    `passage` is the index of that passage.
+
+    `is_counted` is whether it has a number of the things that “how many” asks for.
     """
 
     passage: int
@@ -67,8 +69,8 @@ def best_sentences(
 ) -> list[Sentence]:
     """At most `count` sentences, best first, without duplicates; none if nothing is relevant.
 
-    The words of earlier questions and synonyms count less. A passage must have something of the question's
-    subject. `other_rows` has the texts of rows about something else (`named_rows`).
+    Words of earlier questions and synonyms count less, and so do passages without any word of the subject.
+    `other_rows` has the texts of table rows about another name (`named_rows`).
     """
     best: dict[str, Sentence] = {}
     for sentence in _judged(question, passages, other_rows):
@@ -81,7 +83,7 @@ def best_sentences(
 def sentences_of_each(
     question: Question, passages: Sequence[Quotable], other_rows: Collection[str] = ()
 ) -> list[list[Sentence]]:
-    """The sentences of every passage, best first, however little they have of the question."""
+    """All sentences of every passage, best first, including barely relevant ones."""
     found: list[list[Sentence]] = [[] for _ in passages]
     for sentence in _judged(question, passages, other_rows, everything=True):
         found[sentence.passage].append(sentence)
@@ -91,9 +93,10 @@ def sentences_of_each(
 def best_sentences_per_passage(
     question: Question, passages: Sequence[Quotable], count: int = 2
 ) -> list[list[Sentence]]:
-    """The best sentences of every passage, at most `count`, in the order of its text.
+    """The best sentences of every passage, at most `count`, in the order of the text.
 
-    Further ones must be nearly as good as its best. None if a passage has no sentence.
+    Each must be nearly as good as the best one of its passage. The list is empty for a passage without
+    sentences.
     """
     found: list[list[Sentence]] = [[] for _ in passages]
     for sentence in _judged(question, passages, everything=True):
@@ -104,7 +107,7 @@ def best_sentences_per_passage(
 
 
 def shared_words(question: Question, text: str) -> float:
-    """The share of the question's content words that `text` has, or other words for them."""
+    """The share of the question's content words that `text` has, counting synonyms."""
     wanted = question.stems - weak_stems()
     held = held_stems(text)
     shared = sum(word in held or bool(question.other_words(word) & held) for word in wanted)
@@ -122,7 +125,7 @@ def _judged(
     choices = [(index, each) for index, passage in enumerate(passages) for each in sentences_of(passage)]
     if not choices or not (question.wanted or everything):
         return []
-    # Too many sentences to embed them on a server.
+    # An embedding server would take too long for all these sentences.
     if everything and not runs_here():
         likeness = [0.0] * len(choices)
     else:
@@ -137,14 +140,14 @@ def _judged(
             is_other = bool(each.names) and not is_named
             is_counted = bool(counted) and not (is_other and not scoring.names_column(each))
             sentence = Sentence(index, each.span.start, each.span.end, each.text, score, is_counted)
-            # What decides between sentences, but makes none of them surer. The number of a row about another
-            # thing, such as another reason for leave, does not.
+            # Two bonuses that change the order, but not the score of a sentence. A number does not count in a
+            # row about another thing, such as another reason for leave.
             judged.append((score + COUNTED * counted * (not is_other) + NAMED_ROW * is_named, sentence))
     return [sentence for _, sentence in sorted(judged, key=lambda each: -each[0])]
 
 
 class _Scoring:
-    """What a question asks of each sentence; the weight of its words depends on how many of them have it."""
+    """Scores sentences for a question; its words weigh more if fewer of the sentences have them."""
 
     def __init__(self, question: Question, choices: Iterable[_Choice], other_rows: Collection[str]) -> None:
         self.question = question
@@ -168,7 +171,7 @@ class _Scoring:
         self.stays_with = frozenset[str]().union(*of_subject)
 
     def is_relevant(self, sentence: QuotableSentence) -> bool:
-        """Whether it and what is around it have enough of the question's words."""
+        """Whether the sentence and its surroundings have enough of the question's words."""
         near, wanted = sentence.near, self.question.wanted
         known = sum(word in near or not others.isdisjoint(near) for word, others in wanted.items())
         return known >= MIN_SHARE * len(wanted)
@@ -201,7 +204,7 @@ class _Scoring:
         )
 
     def is_named_row(self, sentence: QuotableSentence) -> bool:
-        """Whether it is a row, and the question has all words of one of its names."""
+        """Whether the sentence is a row, and the question has all words of one of its names."""
         return any(name and name <= self.names for name in sentence.names)
 
     def names_column(self, sentence: QuotableSentence) -> bool:
@@ -209,7 +212,7 @@ class _Scoring:
         return any(column and column <= self.asked for column in sentence.columns)
 
     def share(self, sentence: QuotableSentence, own: frozenset[str]) -> float:
-        """The weighted share of the question in the sentence, with the words `own`, and around it."""
+        """The weighted share of the question's words in the sentence (`own`) and around it."""
         got = 0.0
         around, everywhere = sentence.around, sentence.everywhere
         for word, others, weight in self.terms:
@@ -228,7 +231,7 @@ class _Scoring:
         return got / self.total
 
     def held(self, words: frozenset[str]) -> float:
-        """The weighted share of the question in these words."""
+        """The weighted share of the question's words among `words`."""
         got = 0.0
         for word, others, weight in self.terms:
             if word in words:
@@ -238,7 +241,10 @@ class _Scoring:
         return got / self.total
 
     def kind(self, sentence: QuotableSentence) -> float:
-        """Whether it has what the question asks for, a number, a place or a name; for less, the next one."""
+        """How well the sentence has the number, place or name asked for.
+
+        1.0 if it has one itself, NEXT_KIND if the next sentence has it, else 0.0.
+        """
         question, after = self.question, sentence.following
         amount = question.amount if question.asks_amount else None
         if amount:
@@ -260,7 +266,7 @@ class _Scoring:
         )
 
     def unasked_condition(self, sentence: QuotableSentence) -> float:
-        """The share of the words of its condition that neither the question nor the headings have."""
+        """The share of its condition's words that neither question nor headings have."""
         words = sentence.condition
         return len(words - self.asked - sentence.headings) / len(words) if words else 0.0
 

@@ -1,1 +1,1 @@
-"""What a question asks for: its parts, the kind of answer, amounts, people and conditions."""
+"""What a question asks for: its parts, the type of answer, amounts, people and conditions."""

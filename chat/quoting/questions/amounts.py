@@ -1,7 +1,7 @@
-"""What kind of amount a question asks for, and whether a text has one: a duration, a time, money, a number
-of the counted thing.
+"""The kind of amount that a question asks for, and whether a text has such an amount.
 
-English and German are known. A question for another amount is answered by any number.
+The kinds are durations, frequencies, deadlines, times and money; if a question asks for another amount, any
+number answers it. Only English and German are recognised.
 """
 
 import re
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from ingestion.search.rough_stems import held_stems, stem, stems
 
-COUNTED_WITHIN = 2  # words after the number, and one more for each word of the thing
-MAX_COLUMN = 120  # characters before a number in which the name of its column begins
-CLAUSE = 100  # characters after a number
+COUNTED_WITHIN = 2  # words searched after a number, plus one for each word of the counted thing
+MAX_COLUMN = 120  # characters searched before a number for the name of its column
+CLAUSE = 100  # characters searched after a number
 
 # “What do I do when …” does not ask for a time.
 _WHEN = r"(?:\A\s*|[?.,;:!–-] |\b(?:and|or|know|me|us|say|so|ask|exactly|from) )when(?: |'s\b|\?|\Z)"
@@ -101,7 +101,7 @@ _DATE = (
     r"|\b(?:daily|weekly|monthly|quarterly|yearly|annually|every|each)\b"
     r"|\b(?:innerhalb|binnen|vor|nach|bis|spätestens|sofort|unverzüglich|täglich|monatlich|jährlich)\b"
 )
-# The end of a time in which something is to be done.
+# The end of the time in which something must be done.
 _DEADLINE = (
     r"\b(?:within|innerhalb|binnen)\b:?(?! the time| that period)"
     r"|\b(?:before(?:hand)?|prior to|until|till|later than"
@@ -113,7 +113,7 @@ _MONEY = (
     r"[£$€]|\b\d[\d.,]{0,12}(?: ?%|p\b| ?(?:prozent|euros?|pounds?|dollars?|times)\b)"
     r"|\b(?:GBP|EUR|USD|CHF|per cent|percent|free|kostenlos|unpaid|no charge)\b"
 )
-# How often something is: “weekly”, “every two years”, “once a month”, “the annual review”.
+# How often something happens: “weekly”, “every two years”, “once a month”, “the annual review”.
 _PERIODICAL = (
     r"(?:daily|weekly|fortnightly|monthly|quarterly|yearly|annual(?:ly)?|täglich\w{0,2}|wöchentlich\w{0,2}"
     r"|monatlich\w{0,2}|jährlich\w{0,2})"
@@ -138,9 +138,11 @@ _HAS_MONEY = re.compile(_MONEY, re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """Questions for a kind of amount, texts with one, and the words that only ask for it.
+    """A kind of amount: patterns of questions for it and of texts with it.
 
-    `is_number` is whether a sentence with the amount has a number, too.
+    `asking` has the stems of words that only ask for it.
+
+    `is_number` is whether a sentence that states the amount must also have a number.
     """
 
     asks: re.Pattern[str]
@@ -197,10 +199,11 @@ _KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class AskedAmount:
-    """The amount that a question asks for last; any number if `kind` is None.
+    """The last amount that a question asks for; any number if `kind` is None.
 
-    `is_explicit` is whether it asks “how many”, “when”, “which rate”, …; `periods` are its words like
-    “daily”: the daily meeting does not say how long one takes.
+    `is_explicit` is whether it asks “how many”, “when”, “which rate”, …. `periods` has its words such as
+    “daily”, which do not count as the answer: a text about “the daily meeting” does not say how long it
+    takes.
     """
 
     kind: _Kind | None
@@ -218,7 +221,7 @@ class AskedAmount:
         return any(match[0].lower() not in self.periods for match in self.kind.has.finditer(text))
 
     def is_stated(self, text: str) -> bool:
-        """Whether a sentence has it, with a number if that kind of amount has one."""
+        """Whether a sentence has the amount, and a number if that kind of amount needs one."""
         needs_number = self.kind is None or self.kind.is_number
         return self.is_in(text) and (not needs_number or has_number(text))
 
@@ -235,7 +238,7 @@ def asked_amount(question: str) -> AskedAmount | None:
 
 
 def has_number(text: str) -> bool:
-    """Whether `text` has a number, but for those of list items."""
+    """Whether `text` has a number other than the numbers of list items."""
     return bool(_NUMBER.search(_ITEM.sub(" ", text)))
 
 
@@ -244,7 +247,7 @@ def has_money(text: str) -> bool:
 
 
 def has_bare_number(text: str) -> bool:
-    """Whether it has a number of something other than time or money."""
+    """Whether `text` has a number that is not a time or an amount of money."""
     return bool(_BARE_NUMBER.search(_ITEM.sub(" ", text)))
 
 
@@ -254,20 +257,22 @@ def numbers_of(text: str) -> frozenset[str]:
 
 
 def stated_durations(question: str) -> frozenset[tuple[str, str]]:
-    """The durations that a question gives, each as a number and the stem of its unit: “for a month”."""
+    """The durations in a question (“for a month”): a number and the stem of its unit."""
     return _durations(_FOR_A_TIME, question)
 
 
 def durations_in(text: str) -> frozenset[tuple[str, str]]:
-    """The durations of a text, without times before or after something: “four weeks beforehand”."""
+    """The durations in a text, except distances from an event such as “four weeks before”."""
     return _durations(_DURATION, text)
 
 
 def measures_in(question: str) -> Mapping[str, frozenset[str]]:
-    """The numbers of a question that a limit may decide on, each with the stems of its unit.
+    """The numbers of a question that a text may answer with a limit.
 
-    These are ages, and the durations of a question for yes or no: “from 12 to 15 years” may answer for “my
-    13-year-old”, “after the seventh day” if somebody has to do it after five days.
+    Each has the stems of its unit.
+
+    These are ages, and, in yes-or-no questions, durations: “from 12 to 15 years” may answer a question about
+    “my 13-year-old”, and “after the seventh day” one about five days.
     """
     years = frozenset(stem(word) for word in _YEARS)
     found = dict.fromkeys(_AGE.findall(question), years)
@@ -294,11 +299,12 @@ def counted(question: str) -> list[str]:
 
 
 def counts(thing: Sequence[frozenset[str]], text: str) -> float:
-    """How well a number in `text` counts the thing: from over a half for one of its words, to 1 for all.
+    """How well a number in `text` counts `thing`.
 
-    “Four weeks” and “Weeks: 4” count weeks, “the 24th week” does not.
+    1 if all words of the thing are near the number, 0 if none is.
 
-    Each word of the thing is the set of its forms.
+    If some are, the result is above 0.5. “Four weeks” and “Weeks: 4” count weeks, “the 24th week” does not.
+    `thing` has the set of forms of each word.
     """
     best = 0.0
     text = _ITEM.sub(" ", text)

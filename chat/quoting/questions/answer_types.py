@@ -1,8 +1,8 @@
-"""Types of answers that a question can ask for, and checks whether a quotation is of such a type.
+"""The types of answers that questions ask for, and checks of quotations for each type.
 
-Examples are an amount, a count, a person, a place, a definition, an extreme, a permission or a direction.
-The types for which a question asks are checked in the order of `ANSWER_TYPES`; a quotation that fails one of
-these checks does not answer the question.
+Examples are an amount, a count, a person, a place, a definition, an extreme, a permission or a direction. The
+types that a question asks for are checked in the order of `ANSWER_TYPES`; a quotation that fails one of these
+checks does not answer the question.
 """
 
 import re
@@ -27,7 +27,8 @@ BETWEEN = 2  # other words allowed between the words of a phrase
 TOGETHER = 8  # largest distance, in words, of two words that are adjacent in the question
 
 _UNITS = frozenset(map(stem, ("minute", "hour", "day", "week", "month", "year", "time", "period")))
-# The first part of such an adjective does not count: “a smoke-filled space” says nothing about smoking.
+# In such a compound adjective the first part does not count: “a smoke-filled space” says nothing about
+# smoking.
 _DESCRIBED_BY = re.compile(r"\b\w{1,30}-(?=\w{1,30}(?:ed|free|proof|resistant)\b)", re.IGNORECASE)
 _NO_WORDS = frozenset[str]()
 _PAYS = dict.fromkeys(
@@ -50,7 +51,10 @@ _NEGATIVE = re.compile(
 
 @dataclass(frozen=True)
 class QuotedText:
-    """A quotation compared with a question; `texts` has the quoted text, then its title and heading."""
+    """A quotation to compare with a question.
+
+    `texts` has the quoted text, the title and the heading.
+    """
 
     question: Question
     texts: tuple[str, ...]
@@ -69,7 +73,10 @@ class QuotedText:
 
     @cached_property
     def phrases(self) -> Sequence[tuple[frozenset[str], Sequence[frozenset[str]]]]:
-        """The stems of each phrase of the question, with its synonyms whose words are close together here."""
+        """The stems of each phrase of the question, and of its synonyms in this text.
+
+        The words of a synonym must be close together in the text.
+        """
         return [
             (phrase, [words for _, words in others if words and self._is_together(words)])
             for phrase, others in self.question.phrases
@@ -89,7 +96,7 @@ class QuotedText:
         return any(wanted <= frozenset().union(*self.order[at : at + size]) for at in starts)
 
     def known(self, words: Collection[str], held: frozenset[str] | None = None) -> int:
-        """Return how many of the words, or synonyms of them, are in `held` (default: this quotation)."""
+        """How many of the words, or synonyms of them, are in `held` (default: this quotation)."""
         held = self.stems if held is None else held
         return sum(
             word in held
@@ -106,8 +113,11 @@ class QuotedText:
 
     @cached_property
     def pair_distances(self) -> Sequence[frozenset[int]]:
-        """For each two adjacent words of the question that the quoted text has, the distances in words from
-        the first to the second."""
+        """For each pair of adjacent words of the question, their distances in the quoted text.
+
+        Distances are in words, from the first to the second. Pairs of which the text lacks a word are left
+        out.
+        """
         own = held_stems(self.texts[0])
         pairs = [pair for pair in self.question.pairs if own.issuperset(pair)]
         places = [
@@ -117,7 +127,7 @@ class QuotedText:
 
     @cached_property
     def known_as_asked(self) -> int:
-        """How many of the named words occur literally, or as two words (“payday”, “pay day”)."""
+        """How many named words occur themselves or split (“payday”, “pay day”); no synonyms."""
         held, named = self.stems, self.question.named
         parts = {
             word
@@ -129,9 +139,10 @@ class QuotedText:
 
 @dataclass(frozen=True, slots=True)
 class AnswerType:
-    """A type of answer, with tests whether a question asks for it and whether a quotation has it.
+    """A type of answer: whether a question asks for it, and whether a quotation has it.
 
-    `is_worded` is whether the second test is only about the order of words: a text that fails it may answer.
+    `is_worded` is whether the second test only looks at where words are: a text that fails it may still
+    answer.
     """
 
     name: str
@@ -145,7 +156,10 @@ def types_asked_for(question: Question) -> Sequence[AnswerType]:
 
 
 def _says_something(quoted: QuotedText) -> bool:
-    """Whether the quotation says more than the question; numbers do not count (they may number sections)."""
+    """Whether the quotation has a word that the question lacks.
+
+    Numbers do not count, because they may number sections.
+    """
     return any(not word.isdigit() and word not in quoted.question.stems for word in stems(quoted.texts[0]))
 
 
@@ -167,8 +181,8 @@ def _keeps_direction(quoted: QuotedText) -> bool:
 def _has_count(quoted: QuotedText) -> bool:
     """Whether the quotation gives a number of the counted thing.
 
-    The sentence with the number, or the one before it, must mention the thing if any sentence does. Together
-    with the headings, a sentence that counts the thing must also have half of the question's other names.
+    If any sentence mentions the thing, the sentence with the number or the one before it must do so. A
+    sentence that counts the thing must also have, together with the headings, half of the other named words.
     """
     question = quoted.question
     words = [word for word in question.counted if word in question.named]
@@ -199,7 +213,7 @@ def _has_count(quoted: QuotedText) -> bool:
     if not _UNITS & frozenset(words) and not has_bare_number(quoted.texts[0]):
         return False  # the numbers count units, such as hours or pounds
     if _UNITS & frozenset(words) or _MASS.search(question.text):
-        return True  # the number may be in a table or in other words
+        return True  # the text may have the number in a table, or express it in other words
     below = frozenset(words) | others
     return any(
         2 * quoted.known(below, held_stems(text) | held_stems(quoted.texts[-1])) > len(below)
@@ -219,7 +233,7 @@ def _has_deed(quoted: QuotedText) -> bool:
 
 
 def _names_deed(quoted: QuotedText) -> bool:
-    """Whether it has the verb for which permission is asked, or says with another word what is allowed."""
+    """Whether it has the verb of “Can I smoke …?”, or a synonym and a word such as “allowed”."""
     asked = quoted.question.permission
     return asked <= quoted.stems or (
         quoted.known(asked) == len(asked) and bool(_PERMITS.search(quoted.texts[0]))
@@ -227,9 +241,9 @@ def _names_deed(quoted: QuotedText) -> bool:
 
 
 def _has_words_together(quoted: QuotedText) -> bool:
-    """Whether words that are adjacent in the question (“travel time”) are near each other in the quotation.
+    """Whether words that are adjacent in the question (“travel time”) are near each other.
 
-    Only pairs of which the quoted text has both words are checked: “part-time … or world travel” fails.
+    Only pairs of which the quoted text has both words are checked. “Part-time … or world travel” fails.
     """
     return all(
         any(abs(distance) <= TOGETHER for distance in distances) for distances in quoted.pair_distances
@@ -237,9 +251,9 @@ def _has_words_together(quoted: QuotedText) -> bool:
 
 
 def _names_compound(quoted: QuotedText) -> bool:
-    """Whether no two words of the question (“company car”) occur only in the opposite order: “car companies”.
+    """Whether no pair of words (“company car”) occurs only reversed (“car companies”).
 
-    The cells of a row have an order of their own.
+    Always True for a row, because the order of its cells means nothing.
     """
     return bool(_CELL.search(quoted.texts[0])) or not any(
         -1 in distances and not any(0 < distance <= TOGETHER for distance in distances)
@@ -248,14 +262,17 @@ def _names_compound(quoted: QuotedText) -> bool:
 
 
 def _has_head(quoted: QuotedText) -> bool:
-    """Whether text or heading have the first noun of the question; the title may name the organisation."""
+    """Whether the text or heading has the first noun of the question.
+
+    The title does not count, because it may name the organisation.
+    """
     words, _, *headings = (*quoted.texts, "")
     head = quoted.question.head
     return quoted.known(head, held_stems(" ".join((words, *headings)))) == len(head)
 
 
 def _has_extreme(quoted: QuotedText) -> bool:
-    """Whether the quotation has a superlative or a limit, or a numeric column that the question names."""
+    """Whether the quotation has a superlative, a limit, or a numeric column that is asked for."""
     text, named = quoted.texts[0], quoted.question.named
     if SUPERLATIVE.search(text) or _EXTREME.search(text):
         return True

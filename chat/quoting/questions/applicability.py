@@ -1,7 +1,7 @@
-"""Whether a text applies to the case of a question: for whom it is a rule, under which condition, and in
-which direction a way goes.
+"""Whether a text applies to the case of a question: its audience, condition and direction.
 
-A question of an employee that names nobody (“What is the hotel limit?”) is hardly about passengers.
+If a question names nobody (“What is the hotel limit?”), an employee asks about employees, not about
+passengers.
 """
 
 import re
@@ -19,7 +19,7 @@ _CONDITION = re.compile(
     r"(?:if|when|where|unless|after|before|from|in case|wenn|falls|sofern|nach|bei|ab)\b([^,;:]{3,120}),",
     re.IGNORECASE,
 )
-# The same without a comma: “After a stillbirth the full leave applies.”
+# A condition without a comma: “After a stillbirth the full leave applies.”
 _AFTER = re.compile(
     r"(?:after|before|in case of|following) an? ([^,;:]{3,80}?) (?:the|you|we)\b", re.IGNORECASE
 )
@@ -40,7 +40,7 @@ _LEAVES = re.compile(r"\b(?:leaves?|leaving|departs?|departing) (?=[A-Z])")
 
 
 def outsiders_in(text: str) -> frozenset[str]:
-    """The stems of the words for people outside the organisation whom a text names."""
+    """The stems of the words in a text for people outside the organisation, such as “guests”."""
     return held_stems(" ".join({match[0].lower() for match in _OUTSIDERS.finditer(text)}))
 
 
@@ -49,21 +49,28 @@ def names_outsiders(question: str) -> bool:
 
 
 def condition_of(text: str) -> frozenset[str]:
-    """The stems of a condition at the beginning of a sentence: “If a guest is ill, …”; none without one."""
+    """The stems of a condition at the beginning of a sentence: “If a guest is ill, …”.
+
+    Empty if there is none.
+    """
     found = _CONDITION.match(text) or _AFTER.match(text) or _IN_MONTH.match(text)
     return stems(found[1]) - weak_stems() if found else frozenset()
 
 
 def directions_of(text: str) -> frozenset[tuple[bool, str]]:
-    """The places after “from” (True) and “to” (False), in German “von” and “nach”, also as columns."""
+    """The places after “from” (True) or “to” (False), or in columns of these names.
+
+    The German words are “von” and “nach”.
+    """
     text = _LEAVES.sub("from ", _LEAVES_FOR.sub(r"from \g<start> to ", text))
     return frozenset((bool(match["away"]), match["place"].lower()) for match in _DIRECTION.finditer(text))
 
 
 def is_opposite(asked: frozenset[tuple[bool, str]], there: frozenset[tuple[bool, str]]) -> bool:
-    """Whether a text has only the other direction of a place that the question names with one.
+    """Whether a text goes from a place to which the question goes, or the other way round.
 
-    The text may have more of the place's name: “Sennick Harbour” for “Sennick”.
+    False if the text has both directions. It may have a longer name of the place: “Sennick Harbour” for
+    “Sennick”.
     """
 
     def has(away: bool, place: str) -> bool:

@@ -1,4 +1,4 @@
-"""Finds the files of which an answer should quote every one: those that a question names, or editions."""
+"""Finds the files that an answer should all quote: those that a question names, or editions."""
 
 import re
 from collections.abc import Sequence
@@ -28,9 +28,9 @@ _DIGITS = re.compile(r"\d+")
 
 @dataclass(frozen=True, slots=True)
 class AskedFiles:
-    """The files of which the answer should quote every one: none, or several.
+    """The files that the answer should all quote: none, or at least two.
 
-    `are_named` says whether the question asks for these files; `question` is then what it asks about them.
+    `are_named` is whether the question asks for these files; `question` is then the rest of the question.
     """
 
     files: tuple[str, ...]
@@ -39,7 +39,10 @@ class AskedFiles:
 
 
 def asked_files(question: str, passages: Sequence[SourceView], *, chosen: bool) -> AskedFiles:
-    """Choose among the files of `passages`; `chosen`: only a part of the documents was searched."""
+    """Choose among the files of `passages`.
+
+    `chosen` is whether only selected documents were searched.
+    """
     titles = {each.sourcefile: each.title for each in reversed(passages)}
     files = list(dict.fromkeys(each.sourcefile for each in passages))
     asked = f" {plain_words(question)} "

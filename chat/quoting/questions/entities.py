@@ -1,6 +1,6 @@
-"""Things and persons that a question asks for: a telephone number, a form, a charge, a place, who does it.
+"""Things and persons that a question asks for, such as a form, a place or who does it.
 
-English and German are known. When in doubt, a text has what is asked for.
+Only English and German are recognised. When in doubt, a text counts as having what is asked for.
 """
 
 import re
@@ -8,14 +8,16 @@ from dataclasses import dataclass
 
 from ingestion.search.rough_stems import stem, stems
 
-NEAR = 6  # words after a participle among which is who does it
+NEAR = 6  # number of words after a participle in which “by …” is looked for
 
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A kind of thing: questions for it, texts that may have it, and the words that only ask for it.
+    """A kind of thing: patterns of questions for it and of texts with it.
 
-    Texts with something `rare` have hardly anything else: those are preferred.
+    `asking` has the stems of words that only ask for it.
+
+    `rare` matches texts that almost certainly have it; these are preferred.
     """
 
     asks: re.Pattern[str]
@@ -59,7 +61,7 @@ _HAS_PRICE = re.compile(
 )
 
 _ENTITIES = (
-    Entity(  # not what others pay: “An allowance of £8 is paid …”
+    Entity(  # what one has to pay for, not what one is paid: “An allowance of £8 is paid …”
         re.compile(
             r"\b(?:have to|must i|need to) pay for\b|\bmuss ich\b[^.?!]{0,80}\b(?:be)?zahlen\b",
             re.IGNORECASE,
@@ -182,7 +184,7 @@ def has_name(text: str) -> bool:
 
 
 def asks_who_does(question: str) -> bool:
-    """Whether it asks who does what its verb says: “Who approves overtime?”"""
+    """Whether it asks who does something: “Who approves overtime?”"""
     return bool(_WHO.search(question))
 
 
@@ -193,15 +195,18 @@ def deed_asked_for(question: str) -> frozenset[str]:
 
 
 def has_deed(deed: str, text: str) -> bool:
-    """Whether `text` has a word with the stem `deed` that says who does it: “document signing” does not."""
+    """Whether `text` has a word with the stem `deed` that can have a doer.
+
+    “Approves” can have one, “document signing” cannot.
+    """
     words = [word.lower() for word in _WORD.findall(text) if stem(word.lower()) == deed]
     return any(not word.endswith("ing") for word in words) or bool(words and _DUTY.search(text))
 
 
 def says_who_does(question: str, text: str) -> bool:
-    """Whether `text` has the verb of “Wer leitet …?” as a verb or a noun, and not that of “leitet … weiter”.
+    """Whether `text` has the verb of “Wer leitet …?”, as a verb or a noun.
 
-    True for other questions.
+    A verb with a separated particle is another one: “leitet … weiter”. True for other questions.
     """
     asked = _WER.search(question)
     if not asked:
@@ -218,7 +223,7 @@ def says_who_does(question: str, text: str) -> bool:
 
 
 def says_who(question: str, text: str) -> bool:
-    """Whether `text` does not merely say that it is done: “Overtime must be approved.”"""
+    """Whether `text` says who does it, not only that it is done: “Overtime must be approved.”"""
     asked = _WHO.search(question)
     if not asked:
         return True

@@ -1,7 +1,7 @@
-"""Questions for how something is done, and texts that say it.
+"""Recognises questions about how to do something, and texts that say how.
 
-English and German are known. When in doubt, a text says it: “Overtime is claimed on form B2” does, “Claims
-are added to this page” does not.
+Only English and German are recognised. In doubtful cases a text counts as saying how: “Overtime is claimed on
+form B2” counts, “Claims are added to this page” does not.
 """
 
 import re
@@ -32,12 +32,15 @@ _SAYS = re.compile(
 
 
 def asks_how_to(question: str) -> bool:
-    """Whether it asks how somebody does something: “How do I order stationery?”"""
+    """Whether the question asks how to do something: “How do I order stationery?”"""
     return bool(_ASKS.match(question))
 
 
 def says_how(question: str, text: str) -> bool:
-    """Whether `text` says what to do, as with the verb of the question, or in which way something is done."""
+    """Whether `text` says what to do or how something is done.
+
+    A sentence that begins with the verb of the question also counts.
+    """
     if _SAYS.search(text):
         return True
     asked = _VERB.match(question)

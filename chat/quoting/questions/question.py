@@ -1,4 +1,4 @@
-"""A parsed question: the words that it names, the type of answer it asks for, and its conditions."""
+"""A parsed question: the words that it names, the type of answer, and its conditions."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -34,9 +34,9 @@ _HEAD = re.compile(
     re.IGNORECASE,
 )
 _WHAT_IS = re.compile(rf"\s*(?:what|who)(?: is|'s|’s) the (?!{_MEASURE})\w+ of\b", re.IGNORECASE)
-# “What if a guest does not come?” is not answered by what happens when one comes.
 MAX_COMPOUND = 60  # letters; splitting a word takes time in the square of its length
 
+# A text about guests who come does not answer “What if a guest does not come?”.
 NEGATION = r"\b(?:not|never|cannot|nicht|kein\w{0,2}|nie)\b|n['’]t\b"
 _NEGATION = re.compile(NEGATION, re.IGNORECASE)
 # The verb (and its object) for which somebody asks permission: “Can I smoke on board?”
@@ -44,7 +44,7 @@ _MAY_DO = re.compile(
     r"\s*(?:can|may|could) (?:i|we|you|one) (\w+)(?: (?:(?:my|our|the|an?|any|own|some) )+(\w+))?",
     re.IGNORECASE,
 )
-# Not the month: “May I take …?”, “what may I take”.
+# The verb “may”, not the month: “May I take …?”, “what may I take”.
 _MODAL_MAY = re.compile(r"\bmay\b|\A\s*May\b(?! \d)")
 # What the asker does (“may I take …”); the other words that the question names are the objects of this verb.
 _DOES = re.compile(
@@ -81,11 +81,11 @@ _QUOTES = ".,;:?!\"'“”‘’()"
 class Question:
     """A question in its conversation.
 
-    `own` is the question itself, `earlier` the questions to which it refers or whose subject it may share,
-    and `subject` the question that it continues. All are in the language of the sources; `is_translated`
-    says that this is not the asker's language. In that case `original` has the asker's words, because a
-    translation omits “von” and “nach”, and `untranslated` the stems of an object without a translation (see
-    `object`). `synonyms` maps phrases of the question to other words for them.
+    `own` is the question itself, `earlier` has the questions to which it refers or whose subject it may
+    share, and `subject` is the question that it continues. These three are in the language of the sources.
+    `is_translated` is whether the asker used another language. In that case `original` has the asker's words,
+    because a translation omits “von” and “nach”, and `untranslated` has the stems of an object without a
+    translation (see `object`). `synonyms` maps phrases of the question to other words for them.
     """
 
     own: str
@@ -104,7 +104,7 @@ class Question:
     def language(self) -> str:
         return language_of(self.text)
 
-    # --- What it names ---
+    # --- What the question names ---
 
     @cached_property
     def stems(self) -> frozenset[str]:
@@ -126,13 +126,13 @@ class Question:
 
     @cached_property
     def asking(self) -> frozenset[str]:
-        """The stems of the words that only name the type of the answer: “which form”."""
+        """The stems of the words that only name the type of answer, such as “form” in “which form”."""
         entity = self.entity.asking if self.entity else frozenset[str]()
         return (self.amount.asking if self.amount else frozenset()) | entity
 
     @cached_property
     def named(self) -> frozenset[str]:
-        """The stems of the words that an answer must be about."""
+        """The stems of the words that an answer must be about (the *named words*)."""
         weak = weak_stems() if _HOW_LATE.search(self.text) else weak_stems() - _TIMELY
         modal = stems("may") if _MODAL_MAY.search(self.own) else frozenset[str]()
         return (self.stems - weak - self.asking - modal) or self.stems
@@ -183,7 +183,7 @@ class Question:
         found = _HEAD.search(self.text)
         return stems(found[1] or found[2] or found[3]) & self.named if found else frozenset()
 
-    # --- What it asks for ---
+    # --- What the question asks for ---
 
     @cached_property
     def asks_head(self) -> bool:
@@ -304,7 +304,7 @@ class Question:
     def is_for_others(self, outsiders: frozenset[str], named: frozenset[str] = frozenset()) -> bool:
         """Whether a text that names these outsiders is about other people than the question.
 
-        `outsiders` are people outside the organisation; `named` has stems of the question's synonyms.
+        `outsiders` has the stems from `outsiders_in`; `named` has the stems of the question's synonyms.
         """
         if not outsiders or self.names_outsiders:
             return False
@@ -313,12 +313,12 @@ class Question:
 
 @cache
 def measures() -> frozenset[str]:
-    """The stems of words like “rate” and “price”, which name no thing."""
+    """The stems of words such as “rate” and “price”, which name an attribute and not a thing."""
     return frozenset(map(stem, re.findall(r"[a-z]{3,}", _MEASURE)))
 
 
 def untranslated_object(asked: str, wording: str) -> frozenset[str]:
-    """The stems of the object of a German question, if its translation still contains the German word.
+    """The stems of the object of a German question that the translation left in German.
 
     An example is “Büromaterial” in “Wie bestelle ich Büromaterial?”.
     """

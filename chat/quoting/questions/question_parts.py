@@ -1,13 +1,15 @@
-"""The questions that one question consists of: “How many days do I get, and can I carry them over?”
+"""Splits a question into the questions that it consists of.
 
-English, German, French and Spanish are known. When in doubt a question stays whole.
+An example is “How many days do I get, and can I carry them over?”.
+
+English, German, French and Spanish are recognised. When in doubt, a question is not split.
 """
 
 import re
 
 MAX_PARTS = 3
 MAX_CHARACTERS = 400
-MIN_WORDS = 3  # of a part; a shorter one means little without the rest: “How long, and when?”
+MIN_WORDS = 3  # in a part; a shorter part means little without the rest: “How long, and when?”
 
 _INTERROGATIVES = (
     r"how|what|when|where|which|who|whom|whose|why"
@@ -15,7 +17,7 @@ _INTERROGATIVES = (
     r"|comment|combien|quand|où|qui|quels?|quelles?|pourquoi"
     r"|cómo|cuánt[oa]s?|cuándo|dónde|quién(?:es)?|qué|cuál(?:es)?"
 )
-# A verb and its subject: “and can I”, but not “staff who travel and can prove it”.
+# Matches a verb with its subject, as in “and can I”, but not “staff who travel and can prove it”.
 _ASKING_VERBS = (
     r"(?:can|could|may|must|do|does|did|will|would|should|is|are|am|have|has)"
     r" (?:i|we|you|he|she|it|they|there|the|my|our)"
@@ -33,7 +35,7 @@ _BORDER = re.compile(
 
 
 def parts_of(question: str) -> tuple[str, ...]:
-    """The questions in their order, or the one question as it is."""
+    """The parts in their order, or only the question itself."""
     whole = (question,)
     text = " ".join(question.split())
     if len(text) > MAX_CHARACTERS:

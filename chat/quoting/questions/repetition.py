@@ -1,4 +1,4 @@
-"""Whether a question that is to be suggested was asked or suggested before, in other words or language."""
+"""Whether a suggestion repeats an earlier question, in other words or in another language."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -8,14 +8,17 @@ from ingestion.search.translations import is_german, question_in_english
 
 from .question import Question, measures
 
-SHARED = 2 / 3  # of the words that a suggestion names, in an earlier question: it asks nothing new
-MIN_SHARED = 2  # words; one alone may be the subject of many questions
+SHARED = 2 / 3  # share of a suggestion's named words in an earlier question from which it is a repetition
+MIN_SHARED = 2  # named words in common; a single one may be the subject of many questions
 MAX_KEPT = 5_000  # questions
-_KNOWING = frozenset(map(stem, ("know", "wissen")))  # of a suggestion that only has a heading
+_KNOWING = frozenset(map(stem, ("know", "wissen")))  # headings become “What should I know about …?”
 
 
 def repeats(question: str, earlier: Iterable[str]) -> bool:
-    """Whether one of the earlier questions names what this one does, both in English or German."""
+    """Whether one of the earlier questions names the same things.
+
+    Both may be in English or German.
+    """
     return any(_names_as_much(question, other) for other in earlier)
 
 
@@ -34,12 +37,12 @@ def _names_as_much(question: str, other: str) -> bool:
 
 @lru_cache(MAX_KEPT)
 def _content(question: str) -> tuple[frozenset[str], frozenset[tuple[bool, str]]]:
-    """The stems of the things that it names, and its directions."""
+    """The stems of the things that the question names, and its directions."""
     asked = Question(question)
     return asked.named - measures() - _KNOWING, asked.directions
 
 
 @lru_cache(MAX_KEPT)
 def _in_english(question: str, other: str) -> str:
-    """A German question in the words of an English one; an English question as it is."""
+    """A German question, translated with words of `other`; an English question unchanged."""
     return (question_in_english(question, stems(other)) or question) if is_german(question) else question

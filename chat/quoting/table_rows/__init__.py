@@ -1,1 +1,1 @@
-"""Rows of tables: which are meant, and how they are quoted."""
+"""Rows of tables: which ones a question means, and how they are quoted."""

@@ -1,6 +1,6 @@
-"""What a question says of a journey: from where to where, first or last, at which time and on which days.
+"""What a question says about a journey: places, direction, first or last, times and days.
 
-It is read in the language in which it was asked, English or German: a translation leaves out small words.
+The question is read in its own language, English or German, because a translation leaves out small words.
 """
 
 import re
@@ -16,7 +16,7 @@ from .clock_times import AskedTimes, asked_times
 from .timetables import SEASONS, seasons_named
 from .weekdays import days_named
 
-MIN_ALIAS = 4  # letters of a word that stands for the name of a place: “Sennick” for “Sennick Harbour”
+MIN_ALIAS = 4  # letters in a word that abbreviates the name of a place: “Sennick” for “Sennick Harbour”
 
 _WORD = re.compile(r"\w+")
 _GENERIC = stems(
@@ -54,7 +54,8 @@ _WEEKEND = re.compile(r"\b(?:at the |on the |am )?(?:weekends?|wochenenden?)\b",
 _WEEKDAYS = re.compile(
     r"\b(?:on )?(?:weekdays?|working days?|werktags?|werktagen?|wochentags?|unter der woche)\b", re.IGNORECASE
 )
-# What the rows of a week do not say: whether a date is in the season, or which day it is today.
+# Words that a weekly timetable cannot answer: it does not say which dates are in its season, or what day it
+# is.
 _DATE = re.compile(
     r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december|januar|februar|märz"
     r"|mai|juni|juli|oktober|dezember|today|tomorrow|tonight|now|heute|morgen|jetzt|christmas|easter|weihnachten|ostern)\b",
@@ -65,7 +66,7 @@ _ASKS_ANOTHER = re.compile(
     r"|wieso|weshalb|wie (?:lange|weit|oft|viele|teuer))\b",
     re.IGNORECASE,
 )
-# What may be said of a journey without a condition on it.
+# Words about journeys that set no condition.
 _TRAVEL = stems(
     "time boat ferry ship sailing sail crossing departure arrival arrive depart leave connection"
     " timetable schedule travel journey trip run go get reach catch service line want list show tell"
@@ -82,9 +83,9 @@ def _words(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class AskedJourney:
-    """What a question says of a journey between some of `places`.
+    """What a question says about a journey between some of `places`.
 
-    What it does not say is as in the `earlier` question: “and in summer?”
+    What the question leaves open (“and in summer?”) is taken from the `earlier` question.
     """
 
     question: str
@@ -109,7 +110,7 @@ class AskedJourney:
         return found
 
     def _aliases(self, place: str) -> Iterable[str]:
-        """The words that no other place has."""
+        """The words of a place that can stand for its name, because no other place has them."""
         others = {word for other in self.places - {place} for word in _words(other)}
         for word in _words(place):
             if len(word) >= MIN_ALIAS and word not in others and not stems(word) & _GENERIC:
@@ -117,13 +118,16 @@ class AskedJourney:
 
     @cached_property
     def named(self) -> Sequence[str]:
-        """The places that it names, in order."""
+        """The places that the question names, in order."""
         own = tuple(dict.fromkeys(place for _, _, place in self._found))
         return own if own or not self.earlier else self.earlier.named
 
     @cached_property
     def direction(self) -> tuple[str, str] | None:
-        """The places of departure and of destination, of which one may be empty; None if it is not clear."""
+        """The place of departure and the destination; None if the direction is unclear.
+
+        One of the two may be empty.
+        """
         before = self.earlier.direction if self.earlier else None
         if not self._found:
             return before[::-1] if before and _BACK.search(self.question) else before
@@ -176,7 +180,7 @@ class AskedJourney:
 
     @cached_property
     def wants_last(self) -> bool | None:
-        """Whether it asks for the last or, if false, for the first; None for neither."""
+        """True if it asks for the last journey, False if for the first; None if for neither."""
         is_last = bool(_LAST.search(self.question))
         is_first = bool(_FIRST.search(self.question)) or (
             bool(self.times.spans) and bool(_NEXT.search(self.question))
@@ -201,7 +205,7 @@ class AskedJourney:
 
     @property
     def asks_rows(self) -> bool:
-        """Whether it asks for journeys between two places, or for some of those from or to one."""
+        """Whether it asks for journeys between two places, or for some from or to one place."""
         if _ASKS_ANOTHER.search(self._without_places) or (self.earlier and not self._goes_on):
             return False
         is_narrowed = self.wants_last is not None or bool(self.times.spans or self.days)
@@ -209,7 +213,7 @@ class AskedJourney:
 
     @property
     def _goes_on(self) -> bool:
-        """Whether it says anything of a journey itself, after an earlier question for one."""
+        """Whether it is a follow-up that says something about the journey of the earlier question."""
         alone = replace(self, earlier=None)
         says = alone.named or alone.times.spans or alone.days or alone.seasons or alone.is_about_arrival
         is_other = bool(says) or alone.wants_last is not None or bool(_BACK.search(self.question))
@@ -217,13 +221,16 @@ class AskedJourney:
 
     @property
     def is_dated(self) -> bool:
-        """Whether it names a date, or “next” without a time: timetables of a week do not say that."""
+        """Whether it asks for more than a weekly timetable says.
+
+        It names a date, or says “next” without a time.
+        """
         rest = self.times.rest
         return bool(_DATE.search(rest)) or (bool(_NEXT.search(rest)) and not self.times.spans)
 
     @cached_property
     def other_words(self) -> frozenset[str]:
-        """The stems of what else it says: “with a motorhome”, “the Dunlin”."""
+        """The stems of all other words, such as in “with a motorhome” or “the Dunlin”."""
         text = self.times.rest
         for pattern in (
             _BACK,

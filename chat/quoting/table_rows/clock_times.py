@@ -1,11 +1,11 @@
-"""Times of day: in cells of tables, and as conditions of questions, such as “after 6 pm” or “vormittags”."""
+"""Times of day in cells of tables, and in questions: “after 6 pm” or “vormittags”."""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 NOON, EVENING, DAY = 12 * 60, 18 * 60, 24 * 60  # minutes since midnight
-AROUND = 60  # minutes
+AROUND = 60  # minutes before and after a time that still count as “around” it
 _HOURS: Mapping[str, int] = {
     **{
         word: hour
@@ -52,10 +52,10 @@ _PARTS = ((_MORNING, 0, NOON), (_AFTERNOON, NOON, EVENING), (_LATER, EVENING, DA
 
 @dataclass(frozen=True, slots=True)
 class AskedTimes:
-    """The times of day that a question asks for, in minutes with both ends, and the question without them.
+    """The times of day that a question asks for, and the rest of the question.
 
-    “Between 4 and 6” has two such spans, one in the morning and one in the afternoon; without a condition
-    there is none.
+    `spans` are in minutes since midnight and include both ends. “Between 4 and 6” has two spans, one in the
+    morning and one in the afternoon; a question without a time has none.
     """
 
     spans: Sequence[tuple[int, int]]
@@ -63,7 +63,7 @@ class AskedTimes:
 
 
 def minutes_of(cell: str) -> int | None:
-    """The minutes since midnight of a cell that is a time and nothing else: “18:35”, “6 pm”."""
+    """The minutes since midnight if the cell has a time and nothing else: “18:35”, “6 pm”."""
     cell = cell.strip()
     if match := _CELL.fullmatch(cell):
         return _minutes(match[1], match[2], match[3])
@@ -72,7 +72,7 @@ def minutes_of(cell: str) -> int | None:
 
 
 def asked_times(question: str) -> AskedTimes:
-    """What a question says of the time of day: a part of the day, or times with a word such as “after”."""
+    """The times of day in a question: a part of the day, or times with a word such as “after”."""
     first, last, rest = 0, DAY, question
     for pattern, begin, end in _PARTS:
         if pattern.search(rest):
@@ -82,7 +82,7 @@ def asked_times(question: str) -> AskedTimes:
     if match := _BETWEEN.search(rest):
         is_clear = bool(match["clock1"] or match["clock2"])
         ends = _readings(match, 2, first, match["half2"], is_clear=is_clear)
-        # “Between 4 and 6 pm”: of the two readings of the first time, the later one before the second.
+        # In “between 4 and 6 pm”, the first time is the later of its two readings that is before the second.
         is_clear |= bool(match["half1"])
         begins = _readings(match, 1, first, match["half1"], is_clear=is_clear)
         spans = [
@@ -109,7 +109,7 @@ def _span(relation: str, at: int, first: int, last: int) -> tuple[int, int]:
 def _readings(
     match: re.Match[str], number: int, least: int, half: str | None, *, is_clear: bool
 ) -> list[int]:
-    """The minutes of a time; two for “six”, which may be in the morning or in the evening."""
+    """The possible minutes of a time; “six” has two, in the morning and in the evening."""
     hour, minute = match[f"hour{number}"], match[f"minute{number}"]
     at = _minutes(hour or str(_HOURS[match[f"word{number}"].lower()]), minute or "0", half)
     if half or at >= NOON:

@@ -1,4 +1,4 @@
-"""The rows of timetables that a question asks for: the last boat, or those after six in the evening."""
+"""The rows of timetables that a question asks for, such as the last boat."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from .timetables import Journey, journeys_in
 
 @dataclass(frozen=True, slots=True)
 class FoundJourneys:
-    """The rows, in the order of their times within each table.
+    """The rows that a question asks for, ordered by time within each table.
 
-    `is_met` is whether the direction was understood and all conditions that were are met; otherwise the rows
-    are only the closest. `is_clear` is whether moreover nothing else was asked, such as a date. `wrong_way`
-    has the rows that go only in the opposite direction.
+    `is_met` is whether the direction was clear and the rows meet all recognised conditions; otherwise they
+    are only the closest rows. `is_clear` is whether, in addition, the question names no date. `wrong_way` has
+    rows that only go in the opposite direction.
     """
 
     rows: tuple[str, ...] = ()
@@ -26,9 +26,9 @@ class FoundJourneys:
 
 
 def find_journeys(question: str, earlier: str, passages: Sequence[SourceView]) -> FoundJourneys:
-    """The journeys that `question`, which may go on with an `earlier` one, asks for.
+    """The journeys that `question` asks for; no rows if it asks for something else.
 
-    There are no rows if it asks for something else.
+    The question may continue the `earlier` one.
     """
     journeys = journeys_in(passages)
     places = frozenset(place for each in journeys for place in (each.start, each.end))
@@ -47,7 +47,10 @@ def find_journeys(question: str, earlier: str, passages: Sequence[SourceView]) -
 
 
 def _goes(journey: Journey, asked: AskedJourney) -> bool:
-    """Whether a journey goes the way that is asked for; if that is not clear, between the places."""
+    """Whether a journey has the direction asked for.
+
+    If the direction is unclear: whether it connects the two places.
+    """
     if asked.direction is None:
         return {journey.start, journey.end} <= set(asked.named)
     start, end = asked.direction
@@ -62,8 +65,10 @@ def _goes_back(journey: Journey, asked: AskedJourney) -> bool:
 
 
 def _chosen(journeys: list[Journey], asked: AskedJourney) -> tuple[list[Journey], bool]:
-    """The journeys that meet the conditions, and whether direction and conditions are clear; else the
-    closest ones."""
+    """The journeys that meet the conditions, and True; or the closest ones, and False.
+
+    It is also False if the direction is unclear.
+    """
     is_clear = asked.direction is not None
     if asked.other_words:
         journeys = [each for each in journeys if asked.other_words <= held_stems(each.row)]
@@ -85,7 +90,7 @@ def _chosen(journeys: list[Journey], asked: AskedJourney) -> tuple[list[Journey]
 
 
 def _in_order(journeys: Iterable[Journey], asked: AskedJourney) -> list[Journey]:
-    """By time, one table after the other."""
+    """The journeys, ordered by table and then by time."""
     tables = list(dict.fromkeys(each.said for each in journeys))
     return sorted(journeys, key=lambda each: (tables.index(each.said), _time(each, asked)))
 
@@ -95,7 +100,10 @@ def _time(journey: Journey, asked: AskedJourney) -> int:
 
 
 def _at_time(journeys: list[Journey], asked: AskedJourney) -> tuple[list[Journey], bool]:
-    """The journeys at the time asked for, and whether there are some; else the nearest ones."""
+    """The journeys at the time asked for, or the nearest ones, and whether the time is met.
+
+    It is not met if several readings of the time (“at six”) lead to different journeys.
+    """
     spans = asked.times.spans
     if not spans:
         return journeys, bool(journeys)
@@ -114,9 +122,10 @@ def _at_time(journeys: list[Journey], asked: AskedJourney) -> tuple[list[Journey
 
 
 def _outermost(journeys: list[Journey], asked: AskedJourney, *, wants_last: bool) -> list[Journey]:
-    """The last or first ones of each table and day: one on Fridays alone is not the last on Mondays.
+    """The last or first journeys of each table and day.
 
-    If the direction is not clear, also of each of the two.
+    Days are kept apart because a journey that only runs on Fridays is not the last one on Mondays. If the
+    direction is unclear, both directions are kept apart, too.
     """
     best = []
     ways = [(each.said, "" if asked.direction else each.start) for each in journeys]

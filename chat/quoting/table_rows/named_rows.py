@@ -1,7 +1,7 @@
-"""Rows of tables that are about another name than the one that a question asks for.
+"""Finds rows of tables that are about another name than the one that a question asks for.
 
-A row is about what its cells say as a whole. A name within a remark is not what the row is about: “port: Port
-Ellery; notes: Moved to Carrow Quay after 14 days” says nothing about the office in Carrow Quay.
+A row is about a name if the name fills a whole cell, not if it only occurs in a remark: “port: Port Ellery;
+notes: Moved to Carrow Quay after 14 days” says nothing about the office in Carrow Quay.
 """
 
 import functools
@@ -16,25 +16,28 @@ from ingestion.search.table_rows import cells_of, rows_of
 
 from .weekdays import days_named, days_of_row
 
-MAX_NAME = 60  # characters of a cell that can be a name
+MAX_NAME = 60  # characters in a cell that can be a name
 MAX_CACHED = 5_000  # rows
 _CAPITAL = re.compile(r"(?<=\s)[^\W\d_a-zß-öø-ÿ]\w*")
 
 
 @dataclass(frozen=True, slots=True)
 class NamedRows:
-    """`others` has the texts of the rows about other names, `earlier` the preceding questions without the
-    names that the current one replaces."""
+    """The rows about other names, and the earlier questions adapted to the current one.
+
+    `others` has the texts of these rows; `earlier` has the questions without names that the current question
+    replaces.
+    """
 
     others: frozenset[str]
     earlier: str
 
 
 def named_rows(question: str, earlier: str, contents: Iterable[str]) -> NamedRows:
-    """The rows in `contents` about another name than a cell that `question` names.
+    """The rows in `contents` that are about another name than `question`.
 
-    After `earlier` (“… in Port Ellery?”) a new name of the same column (“and in Carrow Quay?”) replaces it.
-    Rows for other days of the week than those named count as about another name.
+    If the `earlier` question has a name (“… in Port Ellery?”), a new name of the same column (“and in Carrow
+    Quay?”) replaces it. Rows for other weekdays than those asked for count as rows about another name.
     """
     rows = {text: cells for content in contents for text, cells in rows_of(content).items()}
     others = _of_other_days(question, earlier, rows)
@@ -70,7 +73,10 @@ def named_rows(question: str, earlier: str, contents: Iterable[str]) -> NamedRow
 
 
 def _of_other_days(question: str, earlier: str, rows: Iterable[str]) -> frozenset[str]:
-    """The rows whose days are none that `question`, or else `earlier`, names; none if it is negated."""
+    """The rows for other days than those named by `question`, or else by `earlier`.
+
+    Empty if the question is negated or names no day.
+    """
     asked = days_named(question) or days_named(earlier)
     if not asked or Question(question).is_negated:
         return frozenset()
@@ -79,18 +85,21 @@ def _of_other_days(question: str, earlier: str, rows: Iterable[str]) -> frozense
 
 
 def _mentions(cell: str, name: frozenset[str]) -> bool:
-    """Whether a longer cell has the words as a name, with capital letters."""
+    """Whether the cell has these words as a name, with capital letters, among other words."""
     return name < stems(cell) and name <= stems(" ".join(_CAPITAL.findall(cell)))
 
 
 @functools.lru_cache(maxsize=MAX_CACHED)
 def names_in(row: str) -> Mapping[str, frozenset[str]]:
-    """The stems of the cells that can be names, by column."""
+    """The stems of each cell that can be a name, by column."""
     return {column: _name(cell) for column, cell in cells_of(row).items() if len(cell) <= MAX_NAME}
 
 
 def _name(cell: str) -> frozenset[str]:
-    """The stems of a cell; none of one with a number, which is a value rather than a name."""
+    """The stems of a cell.
+
+    Empty for a single word with a digit, which is a value rather than a name.
+    """
     return frozenset() if any(map(str.isdigit, cell)) and len(cell.split()) == 1 else stems(cell)
 
 
@@ -99,8 +108,10 @@ def _is_about_another(
     named: Mapping[str, set[frozenset[str]]],
     before: frozenset[str],
 ) -> bool:
-    """Whether a named column has another cell here, and the row has the name only in a remark, or the name
-    of the preceding questions in that column."""
+    """Whether the row has another name in a column of which the question names a cell.
+
+    The other name must be one of the preceding questions, or the row must have the asked name in a remark.
+    """
     for column, names in named.items():
         own = cells.get(column, frozenset())
         if not own or any(name <= own for name in names):

@@ -1,6 +1,6 @@
-"""Rows of tables of opening hours that are open at a time: “Which desks are open after 6 pm on Friday?”
+"""Selects rows from tables of opening hours: “Which desks are open after 6 pm on Friday?”
 
-The hours are in a column for each day, or in one (*Hours: 9:00–17:00*), or in two (*Opens*, *Closes*).
+A table may have a column for each day, one column (*Hours: 9:00–17:00*), or two (*Opens*, *Closes*).
 """
 
 import re
@@ -15,7 +15,7 @@ from ingestion.search.translations import without_grammar
 from .clock_times import DAY, asked_times, minutes_of
 from .weekdays import days_named, days_of, days_of_row
 
-LEAST_ROWS = 2  # of a table
+LEAST_ROWS = 2  # in a table
 
 _ASKS = re.compile(
     r"\b(?:which|what|welche[nrsm]?) .{1,100}\b(?:open|opened|staffed|geöffnet|offen|besetzt|auf)\b",
@@ -45,7 +45,10 @@ _OPEN_WORDS = stems(
 
 @dataclass(frozen=True, slots=True)
 class OpenRows:
-    """The rows that are open then; `is_clear` is whether one time is meant and the hours of all are known."""
+    """The rows of what is open at the time asked for.
+
+    `is_clear` is whether the time has one meaning and the hours of all rows are known.
+    """
 
     rows: tuple[str, ...] = ()
     is_clear: bool = False
@@ -84,16 +87,16 @@ def open_rows(question: str, wording: str, passages: Sequence[SourceView]) -> Op
 
 
 def _named(wording: str) -> frozenset[str]:
-    """The stems of what is asked about, without time and days."""
+    """The stems of what the question is about, without times and days."""
     words = _WORD.findall(asked_times(wording).rest.lower())
     rest = [word for word in words if not days_named(word) and not word.isdigit()]
     return stems(" ".join(without_grammar(rest, "german"))) - weak_stems() - _OPEN_WORDS
 
 
 def _named_rows(wording: str, days: frozenset[int], passages: Sequence[SourceView]) -> OpenRows:
-    """The rows of what a question for yes or no names, with their hours: “Is the library open on Friday?”
+    """The row that a yes-or-no question asks about: “Is the library open on Friday?”
 
-    `is_clear` is whether it is one row, which has hours on one of the days.
+    Empty unless exactly one row is named and its hours on one of the days are known.
     """
     named = _named(wording)
     found: list[str] = []
@@ -108,13 +111,13 @@ def _named_rows(wording: str, days: frozenset[int], passages: Sequence[SourceVie
 
 
 def _meet(hours: tuple[int, int], span: tuple[int, int]) -> bool:
-    """Whether both have more than a moment in common; “at six” is a moment."""
+    """Whether the hours overlap the span asked for; closing at its beginning is not enough."""
     first, last = span
     return hours[0] <= last and hours[1] > first
 
 
 def _hours(row: str, cells: Mapping[str, str], days: frozenset[int]) -> list[tuple[int, int]] | None:
-    """The hours of a row on one of the days, or on any; None if they are not known."""
+    """The hours of a row on these days, or on any day if `days` is empty; None if unknown."""
     by_day = {name: of for name in cells if (of := days_of(name))}
     if by_day:
         wanted = [cells[name] for name, of in by_day.items() if days & of]
@@ -133,7 +136,7 @@ def _hours(row: str, cells: Mapping[str, str], days: frozenset[int]) -> list[tup
 
 
 def _read(cell: str) -> list[tuple[int, int]] | None:
-    """The hours of a cell; none of one that is closed, None for other texts."""
+    """The hours in a cell; empty for “closed”, None for any other text."""
     if _CLOSED.fullmatch(cell):
         return []
     if _ALWAYS.fullmatch(cell):
@@ -149,5 +152,5 @@ def _read(cell: str) -> list[tuple[int, int]] | None:
 
 
 def _until(first: int, last: int) -> tuple[int, int]:
-    """Closing at midnight or after it is on the next day."""
+    """Opening and closing times; a closing time at or after midnight counts for the next day."""
     return first, last + DAY * (last <= first)

@@ -1,4 +1,4 @@
-"""Tables in quotations, and the rows that a question selects, from several passages."""
+"""Tables in quotations, made of the rows that a question selects from several passages."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,15 +12,15 @@ from .row_conditions import select_rows
 from .table_notices import notice
 
 MAX_SELECTED = 20  # rows
-LEAST_COLUMNS = 2  # of a row
+LEAST_COLUMNS = 2  # in a row
 
 
 @dataclass(frozen=True, slots=True)
 class SelectedRows:
     """A table as Markdown, each row with its citation; empty if no rows are selected.
 
-    `is_whole` is whether these are all such rows, `needs_all` whether some rows are no certain answer. `rows`
-    has each with its document and heading.
+    `is_whole` is whether the table has all rows that match. `needs_all` is whether only the complete table
+    could answer for certain. `rows` has each row with its document and heading.
     """
 
     text: str = ""
@@ -36,10 +36,10 @@ def selected_rows(
     found: Sequence[str],
     other_words: Callable[[str], frozenset[str]],
 ) -> SelectedRows:
-    """The rows that `question` selects, of the table that the best of the `found` sentences is a row of.
+    """The rows that `question` selects from the table of the best row among `found`.
 
-    `table_rows` has the number of rows of tables cut short by passage, below 0 if not known, and
-    `other_words` returns the stems of other words for a stem of the question.
+    `table_rows` has the total number of rows of a table for each passage with only a part of it (negative if
+    unknown). `other_words` returns the stems of the synonyms of a stem of the question.
     """
     titles = " ".join(f"{each.title} {each.heading}" for each in passages)
     selection = select_rows(question, [each.content for each in passages], titles, other_words)
@@ -61,11 +61,11 @@ def rows_alike(
     table_rows: Mapping[int, int],
     other_rows: Collection[str] = (),
 ) -> SelectedRows:
-    """The row with those of its table that have the same name and as much of the question: “a child ticket”
-    on each route, “the quay supervisor” of each port. Empty if there are no others.
+    """The row, with the rows of its table that have the same name; empty if there are none.
 
-    The name is a cell that the question has in full, or else the first cell. `other_rows` are about another
-    name than the one asked for.
+    An example are the rows for “a child ticket” on each route. The other rows must have all words of the
+    question that this one has. The name is a cell of which the question has all words, or else the first
+    cell. `other_rows` are about another name than the one asked for and are left out.
     """
     columns, cells = _columns(row), cells_of(row)
     asked = stems(question)
@@ -86,7 +86,10 @@ def rows_alike(
 def rows_in_order(
     wanted: Sequence[str], passages: Sequence[SourceView], table_rows: Mapping[int, int]
 ) -> SelectedRows:
-    """The `wanted` rows, of which some may lack a column without a cell, such as that of the remarks."""
+    """The `wanted` rows in their order.
+
+    A row without a remark may lack the column of the remarks.
+    """
     places: dict[str, SourceView] = {}
     seen: set[str] = set()
     is_cut = False
@@ -116,7 +119,7 @@ def _columns(row: str) -> tuple[str, ...]:
 
 
 def _rows_with(columns: tuple[str, ...], passages: Iterable[SourceView]) -> Iterator[str]:
-    """The rows with these columns; a row lacks those in which it has no cell."""
+    """The rows of tables with these columns; a row may lack columns in which its cell is empty."""
     for passage in passages:
         for text, cells in rows_of(passage.content).items():
             own, wanted = set(cells), set(columns)

@@ -1,8 +1,8 @@
-"""Rows of tables that a question selects by numbers: “rooms on floor 2 with more than 15 seats”.
+"""Selects rows of tables by numbers: “rooms on floor 2 with more than 15 seats”.
 
-A number counts for the column whose name is beside it. Of what is asked about all rows, only the least and
-the greatest value (`row_extremes`) are computed; a count (“how many rooms are there”), and conditions without
-such a column, are recognised.
+A number belongs to the column whose name is next to it. Of the questions about all rows, only those for the
+least or greatest value (`row_extremes`) are computed. Counts (“how many rooms are there”) and conditions
+without a column are only recognised, so that no part of a table is given as the answer.
 """
 
 import operator
@@ -80,11 +80,11 @@ _RELATIONS = stems(" ".join(" ".join(phrase) for phrase in (*_BEFORE, *_AFTER)))
 
 @dataclass(frozen=True, slots=True)
 class RowSelection:
-    """`rows` are the texts of the rows that meet all conditions of the question, in order.
+    """The texts of the rows that meet all conditions of the question, in order.
 
-    `needs_all` is whether the question is about all rows, or sets a condition that none meets or that is not
-    computed: some rows of a table are then no answer. `compares_all` is whether the rows have the least or
-    greatest value of all: without the whole table they are no answer.
+    `needs_all` is whether some rows of a table are not an answer, because the question is about all rows, or
+    because a condition is met by no row or cannot be computed. `compares_all` is whether `rows` have the
+    least or greatest value of all rows, which is only certain with the whole table.
     """
 
     rows: tuple[str, ...] = ()
@@ -104,7 +104,7 @@ class _Condition:
 
 
 def selects_rows(question: str) -> bool:
-    """Whether it may set a condition on rows, or ask about all of them."""
+    """Whether the question may set a condition on rows, or ask about all of them."""
     return (
         any(map(str.isdigit, question))
         or bool(_OF_ROWS.search(question))
@@ -122,9 +122,9 @@ def select_rows(
     subject: str = "",
     other_words: Callable[[str], frozenset[str]] = _no_words,
 ) -> RowSelection:
-    """What `question` says of the rows in `contents`; `subject` has their titles and headings.
+    """The rows in `contents` that `question` selects; `subject` has their titles and headings.
 
-    `other_words` returns the stems of other words for a stem of the question.
+    `other_words` returns the stems of the synonyms of a stem of the question.
     """
     if not selects_rows(question):
         return RowSelection()
@@ -163,7 +163,7 @@ def select_rows(
 
 
 def _conditions(question: str, columns: Mapping[str, Collection[str]]) -> tuple[list[_Condition], bool]:
-    """The conditions, and whether each number of the question is one of a condition."""
+    """The conditions, and whether every number of the question belongs to one of them."""
     words = _WORD.findall(question)
     lowered = [word.lower() for word in words]
     conditions, is_clear = [], True
@@ -190,14 +190,14 @@ def _conditions(question: str, columns: Mapping[str, Collection[str]]) -> tuple[
 
 
 def _other_words(question: str, known: Collection[str]) -> frozenset[str]:
-    """The stems of what else the question names: “… in Carrow Quay”."""
+    """The stems of the other words that the question names: “… in Carrow Quay”."""
     text = SUPERLATIVE.sub(" ", _HOW_MANY.sub(r" \1 ", question))
     words = stems(text) - weak_stems() - frozenset(known) - _RELATIONS
     return frozenset(word for word in words if not word[:1].isdigit())
 
 
 def _with_words(words: frozenset[str], rows: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
-    """The rows that have all of the words; all rows, and False, if none has."""
+    """The rows that have all of the words, and True; if no row has them, all rows, and False."""
     kept = tuple(row for row in rows if words <= held_stems(row))
     return kept or rows, bool(kept or not rows)
 
@@ -208,7 +208,10 @@ def _relation(
     *,
     at_end: bool = False,
 ) -> tuple[Callable[[float, float], bool], int]:
-    """What the words at this end say, and how many they are; equality if nothing."""
+    """The comparison that words express, and the number of its words.
+
+    It is looked for at the beginning of `words`, or at their end. Equality and 0 if there is none.
+    """
     for length in (2, 1):
         part = tuple(words[-length:] if at_end else words[:length])
         if part in known:
@@ -217,7 +220,7 @@ def _relation(
 
 
 def _named(words: Sequence[str], columns: Mapping[str, Collection[str]]) -> frozenset[str]:
-    """The columns that a word names; those that have no other words, if there are such."""
+    """The columns that a word names; only those without other words, if there are any."""
     word = stems(" ".join(words))
     named = frozenset(name for name, found in columns.items() if word and word <= frozenset(found))
     return frozenset(name for name in named if frozenset(columns[name]) == word) or named
@@ -226,7 +229,7 @@ def _named(words: Sequence[str], columns: Mapping[str, Collection[str]]) -> froz
 def _counts_rows(
     question: str, columns: Mapping[str, Collection[str]], rows: Collection[Mapping[str, str]]
 ) -> bool:
-    """Whether it asks how many there are of what a column without numbers names."""
+    """Whether it asks how many things there are that a column without numbers names."""
     match = _HOW_MANY.search(question)
     named = _named([match[1]], columns) if match else frozenset()
     cells = [row[name] for name in named for row in rows if name in row]
@@ -234,7 +237,7 @@ def _counts_rows(
 
 
 def _value(cell: str) -> float | None:
-    """The number of a cell with nothing else but a currency, a letter before it or a unit."""
+    """The number in a cell that has nothing else except a currency, leading letters or a unit."""
     match = _CELL.match(cell.strip())
     return _float(match[1]) if match else None
 

@@ -1,7 +1,7 @@
-"""The row of a table with the least or greatest value: “Which vessel is the oldest?”, “the most cars”.
+"""Selects the table row with the least or greatest value: “Which vessel is the oldest?”
 
-The column is named beside the superlative (“the most cars”) or follows from it: what is oldest has the least
-year in a column *Built*.
+The question names the column next to the superlative (“the most cars”), or the superlative implies it: the
+oldest vessel has the least year in a column *Built*.
 """
 
 import re
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from ingestion.search.rough_stems import held_stems, stems, weak_stems
 
-LEAST_ROWS = 2  # of a table
+LEAST_ROWS = 2  # in a table
 
-Rows = Mapping[str, Mapping[str, str]]  # the cells of each row by its text
+Rows = Mapping[str, Mapping[str, str]]  # the cells of each row, by the row's text
 Value = Callable[[str], float | None]
 
 _YEAR = stems("built launched founded established year baujahr gebaut gegründet jahr")
@@ -41,7 +41,8 @@ _MEANINGS: Sequence[tuple[str, Sequence[tuple[frozenset[str], bool]]]] = (
 _MEANING = {word: meanings for words, meanings in _MEANINGS for word in words.split()}
 _WORD = re.compile(r"\w{1,60}")
 _FOLLOWING = 2  # words after a superlative that may name its column: “the highest service speed”
-# What no row says. A translation may have no question word.
+# Questions that no row answers, recognised by their first word; a translation may have lost its question
+# word.
 _ASKS_ANOTHER = re.compile(
     r"\W*(?:and |but |und |aber )?(?:who\w{0,2}|why|where|how (?:do|does|can|should|must|to)"
     r"|can|may|must|should|do|does|did|is|are|will|wer|wen|wem|warum|wo|darf|kann|muss|soll|ist|sind)\b",
@@ -67,9 +68,9 @@ class _Column:
 def rows_with_extreme(
     question: str, tables: Rows, value: Value, other_words: Callable[[str], frozenset[str]]
 ) -> tuple[str, ...]:
-    """The rows with the least or greatest value of the column that `question` names, all that have it.
+    """All rows with the least or greatest value of the column that `question` names.
 
-    Empty if not exactly one column fits, if `value` finds no number in one of its cells, or if the question
+    Empty unless exactly one column fits and `value` finds a number in each of its cells, or if the question
     names something that neither the columns nor any row mentions. `other_words` returns the stems of the
     synonyms of a stem of the question.
     """
@@ -82,7 +83,7 @@ def rows_with_extreme(
         if len(rows) >= LEAST_ROWS and _things(asked, rows, other_words)
         for column in _columns_of(question, rows)
     ]
-    # Of “winter fare” and “summer fare”, the one that the question names.
+    # Choose between “winter fare” and “summer fare” by the words of the question.
     most = max((len(asked & stems(each.name)) for each in columns), default=0)
     columns = [each for each in columns if len(asked & stems(each.name)) == most]
     if len(columns) != 1:
@@ -112,7 +113,10 @@ def _by_columns(tables: Rows) -> list[Rows]:
 def _things(
     asked: Collection[str], rows: Rows, other_words: Callable[[str], frozenset[str]]
 ) -> frozenset[str]:
-    """The words of the question that name the subject of the rows, as the first column does."""
+    """The words of the question that name the things in the rows.
+
+    The first column has the name of these things.
+    """
     first = held_stems(next(iter(next(iter(rows.values())))))
     return frozenset(word for word in asked if word in first or not other_words(word).isdisjoint(first))
 

@@ -1,7 +1,7 @@
-"""Rows of tables with a property that a question names: “Which rooms have a projector?”
+"""Selects table rows with a property that a question names: “Which rooms have a projector?”
 
-The property is a column whose cell is not “no” (*Projector: yes*, *Sunday: 10–14*), or a word of a cell
-(*Equipment: projector, screen*; *Sunday: closed*).
+A row has a property if the cell in its column is not “no” (*Projector: yes*, *Sunday: 10–14*), or if a cell
+contains its word (*Equipment: projector, screen*; *Sunday: closed*).
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from ingestion.search.rough_stems import held_stems, stems, weak_stems
 
-LEAST_ROWS = 2  # of a table
+LEAST_ROWS = 2  # in a table
 
 _ASKS = re.compile(
     r"\b(?:which|what|welche[nrsm]?) (\w{1,60}) "
@@ -21,21 +21,23 @@ _NO = re.compile(
     r"|[-–—✗✘✕❌]|0\Z|\Z)",
     re.IGNORECASE,
 )
-# What a cell that is not “no” says: “open on Sunday” of “Sunday: 10–14”.
+# Words that a cell implies if it is not “no”: “Sunday: 10–14” says “open on Sunday”.
 _YES = stems("open opened available equipped offered there offen geöffnet verfügbar vorhanden ausgestattet")
 
 Rows = Mapping[str, Mapping[str, str]]  # the cells of each row by its text
 
 
 def asks_rows_with_property(question: str) -> bool:
-    """Whether it may ask which rows have a property."""
+    """Whether the question may ask which rows have a property."""
     return bool(_ASKS.search(question))
 
 
 def rows_with_property(question: str, tables: Rows, subject: str) -> tuple[str, ...]:
-    """The rows that have all that `question` names; `subject` has the titles and headings above them.
+    """The rows with everything that `question` names.
 
-    None if it asks for nothing of the kind, or names something that no row and no column has.
+    `subject` has the titles and headings above them.
+
+    Empty for other questions, and if the question names something that no row and no column has.
     """
     asked = _ASKS.search(question)
     if asked is None:
@@ -52,7 +54,7 @@ def rows_with_property(question: str, tables: Rows, subject: str) -> tuple[str, 
 
 
 def _by_columns(tables: Rows) -> Iterator[tuple[tuple[str, ...], Rows]]:
-    """The rows with the same columns, for each such table."""
+    """The rows, grouped into tables by their columns."""
     parts: dict[tuple[str, ...], dict[str, Mapping[str, str]]] = {}
     for text, cells in tables.items():
         parts.setdefault(tuple(cells), {})[text] = cells

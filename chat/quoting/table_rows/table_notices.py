@@ -1,6 +1,6 @@
-"""The sentence below a quoted table that says how many of the source's rows it has.
+"""The sentence below a quoted table that says how many rows of the source are shown.
 
-It is stored in English, like the site's other texts in answers, and shown in the reader's language.
+It is stored in English, like all texts that the site adds to answers, and shown in the reader's language.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""Journeys of timetables: the rows of tables that say when something goes from one place to another.
+"""Journeys in timetables: table rows that say when something goes from one place to another.
 
-The places are in columns (*From*, *To*), or in the heading of the table (“Ellery to Sennick”), or they are
-the columns, with a time in each (*Central: 08:10; Harbour: 08:25*).
+The places are in columns (*From*, *To*), or in the heading of the table (“Ellery to Sennick”), or each column
+is a place and has a time (*Central: 08:10; Harbour: 08:25*).
 """
 
 import re
@@ -15,8 +15,8 @@ from ingestion.search.table_rows import rows_of
 from .clock_times import DAY, minutes_of
 from .weekdays import days_named, days_of_row
 
-LEAST_ROWS = 2  # of a timetable
-LEAST_STOPS = 3  # columns that are places: a table with two times may have a beginning and an end
+LEAST_ROWS = 2  # in a timetable
+LEAST_STOPS = 3  # columns that are places; two columns with times may be a beginning and an end
 
 _AWAY = re.compile(
     r"(?:from|departs?|departures?|departing|dep|leaves?|leaving|origin|source|start|von|ab|abfahrt\w*|abflug)\b",
@@ -40,7 +40,7 @@ SEASONS = (
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """A row's way from one place to another, with its times in minutes if it has them."""
+    """A row's journey from one place to another, with its times in minutes, if known."""
 
     row: str
     passage: SourceView
@@ -56,7 +56,7 @@ class Journey:
 
     @property
     def days(self) -> frozenset[int] | None:
-        """The days of the week on which the row is valid; None if it is not said."""
+        """The weekdays for which the row is valid; None if unknown."""
         return days_of_row(self.row) or days_named(self.said) or None
 
     @property
@@ -64,7 +64,7 @@ class Journey:
         return seasons_named(f"{self.said} {self.row}")
 
     def time(self, *, of_arrival: bool) -> int | None:
-        """The time of departure or arrival; one after midnight is on the next day."""
+        """The time of departure or arrival in minutes; an arrival after midnight is on the next day."""
         if not of_arrival or self.arrival is None or self.departure is None:
             return self.arrival if of_arrival else self.departure
         return self.arrival + DAY * (self.arrival < self.departure)
@@ -88,9 +88,9 @@ def journeys_in(passages: Sequence[SourceView]) -> list[Journey]:
 
 
 def _layout(cells: Mapping[str, str]) -> tuple[str, ...]:
-    """The columns for the place of departure, the destination, and the times of both; empty without one.
+    """The names of four columns: place of departure, destination, and the times of both.
 
-    After these, the other columns with a time.
+    A name is empty if there is no such column. After these four come the names of other columns with a time.
     """
     places, times, others = ["", ""], ["", ""], []
     for name, cell in cells.items():

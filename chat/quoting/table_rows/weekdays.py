@@ -1,6 +1,6 @@
 """Days of the week in cells of tables: “Mon-Fri”, “Tue, Fri”, “Daily”.
 
-A row is for the days that such a cell says: the sailing of “Mon-Fri” is no answer to “and on Sundays?”.
+A row is only valid on these days: a sailing with “Mon-Fri” does not answer “and on Sundays?”.
 """
 
 import re
@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from ingestion.search.table_rows import cells_of
 
-MAX_CELL = 60  # characters of one that says days and nothing else
+MAX_CELL = 60  # characters in a cell that only has days
 MAX_CACHED = 5_000  # rows
 
 _EVERY = frozenset(range(7))
@@ -30,7 +30,7 @@ _DAILY = re.compile(r"daily|every day|täglich|jeden Tag", re.IGNORECASE)
 
 
 def days_named(text: str) -> frozenset[int]:
-    """The days of the week that a text names in full, from 0 for Monday."""
+    """The weekdays that a text names in full, as numbers from 0 for Monday."""
     return frozenset(
         next(place for place, found in enumerate(match.groups()) if found) % 7
         for match in _NAMED.finditer(text)
@@ -39,13 +39,13 @@ def days_named(text: str) -> frozenset[int]:
 
 @lru_cache(maxsize=MAX_CACHED)
 def days_of_row(row: str) -> frozenset[int] | None:
-    """The days of the cells that say only days; None if the row has no such cell."""
+    """The days in cells that only have days; None if the row has no such cell."""
     found = [days for cell in cells_of(row).values() if (days := days_of(cell.strip())) is not None]
     return frozenset[int]().union(*found) if found else None
 
 
 def days_of(cell: str) -> frozenset[int] | None:
-    """The days of a cell that says days and nothing else; None for any other."""
+    """The days in a cell that only has days; None for any other cell."""
     if _DAILY.fullmatch(cell):
         return _EVERY
     if len(cell) > MAX_CELL or not _CELL.fullmatch(cell):
@@ -58,6 +58,6 @@ def days_of(cell: str) -> frozenset[int] | None:
 
 
 def _number(day: str) -> int:
-    """The number of a day by the letters with which its name begins in English or German."""
+    """The number of a weekday, found by the first letters of its English or German name."""
     names, length = (_ENGLISH, 3) if day[:3].lower() in _ENGLISH else (_GERMAN, 2)
     return names.index(day[:length].lower())

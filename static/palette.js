@@ -142,7 +142,10 @@ export function begin({ $, $$, t, parsed }, address) {
         event.preventDefault();
         choose(appearance);
       }
-      if (event.target === dialog || event.target.closest('a')) dialog.close();
+      const followed = event.target.closest('a');
+      // A page that stays, or is shown again by Back, does not keep the words that have led on.
+      if (followed && $('#find')) $('#find').value = '';
+      if (event.target === dialog || followed) dialog.close();
     });
     dialog.showModal();
     const box = $('[role=combobox]', dialog);

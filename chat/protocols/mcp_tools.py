@@ -117,13 +117,8 @@ CITED = _object(
     cited={"type": "boolean", "description": "Whether the answer cites it."},
     text=_text("The passage."),
 )
-GRADES = (
-    "given",
-    "several",
-    "likely",
-    "closest",
-    "none",
-)  # of history.tally, which this module may not import
+# Of history.tally, which this module may not import.
+GRADES = ("given", "several", "likely", "closest", "none")
 READS = {"readOnlyHint": True, "openWorldHint": False}
 WRITES = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False, "openWorldHint": False}
 TOOLS: Mapping[str, Json] = {

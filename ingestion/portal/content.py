@@ -75,6 +75,10 @@ from ingestion.storage import files
 logger = logging.getLogger(__name__)
 
 AMBIGUOUS = "Several documents that you can read have this name. Choose one by its address."
+# The only choice is not opened in silence: the answer that cited the name meant another document.
+SUCCESSOR = (
+    "An answer cited another document by this name. You can read one that now has the name, at its address."
+)
 CHUNK_BYTES = 256 * 1024
 # Possessive: two neighbouring runs of white space would otherwise be divided in every possible way.
 RANGE = re.compile(r"\s*+bytes\s*+=\s*+(\d{0,18})\s*+-\s*+(\d{0,18})\s*+", re.ASCII)
@@ -194,7 +198,10 @@ def _cited(principal: Principal, address: str) -> NameResolution:
 
 
 def _choices(request: Request, documents: Sequence[Document]) -> HttpResponseBase:
-    """A 300 response if the name is ambiguous; raises Http404 if no document has it."""
+    """A 300 response if the name is ambiguous, or was cited for a document that can no longer be opened.
+
+    Raises Http404 if no document has the name.
+    """
     if not documents:
         raise Http404
     choices = [
@@ -210,7 +217,7 @@ def _choices(request: Request, documents: Sequence[Document]) -> HttpResponseBas
         page = render_to_string("ingestion/choices.html", {"choices": choices})
         response = HttpResponse(page, status=HTTPStatus.MULTIPLE_CHOICES)
     else:
-        body = {"error": AMBIGUOUS, "choices": choices}
+        body = {"error": AMBIGUOUS if len(choices) > 1 else SUCCESSOR, "choices": choices}
         response = JsonResponse(body, status=HTTPStatus.MULTIPLE_CHOICES)
     _sandbox(response)
     response.headers["Cache-Control"] = "private, no-store"

@@ -173,7 +173,7 @@ def test_the_palette_leads_to_a_message_a_document_and_a_page_by_keys_alone(chro
 def test_a_click_into_the_search_or_typing_there_opens_the_palette_with_what_was_typed(
     chromium, slow_site, answered
 ):
-    options, _ = answered
+    options, path = answered
     with open_page(chromium, slow_site.url, viewport={"width": 1280, "height": 800}, **options) as page:
         page.goto("/")
         page.get_by_label("Search your conversations").click()
@@ -192,6 +192,13 @@ def test_a_click_into_the_search_or_typing_there_opens_the_palette_with_what_was
         expect(field).to_be_focused()
         field.press("Enter")  # the same results as without the palette
         page.wait_for_url(re.compile(r"/search/\?q=carried#found$"))
+        # The words that led to a place on the same page do not stay in the field.
+        page.goto(path)
+        field.fill("source 1")
+        expect(page.locator("#palette [aria-selected=true]")).to_contain_text("Source 1")
+        page.keyboard.press("Enter")
+        expect(page.locator("#source-title")).to_be_visible()
+        expect(field).to_have_value("")
 
 
 def test_a_word_of_the_house_says_what_it_means_to_pointer_keys_and_touch(chromium, slow_site, answered):

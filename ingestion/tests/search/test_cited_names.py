@@ -2,15 +2,17 @@
 
 import pytest
 from django.core.files.base import ContentFile
+from django.db import transaction
 from django.test import TestCase
 
 from chatsite.accounts.principal import Principal
 from history import recording
 from history.models import Conversation
 from ingestion import documents
-from ingestion.access.lists import Audience
+from ingestion.access.lists import Audience, set_audience
 from ingestion.file_names import UploadRefused, file_name
 from ingestion.models import CitedName, Document
+from ingestion.portal.content import SUCCESSOR
 from ingestion.search.name_resolution import resolve_name
 from ingestion.search.retrieval import search
 from ingestion.tests.factories import make_user
@@ -137,6 +139,23 @@ class CitedNames(MediaMixin, TestCase):
         response = self.client.get("/content/plan.md")
         self.assertEqual(response.status_code, 300)
         self.assertEqual(len(response.json()["choices"]), 1)
+        self.assertEqual(response.json()["error"], SUCCESSOR)
+        page = self.client.get("/content/plan.md", headers=HTML)
+        self.assertContains(page, "can no longer be opened", status_code=300)
+        self.assertNotContains(page, "Several", status_code=300)
+
+    def test_a_cited_document_that_was_closed_looks_like_a_deleted_one(self):
+        self.cite()
+        self.namesake()
+        with transaction.atomic():
+            documents.delete_document(self.plan)
+            deleted = self.client.get("/content/plan.md", headers=HTML).content
+            transaction.set_rollback(True)
+        Document.objects.filter(pk=self.plan.pk).update(owner=self.stranger)
+        self.plan.refresh_from_db()
+        set_audience(self.plan, Audience())
+        closed = self.client.get("/content/plan.md", headers=HTML)
+        self.assertEqual((closed.status_code, closed.content), (300, deleted))
 
     def test_a_deleted_document_without_a_namesake_is_not_found(self):
         self.cite()

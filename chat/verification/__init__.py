@@ -1,6 +1,7 @@
-"""Whether the sources that an answer cites say what its statements say. Pure, and linear in both texts.
+"""Checks whether the sources that an answer cites support its statements.
 
-All of it works on foreign text and takes CPU, so callers run it in a thread.
+The functions have no side effects, and take time linear in both texts. They process untrusted text and use
+CPU, so callers run them in a thread.
 """
 
 from .verdicts import verify, verify_anew

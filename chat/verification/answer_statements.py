@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ingestion.search.sentence_splitting import Span, split_sentences
 
-MAX_STATEMENTS = 300  # of an answer; the rest of a longer one counts as a single statement
+MAX_STATEMENTS = 300  # in an answer; the rest of a longer answer is a single statement
 CITATION = re.compile(r"\[([^\[\]\n]{1,800})\](?!\()")
 
 _FENCE = re.compile(r"^[ \t>]{0,20}(`{3,}|~{3,})", re.MULTILINE)
@@ -34,7 +34,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A statement at start:end of the answer; with `past_bound` it is not compared."""
+    """A statement at start:end of the answer; if `past_bound`, it is not compared with sources."""
 
     start: int
     end: int
@@ -43,11 +43,13 @@ class Cut:
 
 
 def cut(answer: str, labels: Collection[str]) -> list[Cut]:
-    """The statements in order: sentences, list items and table rows, without headings, lead-ins and code.
+    """The statements in order: sentences, list items and table rows.
 
-    A sentence with citations in several places becomes one statement for each. A citation after a full stop
-    belongs to the sentence before it; those of a lead-in also to list items below without citations. A block
-    quotation with citations only at its end is one statement.
+    Headings, lead-ins, questions and code are left out.
+
+    A sentence with citations in several places becomes one statement for each place. A citation after a full
+    stop belongs to the sentence before it. Citations of a lead-in also belong to the list items below it that
+    have none. A block quotation with citations only at its end is one statement.
     """
     masked = _without_code(answer)
     citations = [
@@ -88,7 +90,7 @@ def cut(answer: str, labels: Collection[str]) -> list[Cut]:
 
 
 def _quotations(prose: str, citations: Sequence[Citation]) -> list[tuple[int, int, Cut]]:
-    """Start and end of block quotations with citations only at their end, each with its single statement."""
+    """Block quotations with citations only at their end: start, end and the single statement."""
     found = []
     place = 0
     for block in _QUOTED_BLOCK.finditer(prose):
@@ -109,7 +111,10 @@ def _quotations(prose: str, citations: Sequence[Citation]) -> list[tuple[int, in
 
 
 def _without_code(answer: str) -> str:
-    """The text with fenced blocks and inline code blanked: neither statements nor citations are in code."""
+    """The text without what looks like statements or citations in code.
+
+    Fenced blocks are blanked; of inline code, only the square brackets are.
+    """
     fences: list[tuple[int, int]] = []
     opened: re.Match[str] | None = None
     for match in _FENCE.finditer(answer):
@@ -124,7 +129,7 @@ def _without_code(answer: str) -> str:
     blank = _blanked(answer, fences) if fences else answer
     if "`" not in blank:
         return blank
-    # Only apparent citations are blanked: other words in code remain.
+    # Blank the brackets of apparent citations; the words in inline code remain.
     return _CODE.sub(lambda code: code[0].replace("[", " ").replace("]", " "), blank)
 
 
@@ -149,7 +154,7 @@ def _without_number(text: str, span: Span) -> Span:
 
 
 def _says_nothing(text: str, span: Span) -> bool:
-    """Whether it is a heading, a lead-in, a question, or a table header."""
+    """Whether the span is a heading, a lead-in, a question or a table header."""
     if span.is_heading or span.text.endswith((":", "?", "：", "？")) or not _WORD.search(span.text):
         return True
     bare = span.text.strip("*_ ")
@@ -163,7 +168,7 @@ def _says_nothing(text: str, span: Span) -> bool:
 
 def _segments(text: str, span: Span, citations: Sequence[Citation]) -> Iterator[Cut]:
     """The sentence, or its parts if it has citations in several places."""
-    groups: list[list[Citation]] = []  # separated only by spaces and punctuation
+    groups: list[list[Citation]] = []  # citations of one group have only spaces and punctuation between them
     for citation in citations:
         if not groups or _WORD.search(text, groups[-1][-1].end, citation.start):
             groups.append([])

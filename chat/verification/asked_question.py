@@ -1,4 +1,7 @@
-"""What a question asks for: its kind, duty, tense, persons and content words, in English and German."""
+"""What a question asks for: kind, duty, tense, persons and content words.
+
+English and German are supported.
+"""
 
 import re
 from collections import Counter
@@ -15,9 +18,9 @@ from .terms.lexicon import MONTHS, POLES
 from .terms.words import Kind, Token
 
 MAX_PATTERNS = 20_000  # cached questions
-MIN_BASE = 3  # letters of a word without its ending
+MIN_BASE = 3  # letters in a word without its ending
 
-# What comes before the question itself.
+# Polite phrases before the question itself.
 _COURTESY = re.compile(
     r"^(?:(?:hi|hello|hey|hallo|guten tag|please|bitte|sorry|excuse me|so|ok|okay)\s+)*"
     r"(?:(?:can|could|would|will) (?:you|anyone|anybody|somebody|someone) (?:please )?"
@@ -29,7 +32,7 @@ _COURTESY = re.compile(
     r"|(?:kann|können|könnten|könnte) (?:mir )?(?:sie|du|jemand)(?: mir)?(?: bitte)? sagen\s+"
     r"|(?:ich (?:möchte|würde gern|will) wissen)\s+)?"
 )
-_ASKS = (  # the first of the matches at one position applies
+_ASKS = (  # of the earliest matches, the longest applies
     ("how much", r"how much|wie ?viel"),
     ("how many", r"how many|wie ?viele"),
     ("how long", r"how long|wie lange?"),
@@ -59,7 +62,7 @@ _COSTS = frozenset(
     cost costs price prices fee fees rate rates kostet kosten preis gebühr satz
     """.split()  # noqa: SIM905 (a list of words reads as one)
 )
-# “What is the mileage rate for bicycles?” names one thing; no word that follows is a verb.
+# “What is the mileage rate for bicycles?” names one thing: no other word is a verb.
 _NAMES_ONE = re.compile(
     r"^(?:what|which|how (?:much|long|high|large)|was|welche[rs]?|wie (?:hoch|viel|lange?|groß)) "
     r"(?:is|are|ist|sind) (?:the|a|an|my|our|der|die|das|mein|meine|unser|unsere) "
@@ -87,7 +90,7 @@ _WHOM = re.compile(
     r"\bwho (?:(?:do|does|did|don t|doesn t|didn t)\b"
     r"|(?:can|could|may|must|shall|should|will|would) (?:i|we|you|they|he|she)\b)"
 )
-# The asker as the one who acts, or with or for whom something is done.
+# Pronouns of the asker: who acts, and to or for whom something is done.
 _ACTS = frozenset(("i", "we", "ich", "wir"))
 WHO_ACT = _ACTS | {"you", "sie", "man", "one"}
 _IS_ACTED_ON = frozenset(("me", "us", "mich", "mir", "uns"))
@@ -95,7 +98,7 @@ _OTHERS = frozenset(("they", "them", "he", "him", "she", "er", "ihm", "ihn"))
 _ACQUIRES = re.compile(r"\b(?:gets?|getting|got|obtains?|bekomm\w*|erhalt\w*|erhält)\b")
 _PLACES = frozenset(("where", "where from", "how", "who", "whom"))
 QUANTITIES = frozenset(("how much", "how many", "how long", "how often", "how far", "when"))
-# Prepositions that change the meaning. Those that are not listed here may replace each other.
+# Prepositions that change the meaning. Prepositions that are not listed may replace each other.
 _PREPOSITIONS = {
     "with": "with",
     "mit": "with",
@@ -118,7 +121,7 @@ _PREPOSITIONS = {
 # Separable prefixes of German verbs at the end of a question: “Wie schalte ich die Heizung ein?”
 _PARTICLES = frozenset(("an", "auf", "aus", "bei", "durch", "ein", "mit", "um", "vor", "weg", "zu", "zurück"))
 COUNTS = frozenset(("number", "amount", "count", "anzahl", "zahl"))
-# Words without a subject that still distinguish questions.
+# Words that name nothing, but still distinguish questions.
 _TELLING = frozenset(
     """
     by or make makes made give gives given come comes
@@ -129,7 +132,7 @@ _TELLING = frozenset(
     weniger andere noch schon auch außer statt als ab
     """.split()  # noqa: SIM905 (a list of words reads as one)
 )
-# Nouns that verification ignores, because answers use them for their sources.
+# Nouns that verification ignores elsewhere, because answers use them for their sources.
 _OF_SOURCES = re.compile(
     r"\b(page|document|source|section|seite|abschnitt|dokument|quelle)(?:e?s|e?n)?\b", re.IGNORECASE
 )
@@ -170,12 +173,12 @@ class Question:
 
     @cached_property
     def words(self) -> str:
-        """Its words in lower case, without courtesies."""
+        """The words of the question in lower case, without polite phrases."""
         return _COURTESY.sub("", self._plain, count=1).strip() or self._plain
 
     @cached_property
     def names_one_thing(self) -> bool:
-        """Whether it asks what something is, and has no other verb."""
+        """Whether it asks what something is, without another verb."""
         return bool(_NAMES_ONE.match(self.words))
 
     @cached_property
@@ -184,14 +187,14 @@ class Question:
 
     @cached_property
     def _main(self) -> str:
-        """The words of the main clause, if a subordinate one comes first: “If I am ill, whom do I tell?”."""
+        """The words without a clause in front of the main one: “If I am ill, whom do I tell?”."""
         if not self.has_fronted_clause:
             return self.words
         return plain_words(_PARTS.sub(" ", self.text.partition(",")[2]))
 
     @cached_property
     def _asked(self) -> tuple[str, str]:
-        """The kind of answer asked for, and the question words; empty for a few words without a question."""
+        """The kind of answer asked for, and the question words; both empty if there are none."""
         if _YES_OR_NO.match(self._main):
             return "yes or no", ""
         found = [(match.start(), -len(match[0]), kind, match[0]) for kind, match in self._asking()]
@@ -217,7 +220,7 @@ class Question:
 
     @cached_property
     def is_passive(self) -> bool:
-        """Whether a question for “who” may be in the passive: “who was informed?”"""
+        """Whether a question with “who” may be passive: “who was informed?”"""
         return self.asks_for == "who" and bool(BEING.search(self.words))
 
     @cached_property
@@ -228,7 +231,7 @@ class Question:
 
     @cached_property
     def asker(self) -> str:
-        """Whether the asker acts or is acted on; empty if not mentioned."""
+        """The asker's role, “acts” or “is acted on”; empty if the asker is not mentioned."""
         words = set(self.words.split())
         return "acts" if words & _ACTS else "is acted on" if words & _IS_ACTED_ON else ""
 
@@ -243,7 +246,7 @@ class Question:
 
     @cached_property
     def particle(self) -> str:
-        """The prefix of a German verb that is separated from it."""
+        """The separated prefix of a German verb, at the end of the question; empty if there is none."""
         last = self._main.rpartition(" ")[2]
         return last if last in _PARTICLES and is_german(self.text) else ""
 
@@ -253,7 +256,7 @@ class Question:
 
     @cached_property
     def _placed(self) -> list[tuple[str, int, int]]:
-        """The content words and names in order, in full, with positions; numbers are marked."""
+        """The content words, names and numbers in order, with start and end; numbers begin with “#”."""
         asking = set(self._asked[1].split())
         if len(self.words) < len(self._plain):
             asking |= _COURTEOUS
@@ -277,7 +280,7 @@ class Question:
                 before.startswith("month") and word.startswith("#")
             ):
                 _, start, _ = found.pop()
-                word = "#" + " ".join(sorted((before, word)))  # a date, whichever comes first
+                word = "#" + " ".join(sorted((before, word)))  # a date; day and month in either order
                 found.append((word, start, token.end))
             else:
                 found.append((word, token.start, token.end))
@@ -289,12 +292,12 @@ class Question:
 
     @cached_property
     def written(self) -> tuple[str, ...]:
-        """The content words as the text has them, in the order of `content`."""
+        """The content words in the spelling of the text, in the order of `content`."""
         return tuple(self.text[start:end] for _, start, end in self._placed)
 
     @cached_property
     def prepositions(self) -> list[str]:
-        """The kind of the preposition before each content word, and after the last; empty for none."""
+        """The kind of preposition before each content word and after the last one; may be empty."""
         starts = [0, *(end for _, _, end in self._placed)]
         ends = [*(start for _, start, _ in self._placed), len(self.text)]
         between = [plain_words(self.text[start:end]).split() for start, end in zip(starts, ends, strict=True)]
@@ -308,7 +311,7 @@ class Question:
         return plain_words(self.text[self._placed[place][2] : self._placed[place + 1][1]]).split()
 
     def is_fronted(self, words: int) -> bool:
-        """Whether it begins with so many content words and a preposition: “On Sundays, when …?”."""
+        """Whether a preposition and this many content words come first: “On Sundays, when …?”."""
         first, *others = plain_words(self.text[: self._placed[0][1]]).split() or [""]
         asking = self._asked[1].split()
         return (
@@ -320,7 +323,10 @@ class Question:
 
     @cached_property
     def of_sources(self) -> list[tuple[str, int]]:
-        """Nouns like “page”, which are no content words, each with the number of content words before it."""
+        """Nouns such as “page”, each with the number of content words before it.
+
+        These nouns are missing in `content`.
+        """
         return [
             (match[1].lower(), sum(start < match.start() for _, start, _ in self._placed))
             for match in _OF_SOURCES.finditer(self.text)
@@ -332,7 +338,7 @@ class Question:
 
     @cached_property
     def poles(self) -> Counter[tuple[int, int]]:
-        """Words with an opposite, each as its pair and side."""
+        """The words that have an opposite, as numbers of the pair and of the side (see `POLES`)."""
         values = (token.value for token in self._tokens if token.kind is Kind.POLAR)
         return Counter(POLES.get(value, (-1, 0)) for value in values if value not in _MODAL_WORDS)
 

@@ -23,26 +23,26 @@ _SENTENCE_ENDS = (".", "!", "?", "…", ";", ":", "。", "！", "？")
 _NUMBERED = re.compile(r"[.)]\s")
 _EDGES = ".,;:!?()[]{}\"'“”„‘’«»‹›…*_`>|•–-—。！？、，"
 _WRAPPED = (
-    0.85  # of the longest line: if the next word would have fitted up to here, the line break is intentional
+    0.85  # share of the longest line; if the next word would have fitted within it, the break is intentional
 )
 _LABEL = re.compile(r"(?:^|;\s)\s{0,20}([^:;\s][^:;\n]{0,60}):\s")
 _FOOT = re.compile(r"\b(?:Page|Seite) \d{1,5} (?:of|von) \d")  # a page footer without meaning
 _FOOT_LENGTH = 200
 _NOT_SPACES = re.compile(r"\S+")
 _ITEM = re.compile(r"[ \t]{0,20}(?:[-*•]|\d{1,3}[.)]|[a-z]\))[ \t]")
-_HEADER_LINES = 2  # of a table, including a heading above it
-_HEADER_TOKENS = 40  # of one line
-_ARTICLE = 8  # characters before the first token of a sentence, where its article is looked for
-_LEAST_WORDS = 2  # of a quotation
-_LEAST_CHARACTERS = 4  # of a quotation in a script without spaces
+_HEADER_LINES = 2  # in the header of a table, including a heading above it
+_HEADER_TOKENS = 40  # in one of these lines
+_ARTICLE = 8  # characters before the first token of a sentence in which its article is looked for
+_LEAST_WORDS = 2  # in a quotation
+_LEAST_CHARACTERS = 4  # in a quotation in a script without spaces
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
     """A cell with its label; `start` and `end` are token positions in its row.
 
-    `opening` holds the small words before the first token, such as “up to”, and `begin` their start in the
-    text. `closing` holds the last token and what follows it, such as “pay made up”, and `finish` its end.
+    `opening` has the words before the first token, such as “up to”, and `begin` is where they start in the
+    text. `closing` has the last token and the words after it, such as “pay made up”, and `finish` is its end.
     """
 
     label: frozenset[str]
@@ -57,20 +57,23 @@ class Cell:
 
 @dataclass(frozen=True)
 class Unit:
-    """A sentence, list item or row of a passage, with its tokens; positions are the passage's."""
+    """A sentence, list item or row of a passage, with its tokens.
+
+    The positions of the tokens are those in the passage.
+    """
 
     rank: int
     place: int  # among the units of the passage
     tokens: tuple[Token, ...]
     is_heading: bool
-    is_sentence: bool = True  # not a heading or a row, where any word may be capitalised
+    is_sentence: bool = True  # False for headings and rows, in which any word may be capitalised
     context: frozenset[str] = frozenset()  # words of the heading above and of the table's header
-    table: int = -1  # the number of its table in the passage
-    header: tuple[Token, ...] = ()  # of this table
-    denied: bool = False  # whether the line above its list has a negation: “It must not:”
+    table: int = -1  # the number of its table in the passage; -1 outside tables
+    header: tuple[Token, ...] = ()  # the header of this table
+    denied: bool = False  # whether the lead-in of its list has a negation: “It must not:”
     columns: tuple[Token, ...] = ()  # the last line of this header
-    cells: tuple[Cell, ...] = ()  # of a row in the form “Class: A; Passengers: 320”
-    text: str = field(default="", repr=False, compare=False)  # of the passage
+    cells: tuple[Cell, ...] = ()  # the cells of a row in the form “Class: A; Passengers: 320”
+    text: str = field(default="", repr=False, compare=False)  # the text of the passage
 
     @cached_property
     def said(self) -> frozenset[tuple[str, bool]]:
@@ -78,12 +81,12 @@ class Unit:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The words of the unit and of its header."""
+        """The words of the unit and of its context."""
         return self.context | self.content
 
     @cached_property
     def content(self) -> frozenset[str]:
-        """Its own words."""
+        """The words of the unit itself."""
         return frozenset(token.value for token in self.tokens if token.kind in (Kind.WORD, Kind.NAME))
 
     @cached_property
@@ -129,13 +132,19 @@ class Unit:
 
 
 def said(found: Iterable[Token]) -> frozenset[tuple[str, bool]]:
-    """All words, each with whether it has an opposite: “last” has one (“first”), but not in “it lasts”."""
+    """All words, each with whether it is used as a word with an opposite.
+
+    “Last” has an opposite (“first”), but not in “it lasts”.
+    """
     kinds = (Kind.WORD, Kind.NAME, Kind.POLAR)
     return frozenset((token.value, token.kind is Kind.POLAR) for token in found if token.kind in kinds)
 
 
 def articles_of(found: Sequence[Token], text: str) -> dict[str, str]:
-    """The word before each token or run of tokens: as an article it shows the case of a German noun."""
+    """The word before each token, or before a run of adjacent tokens.
+
+    If it is an article, it shows the case of a German noun.
+    """
     articles: dict[str, str] = {}
     article, end = "", max(0, found[0].start - _ARTICLE) if found else 0
     for token in found:
@@ -147,7 +156,7 @@ def articles_of(found: Sequence[Token], text: str) -> dict[str, str]:
 
 
 class Citable(Protocol):
-    """What verification needs of a source."""
+    """The attributes of a source that verification reads."""
 
     @property
     def rank(self) -> int: ...
@@ -176,7 +185,7 @@ class Passage:
 
     @cached_property
     def units(self) -> list[Unit]:
-        """Sentences, list items and table rows, also of tables that are only lines, as in a PDF."""
+        """Sentences, list items and table rows; in PDF files, lines of a table are its rows."""
         lines = _lines(self.text)
         header: tuple[Token, ...] = ()
         columns: tuple[Token, ...] = ()
@@ -184,7 +193,7 @@ class Passage:
         denied = False
         found: list[Unit] = []
         table = rows = 0
-        context: frozenset[str] = frozenset()  # within a table that of the table, else of the heading above
+        context: frozenset[str] = frozenset()  # words of the table's header, or of the heading above
         for place, (start, end, is_heading) in enumerate(lines):
             held = tuple(tokens(self.text[start:end], start))
             if end - start < _FOOT_LENGTH and _FOOT.search(self.text, start, end):
@@ -237,7 +246,7 @@ class Passage:
 
     @cached_property
     def around(self) -> frozenset[str]:
-        """Words of the title and headings, which the passage need not repeat."""
+        """Words of the title and headings, which the text need not repeat."""
         return frozenset(token.value for token in self.tokens if token.kind is not Kind.NEGATION)
 
     @cached_property
@@ -269,7 +278,7 @@ class Passage:
 
     @cached_property
     def _words(self) -> tuple[str, list[int], list[Mark]]:
-        """The words separated by single spaces, with their positions there and in the text."""
+        """The words joined by single spaces, and their positions in this string and in the text."""
         words = _NOT_SPACES.finditer(self.text)
         found = [(bare, word.start(), word.end()) for word in words if (bare := _bare(word[0]))]
         begins = [0, *accumulate(len(bare) + 1 for bare, _, _ in found)]
@@ -278,11 +287,11 @@ class Passage:
 
     @cached_property
     def _characters(self) -> tuple[str, list[int]]:
-        """Only letters and digits, with their positions in the text."""
+        """The letters and digits, with their positions in the text."""
         return _letters(self.text)
 
     def quoted(self, statement: str) -> Mark | None:
-        """Where the words of a statement occur in this order, with anything but letters between them."""
+        """Where the words of a statement occur in this order; only spaces and marks may differ."""
         if UNSPACED.search(statement):
             return self._quoted_characters(statement)
         wanted = [bare for word in statement.split() if (bare := _bare(word))]
@@ -305,7 +314,10 @@ class Passage:
 
 
 def _cells(text: str, start: int, end: int, held: Sequence[Token]) -> tuple[Cell, ...]:
-    """The cells of a row that contains its labels; none for a line with fewer than two."""
+    """The cells of a row in the form “label: value; …”.
+
+    Empty for a line with fewer than two labels.
+    """
     labels = list(_LABEL.finditer(text[start:end]))
     if len(labels) < 2:
         return ()
@@ -334,7 +346,7 @@ def _cells(text: str, start: int, end: int, held: Sequence[Token]) -> tuple[Cell
 
 
 def _lines(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Sentences, split at intentional line breaks before a capital or a digit."""
+    """Start, end and `is_heading` of sentences, which also end at intentional line breaks."""
     longest = max(map(len, text.splitlines()), default=0)
     width = longest * _WRAPPED
     for span in split_sentences(text):

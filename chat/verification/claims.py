@@ -1,4 +1,4 @@
-"""Claims: statements of an answer with the values that can be compared."""
+"""Claims: statements of an answer, prepared for comparison with a source."""
 
 import re
 from collections.abc import Sequence
@@ -19,22 +19,23 @@ _CLAUSE = re.compile(
     re.IGNORECASE,
 )
 _BY = re.compile(r"\s+by\s+(?:(?:the|a|an|your|our|their|its|his|her)\s+)?", re.IGNORECASE)
-_MARKED = re.compile(r"[\d_]")  # what nouns do not have
+_MARKED = re.compile(r"[\d_]")  # characters that ordinary nouns do not have
 _WERDEN = re.compile(r"\b(?:wird|werden|wurde|wurden|worden)\b")
 _VON = re.compile(r"\b(?:vom|von (?:der|dem|einer|einem)|durch (?:den|die|das))\s$")
 _ENDS = ",.;:!?()"
 _NO_NOUNS = ("ly", "ed", "ing")
-# Evidence against a claim: a contradiction alone marks it. A misplaced fact is in the source beside other
-# words, which contradicts a nearly literal claim, and leaves a paraphrase unclear. An unanswered one is not
-# in the source, but neither is another in its place: it may be written otherwise.
+# Evidence against a claim. A contradiction alone suffices to mark it. A misplaced fact is in the source, but
+# next to other words: this contradicts a nearly literal claim, and leaves a paraphrase unclear. An unanswered
+# fact is not in the source, but no other fact is in its place either, so the source may express it
+# differently.
 CONTRADICTION = 1.0
 MISPLACED = 0.9
 UNANSWERED = 0.8
-# Shares of a statement's words. If the source has most of them, a missing word is replaced by another one; if
-# it has few, it is about something else; in between, it may have other words for the same.
+# Shares of a statement's words that the source has. From LEAST_SHARE on, a missing word counts as replaced by
+# another one; below OTHER_SUBJECT, the source is about something else; in between, it may use synonyms.
 LEAST_SHARE = 0.55
 OTHER_SUBJECT = 0.3
-LITERAL_SHARE = 0.85  # above it, a difference is not a paraphrase
+LITERAL_SHARE = 0.85  # from here on, a difference is not a paraphrase
 _WEIGHTS = {Kind.NUMBER: 1.5, Kind.NAME: 1.5, Kind.WORD: 1.0, Kind.POLAR: 0.3, Kind.NEGATION: 0.0}
 
 
@@ -44,9 +45,9 @@ class Claim:
 
     text: str
     tokens: tuple[Token, ...]
-    names: frozenset[str]  # values that the source must have
+    names: frozenset[str]  # names that the source must have
     language: str
-    joins: bool = False  # whether it may make several statements
+    joins: bool = False  # whether it may combine several statements
 
     @property
     def german(self) -> bool:
@@ -66,7 +67,7 @@ class Claim:
 
     @cached_property
     def content(self) -> list[str]:
-        """The distinct words that count for the share."""
+        """The distinct words of which the source should have a large share."""
         kinds = (Kind.WORD, Kind.NAME)
         return list(
             dict.fromkeys(
@@ -76,7 +77,7 @@ class Claim:
 
     @cached_property
     def spoken(self) -> dict[str, str]:
-        """The words that likeness compares: full forms by stem."""
+        """The words whose likeness is measured, by stem, each in its full form."""
         words = content_words(self.tokens).items()
         return {value: whole for value, whole in words if whole not in LIGHT_WORDS}
 
@@ -87,9 +88,9 @@ class Claim:
 
     @cached_property
     def nouns(self) -> list[tuple[str, ...]]:
-        """The subject: the last word of each noun phrase, or several if it is ambiguous.
+        """The head of each noun phrase: one word, or several candidates if it is ambiguous.
 
-        A noun phrase follows an article or a preposition, or ends a clause.
+        A noun phrase follows an article or a preposition, or ends a clause. In German, all nouns are heads.
         """
         if self.german:
             names = (token for token in self.tokens if token.kind is Kind.NAME)
@@ -110,7 +111,7 @@ class Claim:
 
     @cached_property
     def abbreviated(self) -> dict[str, frozenset[str]]:
-        """The names of several words by their initials, in lower case: Office and Acquisition by “oa”."""
+        """Names of several words by their initials in lower case: “oa” for Office of Acquisition."""
         return abbreviations(self.tokens, self.text)
 
     @cached_property
@@ -123,7 +124,7 @@ class Claim:
 
     @cached_property
     def agents(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Each participle with who acts: the words after “by”, the noun after “vom”."""
+        """Each participle with its agent: the words after “by”, in German the noun after “vom”."""
         found: list[tuple[str, tuple[str, ...]]] = []
         words = [token.value for token in self.tokens if token.kind is Kind.WORD]
         if self.german and words and _WERDEN.search(self.text):
@@ -149,7 +150,7 @@ class Claim:
 
     @cached_property
     def clauses(self) -> list[list[str]]:
-        """The words of each clause that has two or more, and no number."""
+        """The words of each clause with at least two words and no number."""
         clauses: list[list[Token]] = [[]]
         for place, token in enumerate(self.tokens):
             if place and _CLAUSE.search(self.text, self.tokens[place - 1].end, token.start):
@@ -176,18 +177,18 @@ class Claim:
 
     @cached_property
     def measures(self) -> dict[tuple[str, float], str]:
-        """Durations with their values here, because a source may use another unit."""
+        """The value of each duration, by its `measure`, because a source may use another unit."""
         return {found: token.value for token in self.tokens if token.unit and (found := measure(token))}
 
     def common(self, unit: Unit) -> frozenset[str]:
-        """The values that it shares with a sentence; durations also match in another unit."""
+        """The values that claim and unit have in common; durations also match in another unit."""
         common = self.values & unit.values
         if self.measures and unit.measures:
             common |= {value for each, value in self.measures.items() if each in unit.measures}
         return common
 
     def word_for(self, value: str, unit: Unit) -> str:
-        """A word of a sentence, by the word that the statement has for it."""
+        """The word that the statement uses for a word of a unit; the word itself if there is none."""
         if value in self.values:
             return value
         whole = next((token.whole for token in unit.tokens if token.value == value), "")
@@ -206,7 +207,7 @@ def claim_of(text: str, known_names: frozenset[str]) -> Claim:
     if language == "german":
         names = {name for name in names if name.startswith(("month", "--", ".")) or _MARKED.search(name)}
     elif found and found[0].kind is Kind.WORD and text.lstrip(" *_>\"“'(")[:1].isupper():
-        # The first word may be a name, too: if a source writes it as one, or another name follows.
+        # The first word may also be a name: if a source uses it as one, or if another name follows.
         follows = len(found) > 1 and found[1].kind is Kind.NAME and found[1].start - found[0].end <= 1
         if found[0].value in known_names or (follows and not found[0].whole.endswith(_NO_NOUNS)):
             names.add(found[0].value)
@@ -216,7 +217,7 @@ def claim_of(text: str, known_names: frozenset[str]) -> Claim:
 def _head(text: str, found: Sequence[Token], start: int, last: int, gap: str) -> list[tuple[str, ...]]:
     """The head of the adjacent words from `start` to `last`.
 
-    Before “from” the last word may be a verb (“hours at head office run from”): then it may be any of them.
+    If the last word may be a verb (“hours at head office run from”), all of the words are candidates.
     """
     before = text[found[start - 1].end if start else 0 : found[start].start].casefold().split()
     after = gap.casefold().split()

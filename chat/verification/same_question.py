@@ -1,7 +1,7 @@
-"""Whether two questions ask for the same: equivalent words, numbers, names, negations and question words.
+"""Decides whether two questions ask for the same, so that one answer can be given to both.
 
-Decides whether an answer written for one is given to the other, so any doubt means no. Supports English and
-German; in other languages the words must be equal.
+Words, numbers, names, negations and question words must be equivalent; any doubt means no. English and German
+are supported; in other languages the words must be equal.
 """
 
 import re
@@ -27,7 +27,7 @@ from .asked_question import (
 from .terms.lexicon import SYNONYMS
 
 MAX_CHARACTERS = 400  # longest question that is compared
-MIN_BEGINNING = 2  # letters of a beginning by which texts are looked up
+MIN_BEGINNING = 2  # letters in a prefix that is used to look up texts
 
 _SYNONYMS: dict[str, set[int]] = {}
 for _number, _line in enumerate(SYNONYMS):
@@ -65,12 +65,12 @@ def asks_the_same(asked: str, pattern: str) -> bool:
 
 
 def _marks(question: Question) -> list[str]:
-    """Significant symbols: “C++” is not “C”, and 20 % not 20."""
+    """The symbols that change the meaning: “C++” is not “C”, and “20 %” is not “20”."""
     return re.findall(r"[+#%€$£°§&]", question.text)
 
 
 def _say_the_same(one: Question, other: Question) -> bool:
-    """Whether each word of one is equivalent to a word of the other, in an equivalent order."""
+    """Whether the content words of both are equivalent, in an equivalent order."""
     if len(one.content) != len(other.content):
         return False
     places: list[int] = []
@@ -98,19 +98,25 @@ def _say_the_same(one: Question, other: Question) -> bool:
 
 
 def _relate_alike(one: Question, other: Question, places: Sequence[int]) -> bool:
-    """Whether words have prepositions of the same kind, unlike “for customers” and “with customers”."""
+    """Whether the words have compatible prepositions.
+
+    “For customers” and “with customers” are not compatible.
+    """
     end = len(places)
     pairs = [(one.prepositions[place], other.prepositions[found]) for place, found in enumerate(places)]
     if places[-1] == end - 1:
         pairs.append((one.prepositions[end], other.prepositions[end]))
     if one.asks_for == "what" and one.prepositions[end] != other.prepositions[end]:
-        return False  # “What is the fund for?”
+        return False  # “What is the fund?” and “What is the fund for?”
     return all(first == second or not (first and second) for first, second in pairs)
 
 
 def _is_put_in_passive(one: Question, other: Question, places: Sequence[int]) -> bool:
-    """Whether one is the other in the passive: “How do I report a theft?”, “How is a theft reported?”; “Who
-    signs a lease?”, “By whom is a lease signed?”"""
+    """Whether one question is the passive form of the other.
+
+    Examples are “How do I report a theft?” and “How is a theft reported?”, or “Who signs a lease?” and “By
+    whom is a lease signed?”.
+    """
     moved = [place for place, found in enumerate(places) if found != place]
     if not moved:
         return False
@@ -122,7 +128,11 @@ def _is_put_in_passive(one: Question, other: Question, places: Sequence[int]) ->
 
 
 def _is_passive_of(passive: Question, active: Question, start: int, end: int) -> bool:
-    """Whether the verb (first of the words in one question, last in the other) is passive in only one."""
+    """Whether the verb is passive in only one of the questions.
+
+    Among the words from `start` to `end`, the verb is the first in the active question and the last in the
+    passive one.
+    """
     if not BEING.search(passive.words) or not passive.content[end - 1].endswith(("ed", "n", "t", "d")):
         return False
     if (active.asks_for, passive.asks_for) == ("who", "by whom"):
@@ -138,7 +148,7 @@ def _is_passive_of(passive: Question, active: Question, start: int, end: int) ->
 
 
 def _act_alike(one: Question, other: Question, places: Sequence[int]) -> bool:
-    """Whether each verb is active or passive in both questions, and comparatives are in both.
+    """Whether each verb has the same voice in both questions, and each comparative is in both.
 
     “Which tools are used?” and “Which tools do we use?” ask the same, “How am I informed?” and “How do I
     inform?” do not.
@@ -179,8 +189,8 @@ def _is_turned(one: Question, other: Question, places: Sequence[int]) -> bool:
         _has_in_front(one, other, turn, middle) or _has_in_front(other, one, middle, turn)
     ):
         return True
-    # A phrase's head is one word: “change the password of a user” is not “a user changes the password”. It
-    # may be more where no word is a verb: “bicycle mileage rate” is “mileage rate for bicycles”.
+    # The head of the phrase must be a single word: “change the password of a user” is not “a user changes the
+    # password”. Without a verb it may have several: “bicycle mileage rate” is “mileage rate for bicycles”.
     is_thing = one.names_one_thing or other.names_one_thing
     parts = (
         (one, one.gap(turn - 1), other.gap(middle - 1), other.content[start:middle]),
@@ -197,7 +207,7 @@ def _is_turned(one: Question, other: Question, places: Sequence[int]) -> bool:
 
 
 def _has_in_front(one: Question, other: Question, words: int, place: int) -> bool:
-    """Whether that many words of `one` precede its question word, with the same preposition as in `other`."""
+    """Whether `one` begins with this many words and the preposition that they have in `other`."""
     preposition = one.prepositions[0]
     return bool(preposition) and preposition == other.prepositions[place] and one.is_fronted(words)
 
@@ -212,7 +222,7 @@ def _are_forms(one: str, other: str) -> bool:
 
 @lru_cache(50_000)
 def _bases(word: str) -> frozenset[str]:
-    """The possible base forms of a word, by the endings of verbs and nouns."""
+    """The possible base forms of a word: without an ending of verbs or nouns."""
     bases: list[str] = []
     if word.endswith("ies"):
         bases.append(f"{word[:-3]}y")
@@ -228,7 +238,7 @@ def _bases(word: str) -> frozenset[str]:
                 bases.append(base[:-1])
             if ending == "ed" and base.endswith("i"):
                 bases.append(f"{base[:-1]}y")
-    # German endings; the rest must be long, so that no English word becomes another.
+    # German endings. The rest must be long, so that no English word becomes another word.
     for ending in ("en", "n", "er", "em", "es"):
         base = word.removesuffix(ending)
         if base != word and len(base) >= 6 and any(letter in "äöüß" for letter in word):
@@ -237,9 +247,11 @@ def _bases(word: str) -> frozenset[str]:
 
 
 def beginnings(pattern: str) -> str:
-    """A tsquery that matches every text that asks the same as this pattern; empty if no word restricts it.
+    """A tsquery that matches every text that may ask the same as `pattern`.
 
-    Such a text has each content word in one of its forms, which share their beginning, or as a synonym.
+    Empty if it would match all texts.
+
+    Such a text has each content word in one of its forms, which share a prefix, or as a synonym.
     """
     plain = set(plain_words(pattern).split())
     wanted = []
@@ -269,7 +281,7 @@ def content_words(text: str) -> frozenset[str]:
 
 
 def written_words(text: str) -> dict[str, str]:
-    """The `content_words`, each with the form that the text has."""
+    """The `content_words`, each with its form in the text."""
     asked = read(text)
     return dict(zip(map(_shortest_base, asked.content), asked.written, strict=True))
 

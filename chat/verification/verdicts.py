@@ -32,25 +32,28 @@ from .terms.facts import tokens
 from .terms.lexicon import STOP_WORDS
 from .terms.words import Kind
 
-MAX_CHARACTERS = 2_000  # of a statement that are compared
-KEPT = 16  # answers
+MAX_CHARACTERS = 2_000  # compared at most in a statement
+KEPT = 16  # answers in the cache
 BARE_ANSWERS = frozenset({"yes", "no", "ja", "nein"})
 MAX_UNITS = 3  # sentences of a passage that may support a statement together
 OFF_TOPIC = 0.42  # likeness below which a statement without common words is about something else
-MIN_LITERAL = 4  # words of a statement
-MOST_OF_SENTENCE = 0.6
-LEAST_GAIN = 1.4  # by which another sentence must match more of a statement
-MIN_GAIN_BESIDE = 1.0  # the same for an adjacent one, if the sentence alone does not support it
-LENGTH = 0.02  # malus for each word of a sentence: a short one with the same words is better evidence
+MIN_LITERAL = 4  # words in a statement that can be called nearly literal by its own words alone
+MOST_OF_SENTENCE = 0.6  # share of a sentence's words that a shorter statement must have
+LEAST_GAIN = 1.4  # weight of further matched words for which another sentence is added
+MIN_GAIN_BESIDE = 1.0  # the same for an adjacent sentence, if the first does not support the statement alone
+LENGTH = 0.02  # penalty for each word of a sentence: a short one with the same words is better evidence
 TOPIC = 0.5  # weight of a word elsewhere in the passage
-HEADING = 0.5  # malus for a heading
-NEAR = 4  # units: the greatest distance of a mention from the evidence
+HEADING = 0.5  # penalty for a heading
+NEAR = 4  # greatest distance, in units, of a mention from the evidence
 WIDE_GAP = 30  # characters between two words that are marked as one range
 
 
 @dataclass(frozen=True)
 class _Finding:
-    """The comparison of a statement with some units; `unclear` if no fact disagrees, only the words."""
+    """The result of comparing a statement with some units.
+
+    `unclear` is whether only the wording differs, but no fact.
+    """
 
     verdict: Verdict
     units: tuple[Unit, ...] = ()
@@ -59,7 +62,10 @@ class _Finding:
     unclear: bool = False
 
     def proof(self, citation: Citation, rank: int) -> Proof:
-        """The proof of the passage with the most marked words, or with the best unit, or of `rank`."""
+        """The proof for a citation.
+
+        It names the passage with the most marked text, or else that of the best unit, or else `rank`.
+        """
         if self.marks:
             counts: dict[int, int] = {}
             for each, (first, last) in self.marks:
@@ -84,7 +90,7 @@ class _Finding:
 
 
 class _Given(NamedTuple):
-    """A source by its values."""
+    """A hashable copy of a source, for the cache."""
 
     rank: int
     label: str
@@ -99,7 +105,7 @@ def verify(answer: str, sources: Iterable[Citable]) -> tuple[Statement, ...]:
     return _kept(answer, tuple(given))
 
 
-@functools.lru_cache(maxsize=KEPT)  # follow-up questions need them again right afterwards
+@functools.lru_cache(maxsize=KEPT)  # the suggestion of follow-up questions needs the statements again
 def _kept(answer: str, sources: Sequence[Citable]) -> tuple[Statement, ...]:
     return verify_anew(answer, sources)
 
@@ -117,7 +123,7 @@ def verify_anew(answer: str, sources: Iterable[Citable]) -> tuple[Statement, ...
 
 
 def _without_bare_answers(answer: str, statements: Sequence[Statement]) -> Iterator[Statement]:
-    """The statements without a *Yes* or *No* before a cited one, which says what it means."""
+    """The statements without a mere *Yes* or *No* before a cited one, which explains it."""
     for each, following in zip_longest(statements, statements[1:]):
         text = answer[each.start : each.end].strip(" .,!:*_").casefold()
         is_bare = not each.citations and text in BARE_ANSWERS
@@ -162,8 +168,10 @@ def _proved(
     alone: Mapping[str, _Finding],
     together: _Finding | None,
 ) -> Statement:
-    """The statement with a proof for each citation, from its own sources (`alone`) or from all
-    (`together`)."""
+    """The statement with a proof for each citation.
+
+    The finding is that of the citation's own sources (`alone`), or of all cited sources (`together`).
+    """
     proofs = []
     for citation in each.citations:
         finding = alone[citation.label]
@@ -200,7 +208,10 @@ def _quoted(text: str, passages: Sequence[Passage]) -> _Finding | None:
 
 
 def _best(claim: Claim, passages: Sequence[Passage]) -> _Finding:
-    """The best passage with the label; if none supports the statement, all of them together."""
+    """The best finding among the passages of one label, or that of all of them together.
+
+    They are tried together if none of them supports the statement alone.
+    """
     findings = [_compared(claim, passage.units, [passage]) for passage in passages]
     best = max(findings, key=lambda finding: (finding.verdict == "supported", finding.share))
     if best.verdict == "not_found" and len(passages) > 1:
@@ -210,11 +221,15 @@ def _best(claim: Claim, passages: Sequence[Passage]) -> _Finding:
 
 
 def _compared(claim: Claim, units: Sequence[Unit], passages: Sequence[Passage]) -> _Finding:
-    """The sentences with most of its words; if they differ, also the adjacent ones."""
+    """Compare a claim with the units that have most of its words.
+
+    If these do not support it, adjacent units are added.
+    """
     around = frozenset().union(*(passage.around for passage in passages))
     chosen = _chosen(claim, units, LEAST_GAIN)
     if not chosen:
-        # No words in common. They cannot be compared across languages; only English and German have vectors.
+        # No words in common. Likeness cannot be measured across languages; only English and German have
+        # vectors.
         languages = {passage.language for passage in passages}
         is_same_language = "" not in languages and (not claim.language or claim.language in languages)
         is_like = (
@@ -253,7 +268,7 @@ def _judged(
     facts = max(evidence.values())
     if facts >= CONTRADICTION or (facts >= MISPLACED and is_literal):
         return _Finding("not_found", chosen, (), share)
-    # If all words are in common, nothing is left to compare.
+    # If the units have all words, likeness adds nothing.
     likeness = 1.0 if share == 1 or not claim.spoken else _likeness(claim, passages)
     places = {(unit.rank, unit.place + step) for unit in chosen for step in range(-NEAR, NEAR + 1)}
     near = [unit for unit in units if (unit.rank, unit.place) in places]
@@ -279,7 +294,7 @@ def _evidence(
     related: Mapping[str, str],
     share: float,
 ) -> dict[str, float]:
-    """How strongly the facts disagree, by kind: other wording is weighed afterwards."""
+    """How strongly the facts disagree, by kind; differences of wording are weighed later."""
     if (
         joins_rows(claim, chosen)
         or is_of_another_row(claim, chosen, units)
@@ -303,10 +318,9 @@ def _evidence(
 
 
 def _is_nearly_literal(claim: Claim, unit: Unit, known: Collection[str]) -> bool:
-    """Whether a sentence has nearly all words of the statement, so that different words mean a different
-    fact.
+    """Whether a unit has nearly all words of the claim, so that another word means another fact.
 
-    In a short statement this means little, unless it has most words of the sentence, too.
+    A short claim must also have most words of the unit.
     """
     held = [value for value in claim.content if value in unit.values or value in known]
     if len(held) < LITERAL_SHARE * len(claim.content):
@@ -349,13 +363,13 @@ def _chosen(claim: Claim, units: Sequence[Unit], least_beside: float) -> tuple[U
 
 
 def _cost(unit: Unit) -> float:
-    """A malus for long units and headings, among those with the same words."""
+    """A penalty for long units and headings, which decides between units with the same words."""
     is_bare = unit.is_heading or not (unit.is_sentence or unit.table >= 0)
     return LENGTH * len(unit.values) + (HEADING if is_bare else 0.0)
 
 
 def _marks(claim: Claim, chosen: Sequence[Unit], related: dict[str, str]) -> Iterable[tuple[int, Mark]]:
-    """Positions of the claim's words in the units; words close together become one range."""
+    """The positions of the claim's words in the units; adjacent words become one range."""
     wanted = claim.values | frozenset(related.values())
     denies = any(token.kind is Kind.NEGATION for token in claim.tokens)
     for unit in sorted(chosen, key=lambda unit: (unit.rank, unit.place)):

@@ -1,1 +1,1 @@
-"""The checks of one claim against the sentences that it cites: words, names, numbers, alignment."""
+"""The checks of a claim against the sentences that it cites."""

@@ -1,4 +1,4 @@
-"""Whether sentences of a source agree with a statement in its names, negations and opposites."""
+"""Whether a source agrees with a claim in its names, negations and opposites."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from .occurrences import NEAR, belongs_elsewhere, beside_of, columns_of
 NEW_NOUN = 0.6
 NEW_CLAUSE = 1.5
 NEW_DENIAL = 0.5
-NEARLY_LITERAL = 0.8  # the share of words from which a single other noun is a swap and no paraphrase
+NEARLY_LITERAL = 0.8  # share of common words from which a different noun is an exchange, not a paraphrase
 ENTITLED = frozenset(map(stem, ("anspruch", "recht", "entitled", "entitlement", "right")))  # “no right to …”
 PERMITTED = frozenset(("allowed", "permitted", "erlaubt", "gestattet", "zulässig", "statthaft"))
 EQUAL = frozenset(map(stem, ("same", "equal", "equally", "gleich", "gleiche", "gleichen")))
@@ -26,7 +26,10 @@ UNEQUAL = frozenset(("fewer", "less", "more", "weniger", "mehr"))
 
 
 def related_words(claim: Claim, missing: Sequence[str], chosen: Sequence[Unit]) -> dict[str, str]:
-    """Words that are parts, other forms or synonyms of words in the source: Urlaubstage and Urlaub."""
+    """Missing words that are parts, forms or synonyms of words in the units, with these words.
+
+    An example is “Urlaubstage” for “Urlaub”.
+    """
     found: dict[str, str] = {}
     for value in missing:
         for unit in chosen:
@@ -46,10 +49,10 @@ def name_evidence(
     missing: Sequence[str],
     share: float,
 ) -> float:
-    """Evidence that the source lacks a name, or has it only far from the chosen units: neither in them, in a
-    heading, nor shortly before them without another name in its place.
+    """Evidence that the source lacks a name of the claim, or has it only far away.
 
-    The units have `share` of the other words; if that is large, the source may use another name.
+    A name is not far if it is in the chosen units, in a heading, or shortly before these units while they
+    have no other name in its place. The units have `share` of the other words.
     """
     found = 0.0
     held = frozenset().union(*(unit.values for unit in chosen))
@@ -69,7 +72,7 @@ def name_evidence(
         if name in around or any(value.startswith(f"{name}-") for value in held):
             continue  # “POSIX-like”
         if name not in missing and not name.startswith("month"):
-            continue  # another form of a word that is there
+            continue  # another form of a word in the units
         if any(name in claim.abbreviated.get(short, ()) for unit in units for short in unit.names):
             continue  # “the Office of Acquisition” is the OA
         if name not in claim.wholes and any(name in unit.abbreviated for unit in chosen):
@@ -89,7 +92,10 @@ def name_evidence(
 
 
 def _scope(found: Sequence[Token], at: int, claim: Claim) -> list[str]:
-    """What a negation denies: the words after it up to the next comma, else (in German also) those before."""
+    """The words that a negation denies: those after it up to the next comma, or those before it.
+
+    In German both, because the negation often follows.
+    """
     after: list[str] = []
     for token in found[at + 1 : at + 1 + NEAR]:
         if token.opens or token.kind is Kind.NEGATION:
@@ -108,13 +114,13 @@ def _scope(found: Sequence[Token], at: int, claim: Claim) -> list[str]:
 
 
 def _before(found: Sequence[Token], at: int) -> list[str]:
-    """The words right before a negation, of which something is denied."""
+    """The words right before a negation: the subject about which something is denied."""
     return [token.value for token in found[max(0, at - 2) : at] if token.kind in (Kind.WORD, Kind.NAME)]
 
 
 @dataclass(frozen=True)
 class _Denied:
-    """The words of the claim that a negation of a source denies, and the words around the negation."""
+    """A negation of a source: what it denies, in the words of the claim, and what follows it."""
 
     scope: list[str]
     after: frozenset[str]  # all words after it in its sentence
@@ -123,10 +129,11 @@ class _Denied:
 
 
 def denial(claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit], related: Mapping[str, str]) -> float:
-    """Evidence that only one side denies something; `related` has words of the units by those of the claim.
+    """Evidence that only the claim or only the source denies something.
 
-    A paraphrase often denies the opposite (“must not be moved” for “remains in its place”), so a denial of
-    something that the units do not mention is weak evidence.
+    A paraphrase often denies the opposite (“must not be moved” for “remains in its place”), so it is only
+    weak evidence if the claim denies something that the units do not mention. `related` has words of the
+    units, by related words of the claim.
     """
     own = [at for at, token in enumerate(claim.tokens) if token.kind is Kind.NEGATION]
     places = [
@@ -167,7 +174,7 @@ def _denied(claim: Claim, unit: Unit, at: int) -> _Denied:
 
 
 def _answers_no(units: Sequence[Unit]) -> bool:
-    """Whether a passage begins with a “no”, the answer to the question above it."""
+    """Whether a passage begins with “no”, as the answer to a question in its heading."""
     for unit in units[:2]:
         held = unit.tokens
         if any(token.kind is Kind.NEGATION for token in held) and (
@@ -185,11 +192,14 @@ def _own_evidence(
     held: frozenset[str],
     known: Collection[str],
 ) -> float:
-    """Evidence of what the claim denies and the source does not; `before` precedes the negations there."""
+    """Evidence that the claim denies something that the source does not deny.
+
+    `before` has the words before the negations of the source.
+    """
     evidence = 0.0
     for scope in (_scope(claim.tokens, at, claim) for at in own):
         same = any(_deny_the_same(scope, each.scope, each.after, claim, held) for each in theirs)
-        # What is denied in other words: neither side has the word that the other one denies.
+        # The same may be denied in other words: neither side has the word that the other side denies.
         other = (not scope or scope[0] not in held) and any(
             not each.scope or each.scope[0] not in claim.values for each in theirs
         )
@@ -206,12 +216,12 @@ def _own_evidence(
 
 
 def _affirms(claim: Claim, own: Sequence[int], theirs: Sequence[_Denied], held: frozenset[str]) -> bool:
-    """Whether the claim says what a negation of the source denies."""
+    """Whether the claim affirms what the source denies."""
     before_own = {value for at in own for value in _before(claim.tokens, at)}
     scopes = [_scope(claim.tokens, at, claim) for at in own]
     for each in theirs:
         shared = [value for value in each.scope if value in claim.values]
-        is_said = not own and each.negation.unit != "if"  # rather than the condition for it
+        is_said = not own and each.negation.unit != "if"  # the negation is a statement, not a condition
         if claim.german and each.is_predicate and each.scope[0] not in claim.values:
             continue  # “Das Trennzeichen ist nicht einheitlich”
         denied = bool(shared) and (shared[0] == each.scope[0] or (len(shared) > 1 and is_said))
@@ -227,9 +237,9 @@ def _affirms(claim: Claim, own: Sequence[int], theirs: Sequence[_Denied], held: 
 def _table_evidence(
     claim: Claim, chosen: Sequence[Unit], cells: Sequence[tuple[Unit, int]], *, is_denied: bool
 ) -> float | None:
-    """Evidence of headings and of cells such as “No”; None if they decide nothing.
+    """Evidence from headings and from cells such as “No”; None if they decide nothing.
 
-    `is_denied` is whether the claim denies something itself.
+    `is_denied` is whether the claim itself denies something.
     """
     if is_denied:
         return 0.0 if cells else None
@@ -258,7 +268,10 @@ def _is_of_claimed_column(claim: Claim, unit: Unit, at: int) -> bool:
 
 
 def _denied_in_last_column(claim: Claim, chosen: Sequence[Unit]) -> bool | None:
-    """Whether the claim names a cell in the last column, if its header is a negation; otherwise None."""
+    """Whether the claim names a cell of the last column.
+
+    None unless the header of that column has a negation.
+    """
     found = None
     for unit in chosen:
         if unit.table >= 0 and any(token.kind is Kind.NEGATION for token in unit.header[-2:]):
@@ -269,7 +282,10 @@ def _denied_in_last_column(claim: Claim, chosen: Sequence[Unit]) -> bool | None:
 def _deny_the_same(
     scope: Sequence[str], there: Sequence[str], after: Collection[str], claim: Claim, held: frozenset[str]
 ) -> bool:
-    """Whether two negations deny the same; `after` has all words after the negation of the source."""
+    """Whether a negation of the claim and one of the source deny the same.
+
+    `there` is the scope of the negation in the source, and `after` has all words after it.
+    """
     if not scope or not there:
         return False
     if claim.german:
@@ -283,9 +299,11 @@ def _deny_the_same(
 
 
 def poles_agree(claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit]) -> bool:
-    """Whether no unit has the opposite of a word such as “before”, beside the same words.
+    """Whether no unit has the opposite of a word of the claim, such as “before”.
 
-    If the chosen ones have neither, the other `units` are asked for words that deny another (“unpaid”).
+    Opposites only count next to the same words.
+
+    If no chosen unit has either word of a pair such as “paid” and “unpaid”, all `units` are searched.
     """
     poles = [at for at, token in enumerate(claim.tokens) if token.kind is Kind.POLAR]
     held = frozenset().union(*(unit.values for unit in chosen))
@@ -318,7 +336,10 @@ def poles_agree(claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit]) -> 
 
 
 def _is_turned(own: Sequence[Token], at: int, found: Sequence[Token], place: int) -> bool | None:
-    """Whether the words before and after a word such as “before” have changed places; None if unclear."""
+    """Whether the words on both sides of a word such as “before” have changed sides.
+
+    None if unclear.
+    """
 
     def sides(tokens: Sequence[Token], middle: int) -> tuple[set[str], set[str]]:
         parts = (tokens[max(0, middle - NEAR) : middle], tokens[middle + 1 : middle + 1 + NEAR])
@@ -332,7 +353,10 @@ def _is_turned(own: Sequence[Token], at: int, found: Sequence[Token], place: int
 
 
 def _pole(found: Sequence[Token], at: int) -> tuple[int, int]:
-    """The pair of a word and its side; if the word is denied (“may not”), the opposite side."""
+    """The pair of a word in POLES, and its side.
+
+    If the word is denied (“may not”), it is the opposite side.
+    """
     pair, side = POLES[found[at].value]
     # “Not allowed”, “no visitors allowed”
     near = (*found[max(0, at - 2) : at], *found[at + 1 : at + 2])
@@ -341,7 +365,10 @@ def _pole(found: Sequence[Token], at: int) -> tuple[int, int]:
 
 
 def says_opposite(claim: Claim, chosen: Sequence[Unit]) -> bool:
-    """Whether a word replaces its opposite in a unit (“automatically”, “manually”), and neither is denied."""
+    """Whether the claim has the opposite of a word of a unit: “automatically” for “manually”.
+
+    Words of which only one is denied agree.
+    """
     held = frozenset().union(*(unit.values for unit in chosen))
     for at, token in enumerate(claim.tokens):
         if not token.whole or token.unit or token.value in held:
@@ -367,7 +394,10 @@ def _is_denied(found: Sequence[Token], at: int) -> bool:
 
 
 def joins_rows(claim: Claim, chosen: Sequence[Unit]) -> bool:
-    """Whether a statement without “and” takes its words from several rows of a table."""
+    """Whether the claim takes its words from several rows of a table.
+
+    Always False for a claim that joins statements.
+    """
     if claim.joins:
         return False
     for place, one in enumerate(chosen):
@@ -380,7 +410,7 @@ def joins_rows(claim: Claim, chosen: Sequence[Unit]) -> bool:
 
 
 def is_swapped(claim: Claim, chosen: Sequence[Unit], missing: Sequence[str], share: float) -> bool:
-    """Whether one noun of an otherwise literal German statement takes the place of another one."""
+    """Whether an otherwise literal German claim has one noun in the place of another one."""
     if not claim.german or len(missing) != 1 or share < NEARLY_LITERAL:
         return False
     values = [token.value for token in claim.tokens]
@@ -396,10 +426,11 @@ def is_swapped(claim: Claim, chosen: Sequence[Unit], missing: Sequence[str], sha
 
 
 def additions(claim: Claim, near: Sequence[Unit], passages: Sequence[Passage]) -> float:
-    """Evidence that the statement speaks of something that the source does not mention.
+    """Evidence that the claim mentions something that the source does not.
 
-    A single noun may be a word for what the source describes otherwise; a name, two words in a row, two nouns
-    or a whole clause may not. German nouns are known by their capitals, English ones are guesses.
+    A single new noun may stand for something that the source describes in other words. A new name, two
+    adjacent new words, two new nouns or a whole new clause may not. German nouns are recognised by their
+    capital letters, English ones are guessed.
     """
 
     def is_new(value: str) -> bool:
@@ -430,8 +461,12 @@ def additions(claim: Claim, near: Sequence[Unit], passages: Sequence[Passage]) -
 
 
 def has_other_agent(claim: Claim, chosen: Sequence[Unit], known: Collection[str]) -> bool:
-    """Whether the statement says who acts (“is planned by the port manager”), and the sentence with the verb
-    does not mention them."""
+    """Whether the claim names an agent whom the source does not name.
+
+    An example of an agent is “planned by the port manager”.
+
+    The agent is looked for in the units that have the verb.
+    """
     for verb, agent in claim.agents:
         acting = [unit for unit in chosen if verb in unit.values] or list(chosen)
         if not any(
@@ -443,7 +478,7 @@ def has_other_agent(claim: Claim, chosen: Sequence[Unit], known: Collection[str]
 
 
 def takes_other_name(claim: Claim, chosen: Sequence[Unit]) -> bool:
-    """Whether a sentence of the source has the name in one part, and the rest in the part of another name."""
+    """Whether a unit has the claim's name in one part, but the rest with another name."""
     for unit in chosen:
         if unit.table >= 0 or not unit.names - claim.values:
             continue
@@ -467,7 +502,7 @@ def takes_other_name(claim: Claim, chosen: Sequence[Unit]) -> bool:
 
 
 def is_of_another_row(claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit]) -> bool:
-    """Whether the statement has the first cell of a row that is not chosen, and not that of the best one."""
+    """Whether the claim names the first cell of another row than the best one."""
     first = chosen[0]
     if not first.cells or claim.common(first) & first.cells[0].words:
         return False

@@ -1,9 +1,9 @@
 """Whether a noun of a statement takes the place of another one in its source.
 
 Compared as sets of words, “the fee is paid by the tenant” and “the fee is paid by the landlord” are nearly
-the same if both people are in the passage. So the words of a statement are aligned with those of the
-sentence that has most of them, and a noun is judged by its neighbours: those in the statement should be
-beside it in the source, too, and no other noun should stand there instead.
+the same if the passage mentions both people. The words of a statement are therefore aligned with those of the
+sentence that has most of them, and each noun is judged by its neighbours: the words next to it in the
+statement should also be next to it in the source, without another noun in its place.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -17,18 +17,18 @@ from chat.verification.terms.lexicon import LIGHT_WORDS
 from chat.verification.terms.words import Kind, Token, stem
 from ingestion.search.translations import translations_of
 
-NEIGHBOURS = 2  # words on each side of a noun
-SLOT = 2  # words of the source beside an aligned neighbour, of which one may be the exchanged noun
-NEAR = 6  # words between a noun and its neighbours in the source; beyond, it belongs to others
-LEAST_CLAUSE = 3  # tokens; a shorter one belongs to the one beside it
-TOPIC = 3  # sentences that have a noun which they all are about, so that “it” may stand for it
-MAX_PLACES = 6  # of a word in a sentence
+NEIGHBOURS = 2  # words considered on each side of a noun
+SLOT = 2  # words of the source next to an aligned neighbour; one of them may be the exchanged noun
+NEAR = 6  # greatest distance, in words, of a noun from its neighbours in the source
+LEAST_CLAUSE = 3  # tokens; a shorter clause is joined to an adjacent one
+TOPIC = 3  # a noun in this many sentences is their topic, for which “it” may stand
+MAX_PLACES = 6  # occurrences of a word that are considered in a sentence
 
 
 def alignments(claim: Claim, chosen: Sequence[Unit], above: Collection[str]) -> list["Alignment"]:
-    """Each clause of a statement with the chosen sentence that has most of its words, except rows of tables.
+    """Align each clause of a claim with the chosen sentence that has most of its words.
 
-    `above` are words of the headings.
+    Clauses that fit best to a table row are left out. `above` has the words of the headings.
     """
     clauses = [list(claim.tokens)]
     if len(chosen) > 1:
@@ -73,13 +73,15 @@ class Alignment:
 
     @cached_property
     def nouns(self) -> list[int]:
-        """Places of the nouns among `own`."""
+        """The positions of the nouns in `own`."""
         nouns = {phrase[0] for phrase in self.claim.nouns if len(phrase) == 1}
         return [place for place, token in enumerate(self.own) if token.value in nouns]
 
     def borrows(self, units: Sequence[Unit]) -> bool:
-        """Whether a noun comes from elsewhere: none of its neighbours is there, or another noun is in its
-        place here."""
+        """Whether a noun that the sentence lacks was borrowed from another sentence of `units`.
+
+        Its neighbours are missing in that sentence, or this sentence has another noun in its place.
+        """
         for place in self.nouns:
             value = self.own[place].value
             if self.aligned[place] or value in self.above or self.own[place].whole in LIGHT_WORDS:
@@ -95,7 +97,7 @@ class Alignment:
         return False
 
     def displaces(self) -> bool:
-        """Whether a noun of the sentence has another noun beside its neighbours, and is itself elsewhere."""
+        """Whether the sentence has a noun far from its neighbours, and another noun next to these."""
         for place in self.nouns:
             here = self.places.get(self.aligned[place], [])
             if not here:
@@ -126,7 +128,7 @@ class Alignment:
         return [at for at in range(first, last) if at != place]
 
     def _neighbours(self, place: int, reach: int) -> list[int]:
-        """The nearest word before a noun and the nearest after it that the sentence has, up to `reach`."""
+        """The nearest words before and after a noun, within `reach`, that the sentence also has."""
         before = range(place - 1, max(-1, place - 1 - reach), -1)
         after = range(place + 1, min(len(self.own), place + 1 + reach))
         found = []
@@ -139,7 +141,7 @@ class Alignment:
         return found
 
     def _is_slot(self, place: int, reach: int) -> bool:
-        """Whether the sentence has another noun, which the statement lacks, in the place of this one."""
+        """Whether the sentence has a noun that the claim lacks in the place of this noun."""
         said = frozenset(self.aligned)
         for at in self._neighbours(place, reach):
             for there in self.places[self.aligned[at]]:

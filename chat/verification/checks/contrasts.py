@@ -1,7 +1,7 @@
-"""Signs that a statement mixes up two things of its source, or claims more than the source does.
+"""Signs that a statement confuses two things of its source, or claims more than it.
 
-“Primary caregivers get six weeks” may have all its words and numbers from the source and still be wrong: the
-six weeks may belong to somebody else, in another clause, the next sentence, or another item of a list.
+“Primary caregivers get six weeks” may be wrong although the source has all of its words and numbers: the six
+weeks may belong to somebody else, in another clause, in the next sentence, or in another item of a list.
 """
 
 import re
@@ -33,7 +33,10 @@ _ONLY = re.compile(
 
 
 def mixes(claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit], known: Collection[str]) -> bool:
-    """Whether the statement joins a fact with words about another fact; `known` are words of headings."""
+    """Whether the claim joins a fact with words about another fact.
+
+    `known` has the words of headings.
+    """
     return (
         any(_is_crossed(claim, unit) or _takes_other_clause(claim, unit) for unit in chosen if not unit.cells)
         or _takes_parallel(claim, chosen[0], units, known)
@@ -42,7 +45,10 @@ def mixes(claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit], known: Co
 
 
 def _is_crossed(claim: Claim, unit: Unit) -> bool:
-    """Whether two clauses have exchanged facts: “A pays 25 % and B 75 %” for “A pays 75 % and B 25 %”."""
+    """Whether two clauses have exchanged their facts.
+
+    An example is “A pays 25 % and B 75 %” for “A pays 75 % and B 25 %”.
+    """
     own, there = claim.parts[:MAX_CLAUSES], unit.parts[:MAX_CLAUSES]
     if (
         len(own) < 2
@@ -71,7 +77,7 @@ def _is_crossed(claim: Claim, unit: Unit) -> bool:
 
 
 def _takes_other_clause(claim: Claim, unit: Unit) -> bool:
-    """Whether the claim takes a number or month from one clause and its subject from another one."""
+    """Whether the claim has a number or month of one clause with the subject of another clause."""
     facts = [token for token in claim.tokens if _is_fact(token) and token.value in unit.values]
     if not facts or len(there := _with_facts(unit.parts[:MAX_CLAUSES])) < 2:
         return False
@@ -96,7 +102,7 @@ def _takes_other_clause(claim: Claim, unit: Unit) -> bool:
             taken, left = (theirs - mine) & named, mine - theirs - named
             kept = (mine - theirs) & named
             if here is there[0] and kept and left:
-                # Words that open a sentence apply to all its clauses: “The fee is £2 for adults and £1 …”.
+                # The first words of a sentence apply to all clauses: “The fee is £2 for adults and £1 …”.
                 values = [token.value for token in here]
                 if max(map(values.index, kept)) < min(map(values.index, left)):
                     kept = set()
@@ -107,7 +113,7 @@ def _takes_other_clause(claim: Claim, unit: Unit) -> bool:
 
 
 def _takes_parallel(claim: Claim, first: Unit, units: Sequence[Unit], known: Collection[str]) -> bool:
-    """Whether the statement takes a word from a parallel sentence, where `first` has a different word."""
+    """Whether the claim has a word of a parallel sentence in the place of a word of `first`."""
     if claim.joins or first.table >= 0:
         return False
     missing = [
@@ -132,7 +138,7 @@ def _takes_parallel(claim: Claim, first: Unit, units: Sequence[Unit], known: Col
 
 
 def _takes_other_item(claim: Claim, first: Unit, units: Sequence[Unit]) -> bool:
-    """Whether the statement names the label of another list item: “Current - …”, “Maintenance - …”."""
+    """Whether the claim names the label of another list item: “Current - …”, “Maintenance - …”."""
     label = _label(first)
     if not label or label & claim.values:
         return False
@@ -192,7 +198,7 @@ def is_turned_round(claim: Claim, chosen: Sequence[Unit]) -> bool:
 
 
 def exchanges_cases(claim: Claim, chosen: Sequence[Unit]) -> bool:
-    """Whether two German nouns have changed roles: “der Arbeitgeber … dem Arbeitnehmer” for the reverse."""
+    """Whether two German nouns have exchanged their cases: “der Arbeitgeber … dem Arbeitnehmer”."""
     if not claim.german:
         return False
     nouns = [(token.value, claim.articles[token.value]) for token in claim.tokens if token.kind is Kind.NAME]
@@ -204,7 +210,7 @@ def exchanges_cases(claim: Claim, chosen: Sequence[Unit]) -> bool:
 
 
 def leaves_out_only(claim: Claim, chosen: Sequence[Unit]) -> bool:
-    """Whether the source says “only”, and the statement leaves it out."""
+    """Whether the claim leaves out the word “only” of the source."""
     return not _ONLY.search(claim.text) and any(
         _ONLY.search(unit.text, unit.tokens[0].start, unit.tokens[-1].end) for unit in chosen if unit.tokens
     )
@@ -232,7 +238,10 @@ def _content(found: Sequence[Token]) -> set[str]:
 
 
 def _with_facts(clauses: Sequence[list[Token]]) -> list[list[Token]]:
-    """Join each clause without a number or a month to the next: “in bakeries and confectioneries until 5”."""
+    """Join clauses without a number or month to the next clause.
+
+    An example is the first part of “in bakeries and confectioneries until 5”.
+    """
     found: list[list[Token]] = []
     open_ = False
     for clause in clauses:

@@ -1,8 +1,8 @@
-"""How likely a source supports a statement, if no fact directly contradicts it.
+"""How likely a source is to support a statement, if no fact directly contradicts it.
 
-A weighted sum of signs. The weights come from a logistic regression on the labelled statements of
-benchmarks/verification (benchmarks/fit_credence.py). They are rounded, and reduced for signs that may only
-reflect how the authors of these test statements write.
+The result is a weighted sum of signs. The weights come from a logistic regression on the labelled statements
+in benchmarks/verification (benchmarks/fit_credence.py). They are rounded, and reduced for signs that may only
+reflect the style in which these test statements were written.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,9 +14,9 @@ from chat.verification.terms.words import Kind
 from .agreement import NEARLY_LITERAL, NEW_CLAUSE
 from .contrasts import leaves_out_only
 
-LEAST_LIKENESS = 0.5  # below it the words are too different to tell
-DENIABLE_SHARE = 0.6  # from this share on, a denial on one side counts
-ADDABLE_SHARE = 0.5  # from this share on, new nouns count
+LEAST_LIKENESS = 0.5  # likeness below which the words differ too much to decide
+DENIABLE_SHARE = 0.6  # share of common words from which a denial on one side counts
+ADDABLE_SHARE = 0.5  # share of common words from which new nouns count
 
 WEIGHTS = {
     "number": -1.8,
@@ -44,7 +44,7 @@ WEIGHTS = {
 
 
 def credence(signs: Mapping[str, float]) -> float:
-    """The sum of the signs: below 0 the statement is unclear.
+    """The weighted sum of the signs; if it is below 0, the statement is unclear.
 
     There is no constant term: a statement whose words are all in the source is supported if no sign speaks
     against it.
@@ -60,10 +60,10 @@ def signs_of(
     likeness: float,
     evidence: Mapping[str, float],
 ) -> dict[str, float]:
-    """What speaks for a statement and against it.
+    """The signs for and against a claim, by the names in WEIGHTS.
 
-    `share` of its words are in the chosen sentences, `likeness` is the mean of all its words, and `evidence`
-    what facts say against it, by kind.
+    `share` is the share of its words in the chosen sentences, `likeness` the mean likeness of its words, and
+    `evidence` the strength of facts against it, by kind.
     """
     denies = any(token.kind is Kind.NEGATION for token in claim.tokens)
     denied = any(
@@ -73,7 +73,7 @@ def signs_of(
     return {
         "number": evidence["number"] >= UNANSWERED,
         "name": evidence["name"] >= UNANSWERED,
-        # With few common words, these signs mean little: a paraphrase may deny the opposite, or have new
+        # These two signs mean little if few words are common: a paraphrase may deny the opposite, or have new
         # nouns.
         "denial": evidence["denial"] >= MISPLACED and share >= DENIABLE_SHARE,
         "new denial": 0 < evidence["denial"] < MISPLACED,
@@ -92,7 +92,7 @@ def signs_of(
         "only alike": max(0.0, likeness - share),
         "far": likeness < LEAST_LIKENESS,
         "joins": claim.joins,
-        # The statement says one thing, but takes its words from several sentences.
+        # The claim is a single statement, but takes its words from several sentences.
         "apart": not claim.joins and chosen[0].table < 0 and any(unit.is_sentence for unit in chosen[1:]),
         "not only": leaves_out_only(claim, chosen),
     }

@@ -26,11 +26,11 @@ PERIODS = {
     ("6", "month"): ("half-yearly", "semiannual", "halbjährlich", "halbjahr"),
     ("2", "week"): ("fortnight", "fortnightly", "biweekly", "zweiwöchentlich", "vierzehntägig"),
 }
-MAX_BEFORE = 16  # characters before a number that are read
+MAX_BEFORE = 16  # characters read before a number
 NEARLY = 1.15  # “more than 10 %” fits a source with up to this many times 10 %
-MAX_RANGE_GAP = 5  # characters between them: “3 to 5”
-RATE_TOKENS = 2  # from a number to its unit of time: “a month”
-MAX_NUMBERS = 60  # of a statement that are compared
+MAX_RANGE_GAP = 5  # characters between the numbers of a range: “3 to 5”
+RATE_TOKENS = 2  # tokens from a number to its unit of time: “a month”
+MAX_NUMBERS = 60  # compared at most in a claim
 MAX_HOLDING = 10  # occurrences of a number that are examined
 
 _COMPARED = re.compile(
@@ -52,11 +52,11 @@ _BEYOND = {
 def number_evidence(
     claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit], around: frozenset[str], share: float
 ) -> float:
-    """Evidence that a number is not in the source, or not in a chosen unit nearest to the words around it.
+    """Evidence that the source lacks a number of the claim, or counts something else by it.
 
-    The units have `share` of the other words.
+    The chosen units have `share` of the other words.
     """
-    # More numbers would take seconds to compare, so they are not confirmed.
+    # More numbers than MAX_NUMBERS would take seconds to compare, so such a claim is not confirmed.
     found = 0.0 if len(claim.numbers) <= MAX_NUMBERS else MISPLACED
     places = claim.numbers if not found else []
     own = [claim.tokens[place] for place in places]
@@ -71,7 +71,7 @@ def number_evidence(
             found = max(found, MISPLACED)
             continue
         if orders(claim.text, number) and not number.unit:
-            continue  # “first” orders statements
+            continue  # “first” is no number here, but orders statements
         if not holding:
             if not _is_put_otherwise(claim, place, own, chosen, around):
                 found = max(found, _missing(claim, place, own, chosen, units, share))
@@ -101,7 +101,10 @@ def number_evidence(
 def _is_put_otherwise(
     claim: Claim, place: int, own: Sequence[Token], chosen: Sequence[Unit], around: frozenset[str]
 ) -> bool:
-    """Whether the units or the headings (`around`) imply a number that no unit has."""
+    """Whether a number that no chosen unit has is implied by something else.
+
+    It may be implied by words of the units, by the headings (`around`) or by the claim.
+    """
     number = claim.tokens[place]
     words = {token.whole for unit in chosen for token in unit.tokens}
     is_word = not claim.text[number.start].isdigit()
@@ -131,10 +134,10 @@ def _missing(
     units: Sequence[Unit],
     share: float,
 ) -> float:
-    """Evidence that a number which the chosen units lack is wrong.
+    """Evidence that a number is wrong because the chosen units lack it.
 
-    If the units have the rest and no other number in its place, the number may be written in another way.
-    Where the wording differs, only a number beside the same words counts as being in its place.
+    If the units have the other words, but no other number in its place, the number may be written in another
+    way. If the wording differs, only a number next to the same words counts as being in its place.
     """
     number = claim.tokens[place]
     if number.value == "0" or any(  # “below zero” is “negative”
@@ -161,7 +164,7 @@ def _missing(
 
 
 def _lies_between(number: Token, unit: Unit) -> bool:
-    """Whether a number is in a range of the unit: four years in “3 to 5 years”."""
+    """Whether a number lies within a range of the unit: four years in “3 to 5 years”."""
     value = amount(number)
     if value is None:
         return False
@@ -176,7 +179,7 @@ def _lies_between(number: Token, unit: Unit) -> bool:
 
 
 def _is_of_the_others(claim: Claim, number: Token, own: Sequence[Token]) -> bool:
-    """Whether a number follows from the statement: of four the “other three”, “between two days”."""
+    """Whether the claim itself implies a number: “the other three”, “between two days”."""
     before = claim.text[max(0, number.start - MAX_BEFORE) : number.start].casefold().split()
     if before and before[-1] in ("between", "zwischen"):
         return number.value == "2"
@@ -187,7 +190,7 @@ def _is_of_the_others(claim: Claim, number: Token, own: Sequence[Token]) -> bool
 
 
 def _is_exceeded(claim: Claim, place: int, chosen: Sequence[Unit]) -> bool:
-    """Whether the statement says “more than” a share, and the source has a slightly higher one."""
+    """Whether the claim says “more than” a percentage, and the source has a slightly higher one."""
     number = claim.tokens[place]
     value = amount(number)
     before = claim.tokens[place - 1] if place else None
@@ -201,7 +204,7 @@ def _is_exceeded(claim: Claim, place: int, chosen: Sequence[Unit]) -> bool:
 
 
 def _has_other_rate(claim: Claim, place: int, holding: Sequence[tuple[Unit, int]]) -> bool:
-    """Whether the statement says “per week” of a number that is “per month” in the source."""
+    """Whether a number has another rate in the source: “per week” for “per month”."""
     rate = _rate(claim.tokens, place)
     rates = {_rate(unit.tokens, at) for unit, at in holding}
     return bool(rate) and "" not in rates and rate not in rates
@@ -210,9 +213,10 @@ def _has_other_rate(claim: Claim, place: int, holding: Sequence[tuple[Unit, int]
 def _has_other_unit(
     number: Token, own: Sequence[Token], first: Unit, holding: Sequence[tuple[Unit, int]]
 ) -> bool:
-    """Whether the source counts something else by the same number: “five days” for “ten days or five times”.
+    """Whether the same number counts something else in the source: “five days” for “five times”.
 
-    Or the best sentence has it with another unit of the kind: “three years” for “three months”.
+    Also whether the best sentence has it with another unit of the same kind: “three years” for “three
+    months”.
     """
     if number.unit in ("", "person"):
         return False
@@ -230,7 +234,7 @@ def _has_other_unit(
 
 
 def _begins_range(unit: Unit, at: int) -> bool:
-    """Whether a number is the first one of “three to five days”."""
+    """Whether a number begins a range such as “three to five days”."""
     following = unit.tokens[at + 1 : at + 2]
     return bool(following) and (
         following[0].kind is Kind.NUMBER and not unit.text[unit.tokens[at].end : following[0].start].isspace()
@@ -238,7 +242,7 @@ def _begins_range(unit: Unit, at: int) -> bool:
 
 
 def _rate(found: Sequence[Token], place: int) -> str:
-    """The unit of time after a number, if it is a rate: “$200 a month”, “two days per week”."""
+    """The unit of time of a rate, such as “month” in “$200 a month”; empty if there is none."""
     for at in range(place + 1, min(place + 1 + RATE_TOKENS, len(found))):
         token = found[at]
         if token.opens or token.kind is Kind.NUMBER:
@@ -249,9 +253,9 @@ def _rate(found: Sequence[Token], place: int) -> str:
 
 
 def _is_derived(number: Token, own: Sequence[Token], chosen: Sequence[Unit]) -> bool:
-    """Whether a number is the difference of one that the statement has and another: “three more, 30 in all”.
+    """Whether a number is the difference of two numbers: “three more, 30 in all”.
 
-    More than 100 per cent is “more”.
+    Both must be in the source, and one in the claim. A percentage may also be the excess over 100 per cent.
     """
     value = amount(number)
     there = [
@@ -269,7 +273,7 @@ def _is_derived(number: Token, own: Sequence[Token], chosen: Sequence[Unit]) -> 
 
 
 def _is_single(number: Token, chosen: Sequence[Unit]) -> bool:
-    """Whether a unit without a number means the same: “in blocks of a week” for seven days."""
+    """Whether a unit without a number means the same: “blocks of a week” for seven days."""
     wanted = measure(number)
     return any(
         token.kind is Kind.WORD
@@ -302,7 +306,7 @@ def exceeds_bound(claim: Claim, chosen: Sequence[Unit]) -> bool:
 
 
 def _bounds(found: Sequence[Token]) -> Iterable[tuple[str, str]]:
-    """The words that bound a number, with that number."""
+    """Words such as “most” before a number, each with that number."""
     for place, token in enumerate(found):
         if token.kind is Kind.POLAR:
             number = next((each for each in found[place + 1 : place + 3] if each.kind is Kind.NUMBER), None)

@@ -1,4 +1,4 @@
-"""Whether a number of a source counts what a statement says, by the words, columns and cells around it."""
+"""Whether a number of a source counts the same as in a claim, judged by what is around it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ from chat.verification.terms.lexicon import POLES
 from chat.verification.terms.quantities import is_of_a_name, is_one_of, orders, same_kind, same_number
 from chat.verification.terms.words import Kind, Token
 
-NEAR = 4  # tokens: the greatest distance between related ones
-CLEARLY_MORE = 2  # words by which a sentence with another number must match more of a statement
-LEAST_HEADER = 4  # words of a header with two columns of numbers
-FIRST_HALF, SECOND_HALF = 0.55, 0.67  # of a header: positions of the words of two columns
-MAX_TOKENS = 2_000  # more tokens than any unit has
-RANGE_TOKENS = 2  # from one number of a range to the other
+NEAR = 4  # greatest distance, in tokens, between related tokens
+CLEARLY_MORE = 2  # additional words of the claim from which a sentence with another number is clearly better
+LEAST_HEADER = 4  # words in a header with two columns of numbers
+FIRST_HALF, SECOND_HALF = 0.55, 0.67  # where the first column's words end in a header, and the second's begin
+MAX_TOKENS = 2_000  # more than any unit has
+RANGE_TOKENS = 2  # tokens from one number of a range to the other
 OPENING = POLES["opens"][0]
 
 
 @dataclass(frozen=True)
 class Occurrence:
-    """A number of a source that may be one of the claim's."""
+    """A number of a source that is equal to a number of the claim, and may count the same."""
 
     claim: Claim
     own: Sequence[Token]  # the numbers of the claim
@@ -30,7 +30,10 @@ class Occurrence:
     at: int  # the place of the number in `unit`
 
     def is_meant(self, beside: set[str], rivals: Sequence[Unit]) -> bool:
-        """Whether the number counts the same as in the claim; `rivals` have another number of its kind."""
+        """Whether the number counts the same as in the claim.
+
+        `beside` has the words next to it in the claim; `rivals` are units with another number of its kind.
+        """
         claim, unit, own = self.claim, self.unit, self.own
         in_column = self._is_in_column()
         if in_column is not None:
@@ -49,12 +52,12 @@ class Occurrence:
             there = claim.said & rival.said
             if here < there and len(there) >= len(here) + CLEARLY_MORE:
                 return False
-        nearer = unit.table < 0 and self._other_is_nearer(beside)  # all cells belong to the first one
+        nearer = unit.table < 0 and self._other_is_nearer(beside)  # in a row, distance means nothing
         likely = [rival for rival in rivals if len(claim.said & rival.said) >= len(here)]
         return not (nearer or belongs_elsewhere(beside, unit, likely))
 
     def _is_in_column(self) -> bool | None:
-        """Whether it is in the column that the statement names: “ten on Class A, five on Class B”."""
+        """Whether it is in the column that the claim names by a letter (“Class A”); None if unclear."""
         unit, at = self.unit, self.at
         if unit.cells:
             return False if self._is_in_another_cell() else None
@@ -75,13 +78,13 @@ class Occurrence:
             if len(letters) == len(cells) or is_cut:
                 return not letters[number].isdisjoint(own)
         if all(any(same_number(each, unit.tokens[cell]) for each in self.own) for cell in cells):
-            return None  # the statement has both
+            return None  # the claim has the numbers of all columns
         if len(cells) == 2 and unit.table >= 0 and self._named_column() == 1 - cells.index(at):
             return False
         return None
 
     def _has_range(self) -> bool:
-        """Whether it is one of two that follow each other, here and in the claim (“between 10 and 15:30”)."""
+        """Whether the number belongs to a range that the claim also has: “between 10 and 15:30”."""
         number, unit = self.unit.tokens[self.at], self.unit
         for one, other in pairwise(self.own):
             if self.claim.tokens.index(other) - self.claim.tokens.index(one) > RANGE_TOKENS:
@@ -92,7 +95,7 @@ class Occurrence:
         return False
 
     def _is_in_another_cell(self) -> bool:
-        """Whether the statement has the label of another cell of a row that contains its labels."""
+        """Whether the claim rather names the label of another cell with a number."""
         claim, unit, at = self.claim, self.unit, self.at
         own = next((cell for cell in unit.cells if cell.start <= at < cell.end), None)
         if own is None:
@@ -110,7 +113,7 @@ class Occurrence:
         )
 
     def _named_column(self) -> int:
-        """Which of two columns the statement names by words of the header; -1 if unclear."""
+        """Which of two columns (0 or 1) the claim names by words of the header; -1 if unclear."""
         claim, unit = self.claim, self.unit
         words = [token.value for token in unit.columns]
         if len(words) < LEAST_HEADER:
@@ -130,14 +133,14 @@ class Occurrence:
         return named.pop() if len(named) == 1 else -1
 
     def _other_row_holds_more(self) -> bool:
-        """Whether another row of the table matches everything that this one matches, and more."""
+        """Whether another row of the table matches the same words as this row, and further ones."""
         claim, unit, number = self.claim, self.unit, self.unit.tokens[self.at]
         if unit.table < 0:
             return False
         rows = [each for each in self.units if (each.rank, each.table) == (unit.rank, unit.table)]
         common = frozenset.intersection(*(row.values for row in rows)) | unit.context | {number.value}
         here = (claim.values & unit.values) - common
-        # A row that the statement also describes.
+        # A row with another number of the claim does not count: the claim describes that row, too.
         others = {each.value for each in self.own if each.unit and each.unit == number.unit} - unit.values
         return any(
             here < (claim.values & row.values) - common
@@ -147,13 +150,13 @@ class Occurrence:
         )
 
     def _other_is_nearer(self, beside: set[str]) -> bool:
-        """Whether most of the adjacent words are nearer to another number of its kind in the unit."""
+        """Whether most words in `beside` are nearer to another number of the same kind in the unit."""
         unit, at = self.unit, self.at
         others = [
             position
             for position, token in enumerate(unit.tokens)
             if token.kind is Kind.NUMBER
-            and position  # the first one of a unit may be that of a section or of an item
+            and position  # the first token may be the number of a section or of an item
             and same_kind(token, unit.tokens[at])
             and not is_one_of(token, self.own)
             and not is_of_a_name(unit.tokens, position)
@@ -176,7 +179,7 @@ class Occurrence:
 
 
 def columns_of(found: Sequence[Token]) -> list[set[str]]:
-    """The letters that name columns; “Class A and B, Class C” are two columns."""
+    """The sets of letters that name columns; “Class A and B, Class C” names two columns."""
     columns: list[set[str]] = []
     last = -2
     for place, token in enumerate(found):
@@ -190,13 +193,13 @@ def columns_of(found: Sequence[Token]) -> list[set[str]]:
 
 
 def belongs_elsewhere(beside: set[str], unit: Unit, others: Iterable[Unit]) -> bool:
-    """Whether a unit with another such fact has all the adjacent words that this one has, and more."""
+    """Whether another unit has all words of `beside` that this unit has, and further ones."""
     here = beside & unit.words
     return any(here < (beside & other.words) for other in others if other is not unit)
 
 
 def beside_of(found: Sequence[Token], at: int) -> set[str]:
-    """The words next to a token that describe it."""
+    """The words next to a token that may describe it: up to two before and two after it."""
     before = [token.value for token in found[max(0, at - NEAR) : at] if _is_topic(token)]
     after = [token.value for token in found[at + 1 : at + 1 + NEAR] if _is_topic(token)]
     return {*before[-2:], *after[:2]}

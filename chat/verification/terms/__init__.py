@@ -1,1 +1,1 @@
-"""The terms that are compared: words, numbers with units, times and dates, and how they are related."""
+"""The terms that verification compares: words, numbers, times, and their relations."""

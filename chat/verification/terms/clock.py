@@ -1,6 +1,6 @@
 """Times of day as they are written: 9am, 09:00, 9 Uhr, half past nine, halb zehn.
 
-“9:30” may be in the morning or in the evening. Times without this information have a unit of their own.
+“9:30” may be in the morning or in the evening. Such times have a unit of their own (HALF_CLOCK).
 """
 
 import re
@@ -9,9 +9,9 @@ from . import lexicon
 from .words import Kind, Token
 
 CLOCK = "clock"  # the unit of a time whose half of the day is known
-HALF_CLOCK = "clock12"  # of another one
+HALF_CLOCK = "clock12"  # the unit of a time that may be before or after noon
 HALF_DAY = 720  # minutes
-MAX_WORD = 12  # letters of an hour
+MAX_WORD = 12  # letters in the word for an hour
 
 _DIGITS = re.compile(r"(\d{1,2})(?:[:.](\d{2}))?")
 _SPOKEN = re.compile(
@@ -25,19 +25,19 @@ CLOCK_WORDS = frozenset((*lexicon.ONES, *_NAMED, "half", "quarter", "halb", "vie
 
 
 def clock_time(text: str, start: int, end: int) -> Token:
-    """A time that begins with digits."""
+    """The token for a time that begins with digits."""
     match = _DIGITS.match(text)
     hours, minutes = (int(match[1]), int(match[2] or 0)) if match else (0, 0)
     rest = text[match.end() :].strip(" .\u00a0").casefold() if match else ""
     if rest[:1] in ("a", "p"):
         return _token(hours % 12 * 60 + minutes + (HALF_DAY if rest[0] == "p" else 0), CLOCK, start, end)
-    # 9:30 may be in the evening, 09:30, 13:30 and “9 Uhr” are what they say.
+    # “9:30” may be in the evening; “09:30”, “13:30” and “9 Uhr” have one meaning.
     is_half = rest.startswith("o") or (not rest and 0 < hours <= 12 and not text.startswith("0"))
     return _token(hours * 60 + minutes, HALF_CLOCK if is_half else CLOCK, start, end)
 
 
 def spoken_time(text: str, folded: str, start: int) -> Token | None:
-    """A time in words."""
+    """The token for a time in words; None if there is none at `start`."""
     if folded in _NAMED:
         return _token(_NAMED[folded], CLOCK, start, start + len(folded))
     match = _SPOKEN.match(text, start)

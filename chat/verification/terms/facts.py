@@ -1,7 +1,7 @@
-"""What a sentence states that can be compared: words, numbers with their units, dates, names, negations.
+"""Splits texts into tokens that can be compared: words, numbers, dates, negations.
 
-There are lists for English and German. Other languages are compared by words, numbers and capitals, and
-scripts that do not space words by pairs of characters.
+English and German have word lists. Texts in other languages are compared by their words, numbers and
+capitals, and in scripts without spaces by pairs of characters.
 """
 
 import re
@@ -18,7 +18,8 @@ from .words import Kind, Token, number_value, stem
 # Thai, Lao, Burmese and Khmer; kana and hangul; Chinese characters.
 UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u31ff\u3400-\u9fff\uac00-\ud7af]")
 _TOKEN = re.compile(
-    # The last alternative, of words that begin with a letter of Europe: most tokens, so it is tried first.
+    # A special case of the last alternative: words that begin with a European letter. Most tokens are such
+    # words, so it is tried first.
     r"(?P<plain>[A-Za-zÀ-ÖØ-öø-ÿ][^\W_\u3040-\u31ff\u3400-\u9fff]*(?:[-'’.@/&_][^\W_\u3040-\u31ff\u3400-\u9fff]+)*)"
     r"|(?P<option>(?<![\w.-])(?:--[A-Za-z][\w-]*|\.[A-Za-z]\w*))"
     r"|(?P<iso>\b\d{4}-\d{2}-\d{2}\b)"
@@ -48,7 +49,7 @@ _JOINED = re.compile(r"(\d{1,9}(?:[.,]\d{1,3})?)([a-z]{1,3})")  # 2GB
 _HALF_UNIT = re.compile(r"half-(hour|day|year)s?(?:ly)?|(hour|day|week|month|year)-long")
 _MONTH_YEAR = re.compile(r"([a-zäöü]{3,9})-(\d{4})")
 _FISCAL_YEAR = re.compile(r"fy-?(\d\d|\d{4})")
-# A text in capitals, whose words are no names.
+# Words in a text in capitals, which are not names.
 _CAPITALS = re.compile(r"\b[A-Z]++\b(?:[ \n]++[A-Z]++\b){5,}+")
 _FRESH = re.compile(r"[.!?:>|•\n]")
 _INSIDE = re.compile(r"\s?|\s(?:of|for|and|the|de|für|und)(?:\sthe)?\s", re.IGNORECASE)
@@ -56,10 +57,10 @@ _REFERENCE = re.compile(
     r"(?:§|\b(?:Abs\.|Absatz|Absatzes|Absätze|Absätzen|Satz|Sätze|Satzes|Nr\.|Nummer|Artikel|Art\.|Ziffer"
     r"|[Ss]ections?|[Pp]aragraphs?|[Cc]lauses?))\s{0,2}$"
 )
-MAX_REFERENCE = 14  # characters before the number of a section that name it
-_LISTING = re.compile(r"\s?(?:[,–-]|bis|und|oder|to|and|or)\s?")  # between two such numbers
-MAX_INITIALS = 5  # words of a name that may be abbreviated
-MAX_KNOWN = 40  # letters of a word that is remembered
+MAX_REFERENCE = 14  # characters before a number that may call it a section
+_LISTING = re.compile(r"\s?(?:[,–-]|bis|und|oder|to|and|or)\s?")  # between the numbers of two sections
+MAX_INITIALS = 5  # words in a name that may be abbreviated
+MAX_KNOWN = 40  # letters in a word whose tokens are cached
 _BREAK = re.compile(r"[,;:()–—]")
 _CONJUNCTION = re.compile(r"\b(?:and|or|but|while|whereas|und|oder|aber|während|sondern)\b", re.IGNORECASE)
 # “sechsmonatig”, “dreiwöchige”: a number with its unit.
@@ -76,7 +77,10 @@ _GERMAN_COMPOUND = re.compile(r"(ein|zwei|drei|vier|fünf|sechs|sieben|acht|neun
 
 
 def tokens(text: str, offset: int = 0) -> list[Token]:
-    """All that counts in `text`, in order; each number with its unit. Places are moved by `offset`."""
+    """The tokens of `text` in order, each number with its unit.
+
+    `offset` is added to all positions.
+    """
     text = _CAPITALS.sub(lambda match: match[0].lower(), text)
     found = _with_bounds(_multiplied(list(_tokens(text)), text), text)
     end = found[0].start if found else 0
@@ -97,7 +101,7 @@ def tokens(text: str, offset: int = 0) -> list[Token]:
 
 
 def _multiplied(found: list[Token], text: str) -> list[Token]:
-    """“Two dozen” and “3 million” as one number."""
+    """Join numbers such as “two dozen” and “3 million” into one."""
     kept: list[Token] = []
     for token in found:
         before = kept[-1] if kept else None
@@ -117,10 +121,12 @@ def _multiplied(found: list[Token], text: str) -> list[Token]:
 
 
 def _with_bounds(found: list[Token], text: str) -> list[Token]:
-    """Correct the bounds of numbers that a negation changes.
+    """Correct words such as “more” that limit a number.
 
-    In “nobody may take more than two weeks”, “more” becomes “most”, and the negation denies nothing else. In
-    “no later than one hour before”, “most” becomes “least”: it is at least an hour before.
+    A negation, or a following “before”, changes their meaning.
+
+    In “nobody may take more than two weeks”, “more” becomes “most”, and the negation is removed. In “no later
+    than one hour before”, “most” becomes “least”, because the text means at least an hour before.
     """
     if not any(token.kind in (Kind.POLAR, Kind.NEGATION) for token in found):
         return found
@@ -159,9 +165,11 @@ def _with_bounds(found: list[Token], text: str) -> list[Token]:
 
 
 def _unit(found: Sequence[Token], place: int, text: str, end: int) -> str:
-    """The unit of a number: the sign or word next to it, or the next but one (“five working days”).
+    """The unit of a number: a sign or word next to it, or after one other word.
 
-    Numbers of sections have one of their own. `end` is where the token before it ends in `text`.
+    An example of the latter is “five working days”.
+
+    Numbers of sections have the unit “§”. `end` is the end of the previous token in `text`.
     """
     before = found[place - 1] if place else None
     start = found[place].start
@@ -186,7 +194,7 @@ def _is_month(token: Token | None) -> bool:
 
 
 def _tokens(text: str) -> Iterator[Token]:
-    fresh = True  # whether a sentence begins here: a capital says nothing there
+    fresh = True  # whether a sentence begins here, so that a capital letter means nothing
     end = 0
     for match in _TOKEN.finditer(text):
         start = match.start()
@@ -213,7 +221,7 @@ def _tokens(text: str) -> Iterator[Token]:
 
 
 def _number(text: str, match: re.Match[str]) -> Iterator[Token]:
-    """A number, a date, a time, a sign, an option, or characters of a script without spaces."""
+    """The tokens of a number, date, time, sign or option, or of a script without spaces."""
     kind, start, end = match.lastgroup, match.start(), match.end()
     if match["number"]:
         yield Token(Kind.NUMBER, number_value(match["number"]), start, match.end("number"))
@@ -239,7 +247,7 @@ def _number(text: str, match: re.Match[str]) -> Iterator[Token]:
 
 @lru_cache(50_000)
 def _known(word: str, fresh: bool) -> tuple[bool, tuple[Token, ...]]:
-    """Whether a phrase may begin with a word, and what it is alone, at the place 0."""
+    """Whether a phrase may begin with a word, and the tokens of the word alone, from position 0."""
     return word.casefold() in PHRASE_WORDS or len(word) == 1, tuple(_word(word, fresh=fresh))
 
 
@@ -317,7 +325,7 @@ REFUSALS = frozenset(map(stem, lexicon.REFUSALS)) | (lexicon.REFUSALS & lexicon.
 
 
 def _number_of(word: str) -> float | None:
-    """Seven, twenty-seven, siebenundzwanzig."""
+    """The value of a number in words: seven, twenty-seven, siebenundzwanzig."""
     if word in lexicon.NUMBERS:
         return lexicon.NUMBERS[word]
     if word.endswith("einhalb") and (whole := word.removesuffix("einhalb")) in lexicon.ONES:
@@ -332,7 +340,7 @@ def _number_of(word: str) -> float | None:
 
 
 def parts_of(found: Sequence[Token], text: str) -> list[list[Token]]:
-    """The tokens between commas, colons and conjunctions."""
+    """The tokens, split into parts at commas, colons and conjunctions."""
     parts: list[list[Token]] = [[]]
     end = found[0].start if found else 0
     for token in found:
@@ -344,7 +352,7 @@ def parts_of(found: Sequence[Token], text: str) -> list[list[Token]]:
 
 
 def abbreviations(names: Sequence[Token], text: str) -> dict[str, frozenset[str]]:
-    """The names of several words in a text, by their initials."""
+    """The words of each name that consists of several words, by the initials of the name."""
     found: dict[str, frozenset[str]] = {}
     for place, token in enumerate(names):
         initials, parts, end = "", set(), token.start
@@ -360,12 +368,12 @@ def abbreviations(names: Sequence[Token], text: str) -> dict[str, frozenset[str]
 
 
 def language_of(text: str) -> str:
-    """“german” or “english” by the function words; empty if neither has more."""
+    """“german” or “english”, whichever has more function words in the text; empty if equal."""
     found = _LETTERS.findall(text[:2_000].casefold())
     german, english = (sum(word in words for word in found) for words in (lexicon.GERMAN, lexicon.ENGLISH))
     return "german" if german > english else "english" if english > german else ""
 
 
 def is_german(text: str) -> bool:
-    """Whether capitals say nothing about names, because every noun has one."""
+    """Whether the text is German, where capitals do not show names, because every noun has one."""
     return language_of(text) == "german"

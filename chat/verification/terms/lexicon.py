@@ -1,6 +1,6 @@
-"""Words that verification knows, of English and German; other languages go without.
+"""Lists of English and German words for verification; there are none for other languages.
 
-Each line of a table is one entry: its forms between spaces.
+Each line of a table is one entry, with its forms separated by spaces.
 """
 
 from itertools import count
@@ -47,8 +47,8 @@ STOP_WORDS = _words(
     abschnitt dokument man erst erstmals erstmalig
     """
 )
-ACRONYMS = frozenset(("MIT", "IT", "US", "WHO", "States"))  # names that are stop words otherwise
-# Words that say so little that a paraphrase may add them.
+ACRONYMS = frozenset(("MIT", "IT", "US", "WHO", "States"))  # names that would be stop words in another case
+# Words with so little meaning that a paraphrase may add them.
 LIGHT_WORDS = _words(
     """
     get gets got getting take takes taken taking took go goes going gone went put puts bring brings brought
@@ -58,7 +58,7 @@ LIGHT_WORDS = _words(
     jemand beträgt betragen gilt gelten bekommt bekommen fall grundsätzlich möglich
     """
 )
-# Nouns that name nothing specific, or the people whom the text addresses or speaks for.
+# Nouns that name nothing specific, or the people to or for whom the text speaks.
 GENERAL_NOUNS = LIGHT_WORDS | _words(
     """
     place places middle beginning start end course total basis kind sort type level point time times moment
@@ -86,7 +86,7 @@ NEGATIONS = _words(
     """
 )
 DENIALS = _words("no not nicht")
-# Words that deny without a negation: if one side has a negation, the other may have one of these.
+# Words that deny without a negation: a text with one of these may mean the same as one with a negation.
 REFUSALS = _words(
     """
     forbid forbids forbidden prohibit prohibits prohibited ban banned disallowed refuse refused exclude
@@ -99,7 +99,7 @@ REFUSALS = _words(
     verliert verlieren lose loses lost
     """
 )
-# Words and their opposites, or words of which one excludes the others; “!” marks pairs of which one is the
+# Words and their opposites, or words that exclude each other; “!” marks pairs in which one side is the
 # negation of the other.
 _POLES = (
     """
@@ -146,7 +146,7 @@ OPPOSITES = tuple(
     if line and not line.startswith("#")
 )
 
-# Words for the same, one group a line.
+# Groups of synonyms, one in each line.
 SYNONYMS = tuple(
     line
     for line in Path(__file__).with_name("synonyms.txt").read_text(encoding="utf-8").splitlines()
@@ -272,7 +272,7 @@ person persons people personen menschen
 )
 DIMENSIONS = dict.fromkeys(("day", "week", "month", "year", "hour", "minute", "second"), "time")
 DIMENSIONS |= dict.fromkeys(("€", "$", "£"), "money") | dict.fromkeys(("clock", "clock12"), "clock")
-# Verbs of several words, and single words with the same meaning.
+# Single words, each with verbs of several words that mean the same.
 _PHRASES = """
 decline: turn down, turns down, turned down
 cancel: call off, calls off, called off, calling off
@@ -304,10 +304,11 @@ for _line in _PHRASES.strip().splitlines():
     _meaning, _, _verbs = _line.partition(": ")
     for _first, *_rest in map(str.split, _verbs.split(", ")):
         PHRASES.setdefault(_first, []).append((tuple(_rest), _meaning))
-# Parts of an hour, a year, a whole.
+# Fractions in per cent.
 FRACTIONS = {"half": 50, "third": 33, "quarter": 25, "fifth": 20, "tenth": 10}
 FRACTIONS |= {"drittel": 33, "viertel": 25, "fünftel": 20, "zehntel": 10}
-# Between these and a unit, “a” counts: “within a week” is within one week, “£8 a month” is no month.
+# Words between which and a unit “a” means one: “within a week” is within one week, but “£8 a month” is a
+# rate.
 BEFORE_UNITS = _words(
     "within inside after under than last lasts for most least innerhalb binnen nach höchstens mindestens"
     " spätestens"

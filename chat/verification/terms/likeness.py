@@ -1,8 +1,8 @@
-"""How much of a statement some sentences of a passage cover, by words of a similar meaning.
+"""How much of a statement is covered by words of a similar meaning in a passage.
 
-Each word of the statement is paired with its best word in two adjacent sentences: the same word, a related
-one, a translation, or the nearest by the vectors of single words. That tells whether the passage speaks of
-the same thing, not whether it says the same: facts are compared elsewhere.
+Each word of the statement is paired with the best word in two adjacent sentences: the same word, a related
+word, a translation, or the word with the nearest vector. The result shows whether the passage is about the
+same thing, not whether it says the same: facts are compared elsewhere.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -15,13 +15,13 @@ from ingestion.search.translations import english_of, translations_of
 from .relations import Relations
 from .words import Kind, Token, stem
 
-MAX_WORDS = 1_000  # different words of a passage that are compared
+MAX_WORDS = 1_000  # distinct words of a passage that are compared
 RELATED = 0.9  # likeness of other forms, synonyms and parts of compounds
-TRANSLATED = 0.8
+TRANSLATED = 0.8  # likeness of translations
 
 
 def content_words(tokens: Sequence[Token]) -> dict[str, str]:
-    """The words and names, without numbers and units: their full forms by their stems."""
+    """The full forms of words and names, by their stems; without numbers and units."""
     kinds = (Kind.WORD, Kind.NAME)
     return {
         token.value: token.whole for token in tokens if token.kind in kinds and token.whole and not token.unit
@@ -29,9 +29,9 @@ def content_words(tokens: Sequence[Token]) -> dict[str, str]:
 
 
 class Likeness:
-    """The words of a passage, and which of them each two adjacent sentences have.
+    """The words of a passage, and which of them occur in each pair of adjacent sentences.
 
-    `contexts` are the stems in the headings above each sentence, `around` the words of the title.
+    `contexts` has the stems of the headings above each sentence, `around` the tokens of title and headings.
     """
 
     def __init__(
@@ -61,7 +61,10 @@ class Likeness:
         self._vectors = word_vectors([_in_english(whole) for whole in wholes.values()])
 
     def coverage(self, words: Mapping[str, str], names: Collection[str]) -> float:
-        """The mean likeness of these words (full forms by stem) in the best place; 1 for no words."""
+        """The mean likeness of these words to the best pair of sentences; 1 if there are no words.
+
+        `words` has full forms by stem.
+        """
         if not words:
             return 1.0
         if not self._columns:
@@ -82,5 +85,5 @@ class Likeness:
 
 
 def _in_english(word: str) -> str:
-    """The vectors are of English words."""
+    """Translate a word, because only English words have vectors."""
     return english_of(word) or word

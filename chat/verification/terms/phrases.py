@@ -1,4 +1,4 @@
-"""Words that mean something else before certain others: verbs of several words, parts of an hour, bounds."""
+"""Phrases whose first word alone means something else, such as “half an hour”."""
 
 import re
 from itertools import islice
@@ -7,14 +7,14 @@ from . import lexicon
 from .clock import CLOCK_WORDS, spoken_time
 from .words import Kind, Token, stem
 
-# “no more than three” is “at most three”, and denies nothing.
+# “No more than three” means “at most three” and is not a negation.
 _COMPARISON = re.compile(
     r"\s+(?:(?P<most>more|later|longer|higher|mehr|später|länger|höher)|(?:less|fewer|earlier|lower|weniger|früher))"
     r"\s+(?:than|als)\b",
     re.IGNORECASE,
 )
 _SOLID = re.compile(r"\w+")
-MAX_PHRASE = 24  # characters that follow the first word of a verb of several words
+MAX_PHRASE = 24  # characters read after the first word of a verb of several words
 # “half an hour”, “a quarter of an hour”, “ein halbes Jahr”; “a fifth of the staff”.
 _PART = re.compile(
     r"(?:(?:a\s{1,20}|one\s{1,20})?(?P<part>half|quarter)\s{1,20}(?:of\s{1,20})?an?\s{1,20}|halbe[ns]?\s{1,20})(?P<unit>hour|year|day|stunde|jahre?s?)\b"
@@ -61,7 +61,7 @@ _LEFT_OUT = re.compile(r"(?:left|leav(?:es?|ing)|rul(?:es?|ed|ing))\s+out\b", re
 
 
 def phrase(text: str, word: str, start: int, end: int) -> Token | None:
-    """A word that means something else before certain others."""
+    """The token for a phrase that begins with this word; None if none does."""
     folded = word.casefold()
     if folded in CLOCK_WORDS and (time := spoken_time(text, folded, start)):
         return time
@@ -84,7 +84,7 @@ def phrase(text: str, word: str, start: int, end: int) -> Token | None:
 
 
 def _verb(text: str, first: str, start: int, end: int) -> Token | None:
-    """A single word with the meaning of a verb of several words: “cancel” for “call off”."""
+    """The token for a verb of several words: “cancel” for “call off”."""
     following = list(islice(_SOLID.finditer(text, end, end + MAX_PHRASE), 3))
     words = [match[0].casefold() for match in following]
     for rest, meaning in lexicon.PHRASES[first]:
@@ -99,12 +99,12 @@ def _verb(text: str, first: str, start: int, end: int) -> Token | None:
 
 
 def _fraction(text: str, folded: str, start: int, end: int) -> Token | None:
-    """Half an hour as 30 minutes, a fifth of something as 20 per cent, “within a week” as within one."""
+    """The number in “half an hour” (30 minutes), “a fifth of …” (20 %) or “within a week” (1)."""
     if folded == "viertelstunde":
         return Token(Kind.NUMBER, "15", start, end, "minute")
     part = _PART.match(text, start)
     if part is None and folded in ("a", "one") and (bare := _SHARE.match(text, end)):
-        # “A fifth over the budget”: the share, without a noun that it would count.
+        # “A fifth over the budget” is a percentage without a noun.
         return Token(Kind.NUMBER, str(lexicon.FRACTIONS[bare[1].casefold()]), start, bare.end(1), "%")
     if part and part["part_of"]:
         return Token(Kind.NUMBER, str(lexicon.FRACTIONS[part["part_of"].casefold()]), start, part.end(), "%")

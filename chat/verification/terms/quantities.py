@@ -8,17 +8,17 @@ from .lexicon import DIMENSIONS
 from .words import Kind, Token, measure
 
 DAY = 86_400.0  # seconds
-YEAR_DAYS = (365, 364)  # a year, and 52 weeks of it
+YEAR_DAYS = (365, 364)  # days in a year, and in 52 weeks
 _ORDERS = re.compile(r"first|firstly|erst|zuerst|erstens", re.IGNORECASE)
 
 
 def orders(text: str, number: Token) -> bool:
-    """Whether a number of a text orders statements: “First, …”."""
+    """Whether a number word only orders statements: “First, …”."""
     return bool(_ORDERS.fullmatch(text, number.start, number.end))
 
 
 def same_number(one: Token, other: Token) -> bool:
-    """Whether they have the same value, also in other units: two weeks and 14 days."""
+    """Whether both have the same value, possibly in other units: two weeks and 14 days."""
     if CLOCK in (DIMENSIONS.get(one.unit), DIMENSIONS.get(other.unit)):
         return same_time(one, other)
     if one.value == other.value:
@@ -38,7 +38,7 @@ def same_number(one: Token, other: Token) -> bool:
 
 
 def _is_about_the_same(months: tuple[str, float], time: tuple[str, float]) -> bool:
-    """Whether a number of months is that of days: 30 for each, 365 for twelve."""
+    """Whether a number of months is about a number of days: 30 days a month, or 365 for twelve."""
     days = time[1] / DAY
     return (months[0], time[0]) == ("month", "second") and (
         days == 30 * months[1] or any(days * 12 == each * months[1] for each in YEAR_DAYS)
@@ -46,12 +46,12 @@ def _is_about_the_same(months: tuple[str, float], time: tuple[str, float]) -> bo
 
 
 def same_kind(one: Token, other: Token) -> bool:
-    """Whether they count the same kind of thing, such as a time or an amount of money."""
+    """Whether both numbers count the same kind of thing, such as a time or an amount of money."""
     return DIMENSIONS.get(one.unit, one.unit) == DIMENSIONS.get(other.unit, other.unit)
 
 
 def is_one_of(token: Token, own: Sequence[Token]) -> bool:
-    """Whether it is among the numbers of the statement; an article does not count as a number."""
+    """Whether a number is among `own`, the numbers of the claim; True for an article read as 1."""
     return bool(token.whole) or any(token.value == each.value or same_number(each, token) for each in own)
 
 

@@ -8,19 +8,19 @@ from .facts import LISTED, SYNONYMS
 from .lexicon import OPPOSITES
 from .words import MAX_STEM, Token, skeletons, stem
 
-MAX_COMPOUND = 60  # letters of a word that is split
-MIN_PART = 5  # letters of a noun that is looked for inside of compounds
+MAX_COMPOUND = 60  # letters in a word that is split
+MIN_PART = 5  # letters in a noun that is looked for within compounds
 _DENYING = ("un", "non", "in", "im", "ir")  # “refundable” and “nonrefundable”
 _DENIABLE_ENDS = (
     "able", "ible", "ed", "ent", "ant", "al", "ful", "ive", "ate", "lich", "ig", "bar", "sam", "iert", "ten",
 )  # fmt: skip
 MIN_DENIABLE = 5  # letters after such a prefix
-SAME_NAME = 0.7  # of the letters of a name that another form of it has
-SAME_WORD = 0.65  # of the letters of a German noun that its inflected forms share
+SAME_NAME = 0.7  # share of the letters of a name with which its other forms begin
+SAME_WORD = 0.65  # share of the letters of a German noun with which its other forms begin
 
 
 class Relations:
-    """The words of a text, to find the one that another word is related to."""
+    """The words of a text, indexed to find one that is related to a given word."""
 
     def __init__(self, tokens: Iterable[Token]) -> None:
         there = [token for token in tokens if token.whole]
@@ -34,10 +34,9 @@ class Relations:
         self._joined = " ".join(dict.fromkeys(token.whole for token in there)) + " "
 
     def related(self, value: str, whole: str, *, is_name: bool = False) -> str:
-        """The stem of the word in the text that a word (by its stem and in full) is related to: Urlaubstage,
-        Urlaub.
+        """The stem of a related word in the text, such as “Urlaub” for “Urlaubstage”; empty if none.
 
-        Names have no synonyms.
+        `value` is the stem of the given word, and `whole` its full form. For names, no synonyms are searched.
         """
         if not whole or any(character.isdigit() for character in value):
             return ""
@@ -46,7 +45,7 @@ class Relations:
                 if form in self._forms:
                     return self._forms[form]
         found = self._beginnings.get(value[:5], "") if len(value) >= 5 else ""
-        # Names that only begin alike are different: Expensify and expenses.
+        # Names with the same beginning may differ: Expensify and expenses.
         if found and (not is_name or found.startswith(value[: ceil(SAME_NAME * len(whole))])):
             return found
         at = self._joined.find(value) if len(value) >= 5 else -1
@@ -55,7 +54,7 @@ class Relations:
         if at >= 0:
             first = self._joined.rfind(" ", 0, at) + 1
             return stem(self._joined[first : self._joined.find(" ", at)])
-        # The part of four or more letters at the start or end of a compound.
+        # Look for a part of four or more letters at the start or end of a compound.
         if 7 <= len(whole) <= MAX_COMPOUND:
             for cut_at in range(len(whole) - 4, 3, -1):
                 if whole[:cut_at] in self._stems:
@@ -65,7 +64,7 @@ class Relations:
         return ""
 
     def mentions(self, whole: str) -> bool:
-        """Whether the text has a German noun, one of its forms or synonyms, or the last part of it."""
+        """Whether the text has a German noun, a form or synonym of it, or the last part of it."""
         if (len(whole) <= MAX_STEM + 3 or whole in LISTED) and any(
             form in self._forms for form in forms(whole)
         ):
@@ -80,8 +79,10 @@ class Relations:
 
 @lru_cache(20_000)
 def forms(word: str) -> tuple[str, ...]:
-    """The identifiers that a word shares with its synonyms and irregular forms (begins, began; gilt,
-    galt)."""
+    """The identifiers that a word shares with its synonyms and irregular forms.
+
+    Irregular forms are, for example, “begins” and “began”, or “gilt” and “galt”.
+    """
     return (*SYNONYMS.get(stem(word), ()), *(skeleton for skeleton in skeletons(word) if skeleton))
 
 
@@ -95,7 +96,7 @@ for _sides in OPPOSITES:
 
 @lru_cache(20_000)
 def opposites_of(word: str) -> frozenset[str]:
-    """The stems of words that say the opposite of a word, by the list or by a prefix that denies."""
+    """The stems of the opposites of a word, from the list or by a negative prefix such as “un”."""
     found = set(_OPPOSITES.get(stem(word), ()))
     for prefix in _DENYING:
         rest = word.removeprefix(prefix).removeprefix("-")

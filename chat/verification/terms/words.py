@@ -1,4 +1,4 @@
-"""The words and numbers that are compared: their kinds, their stems, and times in one unit."""
+"""Tokens of words and numbers: their kinds, stems, normal forms, and durations."""
 
 import re
 from enum import Enum
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from . import lexicon
 
 MAX_STEM = 7
-MAX_STRONG = 6  # letters of the stem of a strong verb
+MAX_STRONG = 6  # letters in the stem of a strong verb
 _NUMBER_SEPARATOR = re.compile(r"['’\u00a0\u202f]")
 _VOWELS = re.compile("[aeiouäöüh]")
 _DOUBLED = re.compile(r"(.)\1+")
@@ -20,7 +20,7 @@ _INFIX = re.compile(
 
 
 class Kind(Enum):
-    """What a token counts as; stop words and punctuation are no tokens."""
+    """The kinds of tokens; stop words and punctuation are not tokens."""
 
     WORD = "word"
     NUMBER = "number"
@@ -30,7 +30,7 @@ class Kind(Enum):
 
 
 class Token(NamedTuple):
-    """One word or number at start:end; `value` is its normal form, `unit` what a number counts."""
+    """A word or number at start:end; `value` is its normal form, `unit` the unit of a number."""
 
     kind: Kind
     value: str
@@ -38,10 +38,10 @@ class Token(NamedTuple):
     end: int
     unit: str = ""
     opens: bool = False  # whether a comma or another mark precedes it
-    whole: str = ""  # a word in full, in lower case: `value` is its stem
+    whole: str = ""  # the full word in lower case, of which `value` is the stem
 
 
-# Units in a smaller one, so that two weeks are 14 days.
+# Units of time in seconds or months, so that two weeks equal 14 days.
 MEASURES = {
     "second": ("second", 1.0),
     "minute": ("second", 60.0),
@@ -54,7 +54,7 @@ MEASURES = {
 
 
 def measure(number: Token) -> tuple[str, float] | None:
-    """A time that passes, in seconds or months; None for another number."""
+    """A duration in seconds or months; None for any other number."""
     if number.unit not in MEASURES or number.kind is not Kind.NUMBER:
         return None
     base, size = MEASURES[number.unit]
@@ -66,7 +66,7 @@ def measure(number: Token) -> tuple[str, float] | None:
 
 @lru_cache(20_000)
 def stem(word: str) -> str:
-    """A rough stem for any language: enough to tell which words are forms of the same."""
+    """A rough stem for any language, good enough to recognise forms of the same word."""
     infix = _INFIX.fullmatch(word)
     if infix:
         word = infix[1] + infix[2]
@@ -80,7 +80,7 @@ def stem(word: str) -> str:
 
 
 def skeletons(word: str) -> list[str]:
-    """The consonants of a word, which strong verbs keep in all their forms: with and without “ge”."""
+    """The consonants of a word, with and without “ge”: strong verbs keep them in all forms."""
     value = stem(word)
     found = []
     for form in (value, value.removeprefix("ge")):
@@ -91,7 +91,7 @@ def skeletons(word: str) -> list[str]:
 
 
 def number_value(text: str) -> str:
-    """A number in one spelling: 1,204 and 1.204 are the same, so are 2,5 and 2.50."""
+    """The normal spelling of a number: the same for 1,204 and 1.204, and for 2,5 and 2.50."""
     text = _NUMBER_SEPARATOR.sub("", text)
     marks = [mark for mark in text if mark in ".,"]
     if marks:

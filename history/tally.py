@@ -57,7 +57,7 @@ class Tally:
             )
             found = words % {"count": number, "person": self.verified_by}
         elif not (self.missing or self.unclear):
-            found = gettext("All citations found in the text")
+            found = self._all_found
         elif not self.missing:
             found = self._compare
         elif self.cited == 1:
@@ -92,6 +92,18 @@ class Tally:
     def is_doubtful(self) -> bool:
         """Whether statements were not found in their sources, and no person confirmed them."""
         return bool(self.missing) and not self.is_confirmed
+
+    @property
+    def _all_found(self) -> str:
+        # “All” would seem to speak of the statements that cite nothing, too.
+        if not self.uncited:
+            return gettext("All citations found in the text")
+        words = ngettext(
+            "%(count)s statement found in its source",
+            "%(count)s statements found in their sources",
+            self.found,
+        )
+        return words % {"count": self.found}
 
     @property
     def _compare(self) -> str:

@@ -455,6 +455,12 @@ class RowsTests(SimpleTestCase):
     def test_counts_are_told_in_one_line(self):
         for verdicts, summary, rest in (
             (["quoted", "supported"], "All citations found in the text", ""),
+            (["quoted", "uncited"], "1 statement found in its source", "1 statement cites no source"),
+            (
+                ["quoted", "supported", "uncited", "uncited"],
+                "2 statements found in their sources",
+                "2 statements cite no source",
+            ),
             (
                 ["quoted", "not_found", "uncited"],
                 "1 of 2 statements was not found in its source",
@@ -467,6 +473,11 @@ class RowsTests(SimpleTestCase):
             self.assertEqual((counted.summary, counted.rest), (summary, rest))
         unclear = "1 statement in other words: compare it with its source"
         self.assertEqual(tally(["quoted", "not_found"], unclear=1).summary, unclear)
+        signed = tally(["quoted", "uncited"], verified={"by": "Ann"})
+        self.assertEqual(
+            (signed.summary, signed.rest),
+            ("1 statement found in its source", "1 statement without a source, on the word of Ann"),
+        )
         both = tally(["quoted", "not_found", "not_found"], unclear=1)
         self.assertEqual(both.summary, f"1 of 3 statements was not found in its source; {unclear}")
         self.assertEqual((both.found, both.missing, both.cited), (1, 1, 3))

@@ -1,2 +1,2 @@
--- Messages a day; no row or NULL means no limit.
+-- The limit of messages a day; no row, or NULL, means that there is no limit.
 SELECT allowed.messages FROM chat_message_limit(:'owner') AS allowed

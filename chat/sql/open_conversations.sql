@@ -1,5 +1,5 @@
--- Those of these conversations whose answers cite only existing documents that the reader may read; each with the
--- account of its owner, null for guests and programs.
+-- Select those of the given conversations whose answers only cite existing documents that the reader may read. Each has
+-- the account of its owner; null for guests and programs.
 \set ids '{}'
 \set user_id 1
 

@@ -1,6 +1,6 @@
--- How many messages a person has sent today. Locks the row until the transaction ends, so that no other transaction
--- counts for them. A process whose clock is a little behind at midnight counts on the new day that others have begun:
--- otherwise the old day would begin again with nothing used.
+-- Return how many messages a person has sent today, and lock the row until the transaction ends, so that no other
+-- transaction changes the count. If another process has already begun a new day, a process whose clock is a little
+-- behind counts on that day, too: otherwise it would begin the old day again with a count of zero.
 INSERT INTO chat_usage AS known (owner_id, day, messages)
 VALUES (:'owner', :'today', 0)
 ON CONFLICT (owner_id) DO UPDATE

@@ -16,8 +16,8 @@ continued AS (
     RETURNING project_id
 ),
 
--- Skips a project that is being deleted, because its deletion waits for its conversations. A project of another person
--- is not changed: its owner should not see when a member asks.
+-- Skip a project that is being deleted, because its deletion waits for its conversations. Do not change another
+-- person's project, so that its owner does not see when a member asks.
 used AS (
     UPDATE history_project SET updated_at = :'now'
     WHERE id = (

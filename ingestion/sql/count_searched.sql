@@ -1,5 +1,5 @@
--- How many documents with passages a search of everything searches for the caller: all that the caller may
--- read, without the files that the caller attached to questions and that nobody else can read.
+-- The number of documents with passages in which a search of everything looks: all that the caller may read, except
+-- files that the caller attached to questions and that nobody else can read.
 \set user_id 1
 \set today '2027-01-31'
 \set private '0'

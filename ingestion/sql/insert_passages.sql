@@ -1,5 +1,6 @@
--- One row per passage, and one of its words: title (A), heading (B) and content (D), stemmed by the document's
--- language; a language that PostgreSQL does not know is indexed word for word.
+-- Insert passages, and for each one a row with its words: those of the title (A), the heading (B) and the content (D).
+-- The words are stemmed in the document's language; if PostgreSQL does not know the language, they are kept as they
+-- are.
 \set document_id 1
 \set first 0
 \set language english

@@ -1,4 +1,4 @@
--- Copy prepared vectors to the passages to whose pieces they belong.
+-- Copy prepared vectors to the passages; the digests of the pieces tell which vector belongs to which passage.
 \set document_id 1
 \set space_id 1
 \set passage_ids '{1}'

@@ -1,5 +1,5 @@
--- The entries of the glossary that a reader may see: those with one of these phrases as a name, or, without phrases,
--- the terms with a meaning.
+-- Entries of the glossary that a reader may see. If phrases are given, the entries with one of them as a name;
+-- otherwise the terms that have a meaning.
 \set user_id 1
 \set phrases '{leave,"annual leave"}'
 \set most 2000

@@ -1,4 +1,5 @@
--- These passages and those before and after each, under the same heading of a document that the caller may read.
+-- These passages, with the passages before and after each of them under the same heading, as far as the caller may read
+-- the document.
 \set user_id 1
 \set passage_ids '{1,2}'
 \set reach 20

@@ -1,10 +1,10 @@
--- Settings of this transaction.
+-- Settings for the transaction of a search.
 --
--- In a large corpus, a generic plan makes these statements up to forty times slower, and JIT compilation slows them
--- down, too; in a small corpus, planning takes longer than executing any plan. On SSDs, the index of words is worth
--- more than the planner assumes by default. Nested loops take minutes if the planner misjudges how much is readable, so
--- they are disabled. The index of vectors is scanned until enough readable ones have been found, roughly in the order
--- of their distance.
+-- The kind of plan depends on the size of the corpus: in a large corpus, a generic plan makes these statements up to
+-- forty times slower; in a small one, planning takes longer than executing any plan. JIT compilation slows the
+-- statements down, so it is off. On SSDs, the index of words is more useful than the planner assumes by default. Nested
+-- loops are disabled because they take minutes if the planner misjudges how much is readable. The index of vectors is
+-- scanned until enough readable vectors have been found, roughly in the order of their distance.
 \set plan_cache_mode force_custom_plan
 \set ef_search 300
 \set max_scanned 40000

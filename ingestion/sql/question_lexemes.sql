@@ -1,4 +1,4 @@
--- The words of a text as each of these languages stems them, without stop words, and how often each occurs.
+-- The stems of the words of a text in each of these languages, without stop words, and how often each occurs.
 \set text 'days of annual leave'
 \set languages '{english,german}'
 

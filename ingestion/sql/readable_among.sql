@@ -1,4 +1,4 @@
--- Those of these documents that the caller may read now.
+-- Select those of the given documents that the caller may read now.
 \set user_id 1
 \set documents '{1,2}'
 

@@ -1,4 +1,5 @@
--- A text that changes when any document that the caller may read changes. It is equal for all who may read the same.
+-- A text that changes whenever a document that the caller may read changes. It is the same for all callers who may read
+-- the same documents.
 \set user_id 1
 \set today '2027-01-31'
 

@@ -1,4 +1,5 @@
--- The documents that were cited to this reader under a name. Some may be deleted, or no longer readable, by now.
+-- The documents that were cited to this reader under a name. Some may have been deleted since, or may be unreadable
+-- now.
 \set user_id 1
 \set sourcefile guide.md
 \set most 20

@@ -1,4 +1,4 @@
--- The documents of this name that the reader may read, the newest first, without those that have never been read
+-- The documents with this name that the reader may read, newest first, except those that have never been processed
 -- successfully.
 \set user_id 1
 \set name guide.md

@@ -1,13 +1,16 @@
--- Among the passages that the caller may read, those that the words or the vector of a question find, and those kept
--- from an earlier run (`kept`); each is scored by all words and by its nearest piece. To run it by hand, use psql -f after
--- prepare.sql.
+-- Find passages by the words and by the vector of a question, among those that the caller may read. Each passage, and
+-- each one kept from an earlier run, is scored by all words and by its nearest piece. To run this by hand, use psql -f
+-- after prepare.sql.
 --
 -- `plan` only affects speed. The planner knows its value, so the parts of other plans cost nothing:
 --   scan     for few readable passages: compares the words and vectors of all of them
 --   mixed    for some thousand: finds words by their index, and compares every readable vector
 --   indexed  for many: finds words and vectors by their indexes; the time does not grow with the number of documents
--- Six places select the documents that are readable and in scope, by a function that the planner inlines. IS TRUE keeps
--- the access lists in a hash; a join would read them again for each document.
+-- Several subqueries select the documents that are readable and in scope, by a function that the planner inlines.
+-- IS TRUE keeps the access lists in a hash; a join would read them again for each document.
+
+-- The caller, the date, and the scope: categories and documents to include or exclude, and whether to search only
+-- documents that name the caller (`to_person`) or a group of the caller (`to_groups`) as a reader.
 \set user_id 1
 \set today '2027-01-31'
 \set include_category ''
@@ -19,9 +22,14 @@
 \set to_person false
 \set to_groups false
 \set plan scan
--- The words of the question, then the added ones; other forms in which each is searched for; the stems in languages that
--- PostgreSQL cannot stem; the weight of each word, how often the question has it, and the number of the word that an
--- added one replaces (0: none). `asked` is the number of the question's own words.
+-- Arrays with an element for each word. Words are numbered from 1.
+--   words      the words of the question, then words that were added to it, such as synonyms
+--   otherwise  other forms in which the word is searched for
+--   stems      stems of the words for languages that PostgreSQL cannot stem (an object)
+--   worths     weight of the word
+--   times      how often the question has the word
+--   stands     number of the word for which an added word stands; 0 for the own words of the question
+-- `asked` is how many of the words are the question's own.
 \set words '{annual,leave}'
 \set otherwise '{"",""}'
 \set stems '{"polish": ["annual", "leav"]}'
@@ -29,27 +37,36 @@
 \set times '{1,1}'
 \set stands '{0,0}'
 \set asked 2
--- The groups of words by which the index is searched: group and number of each word, where a passage must have all words
--- of a group; whether the group is common, and how many passages of common groups are taken at most.
+-- The groups of words by which the index is searched. A passage is found if it has all words of any group. The arrays
+-- have an element for each word of each group:
+--   groups   number of the group
+--   members  number of the word
+--   common   whether the group is common
+-- At most `max_common` passages are found by common groups.
 \set groups '{0,1}'
 \set members '{1,2}'
 \set common '{false,false}'
 \set max_common 300
--- Whether to look only at passages of readable documents, which the mixed plan knows; the share of readable ones among
--- passages with these words; the words that are not searched for alone, and the share of passages with each.
+--   by_documents       look up words only in passages of readable documents; only the mixed plan knows these
+--   readable_share     share of readable passages among those with the words of the question
+--   estimated, shares  words that are in no group of their own, and the share of passages with each
 \set by_documents false
 \set readable_share 1
 \set estimated '{}'
 \set shares '{}'
--- The number of readable passages, and of all; the mean number of different words in a passage (0: unknown); how many
--- passages words and vector each find at most; passages kept from an earlier run.
+--   visible, every  number of readable passages, and of all passages
+--   mean_length     mean number of different words in a passage; 0 if unknown
+--   depth           how many passages are found at most by words, and by the vector
+--   kept            passages kept from an earlier run
 \set visible 300
 \set every 300
 \set mean_length 0
 \set depth 100
 \set kept '{}'
--- Whether to score by vectors, and to find the nearest passages; the space, the vector of the question in it, and how
--- many of the nearest pieces to take.
+--   with_vectors, with_nearest  whether to score by vectors, and whether to find the nearest passages
+--   space_id, dimensions        the space of the vectors
+--   vector                      the vector of the question in this space
+--   pieces                      how many of the nearest pieces are considered
 \set with_vectors true
 \set with_nearest true
 \set space_id 1
@@ -79,7 +96,7 @@ library AS MATERIALIZED (
         )
 ),
 
--- The languages of the documents, each found by the index from the one before it.
+-- The languages of the documents. Each step finds the next language by the index.
 following AS (
     SELECT (
         SELECT document.language
@@ -120,8 +137,7 @@ words AS MATERIALIZED (
     ) AS word
 ),
 
--- For each language, the query for the index of words: passages with all words of any group. (In `rare`, OFFSET 0 keeps
--- the planner from joining in the other order; readability is checked later.)
+-- The queries for the index of words, for each language: passages with all words of any group.
 sought AS MATERIALIZED (
     SELECT grouped.language, grouped.common, string_agg('(' || grouped.query || ')', ' | ')::tsquery AS query
     FROM (
@@ -134,6 +150,8 @@ sought AS MATERIALIZED (
     GROUP BY grouped.language, grouped.common
 ),
 
+-- The passages with the words of groups that are not common. Whether they are readable is checked later. OFFSET 0 keeps
+-- the planner from joining in the other order.
 rare AS MATERIALIZED (
     SELECT sought.language, passage.passage_id, passage.document_id, passage.search
     FROM sought
@@ -148,7 +166,7 @@ rare AS MATERIALIZED (
     ) AS passage
 ),
 
--- If there are too few of these, some passages with the words of common groups: the first ones that the caller may read.
+-- If `rare` has too few passages: the first readable passages with the words of common groups, at most `max_common`.
 commoner AS MATERIALIZED (
     SELECT sought.language, passage.passage_id, passage.document_id, passage.search
     FROM sought
@@ -185,7 +203,8 @@ found AS NOT MATERIALIZED (
 nearest AS MATERIALIZED (
     SELECT piece.passage_id, piece.document_id
     FROM (
-        -- Compares every vector. Vectors have length 1, so the inner product is the cosine; `+ 0` prevents use of the index.
+        -- Compares every vector. Vectors have length 1, so the inner product is the cosine; `+ 0` prevents use of the
+        -- index.
         (
             SELECT
                 vector.passage_id,
@@ -231,7 +250,7 @@ nearest AS MATERIALIZED (
     LIMIT :'depth'
 ),
 
--- The documents of passages that an index found, or that were kept, if they are readable and in scope.
+-- In the indexed plan, the documents of the passages that were found or kept, if they are readable and in scope.
 met AS MATERIALIZED (
     SELECT document.id, document.language
     FROM ingestion_document AS document
@@ -260,9 +279,11 @@ readable AS NOT MATERIALIZED (
     SELECT met.id, met.language FROM met
 ),
 
--- For each word and each passage with it: how often the word occurs (computed from ts_rank, which sums 1/n² over the
--- occurrences and divides by π²/6), whether it is in the title (A) or heading (B), and how many different words the
--- passage has. ts_rank takes the mean over the forms of a word; multiplying by `operands` makes it the sum.
+-- A row for each word and each passage that has it:
+--   times   how often the word occurs, computed from ts_rank, which sums 1/n² over the occurrences and divides by π²/6;
+--           it takes the mean over the forms of a word, so it is multiplied by their number (`operands`)
+--   titled  whether the word is in the title (A) or heading (B)
+--   length  how many different words the passage has
 hits AS MATERIALIZED (
     SELECT
         hit.number,
@@ -286,7 +307,7 @@ hits AS MATERIALIZED (
     ) AS hit
 ),
 
--- How many readable passages have each word; for words that are not searched for alone, estimated from a sample.
+-- How many readable passages have each word. For words in `estimated` this is computed from their share.
 frequencies AS MATERIALIZED (
     SELECT
         word.number,
@@ -305,9 +326,10 @@ frequencies AS MATERIALIZED (
     ) AS counted ON counted.number = word.number
 ),
 
--- The weight of each word: the fewer readable passages have it, the greater. In a small number of passages this says
--- little, so `share`, for the part of the question that a passage covers, assumes a hundred more passages without the
--- word. An added word counts as at least as frequent as the word that it replaces.
+-- The weights of each word. Words in fewer readable passages weigh more. `idf` is for the score of a passage, and
+-- `share` for the part of the question that a passage covers. Frequencies in few passages mean little, so `share`
+-- assumes a hundred more passages without the word. An added word counts as at least as frequent as the word for which
+-- it stands.
 weights AS MATERIALIZED (
     SELECT
         counted.number,
@@ -329,7 +351,7 @@ weights AS MATERIALIZED (
     ) AS counted
 ),
 
--- For each language, the total weight of the question, without the language's stop words and without added words.
+-- The total weight of the question in each language, without added words and the stop words of that language.
 questions AS MATERIALIZED (
     SELECT words.language, sum(weights.share) AS share
     FROM words
@@ -338,13 +360,13 @@ questions AS MATERIALIZED (
     GROUP BY words.language
 ),
 
--- The mean number of different words in a readable passage; if the survey had none, in a passage with any of the words.
+-- The mean number of different words in a readable passage. If it is unknown, the mean of the passages in `hits`.
 mean AS MATERIALIZED (
     SELECT coalesce(nullif(:'mean_length'::double precision, 0), avg(hits.length)) AS length FROM hits
 ),
 
--- The best passages by words: BM25 with k1 = 0.9 and b = 0.75. A word counts as often as the question has it, and gets
--- an addition of half its weight if it is in the title or heading.
+-- The best passages by words, by BM25 with k1 = 0.9 and b = 0.75. A word counts as often as the question has it. Half
+-- of its weight is added if it is in the title or heading.
 worded AS MATERIALIZED (
     SELECT hits.passage_id
     FROM hits
@@ -360,7 +382,7 @@ worded AS MATERIALIZED (
     LIMIT :'depth'
 ),
 
--- All passages found. The join with `readable` ensures that the results contain no unreadable document in any case.
+-- All passages found or kept. The join with `readable` ensures that no result is from an unreadable document.
 candidates AS MATERIALIZED (
     SELECT passage.passage_id, passage.search, readable.language
     FROM ingestion_passagewords AS passage
@@ -377,7 +399,7 @@ candidates AS MATERIALIZED (
         )
 ),
 
--- The score of each candidate by all words, computed as above, and the share of the question that it covers.
+-- The score of each candidate by all words, computed as in `worded`, and the share of the question that it covers.
 by_words AS MATERIALIZED (
     SELECT
         hit.passage_id,
@@ -420,8 +442,8 @@ by_vectors AS MATERIALIZED (
 SELECT
     -- The words that no readable passage has.
     ARRAY(SELECT frequencies.number FROM frequencies WHERE frequencies.passages = 0) AS unknown,
-    -- One JSON value, in which each candidate is a list in the order of fusion.Candidate: the driver would take several
-    -- times as long for hundreds of rows.
+    -- A single JSON value, because the driver would take several times as long for hundreds of rows. Each candidate is
+    -- a list in the order of fusion.Candidate.
     coalesce(
         (
             SELECT

@@ -1,12 +1,14 @@
--- Numbers from which a search is planned:
---   visible, every       passages that the caller may search, and all; `visible` is estimated from a sample of documents
---                        if enough of them are readable, otherwise counted
---   mean_length          the mean number of different words in some of the readable passages
---   numbers, passages    in a large corpus: which words of the question occur together in how many sampled passages
---   uncommon, counted    for a reader of much of a large corpus: rows that are `counted` come from a second sample, of
---                        every 17th passage, which has its own index (passage_words_sample); they are only about
---                        passages with one of the `uncommon` words
---   absent               words that no readable passage has, if few passages have to be checked for that
+-- The numbers from which a search is planned:
+--   visible, every     number of passages that the caller may search, and of all passages; `visible` is estimated from
+--                      a sample of documents if enough of them are readable, and otherwise counted
+--   mean_length        mean number of different words in some of the readable passages
+--   numbers, passages  in a large corpus: sets of words of the question, and how many sampled passages have exactly them
+--   counted            whether such a row is from the second sample: every 17th passage, which has an index of its own
+--                      (passage_words_sample); it is only used for readers of much of a large corpus
+--   uncommon           words that were looked up in the second sample; its rows only count passages with one of them
+--   absent             words that no readable passage has, if only few passages had to be checked
+
+-- The caller, the date, the scope and the words are those of search.sql.
 \set user_id 1
 \set today '2027-01-31'
 \set include_category ''
@@ -21,22 +23,24 @@
 \set otherwise '{"",""}'
 \set stems '{"polish": ["annual", "leav"]}'
 \set asked 2
--- Number of sampled documents, and how many of them must be readable for an estimate; number of passages, approximately,
--- whose length is measured; number of sampled passages. Passages are sampled only if there are more than `large`, and
--- more readable ones than `max_scan`.
+--   probes      number of sampled documents
+--   min_probed  how many of these must be readable for an estimate
+--   measured    approximate number of passages whose length is measured
+--   sampled     number of sampled passages; there is only a sample if there are more than `large` passages, of which
+--               more than `max_scan` are readable
 \set probes 1000
 \set min_probed 20
 \set measured 300
 \set sampled 1500
 \set large 100000
 \set max_scan 4000
--- If there are more than `counted_from` passages, and more than `max_mixed` readable ones, words are counted in every
--- 17th passage: the least common words, as long as about `max_counted` passages have to be fetched for them; up to twice
--- as many if only a small part is readable.
+-- If there are more than `counted_from` passages, of which more than `max_mixed` are readable, words are also counted
+-- in every 17th passage. The least common words are counted, as many as need about `max_counted` passages; up to twice
+-- as many passages are fetched if only a small part is readable.
 \set counted_from 300000
 \set max_mixed 20000
 \set max_counted 2500
--- A word that is not in the sample is absent if it is in fewer passages than this, and none of them is readable.
+-- A word that is not in the sample is absent if fewer passages than this have it, and none of these is readable.
 \set max_seldom 50
 
 WITH lists AS MATERIALIZED (
@@ -53,7 +57,7 @@ probed AS MATERIALIZED (
     FROM ingestion_document AS document
     WHERE
         document.id = ANY(ARRAY(
-            -- Ids, spread evenly over all that have ever been assigned.
+            -- Ids that are spread evenly over all ids assigned so far.
             SELECT DISTINCT 1 + given.last_value * probe.number / :'probes'
             FROM ingestion_document_id_seq AS given
             CROSS JOIN generate_series(0, :'probes' - 1) AS probe (number)
@@ -64,7 +68,7 @@ probed AS MATERIALIZED (
         )
 ),
 
--- Inlined, because often no part of the statement has to run it.
+-- Not materialized, because it often need not run at all.
 readable AS NOT MATERIALIZED (
     SELECT document.id, document.language, document.passage_count
     FROM ingestion_document AS document
@@ -99,8 +103,8 @@ size AS MATERIALIZED (
     ) AS estimated
 ),
 
--- The readable documents of the sample; if these are too few, the first of all readable documents, so that the result
--- does not depend on how many documents other people have added.
+-- The readable documents of the sample. If these are too few, the first of all readable documents: the result then does
+-- not depend on how many documents other people have added.
 measured AS MATERIALIZED (
     SELECT probed.id, probed.language
     FROM probed
@@ -153,7 +157,7 @@ words AS MATERIALIZED (
         ARRAY(
             SELECT sample.language FROM sample
             UNION
-            -- Also in a small corpus, where no word can be in many passages.
+            -- A small corpus has no sample, but words may be absent from it, too.
             SELECT readable.language
             FROM readable
             WHERE (SELECT greatest(size.every, size.visible) <= :'max_scan' FROM size)
@@ -209,7 +213,7 @@ fetched AS MATERIALIZED (
     ) AS passage
 ),
 
--- Passages with words of the question that do not occur in the sample.
+-- Passages with words of the question that the sample lacks.
 seldom AS MATERIALIZED (
     SELECT words.number, words.language, passage.document_id
     FROM words
@@ -237,7 +241,7 @@ met AS MATERIALIZED (
         )
 ),
 
--- For each set of words, the number of passages in the sample, or in every 17th, that have exactly these words.
+-- For each set of words, the number of passages with exactly these words in the sample, and among every 17th passage.
 held AS MATERIALIZED (
     SELECT sampled.numbers, sampled.passages, false AS counted
     FROM sampled

@@ -1,4 +1,5 @@
--- The passages that a verified answer cites, in the order of its citations; verified_answers.sql has checked them.
+-- The passages that a verified answer cites, in the order of its citations. They are not checked here, but in
+-- verified_answers.sql.
 \set answer_id 1
 
 SELECT passage.id AS passage_id

@@ -1,4 +1,4 @@
--- Count the documents that answers of a period found and cited, and add the numbers to those of each day.
+-- Count how often answers of a period found and cited each document, and add the counts to the figures of each day.
 \set since '2026-01-01'
 \set until '2026-01-02'
 \set zone 'UTC'

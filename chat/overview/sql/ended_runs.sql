@@ -1,5 +1,5 @@
--- Runs that ended in a span of time: who asked, on which day, how it ended. No words.
--- `unsure` is as in judge_questions.sql, but disregards ratings, and leaves out answers to pleasantries.
+-- Runs that ended in a period: who asked, on which day, and how they ended, without any text.
+-- `unsure` is computed as in judge_questions.sql, except that ratings and answers to pleasantries are ignored.
 \set since '2026-01-01'
 \set until '2026-01-02'
 \set zone 'UTC'

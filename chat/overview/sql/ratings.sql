@@ -1,4 +1,5 @@
--- Good and bad ratings given in a period, and the reasons of the bad ones; of a group's members, or of everyone (null).
+-- Numbers of good and bad ratings in a period, and of the reasons for bad ones, given by the members of a group, or by
+-- everyone if the group is null.
 \set since '2026-01-01'
 \set until '2026-01-30'
 \set group_id 0

@@ -1,5 +1,5 @@
--- The sources of one message that one person may open now, best first. SQL, because it runs for every
--- reader of every answer, and Django's ORM took longer to build the query than PostgreSQL to run it.
+-- The sources of a message that a person may open now, best first. This is SQL because it runs for every reader of
+-- every answer, and Django's ORM took longer to build the query than PostgreSQL to run it.
 SELECT
     source.rank, source.label, source.title, source.heading, source.page, document.category, source.content,
     source.score, source.found_by, source.passage_id, document.public_id::text AS document_id,

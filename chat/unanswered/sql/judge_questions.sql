@@ -1,8 +1,8 @@
--- Questions of some people since a moment that may not have been answered: nothing was found, the answer was unsure or
--- without a source (unless the person rated it good), it was rated bad, or it was soon regenerated or followed by
--- another question of the same person.
+-- Questions of some people since a moment that may not have been answered. This is assumed if nothing was found, if the
+-- answer was unsure or had no source (unless the person rated it good), if it was rated bad, or if the person soon
+-- regenerated it or asked another question.
 -- `cited` has the documents that the conversation cites up to the next question, and 0 if one of them is gone;
--- `shown` those that the answers cite.
+-- `shown` has the documents that the answers cite.
 \set since '2026-01-01'
 \set owners '{}'
 \set nothing '{Nothing}'
@@ -42,7 +42,7 @@ said AS (
         AND answer.role = 'assistant'
 ),
 
--- A regenerated answer may come after later questions; the first message of its run has the question that it follows.
+-- A regenerated answer may come after later questions. Its own question precedes the first message of its run.
 given_again AS (
     SELECT DISTINCT ON (said.exchange)
         said.exchange,
@@ -52,8 +52,8 @@ given_again AS (
     ORDER BY said.exchange, said.position
 ),
 
--- Materialized: with statistics from before a large import, the planner expects one question, and would compute this
--- again for each of thousands.
+-- Materialized, because with statistics from before a large import the planner expects a single question, and would
+-- compute this again for each of thousands.
 answered AS MATERIALIZED (
     SELECT
         asked.id,
@@ -68,7 +68,7 @@ answered AS MATERIALIZED (
             )
         ) AS unsure,
         bool_or(feedback.rating = 'bad') AS bad,
-        -- Whether there are several runs. count(DISTINCT …) would sort all answers with their texts.
+        -- Whether there are several runs. This avoids count(DISTINCT …), which would sort all answers with their texts.
         min(answer.exchange::text) FILTER (WHERE answer.created_at <= asked.created_at + interval '2 minutes')
         < max(answer.exchange::text) FILTER (WHERE answer.created_at <= asked.created_at + interval '2 minutes')
             AS again

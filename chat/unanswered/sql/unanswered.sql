@@ -1,5 +1,5 @@
--- The grouped questions since a moment that were not answered, newest first. No texts.
--- It considers deletions, dismissals and withdrawn consent up to this moment.
+-- The grouped questions since a moment that were not answered, newest first, without their texts.
+-- Deletions, dismissals and withdrawn consent up to now are taken into account.
 \set since '2026-01-01'
 
 SELECT

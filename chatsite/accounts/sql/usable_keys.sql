@@ -1,4 +1,5 @@
--- Those of these API keys that are valid at a moment; the same rule as `usable` in chatsite/accounts/models/keys.py.
+-- Select those of the given API keys that are valid at a moment, by the same rule as `usable` in
+-- chatsite/accounts/models/keys.py.
 \set keys '{1,2}'
 \set now '2026-01-01'
 SELECT key.id, key.user_id, key.acts_for_others

@@ -18,7 +18,9 @@ _BEGINNINGS |= {b"GIF87a": "image/gif", b"GIF89a": "image/gif"}
 
 
 def attach(body: dict[str, Any], files: dict[str, bytes], *, readable: bool) -> None:
-    """Put each file into its message's `files`, by its name `messages[i].files[j]`. Raises InvalidRequest.
+    """Put each file into its message's `files`, by its name `messages[i].files[j]`.
+
+    Raises InvalidRequest.
 
     `readable` is whether the model reads images.
     """
@@ -45,7 +47,10 @@ def attach(body: dict[str, Any], files: dict[str, bytes], *, readable: bool) -> 
 
 
 def image(name: str, data: bytes) -> ImageInput:
-    """An image by its bytes; `name` is the member or part that an error names. Raises InvalidRequest."""
+    """An image by its bytes; `name` is the member or part that an error names.
+
+    Raises InvalidRequest.
+    """
     if len(data) > MAX_IMAGE_BYTES:
         limit = f"{MAX_IMAGE_BYTES // 1_000_000} MB"
         raise InvalidRequest(f"“{name}” is larger than {limit}.", name, status=413)

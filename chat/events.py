@@ -146,7 +146,9 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The end, with an error. `state` is failed, interrupted or blocked; `code` is one of chat.errors.
+    """The end, with an error.
+
+    `state` is failed, interrupted or blocked; `code` is one of chat.errors.
 
     `retry_after` is the seconds until a retry, if the model's server gave them.
     """
@@ -229,8 +231,10 @@ def list_from_json(values: Iterable[list[Any]]) -> Iterator[Event | None]:
 
 
 def from_json(value: list[Any]) -> Event | None:
-    """The inverse of :func:`to_json`. Ignores events (None) and members of later versions. Raises KeyError or
-    TypeError for anything else."""
+    """The inverse of :func:`to_json`.
+
+    Ignores events (None) and members of later versions. Raises KeyError or TypeError for anything else.
+    """
     kind, members = value
     if kind not in _KINDS:
         return None

@@ -206,7 +206,9 @@ _turns: PerEventLoop[WeakValueDictionary[int, asyncio.Semaphore]] = PerEventLoop
 
 
 def message_turns(user_id: int) -> asyncio.Semaphore:
-    """The semaphore for handling messages of one person's pages; the caller keeps a reference to it.
+    """The semaphore for handling messages of one person's pages.
+
+    The caller keeps a reference to it.
 
     Without it, sixty pages together could occupy all database threads with what the pace allows at once.
     """

@@ -121,7 +121,9 @@ class Run(models.Model):
 
 
 class Lease(models.Model):
-    """Shows that the process which writes a run is alive. Every unfinished run has one; its end deletes it.
+    """Shows that the process which writes a run is alive.
+
+    Every unfinished run has one; its end deletes it.
 
     Renewed several times a second, so the table is narrow and its time is not indexed: updates stay in
     the page (heap-only tuples; a migration sets the fill factor). Renewal and the run's end lock the row.
@@ -151,7 +153,10 @@ class JournalEntry(models.Model):
 
 
 class MessageAllowance(models.Model):
-    """How many messages a person or group may send each day. Managed in the admin; see chat.limits."""
+    """How many messages a person or group may send each day.
+
+    Managed in the admin; see chat.limits.
+    """
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+",

@@ -20,7 +20,10 @@ _SCOPE = re.compile(
 
 
 def is_scope(text: str) -> bool:
-    """Whether the text has the syntax of a scope (see ingestion.search.scopes); it need not exist."""
+    """Whether the text has the syntax of a scope (see ingestion.search.scopes).
+
+    It need not exist.
+    """
     return len(text) <= SCOPE_CHARACTERS and _SCOPE.fullmatch(text) is not None
 
 

@@ -180,7 +180,10 @@ SCRIPT_WORDS = [
 
 
 def script_words() -> dict[str, str]:
-    """The words of the scripts in the page's language; empty in English, where they are their own keys."""
+    """The words of the scripts in the page's language.
+
+    Empty in English, where they are their own keys.
+    """
     translated = {words: gettext(words) for words in SCRIPT_WORDS}
     return {words: text for words, text in translated.items() if text != words}
 

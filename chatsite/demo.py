@@ -142,7 +142,10 @@ def accounts_on_page(request: HttpRequest) -> list[DemoAccount]:
 
 
 def demo_accounts() -> list[DemoAccount]:
-    """The accounts for the terminal, in a fixed order; none with an external database or without the demo."""
+    """The accounts for the terminal, in a fixed order.
+
+    None with an external database or without the demo.
+    """
     return _unchanged_accounts() if settings.DEMO and settings.EMBEDDED_DATABASE else []
 
 

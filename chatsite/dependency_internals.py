@@ -114,7 +114,10 @@ class _LastReturnedFirst(deque[Any]):
 
 
 def hand_out_last_returned(pool: Any) -> None:
-    """Let a pool hand out the session that was returned last. Its own order uses all of them in turn."""
+    """Let a pool hand out the session that was returned last.
+
+    Its own order uses all of them in turn.
+    """
     with pool._lock:
         pool._pool = _LastReturnedFirst(pool._pool)
 

@@ -163,7 +163,10 @@ LEASES = Gauge("leases", "Unfinished answers: held by a process, or expired.", (
 
 
 class Recorder:
-    """Writes this process's metrics to its file in `folder` while it lives; `kind` is web or worker."""
+    """Writes this process's metrics to its file in `folder` while it lives.
+
+    `kind` is web or worker.
+    """
 
     def __init__(self, folder: Path, kind: str) -> None:
         self.folder, self.kind = folder, kind

@@ -30,7 +30,10 @@ def normal_form(form: Form, text: str) -> str:
 
 @functools.cache
 def _marks() -> re.Pattern[str]:
-    """More marks in a row than are kept; a mark is a character whose decomposition begins with one."""
+    """More marks in a row than are kept.
+
+    A mark is a character whose decomposition begins with one.
+    """
     marks = [
         chr(code)
         for code in (*range(_FIRST_MARK, 0xD800), *range(0xE000, 0x20000))

@@ -1,4 +1,7 @@
-"""Settings. All that an operator may change is read from the environment; docs/configuration.md lists it."""
+"""Settings.
+
+All that an operator may change is read from the environment; docs/configuration.md lists it.
+"""
 
 from pathlib import Path
 from typing import Any

@@ -77,8 +77,10 @@ def request(scope: Mapping[str, Any]) -> Iterator[dict[str, Value | None]]:
 
 
 def record(name: str, seconds: float, **attributes: Value | None) -> None:
-    """Record a span of that many seconds that ends now, as a child of the request's. `__` in a name becomes a
-    dot."""
+    """Record a span of that many seconds that ends now, as a child of the request's.
+
+    `__` in a name becomes a dot.
+    """
     if not settings.TRACES_ENDPOINT:
         return
     now = time.time_ns()

@@ -260,7 +260,10 @@ class ShareAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
 
     @admin.action(description=gettext_lazy("Revoke the chosen links"), permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[Share]) -> None:
-        """Revoke the selected links, with an audit entry for each. Links that have ended are not changed."""
+        """Revoke the selected links, with an audit entry for each.
+
+        Links that have ended are not changed.
+        """
         chosen = Share.objects.filter(pk__in=queryset.values("pk"), revoked_at=None)
         with transaction.atomic():
             revoked = list(chosen.select_related("conversation__owner").select_for_update(of=("self",)))

@@ -14,7 +14,10 @@ CITATION_LINK = re.compile(r"\[([^\[\]\n]+)\]\(/content/[0-9a-f-]{36}/[^()\[\]\s
 
 
 def rewrite(text: str, labels: Collection[str], written: Callable[[str], str]) -> str:
-    """Replaces each citation with `written(label)`; an empty replacement also removes the space before it."""
+    """Replaces each citation with `written(label)`.
+
+    An empty replacement also removes the space before it.
+    """
     if not labels:
         return text
 

@@ -67,7 +67,10 @@ def as_markdown(principal: Principal, conversation: Conversation) -> str:
 def messages_as_markdown(
     title: str, begun_at: datetime, messages: Sequence[Message], sources: Mapping[UUID, Sequence[Source]]
 ) -> str:
-    """The text of these messages; `sources` has the sources that the reader may open, by message id."""
+    """The text of these messages.
+
+    `sources` has the sources that the reader may open, by message id.
+    """
     named = _line(title) or gettext("Conversation")
     parts = [f"# {named}", date_format(localtime(begun_at), gettext("j M Y"))]
     for message in messages:

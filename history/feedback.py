@@ -120,7 +120,10 @@ def _announce(principal: Principal, answer: Message, opinion: webhooks.Data) -> 
 
 
 def _feedback_now(owner_id: int, delivery: WebhookDelivery) -> webhooks.Data | None:
-    """The data to deliver: to the asker, and to staff who may still see feedback; None for others."""
+    """The data to deliver: to the asker, and to staff who may still see feedback.
+
+    None for others.
+    """
     if delivery.event != webhooks.Event.ANSWER_FEEDBACK or "conversation_id" in delivery.data:
         return dict(delivery.data)
     allowed = User.objects.get(pk=owner_id).may_as_staff(MAY_SEE_FEEDBACK)

@@ -61,7 +61,10 @@ def lock(principal: Principal, project_id: UUID) -> Project:
 
 
 def as_seen(principal: Principal, project: Project) -> Project:
-    """The project as this person may see it: names in its scope may be hidden. Do not save the object."""
+    """The project as this person may see it: names in its scope may be hidden.
+
+    Do not save the object.
+    """
     if project.owner_id != principal.user_id and is_closed(principal, project.scope):
         project.scope = CLOSED
     return project
@@ -175,7 +178,10 @@ def set_members(principal: Principal, project_id: UUID, members: Audience) -> No
 
 @transaction.atomic
 def leave(principal: Principal, project_id: UUID) -> None:
-    """End the caller's own membership; a membership by group remains. Raises Project.DoesNotExist."""
+    """End the caller's own membership; a membership by group remains.
+
+    Raises Project.DoesNotExist.
+    """
 
     def without_caller(members: Audience) -> Audience:
         return replace(members, user_ids=members.user_ids - {principal.user_id})

@@ -107,7 +107,10 @@ def open_conversation(
 
 
 def lock_conversation(principal: Principal, conversation_id: UUID) -> Conversation:
-    """The caller's conversation, locked until the transaction ends. Raises Conversation.DoesNotExist."""
+    """The caller's conversation, locked until the transaction ends.
+
+    Raises Conversation.DoesNotExist.
+    """
     return Conversation.objects.owned_by(principal).select_for_update(of=("self",)).get(pk=conversation_id)
 
 
@@ -381,7 +384,10 @@ def move(principal: Principal, conversation_id: UUID, project_id: UUID | None) -
 
 
 def delete(principal: Principal, conversation_id: UUID) -> None:
-    """Hide a conversation everywhere. Until the conversation is purged, :func:`restore` undoes that."""
+    """Hide a conversation everywhere.
+
+    Until the conversation is purged, :func:`restore` undoes that.
+    """
     _change(Conversation.objects.owned_by(principal), conversation_id, deleted_at=timezone.now())
 
 
@@ -397,7 +403,9 @@ def restore(principal: Principal, conversation_id: UUID) -> None:
 
 @transaction.atomic
 def purge() -> int:
-    """Delete conversations that can no longer be restored, and unlisted ones; none under a legal hold.
+    """Delete conversations that can no longer be restored, and unlisted ones.
+
+    None under a legal hold.
 
     Deletes at most PURGE_BATCH conversations, and none that another process is deleting: two processes that
     delete the rows of a conversation in different orders would wait for each other. Reads with all rights,

@@ -77,7 +77,9 @@ def create(
     answer_id: UUID | None = None,
     expires_at: datetime | None = None,
 ) -> tuple[Share, str]:
-    """Share a conversation as it is now, or one finished answer. Returns the share and its token.
+    """Share a conversation as it is now, or one finished answer.
+
+    Returns the share and its token.
 
     Raises Conversation.DoesNotExist, Message.DoesNotExist and Invalid.
     """
@@ -183,7 +185,10 @@ def of_conversation(principal: Principal, conversation: Conversation) -> list[Sh
 
 
 def with_readers(shares: ShareQuerySet) -> ShareQuerySet:
-    """Annotate shares for :func:`readers_of`. Names are arrays, because a share has up to 400 readers."""
+    """Annotate shares for :func:`readers_of`.
+
+    Names are arrays, because a share has up to 400 readers.
+    """
     entries = AccessEntry.objects.filter(access_list=OuterRef("access_list"))
     people = entries.filter(user__isnull=False).exclude(user=OuterRef("conversation__owner"))
     full_name = NullIf(Trim(Concat("user__first_name", Value(" "), "user__last_name")), Value(""))

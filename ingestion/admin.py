@@ -1,4 +1,7 @@
-"""Documents in the admin: add, change rights, read again, delete. Passages and jobs are read-only."""
+"""Documents in the admin: add, change rights, read again, delete.
+
+Passages and jobs are read-only.
+"""
 
 from typing import Any
 

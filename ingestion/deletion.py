@@ -17,7 +17,10 @@ DELETE_BATCH = 100  # documents per transaction; more would lock their rows for 
 
 
 def delete_document(document: Document) -> None:
-    """Delete rows, vectors, the file and the images of its pages, and all of its parts. Raises OnHold."""
+    """Delete rows, vectors, the file and the images of its pages, and all of its parts.
+
+    Raises OnHold.
+    """
     delete_documents([document])
 
 

@@ -262,7 +262,9 @@ def retry(document: Document) -> None:
 
 
 def take_turn(document_id: int, shares: Shares) -> int | None:
-    """Return the owner of the document (0: none), whose turn it is; None if the document was deleted.
+    """Return the owner of the document (0: none), whose turn it is.
+
+    None if the document was deleted.
 
     Raises Yielded if the next document of another owner comes first, and TemporaryFailure without a database.
     """

@@ -42,7 +42,10 @@ def decode_sent_name(name: str) -> str:
 
 
 def file_name(name: str) -> str:
-    """A file name without path, control and unseen characters, of limited length. Raises UploadRefused."""
+    """A file name without path, control and unseen characters, of limited length.
+
+    Raises UploadRefused.
+    """
     name = MISPLACED_JOINERS.sub("", UNSEEN.sub("", clean(name)))
     name = OTHER_SPACES.sub(" ", normal_form("NFC", name)).replace("\\", "/").rpartition("/")[2].strip()
     name = name.translate(ASCII_DIGITS)

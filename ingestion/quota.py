@@ -65,7 +65,10 @@ def usage_of(user: User) -> Usage:
 
 
 def has_room(user: User, size: int) -> bool:
-    """Whether `size` more bytes fit. Takes no lock, so it is only for content that need not be kept."""
+    """Whether `size` more bytes fit.
+
+    Takes no lock, so it is only for content that need not be kept.
+    """
     use = usage_of(user)
     return not use.max_size or use.size + size <= use.max_size
 

@@ -22,8 +22,9 @@ class AgentAdmin(OwnFilters, AuditedChanges, admin.ModelAdmin):  # type: ignore[
 
 @admin.register(MessageAllowance)
 class MessageAllowanceAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
-    """Daily message allowances. A person has their own one, else that of their most generous group, else the
-    general one.
+    """Daily message allowances.
+
+    A person has their own one, else that of their most generous group, else the general one.
     """
 
     audited_as = AuditEntry.Action.ALLOWANCE_CHANGED

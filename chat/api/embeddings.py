@@ -53,7 +53,10 @@ _thread = ThreadPoolExecutor(1, thread_name_prefix="embeddings")
 
 
 class EmbeddingsView(ProtocolView):
-    """`POST /v1/embeddings`. Requests count as messages of the day, and are limited by the minute, too."""
+    """`POST /v1/embeddings`.
+
+    Requests count as messages of the day, and are limited by the minute, too.
+    """
 
     guests_welcome = False
     protocol: ChatProtocol = OpenAI()

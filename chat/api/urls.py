@@ -1,4 +1,7 @@
-"""The chat URLs of the REST API. A trailing slash, and a double slash before `stream`, are accepted."""
+"""The chat URLs of the REST API.
+
+A trailing slash, and a double slash before `stream`, are accepted.
+"""
 
 from django.urls import URLPattern, re_path
 

@@ -112,7 +112,9 @@ class PartialAnswer:
 
 
 def partial_answer(run: AcceptedRun) -> PartialAnswer | None:
-    """The answer to continue; None if one of its sources was deleted, withdrawn or read again since.
+    """The answer to continue.
+
+    None if one of its sources was deleted, withdrawn or read again since.
 
     In that case the question is answered from the beginning, so that the model does not get text that is
     based on such a source.
@@ -154,7 +156,10 @@ async def documents_read(run: AcceptedRun, publish: Callable[[Event], object], s
 
 
 async def _model_and_search(run: AcceptedRun, model: ChatModel) -> tuple[ChatModel, Search]:
-    """The verified answer as a model with its citations; if there is none, `model` and the search results."""
+    """The verified answer as a model with its citations.
+
+    If there is none, `model` and the search results.
+    """
     request = run.request
     if request.earlier:  # then the search query costs a request to the model
         if verified := await retry_until_available(verified_answer, run):
@@ -169,7 +174,9 @@ async def _model_and_search(run: AcceptedRun, model: ChatModel) -> tuple[ChatMod
 
 
 async def _before_a_stop(storing: Coroutine[Any, Any, T]) -> T:
-    """Await a call that stores sources; a stop of the run cancels the caller only when the call is done.
+    """Await a call that stores sources.
+
+    A stop of the run cancels the caller only when the call is done.
 
     A cancelled database call would continue in its thread and store the sources, so the readers of the run
     must get them as well: they still receive what the caller publishes before its next `await`.
@@ -271,7 +278,10 @@ class _Answer:
     async def write_message(
         self, model: ChatModel, found: Search, message_id: UUID, *, searched: bool = True
     ) -> Search:
-        """Write one message from the search results. Returns the results that the caller may still read."""
+        """Write one message from the search results.
+
+        Returns the results that the caller may still read.
+        """
         keeping = keep_context(self.run, message_id, model, found, self.run.readable if searched else None)
         found, context = await _before_a_stop(keeping)
         self.publish(context)

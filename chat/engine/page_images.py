@@ -92,7 +92,10 @@ def _url(document: Document, number: int) -> str:
 
 
 def scaled(drawn: bytes) -> bytes:
-    """The image as a PNG small enough to be sent, unchanged if possible; empty if that cannot be made."""
+    """The image as a PNG small enough to be sent, unchanged if possible.
+
+    Empty if that cannot be made.
+    """
     with Image.open(io.BytesIO(drawn), formats=["PNG"]) as opened:
         if max(opened.size) <= SIDES[0] and len(drawn) <= BYTES:
             return drawn

@@ -198,7 +198,9 @@ def attached_before(run: AcceptedRun) -> list[str]:
 def found_for(
     principal: Principal, query: SearchQuery, *, attached: Sequence[str] = (), **options: Any
 ) -> SearchResult:
-    """Search for a question; if it is compound, for each of its parts, and interleave the results.
+    """Search for a question.
+
+    If it is compound, for each of its parts, and interleave the results.
 
     If one part finds nothing, the whole question is searched for too. Passages of short sections and tables
     are completed. If the scope is a short document, the rest of its passages follows. A search of everything
@@ -364,7 +366,10 @@ def as_source(
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Passages in the ranker's order; without a ranker in the order of the search, without scores."""
+    """Passages in the ranker's order.
+
+    Without a ranker in the order of the search, without scores.
+    """
 
     passages: tuple[FoundPassage, ...]
     scores: Mapping[int, float]  # of passages, by their ids: 0 to 4

@@ -23,7 +23,10 @@ class SmallTalkModel(QuotingModel):
 
 
 def small_talk(run: AcceptedRun) -> tuple[SmallTalkModel, Search] | None:
-    """The answer to a message that asks nothing, as a model, with no sources; None for any other message."""
+    """The answer to a message that asks nothing, as a model, with no sources.
+
+    None for any other message.
+    """
     request = run.request
     if request.continues or request.images or request.generation.json:
         return None

@@ -99,7 +99,9 @@ def answering_passages(
     document_id: int = 0,
     scope: str = "",
 ) -> Outcome:
-    """The passages of `scope` that the answer to `question` begins with; None if nothing answers it.
+    """The passages of `scope` that the answer to `question` begins with.
+
+    None if nothing answers it.
 
     `earlier` is the conversation before the question. Without a language model, a sentence must answer the
     question; with one, the search must be sure of its best passage. With `document_id`, the best passage must
@@ -122,7 +124,10 @@ def answering_passages(
 
 
 def draft_answer(principal: Principal, question: str, draft: str) -> str:
-    """Answer with other instructions, under this person's rights. Stores nothing; raises ModelError."""
+    """Answer with other instructions, under this person's rights.
+
+    Stores nothing; raises ModelError.
+    """
     found = retrieval.search(principal, question)
     sources = [as_source(rank, passage) for rank, passage in enumerate(found.passages, start=1)]
     prompt = Prompt(

@@ -127,7 +127,10 @@ class StopSequences:
         self.reached = False
 
     def feed(self, text: str) -> str:
-        """Add text. Returns the part that certainly precedes every stop sequence; the rest is held back."""
+        """Add text.
+
+        Returns the part that certainly precedes every stop sequence; the rest is held back.
+        """
         if self.reached or not self._sequences:
             return "" if self.reached else text
         text = self._held + text

@@ -98,7 +98,10 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """The model is reasoning before its answer. The reasoning itself is neither shown nor stored."""
+    """The model is reasoning before its answer.
+
+    The reasoning itself is neither shown nor stored.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +122,9 @@ Part = Text | Reasoning | TokenCount | End
 
 
 class ModelError(Exception):
-    """The model failed. `code` is one of chat.errors, `retry_after` the server's Retry-After in seconds.
+    """The model failed.
+
+    `code` is one of chat.errors, `retry_after` the server's Retry-After in seconds.
 
     `detail` is for the log: a status or the name of an error, never the server's own message, which may
     contain the key or the prompt.
@@ -166,8 +171,10 @@ class ChatModel(Protocol):
         ...
 
     async def document_questions(self, title: str, text: str) -> list[str]:
-        """Questions that a document answers, of which `text` is the beginning; none if the model returns
-        none."""
+        """Questions that a document answers, of which `text` is the beginning.
+
+        None if the model returns none.
+        """
         ...
 
     async def title(self, question: str) -> str:
@@ -195,8 +202,10 @@ class ChatModel(Protocol):
     async def supported(
         self, passages: Sequence[str], statements: Sequence[tuple[int, str]]
     ) -> dict[int, bool]:
-        """Whether a passage says the same as a statement, by the statement's index; `statements` holds
-        (index of the passage, words). Empty on failure, or if the model cannot tell."""
+        """Whether a passage says the same as a statement, by the statement's index.
+
+        `statements` holds (index of the passage, words). Empty on failure, or if the model cannot tell.
+        """
         ...
 
 
@@ -217,7 +226,10 @@ def configured_model(name: str = "") -> ChatModel:
 
 
 async def rerank(question: str, passages: Sequence[str]) -> dict[int, float]:
-    """Relevance of passages by index, as the reranking server grades it: 0 to 4. Empty if it fails."""
+    """Relevance of passages by index, as the reranking server grades it: 0 to 4.
+
+    Empty if it fails.
+    """
     scores: dict[int, float] = await import_string(RERANKER)(question, passages)
     return scores
 

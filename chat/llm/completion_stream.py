@@ -90,7 +90,9 @@ class GatheredBody:
         self._gather_until = 0.0
 
     async def read(self, by: float, *, at_once: bool) -> bytes:
-        """Return the next bytes, b"" at the end. Raises TimeoutError at `by`, in the event loop's time.
+        """Return the next bytes, b"" at the end.
+
+        Raises TimeoutError at `by`, in the event loop's time.
 
         Unless `at_once`, the next read waits for a moment, so that it returns more.
         """

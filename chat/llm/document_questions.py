@@ -8,7 +8,10 @@ from .chat_model import configured_model
 
 
 def write(title: str, text: str) -> list[str]:
-    """Questions for a document, called by ingestion through QUESTION_WRITER; empty if the model fails."""
+    """Questions for a document, called by ingestion through QUESTION_WRITER.
+
+    Empty if the model fails.
+    """
 
     async def written() -> list[str]:
         try:

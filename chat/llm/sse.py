@@ -31,7 +31,10 @@ class EventParser:
         self._data_bytes = 0
 
     def feed(self, piece: bytes, *, last: bool = False) -> list[ServerEvent]:
-        """The events that end in `piece`. Raises ModelError for another format or an oversized event."""
+        """The events that end in `piece`.
+
+        Raises ModelError for another format or an oversized event.
+        """
         events: list[ServerEvent] = []
         for line in self._lines(piece, last=last):
             if not line:

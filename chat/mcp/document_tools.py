@@ -42,8 +42,10 @@ def list_documents(
 
 
 def extract(principal: Principal, wanted: str, absolute: Absolute) -> Extract | None:
-    """The passage or the part of a document with this id; None if the caller may not read it, or it does not
-    exist."""
+    """The passage or the part of a document with this id.
+
+    None if the caller may not read it, or it does not exist.
+    """
     match = ID.fullmatch(wanted)
     document = _readable(principal).with_public_id(UUID(match["document"])).first() if match else None
     if match is None or document is None:

@@ -1,5 +1,7 @@
-"""`POST /mcp`: one JSON-RPC message per request, without sessions; the answer to a question may be
-streamed."""
+"""`POST /mcp`: one JSON-RPC message per request, without sessions.
+
+The answer to a question may be streamed.
+"""
 
 import asyncio
 import logging

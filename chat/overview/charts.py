@@ -1,4 +1,7 @@
-"""Geometry of a stacked bar chart for an SVG; the page has every number in a table beside it."""
+"""Geometry of a stacked bar chart for an SVG.
+
+The page has every number in a table beside it.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

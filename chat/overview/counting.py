@@ -46,7 +46,10 @@ class Counts:
 
 
 def count_ended_runs(seconds: float = SECONDS) -> int:
-    """Count runs that have ended since; returns their number. Does nothing while another process counts."""
+    """Count runs that have ended since; returns their number.
+
+    Does nothing while another process counts.
+    """
     deadline = time.monotonic() + seconds
     counted = 0
     with reading_everything():

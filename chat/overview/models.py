@@ -50,7 +50,10 @@ class DayFigures(models.Model):
 
 
 class Asker(models.Model):
-    """A person who asked on a day, so that people are counted once in a period. Deleted with the account."""
+    """A person who asked on a day, so that people are counted once in a period.
+
+    Deleted with the account.
+    """
 
     day = models.DateField()
     person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")

@@ -143,7 +143,9 @@ def count_data(person: User) -> DataCounts:
 def erase(
     person: User, *, actor: User | None, documents_to: User | None = None, delete_documents: bool = False
 ) -> DataCounts:
-    """Delete the person with their data; the audit log keeps their number. Returns the deleted counts.
+    """Delete the person with their data; the audit log keeps their number.
+
+    Returns the deleted counts.
 
     Documents that only they could read are deleted. Those that others read, their verified answers and their
     proof questions go to `documents_to`, or are deleted with `delete_documents`. Raises ErasureRefused before

@@ -44,7 +44,9 @@ class ExportRunning(Exception):
 def export_response(
     request: HttpRequest, person: User, *, actor: User, name: str, reason: str = ""
 ) -> HttpResponseBase:
-    """The file for `actor`, one at a time, as exports are expensive. Raises ExportRunning, StorageFault.
+    """The file for `actor`, one at a time, as exports are expensive.
+
+    Raises ExportRunning, StorageFault.
 
     For another person's data, `reason` is recorded first.
     """

@@ -63,7 +63,10 @@ def new(request: HttpRequest, principal: Principal) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @for_caller
 def ask(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
-    """Ask in a conversation. A refusal is shown at this URL; reloading it by GET shows the conversation."""
+    """Ask in a conversation.
+
+    A refusal is shown at this URL; reloading it by GET shows the conversation.
+    """
     row = own_conversation(principal, conversation_id)
     return ask_form(request, principal, row) if request.method == "POST" else _latest(row.pk)
 
@@ -123,7 +126,10 @@ def _again(
 @require_http_methods(["GET", "HEAD", "POST"])
 @for_caller
 def edit(request: HttpRequest, principal: Principal, conversation_id: UUID, asked: int) -> HttpResponse:
-    """Replace a question by an edited one; the original and its answers remain as another branch."""
+    """Replace a question by an edited one.
+
+    The original and its answers remain as another branch.
+    """
     row = own_conversation(principal, conversation_id)
     question = row.messages.filter(position=asked, role=Message.Role.USER).first()
     if question is None:
@@ -280,7 +286,10 @@ def _where_from(request: HttpRequest) -> str:
 @require_POST
 @for_caller
 def several(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """Archive, restore, move or delete the selected conversations; the last two ask for confirmation."""
+    """Archive, restore, move or delete the selected conversations.
+
+    The last two ask for confirmation.
+    """
     ticked: list[UUID] = []
     for text in request.POST.getlist("conversation"):
         with suppress(ValueError):
@@ -400,12 +409,18 @@ def ask_form(
 
 
 def _question(request: HttpRequest) -> str:
-    """The typed question. Forms send line ends as CR LF, but the socket sends the same text with LF."""
+    """The typed question.
+
+    Forms send line ends as CR LF, but the socket sends the same text with LF.
+    """
     return request.POST.get("question", "").replace("\r\n", "\n")
 
 
 def _begin(request: HttpRequest, principal: Principal, asked: RunRequest, key: str | None) -> AcceptedRun:
-    """Start a run. A form sent twice asks once; one sent again with another text (after Back) asks again."""
+    """Start a run.
+
+    A form sent twice asks once; one sent again with another text (after Back) asks again.
+    """
     try:
         return runs.begin(principal, asked, idempotency_key=key, request_id=_request_id(request))
     except Refused as refused:

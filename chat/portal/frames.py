@@ -199,7 +199,10 @@ class AnswerRenderer:
         return [{"type": "open", "html": html}]
 
     def _shown_as_written(self, text: str, *, in_fence: bool) -> str:
-        """The text if its last characters appear literally at the end of the HTML; otherwise nothing."""
+        """The text if its last characters appear literally at the end of the HTML.
+
+        Otherwise nothing.
+        """
         if in_fence:
             head, found, code = text.partition("\n")
             plain = found and head.startswith(("```", "~~~")) and code.strip() and code[-1] not in "`~"
@@ -215,7 +218,10 @@ def frame(seq: int, messages: list[Json], place: int) -> Json:
 
 
 def place_of_run(principal: Principal, conversation_id: UUID, run_id: UUID) -> int | None:
-    """The position of the answer that a run writes; None where it is not in the caller's conversation."""
+    """The position of the answer that a run writes.
+
+    None where it is not in the caller's conversation.
+    """
     rows = Run.objects.owned_by(principal).filter(pk=run_id, conversation=conversation_id)
     return rows.values_list("answer__position", flat=True).first()
 

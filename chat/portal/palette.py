@@ -81,7 +81,10 @@ class Entry:
 @require_safe
 @for_caller
 def palette(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """The entries that match the words in `q`; without words the latest conversations and all pages."""
+    """The entries that match the words in `q`.
+
+    Without words the latest conversations and all pages.
+    """
     query = cleaned(request.GET.get("q", ""))
     results, _ = conversations(principal, query, "")
     asked = [

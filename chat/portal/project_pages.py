@@ -267,7 +267,10 @@ def move_several(request: HttpRequest, principal: Principal, rows: Sequence[Conv
 
 
 def _target(principal: Principal, request: HttpRequest) -> Project | None:
-    """The chosen project. Raises Project.DoesNotExist, or projects.Invalid for a name that cannot be used."""
+    """The chosen project.
+
+    Raises Project.DoesNotExist, or projects.Invalid for a name that cannot be used.
+    """
     to = request.POST.get("project", "")
     if to == "new":
         return projects.create(principal, request.POST.get("name", ""))

@@ -88,8 +88,9 @@ def _beside(
 
 
 def place_of(conversation_id: UUID, hit: message_search.Hit | None, last: int | None = None) -> str:
-    """The URL of a matching message; without one, of the conversation. `last` is the position
-    of its last message, if known.
+    """The URL of a matching message; without one, of the conversation.
+
+    `last` is the position of its last message, if known.
 
     The URL of an answer has a text fragment that highlights the words. Browsers highlight the first match on
     the page, and the sidebar comes before the answer, so the fragment also has the words beside the match.

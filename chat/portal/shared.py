@@ -142,7 +142,10 @@ View = Callable[Concatenate[HttpRequest, SharedPage, P], HttpResponse]
 
 
 def for_reader(view: View[P]) -> Callable[..., HttpResponse]:
-    """Decorator for pages that need an account and access to the share; otherwise always the same 404."""
+    """Decorator for pages that need an account and access to the share.
+
+    Otherwise always the same 404.
+    """
 
     @wraps(view)
     def opened(request: HttpRequest, /, token: str, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:

@@ -88,7 +88,10 @@ class Support:
 
 @dataclass
 class Panel:
-    """Data for the templates of the panel; `source` is None if the reader may not open it (any more)."""
+    """Data for the templates of the panel.
+
+    `source` is None if the reader may not open it (any more).
+    """
 
     principal: Principal
     answer: Answer
@@ -432,7 +435,10 @@ def panel_of(
 
 
 def position_of(place: str) -> int | None:
-    """The position of the answer in a place such as `3.1` or `3.r2`; None if the place is invalid."""
+    """The position of the answer in a place such as `3.1` or `3.r2`.
+
+    None if the place is invalid.
+    """
     match = PLACE.match(place)
     return int(match[1]) if match else None
 

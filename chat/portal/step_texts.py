@@ -138,7 +138,10 @@ def step(thought: Mapping[str, Any], gone: Collection[str] = ()) -> Step:
 
 
 def in_short(thought: Mapping[str, Any]) -> str:
-    """The step on one line, such as “The question: May I?”; empty if its description is not a short text."""
+    """The step on one line, such as “The question: May I?”.
+
+    Empty if its description is not a short text.
+    """
     description = thought.get("description")
     if not isinstance(description, str) or not description or len(description) > STEP_LENGTH:
         return ""

@@ -1,4 +1,7 @@
-"""The portal's pages to ask questions, read answers and open sources. All work without JavaScript."""
+"""The portal's pages to ask questions, read answers and open sources.
+
+All work without JavaScript.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -100,7 +103,9 @@ def new_page(request: HttpRequest, principal: Principal, **kept: Any) -> HttpRes
 def conversation_page(
     request: HttpRequest, principal: Principal, conversation: Conversation, **kept: Any
 ) -> HttpResponse:
-    """A page of a conversation's turns; `kept` has the text of a refused question and the reason.
+    """A page of a conversation's turns.
+
+    `kept` has the text of a refused question and the reason.
 
     Only the page with its newest turns has the question box.
     """

@@ -17,15 +17,20 @@ from ingestion.models import Document
 
 class ProofQuestionQuerySet(models.QuerySet["ProofQuestion"]):
     def managed_by(self, user_id: int) -> "ProofQuestionQuerySet":
-        """Questions without a document, or with one that this person may read; their own also with a deleted
-        one."""
+        """Questions without a document, or with one that this person may read.
+
+        Their own also with a deleted one.
+        """
         readable = Q(document__access_list__in=AccessEntry.lists_of(user_id))
         gone = Q(document=None, added_by=user_id)
         return self.filter(Q(wants_nothing=True) | readable | gone)
 
 
 class ProofQuestion(models.Model):
-    """A question with the document that it should find, or none. Managed in the admin; see chat.proof."""
+    """A question with the document that it should find, or none.
+
+    Managed in the admin; see chat.proof.
+    """
 
     class Origin(models.TextChoices):
         HAND = "hand", gettext_lazy("by hand")
@@ -166,8 +171,10 @@ class ProofResult(models.Model):
 
     @property
     def is_right(self) -> bool:
-        """Whether the expected document is among the first five; without one, whether the site claims no
-        answer."""
+        """Whether the expected document is among the first five.
+
+        Without one, whether the site claims no answer.
+        """
         return (
             self.outcome in (self.Outcome.NOTHING, self.Outcome.UNSURE)
             if self.wants_nothing

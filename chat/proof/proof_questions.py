@@ -54,8 +54,10 @@ def write_csv(user: User) -> str:
 
 
 def read_csv(user: User, content: bytes) -> int:
-    """Import the questions of a file; returns the number of new ones. Raises BadFile without importing
-    any."""
+    """Import the questions of a file; returns the number of new ones.
+
+    Raises BadFile without importing any.
+    """
     found = list(_questions(user, text_of(content)))
     with transaction.atomic():
         known = {_key(each) for each in ProofQuestion.objects.managed_by(user.pk)}

@@ -118,7 +118,10 @@ def choose_streamed(headers: Mapping[str, str], body: Any, version: str = "2025"
 
 
 def rag_chat(body: Any, version: str) -> RagChat:
-    """RAG chat of a version. If the body has no `session_state`, the answer has the session in both forms."""
+    """RAG chat of a version.
+
+    If the body has no `session_state`, the answer has the session in both forms.
+    """
     decided = isinstance(body, dict) and "session_state" in body
     return RagChat2026(decided=decided) if version == "2026" else RagChat(decided=decided)
 

@@ -55,7 +55,10 @@ def verification(statements: Sequence[Statement], grade: str = "") -> Json:
 
 
 def graded(grade: str) -> Json:
-    """The member `grade`: how surely quotations answer the question. None for a language model's answer."""
+    """The member `grade`: how surely quotations answer the question.
+
+    None for a language model's answer.
+    """
     return {"grade": grade} if grade else {}
 
 

@@ -65,7 +65,10 @@ class ChatCompletions:
         return result.text
 
     def message_context(self, context: Json) -> Json:
-        """The context in the form that a message or delta has; the choice has the specification's form."""
+        """The context in the form that a message or delta has.
+
+        The choice has the specification's form.
+        """
         return context
 
     def full_response(self, result: RunResult) -> tuple[int, Json]:

@@ -1,4 +1,7 @@
-"""The Chat UI's API: each event of a stream contains the whole text so far; at most ten events a second."""
+"""The Chat UI's API: each event of a stream contains the whole text so far.
+
+At most ten events a second.
+"""
 
 import re
 import time
@@ -144,7 +147,9 @@ class TeamChatUiMessages(ChatUiMessages):
 
 
 class ChatUiEncoder:
-    """Encodes messages one after the other; a team's first message begins when its agent is known.
+    """Encodes messages one after the other.
+
+    A team's first message begins when its agent is known.
 
     `clock` returns the time in seconds.
     """

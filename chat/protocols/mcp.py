@@ -67,7 +67,10 @@ class McpError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request of a client. `handshake` distinguishes the revisions until 2025 from later ones."""
+    """One request of a client.
+
+    `handshake` distinguishes the revisions until 2025 from later ones.
+    """
 
     method: str
     params: Mapping[str, Any]
@@ -122,7 +125,10 @@ class Refusals:
 
 
 def read(headers: Mapping[str, str], body: Any) -> Call | None:
-    """The request in a body; None for a notification or a response, which get no reply. Raises McpError."""
+    """The request in a body; None for a notification or a response, which get no reply.
+
+    Raises McpError.
+    """
     if not isinstance(body, dict) or body.get("jsonrpc") != "2.0":
         raise McpError(
             INVALID_REQUEST, "A message is one JSON object with “jsonrpc”: “2.0”; batches are not read."
@@ -195,7 +201,10 @@ def _unsupported(version: str, supported: tuple[str, ...]) -> McpError:
 
 
 def _decoded(value: str) -> str | None:
-    """The value of a header, which is in Base64 unless it is plain text; None if it cannot be decoded."""
+    """The value of a header, which is in Base64 unless it is plain text.
+
+    None if it cannot be decoded.
+    """
     match = ENCODED.fullmatch(value)
     if match is None:
         return value
@@ -237,7 +246,10 @@ def error(call_id: str | int | None, refusal: McpError) -> Json:
 
 
 def status(refusal: McpError, *, handshake: bool) -> int:
-    """The HTTP status of an error. In revisions with handshake, errors of valid requests have status 200."""
+    """The HTTP status of an error.
+
+    In revisions with handshake, errors of valid requests have status 200.
+    """
     if refusal.code == INTERNAL_ERROR:
         return 500
     if handshake and refusal.code not in (INVALID_REQUEST, PARSE_ERROR):

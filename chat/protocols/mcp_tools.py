@@ -35,7 +35,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """Text of a document, or of one of its passages. `next_cursor` is the id of the next part, if any."""
+    """Text of a document, or of one of its passages.
+
+    `next_cursor` is the id of the next part, if any.
+    """
 
     entry: Entry
     extract_id: str

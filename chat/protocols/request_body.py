@@ -45,7 +45,9 @@ def an_exchange(body: Any) -> dict[str, Any]:
 def conversation(
     body: dict[str, Any], *, parts: bool = False, dropped_role: str = ""
 ) -> tuple[Sequence[EarlierMessage], str]:
-    """The earlier messages, and the question. With `parts`, a message's content may be a list of texts.
+    """The earlier messages, and the question.
+
+    With `parts`, a message's content may be a list of texts.
 
     Messages with the role `dropped_role` are left out without being checked. Raises InvalidRequest.
     """

@@ -52,7 +52,10 @@ def is_quoted(message: Message) -> bool:
 
 
 def quoted_parts(text: str, labels: Collection[str]) -> list[QuotedPart]:
-    """The parts of such an answer, in order. One that cites nothing and is no phrase was cut short."""
+    """The parts of such an answer, in order.
+
+    One that cites nothing and is no phrase was cut short.
+    """
     parts: list[QuotedPart] = []
     waiting: list[str] = []
     for block in text.split("\n\n"):

@@ -260,7 +260,10 @@ async def run_so_far(principal: Principal, run_id: UUID) -> RunResult:
 
 
 async def progress(principal: Principal, run_id: UUID) -> tuple[Run, RunResult]:
-    """A run and its result; before its end, the result contains only the first event. Raises Refused."""
+    """A run and its result; before its end, the result contains only the first event.
+
+    Raises Refused.
+    """
     run = await retry_until_available(_run, principal, run_id)
     events = await retry_until_available(from_messages, run)
     if run.finished_at is None:
@@ -392,7 +395,10 @@ class _Withheld:
         return self._active.was_just_accepted_for(self._principal)
 
     def _verification(self, statements: Sequence[Statement]) -> tuple[Statement, ...]:
-        """The statements, with positions in this reader's text; none if the reader lacks its beginning."""
+        """The statements, with positions in this reader's text.
+
+        None if the reader lacks its beginning.
+        """
         if statements and statements[-1].end > self._length:
             return ()
         place = after_edits(self._edits)

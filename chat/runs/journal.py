@@ -40,7 +40,10 @@ JOURNAL_TTL = timedelta(seconds=60)  # after the run, for lagging readers in oth
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """New events of one run. `first` is the number of the first of them, counted from 1 in the run."""
+    """New events of one run.
+
+    `first` is the number of the first of them, counted from 1 in the run.
+    """
 
     run_id: UUID
     first: int
@@ -88,7 +91,10 @@ def _array(values: Iterable[object]) -> str:
 
 
 def flush(runs: Iterable[UUID], batches: Sequence[Batch]) -> dict[UUID, bool]:
-    """Renew leases and append events. Returns, for each run whose lease is still ours, whether to stop it."""
+    """Renew leases and append events.
+
+    Returns, for each run whose lease is still ours, whether to stop it.
+    """
     parameters: dict[str, Any] = {
         "lease": settings.LEASE_SECONDS,
         "runs": _array(runs),
@@ -98,7 +104,9 @@ def flush(runs: Iterable[UUID], batches: Sequence[Batch]) -> dict[UUID, bool]:
 
 
 def end_run(rest: Batch, title: str = "", run: TurnIds | None = None) -> EndedRun | None:
-    """Write the last events of a run and end it, in the caller's transaction. None if it had ended before.
+    """Write the last events of a run and end it, in the caller's transaction.
+
+    None if it had ended before.
 
     A `title` is stored in the conversation of `run` unless the owner has chosen a title; its event precedes
     the last event. If the run had ended before, the caller must roll the title back.

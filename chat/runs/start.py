@@ -113,7 +113,10 @@ def counted(principal: Principal, digest: str = "") -> Counts:
 
 
 def admit(principal: Principal, counts: Counts) -> Allowance | None:
-    """Check the limits. Returns the messages left after this one. Raises Refused with Retry-After."""
+    """Check the limits.
+
+    Returns the messages left after this one. Raises Refused with Retry-After.
+    """
     if pause := site_texts.maintenance_for(principal.user_id):
         words, seconds = pause
         raise Refused("maintenance", seconds, words)
@@ -137,7 +140,10 @@ def admit(principal: Principal, counts: Counts) -> Allowance | None:
 
 
 def free(principal: Principal, conversation_id: UUID) -> Conversation:
-    """Lock a conversation for the next question. Raises Refused, for instance while it is being answered."""
+    """Lock a conversation for the next question.
+
+    Raises Refused, for instance while it is being answered.
+    """
     try:
         conversation = recording.lock_conversation(principal, conversation_id)
     except Conversation.DoesNotExist:
@@ -442,7 +448,10 @@ def _question_of(principal: Principal, answer_id: UUID) -> Message:
 
 @retry_on_deadlock
 def choose_branch(principal: Principal, conversation_id: UUID, position: int) -> None:
-    """Continue from another version of a question or an answer. Raises Refused, also during an answer."""
+    """Continue from another version of a question or an answer.
+
+    Raises Refused, also during an answer.
+    """
     with transaction.atomic():
         try:
             recording.choose_branch(free(principal, conversation_id), position)
@@ -452,7 +461,10 @@ def choose_branch(principal: Principal, conversation_id: UUID, position: int) ->
 
 @retry_on_deadlock
 def request_stop(principal: Principal, run_id: UUID) -> None:
-    """Request the end of a run; its process notices with the next flush at the latest. Raises Refused."""
+    """Request the end of a run; its process notices with the next flush at the latest.
+
+    Raises Refused.
+    """
     with transaction.atomic():
         if not Run.objects.owned_by(principal).filter(pk=run_id).exists():
             raise Refused("answer_not_found")

@@ -135,7 +135,10 @@ async def follow() -> None:
 
 
 def maintenance_for(user_id: int) -> tuple[str, int] | None:
-    """Why this person cannot ask now, and the seconds until they can; None if nothing prevents it."""
+    """Why this person cannot ask now, and the seconds until they can.
+
+    None if nothing prevents it.
+    """
     texts, now = current().texts, timezone.now()
     if not texts.is_maintained(now) or User.objects.filter(pk=user_id, is_staff=True).exists():
         return None

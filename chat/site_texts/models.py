@@ -15,7 +15,10 @@ GERMAN = gettext_lazy("The German version. If you leave it empty, everyone sees 
 
 
 class SiteTexts(models.Model):
-    """One version of the texts; the newest is in use. Rows are never changed, so that all can be compared."""
+    """One version of the texts; the newest is in use.
+
+    Rows are never changed, so that all can be compared.
+    """
 
     class Kind(models.TextChoices):
         INFO = "info", gettext_lazy("Information")

@@ -38,7 +38,9 @@ def mark(request: HttpRequest, digest: str) -> HttpResponse:
 @require_safe
 @never_cache
 def banner(request: HttpRequest) -> JsonResponse:
-    """The banner that every page shows now, in the language of the requesting page; empty if there is none.
+    """The banner that every page shows now, in the language of the requesting page.
+
+    Empty if there is none.
 
     Costs no query: the caller is not looked up.
     """

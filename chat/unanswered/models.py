@@ -8,7 +8,9 @@ from history.models import Conversation, Message
 
 
 class UnansweredQuestion(models.Model):
-    """A question without a satisfactory answer; deleted with it. Its text is read from the message.
+    """A question without a satisfactory answer; deleted with it.
+
+    Its text is read from the message.
 
     Questions of the same `group_number` are alike; numbers change from one count to the next.
     """

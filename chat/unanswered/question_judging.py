@@ -39,7 +39,9 @@ def digest_of(text: str) -> str:
 
 
 def judge_new(*, everything: bool = False) -> None:
-    """Judge what has changed since the last time; `everything`: all questions of the last 30 days.
+    """Judge what has changed since the last time.
+
+    `everything`: all questions of the last 30 days.
 
     Stops as soon as another process judges. A round that was interrupted begins again.
     """

@@ -1,4 +1,7 @@
-"""Which messages ask something, which questions are alike, and the groups that they form. Pure."""
+"""Which messages ask something, which questions are alike, and the groups that they form.
+
+Pure.
+"""
 
 import re
 from collections import Counter

@@ -91,7 +91,10 @@ class PermissionsField(ModelMultipleChoiceField):  # type: ignore[type-arg]
 
 @admin.register(User)
 class UserAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
-    """Accounts: names, groups and rights. Staff can only view accounts with more rights than their own."""
+    """Accounts: names, groups and rights.
+
+    Staff can only view accounts with more rights than their own.
+    """
 
     audited_as = AuditEntry.Action.ACCOUNT_CHANGED
     list_display = ["username", "first_name", "last_name", "is_active", "is_staff", "last_login"]
@@ -194,7 +197,10 @@ admin.site.unregister(Group)
 
 @admin.register(Group)
 class GroupAdmin(OwnFilters, AuditedChanges, DjangoGroupAdmin):
-    """Groups. Staff change their own groups, and give them only permissions that they have themselves."""
+    """Groups.
+
+    Staff change their own groups, and give them only permissions that they have themselves.
+    """
 
     audited_as = AuditEntry.Action.GROUP_CHANGED
     list_display = ["name", "people"]

@@ -22,7 +22,10 @@ class OnHold(exceptions.PermissionDenied, django_exceptions.PermissionDenied):
 
 
 def demand_no_hold(person_id: int) -> None:
-    """Raise OnHold for a person under a legal hold. Call it before deleting or replacing what they wrote."""
+    """Raise OnHold for a person under a legal hold.
+
+    Call it before deleting or replacing what they wrote.
+    """
     if is_on_hold(person_id):
         raise OnHold
 

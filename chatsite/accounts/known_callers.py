@@ -13,7 +13,9 @@ from .guests import BACKEND as GUEST_BACKEND
 
 
 def known_caller(scope: Mapping[str, Any], guests: bool) -> str:
-    """The id of the account that the key or session in an ASGI scope belongs to; empty if there is none.
+    """The id of the account that the key or session in an ASGI scope belongs to.
+
+    Empty if there is none.
 
     `guests` says whether the session of a guest counts.
     """

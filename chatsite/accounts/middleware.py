@@ -30,7 +30,9 @@ UserT = TypeVar("UserT", bound=AbstractBaseUser | AnonymousUser)
 
 
 class ReaderMiddleware(AsyncMiddleware):
-    """Makes the caller the reader of row-level security. Comes after Django's AuthenticationMiddleware.
+    """Makes the caller the reader of row-level security.
+
+    Comes after Django's AuthenticationMiddleware.
 
     Needs no query of its own: the session's user is loaded when a view uses it, and is the reader from then
     on. A key or token in a header (KEY_HEADERS) takes precedence over the session.

@@ -92,7 +92,10 @@ def kept_alive(session: SessionBase) -> SessionBase:
 
 
 def seconds_left(session: SessionBase, now: float) -> int:
-    """Seconds until the session ends despite activity; a session without a start time starts now."""
+    """Seconds until the session ends despite activity.
+
+    A session without a start time starts now.
+    """
     started = session.setdefault(STARTED, now)
     return int(started + settings.SESSION_DAYS * 86_400 - now)
 

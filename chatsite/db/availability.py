@@ -36,7 +36,9 @@ def sqlstate(error: BaseException) -> str:
 
 
 def operational_error(error: BaseException) -> BaseException | None:
-    """The operational error of the database: this error, or the one that it wraps; None if there is none.
+    """The operational error of the database: this error, or the one that it wraps.
+
+    None if there is none.
 
     Errors of the job queue wrap those of the database.
     """
@@ -85,7 +87,10 @@ class DatabaseBreaker:
             self.is_missing, self._missed = True, now
 
     def record_connection(self) -> None:
-        """Record that a session could be obtained. Closes the breaker, but does not count as an answer."""
+        """Record that a session could be obtained.
+
+        Closes the breaker, but does not count as an answer.
+        """
         self.is_missing = False
 
     def record_success(self) -> None:

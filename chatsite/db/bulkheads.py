@@ -55,7 +55,10 @@ class Bulkheads:
         return True
 
     def leave(self, view: str, *, stuck: bool | None) -> None:
-        """Release a place. `stuck` says whether its statements ran into a lock; None if that is unknown."""
+        """Release a place.
+
+        `stuck` says whether its statements ran into a lock; None if that is unknown.
+        """
         if not view:
             return
         with self._changed:

@@ -49,7 +49,10 @@ class Lane:
         self._departures = Departures()
 
     async def acquire(self, seconds: float) -> None:
-        """Wait for a place. Raises TimeoutError after `seconds`, or earlier if the queue is too long."""
+        """Wait for a place.
+
+        Raises TimeoutError after `seconds`, or earlier if the queue is too long.
+        """
         if self._free and not self.waiting:
             self._free -= 1
             return

@@ -1,4 +1,6 @@
-r"""SQL from named files in ingestion/sql or another folder, each read once. Values travel as parameters.
+r"""SQL from named files in ingestion/sql or another folder, each read once.
+
+Values travel as parameters.
 
 Each file is one complete statement that `psql -f` can run: a parameter is a psql variable, `:'name'`, or
 `:name` where PostgreSQL allows no quotes. Lines `\set name value` may give it a value for trying the

@@ -144,7 +144,10 @@ def _budget() -> Budget | None:
 
 @contextmanager
 def reading_as(user_id: int | None) -> Iterator[None]:
-    """Read what this person may read (None: nobody). Inherited by threads of in_database and new tasks."""
+    """Read what this person may read (None: nobody).
+
+    Inherited by threads of in_database and new tasks.
+    """
     with _reading(NOBODY if user_id is None else str(user_id)):
         yield
 

@@ -72,7 +72,9 @@ class Record:
 
 
 class AccessLog:
-    """The outermost ASGI middleware, for requests and sockets; `sockets` are the URL patterns of the latter.
+    """The outermost ASGI middleware, for requests and sockets.
+
+    `sockets` are the URL patterns of the latter.
 
     Writes the line when the response has been sent or the socket is closed.
     """

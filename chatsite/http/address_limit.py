@@ -70,7 +70,10 @@ class Queues:
         self._seen: dict[Key, float] = {}  # when the last request of each key came, the newest at the end
 
     async def acquire(self, key: Key, limit: int, gone: "asyncio.Future[None] | None" = None) -> bool:
-        """Wait for a slot; False if that would take longer than WAIT_SECONDS, or if the caller is gone."""
+        """Wait for a slot.
+
+        False if that would take longer than WAIT_SECONDS, or if the caller is gone.
+        """
         if self._fair:
             self._note(key)
         queue = self.by_key.setdefault(key, _Queue())
@@ -147,7 +150,10 @@ def _expected_seconds(queue: _Queue, turn: "asyncio.Future[bool]", slots: int) -
 
 
 def subscriber(client: str, prefix: int = IPV6_PREFIX) -> str:
-    """The address; for IPv6 its network, in which one caller has very many. Other text is unchanged."""
+    """The address; for IPv6 its network, in which one caller has very many.
+
+    Other text is unchanged.
+    """
     try:
         address = ip_address(client.partition("%")[0])
     except ValueError:
@@ -160,7 +166,9 @@ def subscriber(client: str, prefix: int = IPV6_PREFIX) -> str:
 
 
 class AddressLimit:
-    """Middleware that gives slots to each caller and to each address; a setting of 0 means no limit.
+    """Middleware that gives slots to each caller and to each address.
+
+    A setting of 0 means no limit.
 
     There are CALLER_CONCURRENT_REQUESTS slots for a caller, and ADDRESS_CONCURRENT_REQUESTS for an address.
     A request holds its slots until its response starts, at most for SLOT_SECONDS, so open streams, long

@@ -53,7 +53,10 @@ def text_of(content: bytes) -> str:
 
 
 def rows_of(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows, each with the number of its first line. Undoes `plain` in all cells. Raises BadFile."""
+    """The rows, each with the number of its first line.
+
+    Undoes `plain` in all cells. Raises BadFile.
+    """
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     line = 1
     try:
@@ -65,7 +68,10 @@ def rows_of(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def csv_of(rows: Iterable[Sequence[str]]) -> str:
-    """The text of a CSV file with these rows; `rows_of` reverses `plain` when it reads the cells."""
+    """The text of a CSV file with these rows.
+
+    `rows_of` reverses `plain` when it reads the cells.
+    """
     written = io.StringIO()
     csv.writer(written).writerows([plain(cell) for cell in row] for row in rows)
     return "\ufeff" + written.getvalue()  # the byte order mark by which Excel recognises UTF-8

@@ -80,7 +80,10 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """503 if the database is down or overloaded, so that the caller may try again; otherwise 500."""
+    """503 if the database is down or overloaded, so that the caller may try again.
+
+    Otherwise 500.
+    """
     error = sys.exc_info()[1]
     full = isinstance(error, OSError) and error.errno in DISK_FULL
     if error is not None and operational_error(error):

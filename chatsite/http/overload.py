@@ -119,7 +119,10 @@ _ticket: ContextVar[Ticket | None] = ContextVar("ticket", default=None)
 
 
 def take_ticket() -> Ticket:
-    """Take over the ticket of the current request for the run that it starts; without one, a new ticket."""
+    """Take over the ticket of the current request for the run that it starts.
+
+    Without one, a new ticket.
+    """
     ticket = _ticket.get()
     if ticket is None or ticket.is_taken:
         ticket = Ticket(backlog())

@@ -82,7 +82,10 @@ def migrate() -> None:
 
 
 def complaint(server_version: int, vector_version: str | None) -> str | None:
-    """Why the server cannot be used; None if it can. `server_version` is libpq's: 180001 is 18.1."""
+    """Why the server cannot be used; None if it can.
+
+    `server_version` is libpq's: 180001 is 18.1.
+    """
     major = server_version // 10_000
     if major < MIN_POSTGRESQL:
         return f"PostgreSQL {MIN_POSTGRESQL} or newer is needed; the database runs {major}."

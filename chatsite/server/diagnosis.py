@@ -70,7 +70,10 @@ def wrong(words: str) -> Finding:
 
 
 def findings(*, ask_model: bool = True) -> Iterator[Finding]:
-    """All findings, those about the database last. The request to the model's server may take seconds."""
+    """All findings, those about the database last.
+
+    The request to the model's server may take seconds.
+    """
     yield from _of_settings()
     yield from _of_folders()
     if ask_model:

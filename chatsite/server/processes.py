@@ -113,7 +113,9 @@ class Children:
             child.start()
 
     def wait(self, seconds: float) -> list[tuple[Child, int]]:
-        """Wait until a process ends or the time is over. Returns ended processes with their exit status.
+        """Wait until a process ends or the time is over.
+
+        Returns ended processes with their exit status.
 
         Raises KeyboardInterrupt after a signal.
         """

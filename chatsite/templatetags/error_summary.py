@@ -14,7 +14,10 @@ register = template.Library()
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One error. `target` is the id of its field; it and `label` are empty for an error of a whole form."""
+    """One error.
+
+    `target` is the id of its field; it and `label` are empty for an error of a whole form.
+    """
 
     text: str
     label: str = ""

@@ -27,7 +27,9 @@ class MessageQuerySet(models.QuerySet["Message"]):
 
 
 class Message(models.Model):
-    """A question or an answer. A terminal state never changes; every state keeps the text written so far.
+    """A question or an answer.
+
+    A terminal state never changes; every state keeps the text written so far.
 
     All versions of edited questions and regenerated answers are kept: see history.branches.
     """

@@ -44,7 +44,10 @@ class MembersSerializer(serializers.Serializer[Any]):
 def audience_of_names(
     principal: Principal, groups: Iterable[str], people: Iterable[str], current: Audience | None = None
 ) -> Audience:
-    """The audience with these names, which may also be names in `current`. Raises ProblemDetails."""
+    """The audience with these names, which may also be names in `current`.
+
+    Raises ProblemDetails.
+    """
     current = current or Audience()
     offered = Group.objects.filter(Q(user=principal.user_id) | Q(pk__in=current.group_ids), name__in=groups)
     found = dict(offered.values_list("name", "pk"))

@@ -1,4 +1,7 @@
-"""Serializers of requests to /chat-history. Its member names are only here and in response_serializers."""
+"""Serializers of requests to /chat-history.
+
+Its member names are only here and in response_serializers.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

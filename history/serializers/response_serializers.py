@@ -1,4 +1,7 @@
-"""Serializers of responses of /chat-history. Its member names are only here and in request_serializers."""
+"""Serializers of responses of /chat-history.
+
+Its member names are only here and in request_serializers.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime

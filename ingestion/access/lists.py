@@ -19,7 +19,10 @@ from .models import AccessEntry, AccessList
 
 @dataclass(frozen=True)
 class Audience:
-    """The readers of a document besides its owner. Guests are included only together with everyone."""
+    """The readers of a document besides its owner.
+
+    Guests are included only together with everyone.
+    """
 
     everyone: bool = False
     user_ids: frozenset[int] = frozenset()
@@ -107,7 +110,10 @@ def widens(before: Audience, after: Audience) -> bool:
 
 
 def narrowed(before: Audience, after: Audience) -> Audience:
-    """The readers of `after` that `before` names too; it leaves out people it covers only through a group."""
+    """The readers of `after` that `before` names too.
+
+    It leaves out people it covers only through a group.
+    """
     if not widens(before, after):
         return after
     if before.everyone or after.everyone:

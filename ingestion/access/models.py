@@ -58,6 +58,9 @@ class AccessEntry(models.Model):
 
     @staticmethod
     def including(user_id: int) -> RawSQL:
-        """The ids of the entries that include this person, as a subquery; also for a disabled account."""
+        """The ids of the entries that include this person, as a subquery.
+
+        Also for a disabled account.
+        """
         mine = "SELECT mine.entry_id FROM ingestion_readable_entries(%s, even_if_disabled => true) AS mine"
         return RawSQL(mine, [user_id])  # noqa: S611 (constant text, and a parameter)

@@ -27,7 +27,9 @@ class PreconditionFailed(exceptions.APIException):
 
 
 def etag_of(document: Document) -> str:
-    """The ETag of a document. It changes with each value that programs can set, and with each file sent.
+    """The ETag of a document.
+
+    It changes with each value that programs can set, and with each file sent.
 
     It does not change when a file has been read, even if its new readers apply only then.
     """

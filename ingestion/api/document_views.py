@@ -378,7 +378,10 @@ def details_of(requested: Mapping[str, Any]) -> Details:
 
 
 def _details_in(query: QueryDict, body: QueryDict | RawBody) -> Mapping[str, Any]:
-    """The details in the query and, for a form, in the body. Raises ValidationError if one is in both."""
+    """The details in the query and, for a form, in the body.
+
+    Raises ValidationError if one is in both.
+    """
     if isinstance(body, RawBody):
         return query
     if twice := sorted(query.keys() & body.keys()):

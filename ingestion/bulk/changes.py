@@ -235,7 +235,10 @@ def start(change: BulkChange, kind: str, wanted: dict[str, Any]) -> bool:
 
 
 def undo(change: BulkChange, actor: User) -> BulkChange | None:
-    """Restore the former value of each changed document; None if that is impossible or was started before."""
+    """Restore the former value of each changed document.
+
+    None if that is impossible or was started before.
+    """
     with transaction.atomic():
         known = BulkChange.objects.select_for_update().get(pk=change.pk)
         if not can_be_undone(known) or BulkChange.objects.filter(undoes=known).exists():

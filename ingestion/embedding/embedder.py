@@ -10,7 +10,9 @@ Vectors = NDArray[np.float32]
 
 
 class EmbeddingError(Exception):
-    """The embedding model returned no usable vectors; the text is for people and contains no URL or key.
+    """The embedding model returned no usable vectors.
+
+    The text is for people and contains no URL or key.
 
     `temporary` says whether a retry may help, `retry_after` after how many seconds, if the server said so.
     """

@@ -92,8 +92,10 @@ class EndpointEmbedder:
         return vectors
 
     async def _sent(self, body: dict[str, Any], seconds: float) -> bytes:
-        """The response body. Errors do not contain the server's message: some servers repeat the key in
-        it."""
+        """The response body.
+
+        Errors do not contain the server's message: some servers repeat the key in it.
+        """
         limit = len(body["input"]) * max(self.dimensions, WIDEST) * NUMBER_BYTES + SPARE_BYTES
         try:
             # One deadline in total: a server that sends slowly would never reach that of a single read.

@@ -29,7 +29,10 @@ def generation() -> int:
 
 
 def word_numbers(words: Sequence[str]) -> Numbers:
-    """The number of each word, for at most MAX_CACHED different words. May begin a new generation."""
+    """The number of each word, for at most MAX_CACHED different words.
+
+    May begin a new generation.
+    """
     with _keeping:
         return _numbered(words)
 

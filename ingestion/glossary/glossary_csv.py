@@ -49,7 +49,10 @@ class Line:
 
     @classmethod
     def of(cls, cells: "dict[str, str]", number: int, groups: "dict[str, int]") -> "Line":
-        """A line from its cells by column; `groups` are those that the manager may name. Raises BadFile."""
+        """A line from its cells by column; `groups` are those that the manager may name.
+
+        Raises BadFile.
+        """
         kind = cells.get("kind", "").lower() or Kind.TERM
         if kind not in Kind.values:
             words = gettext("the kind is “%(one)s” or “%(other)s”.")
@@ -101,7 +104,10 @@ def write_csv(user: User) -> str:
 
 
 def read_csv(user: User, content: bytes) -> ImportCounts:
-    """Import a file: add entries and change existing ones. Raises BadFile without changing anything."""
+    """Import a file: add entries and change existing ones.
+
+    Raises BadFile without changing anything.
+    """
     found: dict[tuple[tuple[str, str], frozenset[int]], Line] = {}
     for each in _lines(user, text_of(content)):
         if first := found.get((each.key, each.groups)):

@@ -31,7 +31,10 @@ TOO_MUCH = "With the archives and messages in it, the file unpacks to more than 
 
 @dataclass(slots=True)
 class NewParts:
-    """The parts found in a document: by path, their stored files; None if a part already has that file."""
+    """The parts found in a document: by path, their stored files.
+
+    None if a part already has that file.
+    """
 
     stored: dict[str, files.Stored | None] = field(default_factory=dict)
     left_out: list[tuple[str, str]] = field(default_factory=list)
@@ -80,8 +83,9 @@ def store(document: Document, reading: process.Reading, interruption: process.In
 
 
 def lock(document: Document) -> None:
-    """Lock the owner's quota and the enclosing documents, whose limits count parts. Comes before the
-    lock of the document itself.
+    """Lock the owner's quota and the enclosing documents, whose limits count parts.
+
+    Comes before the lock of the document itself.
     """
     if document.owner:
         quota.lock(document.owner)

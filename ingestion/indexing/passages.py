@@ -20,7 +20,10 @@ WRITING_TIMEOUT = "15min"  # of a statement that writes passages; a long documen
 
 @dataclass(frozen=True, slots=True)
 class NewPassage:
-    """A passage as splitting made it; `anchor` is what follows # in a citation, `page` counts from 1."""
+    """A passage as splitting made it.
+
+    `anchor` is what follows # in a citation, `page` counts from 1.
+    """
 
     anchor: str
     page: int | None

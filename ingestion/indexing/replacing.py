@@ -43,7 +43,10 @@ LOST = "What was prepared for the document is gone; it is read again."
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The digests of all pieces, in the order of the passages; their vectors are ready in `space`."""
+    """The digests of all pieces, in the order of the passages.
+
+    Their vectors are ready in `space`.
+    """
 
     space: EmbeddingSpace
     counts: "array[int]" = field(default_factory=lambda: array("l"))  # pieces of each passage
@@ -56,7 +59,9 @@ def prepare(
     title: str,
     on_progress: Callable[[int], None] | None = None,
 ) -> Prepared:
-    """Provide a vector for each piece of the passages, in the active space. Raises EmbeddingError.
+    """Provide a vector for each piece of the passages, in the active space.
+
+    Raises EmbeddingError.
 
     `on_progress` is called after each batch with the number of finished passages.
     """
@@ -150,7 +155,10 @@ def copy_vectors(columns: Sequence[str], rows: Iterable[Sequence[int]], vectors:
 
 
 def _keep(document: Document, space: EmbeddingSpace, digests: Sequence[int], vectors: Vectors) -> None:
-    """Store prepared vectors. Raises EmbeddingError if the document is gone; PostgreSQL logs none then."""
+    """Store prepared vectors.
+
+    Raises EmbeddingError if the document is gone; PostgreSQL logs none then.
+    """
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute(HOLD, [document.pk])

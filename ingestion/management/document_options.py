@@ -14,7 +14,10 @@ from ingestion.file_names import category_name
 
 @dataclass(frozen=True)
 class DocumentOptions:
-    """Owner, readers and category of the added documents; `audience` is None if no flag names readers."""
+    """Owner, readers and category of the added documents.
+
+    `audience` is None if no flag names readers.
+    """
 
     owner: User | None
     audience: Audience | None
@@ -38,7 +41,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def parse(options: dict[str, Any]) -> DocumentOptions:
-    """Look up the accounts and groups that the flags name. Raises CommandError if one does not exist."""
+    """Look up the accounts and groups that the flags name.
+
+    Raises CommandError if one does not exist.
+    """
     users = _named(User.objects.all(), "username", options["user"], "user")
     groups = _named(Group.objects.all(), "name", options["group"], "group")
     owners = _named(User.objects.all(), "username", [options["owner"]] if options["owner"] else [], "user")

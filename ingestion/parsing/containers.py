@@ -30,7 +30,10 @@ MAX_FILES = 1_000
 
 
 def part_path(name: str) -> str:
-    """The path of a file in an archive: no empty steps, no control or direction marks. Raises Unreadable."""
+    """The path of a file in an archive: no empty steps, no control or direction marks.
+
+    Raises Unreadable.
+    """
     given = name.replace("\\", "/").split("/")
     if ".." in given or (name and not given[0]) or DRIVE.match(name) or "\0" in name:
         raise Unreadable(LEADS_OUT)

@@ -235,7 +235,10 @@ def _be_child(request: dict[str, Any], answer: int) -> NoReturn:
 
 
 def _lead_group(number: int) -> None:
-    """Make the process the leader of its own group. Parent and child call this, as either may be first."""
+    """Make the process the leader of its own group.
+
+    Parent and child call this, as either may be first.
+    """
     with contextlib.suppress(OSError):
         os.setpgid(number, number)
 

@@ -182,7 +182,10 @@ def _check_office(path: Path, head: bytes, expected: Format, actual: str, limits
 
 
 def _check_package(path: Path, head: bytes, expected: Format, actual: str, limits: Limits) -> None:
-    """Check an archive, and for OpenDocument files and books the type that they name. Raises Unreadable."""
+    """Check an archive, and for OpenDocument files and books the type that they name.
+
+    Raises Unreadable.
+    """
     names = _checked_names(path, head, expected, actual, limits)
     if expected == ARCHIVE:
         return

@@ -43,7 +43,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The result of reading a file. `title` may be empty; `language` is a text search configuration.
+    """The result of reading a file.
+
+    `title` may be empty; `language` is a text search configuration.
 
     `left_out` has the files inside it that were not read, with reasons.
     """
@@ -170,7 +172,10 @@ def render(path: Path, page: int) -> bytes:
 
 
 def characters(path: Path, page: int) -> bytes:
-    """JSON with the positions of a page's characters (pages from 1). Raises Unreadable if there is none."""
+    """JSON with the positions of a page's characters (pages from 1).
+
+    Raises Unreadable if there is none.
+    """
     with AT_ONCE, _child("characters", path, IMAGE_SECONDS, [str(page)]) as child:
         output = child.output.read(CHARACTERS_BYTES)
         if not output.startswith(b'{"width"') or not output.endswith(b"\n"):

@@ -1,4 +1,7 @@
-"""Folders for the children that read files. Folders of a killed process are removed by the next one."""
+"""Folders for the children that read files.
+
+Folders of a killed process are removed by the next one.
+"""
 
 import contextlib
 import fcntl
@@ -37,7 +40,10 @@ _sweep_once = cache(sweep)
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder, which the kernel releases with the process. Raises OSError if it is held."""
+    """Hold the lock of a folder, which the kernel releases with the process.
+
+    Raises OSError if it is held.
+    """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -127,7 +127,10 @@ class AnyAccept(BaseContentNegotiation):
 
 
 class Content(APIView):
-    """Base of these views, for sessions and API keys; a browser without either is redirected to sign-in."""
+    """Base of these views, for sessions and API keys.
+
+    A browser without either is redirected to sign-in.
+    """
 
     guests_welcome = True
     required_scopes = (Scope.DOCUMENTS_READ,)
@@ -144,7 +147,9 @@ class Content(APIView):
 
 
 class DocumentFile(Content):
-    """`/content/<public_id>/<any name>`: the file of a document; `/content/<sourcefile>`: the one so named.
+    """`/content/<public_id>/<any name>`: the file of a document.
+
+    `/content/<sourcefile>`: the one so named.
 
     A fragment (# sent as %23) is ignored.
     """
@@ -297,7 +302,10 @@ def _unchanged(request: Request, etag: str) -> bool:
 
 
 def _range(request: Request, etag: str, size: int) -> tuple[int, int] | None:
-    """First and last byte of a single range; None for the whole file, an empty range if it does not fit."""
+    """First and last byte of a single range.
+
+    None for the whole file, an empty range if it does not fit.
+    """
     found = RANGE.fullmatch(request.headers.get("Range", ""))
     if found is None or request.headers.get("If-Range", etag) != etag:
         return None

@@ -26,7 +26,10 @@ LEAVE = gettext_lazy("You can leave this page.")
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """`words` for the badge, `detail` for the line below it; `tone` and `icon` are the badge's look."""
+    """`words` for the badge, `detail` for the line below it.
+
+    `tone` and `icon` are the badge's look.
+    """
 
     words: str
     tone: str = ""
@@ -79,7 +82,10 @@ class Row:
 
 
 def rows(documents: Sequence[Document], principal: Principal) -> list[Row]:
-    """A line for each document; their access lists should be prefetched (see library.with_readers)."""
+    """A line for each document.
+
+    Their access lists should be prefetched (see library.with_readers).
+    """
     before, parts = places(documents), parts_of(documents)
     groups = own_groups(principal)
     return [

@@ -1,4 +1,7 @@
-"""Views that change a document: its readers, reading it again, deleting it. Only POST changes anything."""
+"""Views that change a document: its readers, reading it again, deleting it.
+
+Only POST changes anything.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace

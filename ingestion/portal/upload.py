@@ -1,4 +1,7 @@
-"""Adds documents. The form works without JavaScript; the script sends file by file to show progress."""
+"""Adds documents.
+
+The form works without JavaScript; the script sends file by file to show progress.
+"""
 
 import re
 from collections import Counter

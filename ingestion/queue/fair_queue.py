@@ -135,7 +135,9 @@ class Shares:
         return max(self._least, self._seconds.get(owner_id, 0.0))
 
     def position_behind(self, owner_id: int, positions: Mapping[int, int]) -> int | None:
-        """The position at which a document of this owner has to wait; None if it is the owner's turn.
+        """The position at which a document of this owner has to wait.
+
+        None if it is the owner's turn.
 
         It is behind the first document of an owner for whom this worker has read less. `positions` has the
         position of the first waiting document of each owner.

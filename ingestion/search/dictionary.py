@@ -71,7 +71,10 @@ class Dictionary:
 
 
 def dictionary() -> Dictionary | None:
-    """The dictionary of this site; None if it has none, or if `prepare_dictionary` has not compiled it."""
+    """The dictionary of this site.
+
+    None if it has none, or if `prepare_dictionary` has not compiled it.
+    """
     return _opened(settings.DICTIONARY, str(settings.DATA_DIR / NAME)) if settings.DICTIONARY else None
 
 
@@ -86,7 +89,9 @@ def _opened(source: str, compiled: str) -> Dictionary | None:
 
 
 def prepare_dictionary() -> bool:
-    """Compile this site's dictionary if it is new or was replaced. Returns whether that was necessary.
+    """Compile this site's dictionary if it is new or was replaced.
+
+    Returns whether that was necessary.
 
     A file that cannot be read or has another layout is logged, and the site goes on without a dictionary.
     """

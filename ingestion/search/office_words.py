@@ -16,7 +16,10 @@ LIST = Path(__file__).with_suffix(".txt")
 
 @functools.cache
 def shipped() -> Mapping[str, tuple[str, ...]]:
-    """The words that documents use, by everyday word; if the list repeats a word, those of all its lines."""
+    """The words that documents use, by everyday word.
+
+    If the list repeats a word, those of all its lines.
+    """
     known: dict[str, tuple[str, ...]] = {}
     for everyday, words in lines():
         found = [plain_words(each) for each in words.split(",")]

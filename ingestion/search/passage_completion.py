@@ -101,7 +101,10 @@ def _whole(passage: FoundPassage, around: Mapping[int, _Neighbour]) -> FoundPass
 
 
 def _section(around: Mapping[int, _Neighbour]) -> dict[int, str]:
-    """The contents of the passage's section by their distance from it; empty if the section is too long."""
+    """The contents of the passage's section by their distance from it.
+
+    Empty if the section is too long.
+    """
     anchor = around[0].anchor
     contents = {place: each.content for place, each in around.items() if each.anchor == anchor}
     is_whole = -REACH not in contents and REACH not in contents

@@ -95,7 +95,10 @@ NO_TRUST = VectorTrust(weight=0, languages=frozenset(), words=PAIRS)
 
 @dataclass(frozen=True, slots=True)
 class FoundPassage:
-    """A passage with everything that a citation needs; `label` is `sourcefile` and, if any, the #anchor."""
+    """A passage with everything that a citation needs.
+
+    `label` is `sourcefile` and, if any, the #anchor.
+    """
 
     passage_id: int
     document_id: int
@@ -181,7 +184,9 @@ def search(
     to_groups: bool = False,
     without: Collection[int] = (),
 ) -> SearchResult:
-    """The passages relevant to `query`, best first, without duplicates; none if nothing is relevant.
+    """The passages relevant to `query`, best first, without duplicates.
+
+    None if nothing is relevant.
 
     `context` has earlier questions that may contain the subject; their words count less. `minimum_score`
     applies to the final score (0..1), in hybrid mode after reranking. `to_person` restricts the search to
@@ -342,7 +347,10 @@ def _word_parameters(
 
 
 def _vector_parameters(space: EmbeddingSpace, query: str, context: str, mode: Mode) -> dict[str, Any]:
-    """Parameters for the vectors; if the embedding model fails, those of a search without vectors."""
+    """Parameters for the vectors.
+
+    If the embedding model fails, those of a search without vectors.
+    """
     without = {"with_vectors": False, "vector": None, "space_id": None}
     if mode == "text":
         return without
@@ -401,7 +409,9 @@ def _reranked(
 
 
 def _distinct(principal: Principal, ranked: Sequence[Ranked], loaded: Loaded, top: int) -> list[FoundPassage]:
-    """The first `top` passages with different texts; those that are not `loaded` are loaded here.
+    """The first `top` passages with different texts.
+
+    Those that are not `loaded` are loaded here.
 
     A further passage of the same page or section comes after those of other places. Exceptions are passages
     in the best one's place, if they have a heading and are nearly as good.

@@ -102,7 +102,10 @@ def translations_of(word: str) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=20_000)
 def translations_of_form(word: str) -> tuple[str, ...]:
-    """The words of a word's translations; the word may be inflected. For a compound, see `_of_compound`."""
+    """The words of a word's translations; the word may be inflected.
+
+    For a compound, see `_of_compound`.
+    """
     found = dictionary()
     return _words((*_phrases_of_form(word), *(found.german_of(word) if found else ())))
 
@@ -168,7 +171,10 @@ def english_of(word: str) -> str:
 
 @functools.lru_cache(maxsize=50)  # a search needs it several times
 def language_of(question: str) -> str:
-    """“german” or “english”, whichever has more distinctive words in the question; empty if neither."""
+    """“german” or “english”, whichever has more distinctive words in the question.
+
+    Empty if neither.
+    """
     words = {*plain_words(question).split()}
     only = {
         "german": words & (_GERMAN - _ENGLISH - _HOMOGRAPHS | _ASKING["german"]),

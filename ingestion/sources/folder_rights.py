@@ -44,7 +44,10 @@ class Rights:
 
 
 class FolderRights:
-    """The rights of every folder below the root. `default` are those of the command's flags, if any."""
+    """The rights of every folder below the root.
+
+    `default` are those of the command's flags, if any.
+    """
 
     def __init__(self, root: Path, default: Rights | None, category: str) -> None:
         self._root = root

@@ -65,8 +65,10 @@ class Difference:
 
 @dataclass(slots=True)
 class Differences:
-    """Differences between a tree and its documents. Files in `stamped` differ only in their
-    modification time."""
+    """Differences between a tree and its documents.
+
+    Files in `stamped` differ only in their modification time.
+    """
 
     new: list[Difference] = field(default_factory=list)
     changed: list[Difference] = field(default_factory=list)
@@ -219,7 +221,10 @@ def _widened(source: Source, each: Difference) -> bool:
 
 
 def _move(source: Source, each: Difference) -> bool:
-    """Give the document its readers, folder, category and owner; False if a legal hold keeps its owner."""
+    """Give the document its readers, folder, category and owner.
+
+    False if a legal hold keeps its owner.
+    """
     assert each.known
     document = each.known.document
     is_kept = document.owner != source.owner and is_on_hold(document.owner_id)

@@ -1,4 +1,7 @@
-"""Lists the files of a folder tree. Symbolic links are not followed: they could lead to restricted files."""
+"""Lists the files of a folder tree.
+
+Symbolic links are not followed: they could lead to restricted files.
+"""
 
 import os
 import stat

@@ -12,7 +12,10 @@ CHUNK_BYTES = 1_000_000
 
 
 class DurableStorage(FileSystemStorage):
-    """A folder. A file under its final name is complete and synced; saving the name again replaces it."""
+    """A folder.
+
+    A file under its final name is complete and synced; saving the name again replaces it.
+    """
 
     def get_available_name(self, name: str, max_length: int | None = None) -> str:
         return name  # names are generated: an equal name means equal content

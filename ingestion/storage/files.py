@@ -48,7 +48,10 @@ class Stored:
 
 
 def store(upload: "File[bytes]", limit: int) -> Stored:
-    """Store the upload durably under a random name. Raises TooLarge. Leaves nothing behind on failure."""
+    """Store the upload durably under a random name.
+
+    Raises TooLarge. Leaves nothing behind on failure.
+    """
     token = secrets.token_hex(16)
     name = f"{FOLDER}/{token[:2]}/{token}"
     measured = _Measured(upload, limit)
@@ -115,12 +118,18 @@ def read_piece(file: "File[bytes]", size: int) -> bytes:
 
 
 def page_image(document: Document, page: int) -> bytes:
-    """A page (from 1) of a PDF as PNG, cached in the storage. Raises Unreadable if there is none."""
+    """A page (from 1) of a PDF as PNG, cached in the storage.
+
+    Raises Unreadable if there is none.
+    """
     return _kept(document, f"{page:d}.png", lambda path: process.render(path, page))
 
 
 def page_characters(document: Document, page: int) -> dict[str, Any]:
-    """The positions of the page's characters on its image, cached like the image. Raises Unreadable."""
+    """The positions of the page's characters on its image, cached like the image.
+
+    Raises Unreadable.
+    """
     found: dict[str, Any] = json.loads(
         _kept(document, f"{page:d}.rows.json", lambda path: process.characters(path, page))
     )

@@ -31,7 +31,10 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A paragraph of either text; `kind` is “changed” if only some of its words are added or removed."""
+    """A paragraph of either text.
+
+    `kind` is “changed” if only some of its words are added or removed.
+    """
 
     kind: Literal["same", "added", "removed", "changed"]
     pieces: tuple[Piece, ...]
@@ -39,7 +42,10 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """A word; `ends`: a paragraph ends after it. `ended`: one did in the old text, if the word stayed."""
+    """A word; `ends`: a paragraph ends after it.
+
+    `ended`: one did in the old text, if the word stayed.
+    """
 
     text: str
     ends: bool

@@ -86,7 +86,10 @@ def reading(passages: int, documents: int) -> str:
 
 
 def searched(readable: int | None, passages: int, documents: int) -> str:
-    """One line about the search behind a finished answer; `readable` is None if it was not recorded."""
+    """One line about the search behind a finished answer.
+
+    `readable` is None if it was not recorded.
+    """
     if not passages:
         outcome = gettext("found nothing")
     elif readable:

@@ -59,8 +59,10 @@ SAVED = gettext_lazy("Your question is saved.")
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A note below an answer. `kind` is plain, warn or danger; `action` is the label of the button to
-    regenerate."""
+    """A note below an answer.
+
+    `kind` is plain, warn or danger; `action` is the label of the button to regenerate.
+    """
 
     kind: str
     icon: str
@@ -276,8 +278,10 @@ class Answer:
         return lines
 
     def source_of(self, label: str) -> Source | None:
-        """The passage of a citation. Passages of a page share a label: the quoted one is preferred, else the
-        best."""
+        """The passage of a citation.
+
+        Passages of a page share a label: the quoted one is preferred, else the best.
+        """
         same = [source for source in self.sources if source.label == label]
         return next((source for source in same if source.quotes), same[0] if same else None)
 
@@ -355,7 +359,10 @@ class Answer:
 
     @property
     def followups(self) -> Sequence[str]:
-        """Follow-up questions; none if any source is closed, because they could reveal what it is about."""
+        """Follow-up questions.
+
+        None if any source is closed, because they could reveal what it is about.
+        """
         return self.message.followups if len(self.sources) >= len(self.labels) else ()
 
     @property
@@ -419,7 +426,10 @@ class Answer:
 
 
 def scope_of(answer: Message, run: Run | None = None) -> str:
-    """The scope of an answer: from its steps, or from its run until these exist; empty for everything."""
+    """The scope of an answer: from its steps, or from its run until these exist.
+
+    Empty for everything.
+    """
     for thought in answer.thoughts:
         if thought.get("title") == SEARCHED_FOR:
             return str((thought.get("props") or {}).get("scope", ""))

@@ -94,7 +94,10 @@ def turns_of(principal: Principal, conversation: Conversation, page: TurnsPage =
 
 
 def asked_about(principal: Principal, scope: str) -> list[Document]:
-    """The documents named by a scope that the caller may read; those whose reading failed come first."""
+    """The documents named by a scope that the caller may read.
+
+    Those whose reading failed come first.
+    """
     return sorted(named(principal, scope), key=lambda each: each.status != Document.Status.FAILED)
 
 

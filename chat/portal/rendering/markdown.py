@@ -85,7 +85,10 @@ ATTRIBUTES = {
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """What a citation of one source is called; without a name the reader may not open it (any more)."""
+    """What a citation of one source is called.
+
+    Without a name the reader may not open it (any more).
+    """
 
     name: str = ""  # Working abroad policy, page 4
 
@@ -244,7 +247,10 @@ def render(text: str, citations: Citations) -> str:
 
 
 class BlockRenderer:
-    """Renders an answer while it arrives; the joined blocks equal :func:`render` of the whole text."""
+    """Renders an answer while it arrives.
+
+    The joined blocks equal :func:`render` of the whole text.
+    """
 
     def __init__(self, citations: Citations) -> None:
         self.citations = citations

@@ -165,7 +165,10 @@ class OpenAI:
         return envelope(started, "chat.completion.chunk" if streamed else "chat.completion")
 
     def annotations(self, text: str, context: ContextReady | None) -> list[Json]:
-        """One annotation for each citation, with the URL of its document; none if the answer is JSON."""
+        """One annotation for each citation, with the URL of its document.
+
+        None if the answer is JSON.
+        """
         if context is None or self._json:
             return []
         known = {source.label: source for source in context.sources}

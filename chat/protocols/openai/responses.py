@@ -1,4 +1,6 @@
-"""OpenAI's Responses: a response is a run; `previous_response_id` names the conversation to continue.
+"""OpenAI's Responses: a response is a run.
+
+`previous_response_id` names the conversation to continue.
 
 The id of a response is `resp_` with the id of the run, that of a message `msg_` with the id of the answer.
 The numbers of events are computed from the numbers of the run's events, so that any process can resume a
@@ -118,7 +120,10 @@ class Responses(OpenAI):
     members: Mapping[str, str] = {"format_refused": "text.format", "length_refused": "max_output_tokens"}
 
     def __init__(self, echo: Mapping[str, Any] | None = None, *, after: int = -1) -> None:
-        """`echo` has the stored members of the request; a stream has the events numbered above `after`."""
+        """`echo` has the stored members of the request.
+
+        A stream has the events numbered above `after`.
+        """
         self.echo = dict(echo or {})
         self.previous: UUID | None = None
         self.references: tuple[UUID, ...] = ()  # messages of the site that the input names
@@ -241,7 +246,10 @@ class Responses(OpenAI):
         }
 
     def part(self, text: str, noted: list[Json]) -> Json:
-        """The text as a part of a message, with these annotations; a refusal if :meth:`refuses` says so."""
+        """The text as a part of a message, with these annotations.
+
+        A refusal if :meth:`refuses` says so.
+        """
         if self.refuses(text):
             return {"type": "refusal", "refusal": text}
         return {"type": "output_text", "text": text, "annotations": noted, "logprobs": []}
@@ -297,7 +305,10 @@ class ResponsesEncoder:
         self._open = self._refusing = self._item_done = False
 
     def encode(self, event: Event) -> list[Any]:
-        """The error event if the run cannot be followed any longer; the run itself may still continue."""
+        """The error event if the run cannot be followed any longer.
+
+        The run itself may still continue.
+        """
         assert isinstance(event, Failed)
         words = errors.words(event.code)
         return [self._event("error", code=event.code, message=words, param=None)]
@@ -311,7 +322,10 @@ class ResponsesEncoder:
         return [each for each in self._single.encode(event) if each["sequence_number"] > self._after]
 
     def ending(self, result: RunResult, number: int) -> list[Json]:
-        """The last events of a response whose run has ended; `number` is that of the run's last event."""
+        """The last events of a response whose run has ended.
+
+        `number` is that of the run's last event.
+        """
         self._result, self._number, self._count = result, number, 0
         found = [
             source for message in result.messages if message.context for source in message.context.sources

@@ -1,4 +1,7 @@
-"""Authentication of API callers. A key or token in a header takes precedence over the cookie."""
+"""Authentication of API callers.
+
+A key or token in a header takes precedence over the cookie.
+"""
 
 import logging
 from dataclasses import replace
@@ -102,7 +105,9 @@ def presents_key(request: HttpRequest) -> bool:
 
 
 def caller(secret: str, resource: str = "", address: str = "") -> tuple[User, Principal] | None:
-    """The owner of an API key, an ID token, or an access token for `resource`; None if it is invalid.
+    """The owner of an API key, an ID token, or an access token for `resource`.
+
+    None if it is invalid.
 
     `address` is that of the request: a key may be restricted to certain addresses. Raises ProviderAway.
     """

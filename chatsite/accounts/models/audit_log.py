@@ -135,7 +135,9 @@ class AuditDelivery(models.Model):
 
 
 class Look(models.Model):
-    """An access of staff to another person's content, with a reason. It is disclosed to the person later.
+    """An access of staff to another person's content, with a reason.
+
+    It is disclosed to the person later.
 
     Without a conversation: a search with the person's rights, or an export of all data.
     """

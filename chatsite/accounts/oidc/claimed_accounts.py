@@ -42,7 +42,9 @@ class OtherClaim(Exception):
 
 
 def user_for(claims: Claims) -> User:
-    """The account of the person in the claims, created at their first sign-in. Raises AccountDisabled.
+    """The account of the person in the claims, created at their first sign-in.
+
+    Raises AccountDisabled.
 
     Only the provider's subject identifies a person: an e-mail address or a name never leads to an existing
     account. Raises OtherClaim if the account was linked by `oid` and another claim is configured.
@@ -84,7 +86,10 @@ def _linked_by_sub(claims: Claims) -> ExternalIdentity | None:
 
 
 def _made(claims: Claims) -> ExternalIdentity:
-    """Create the account; return its identity. A concurrent second request gets the identity of the first."""
+    """Create the account; return its identity.
+
+    A concurrent second request gets the identity of the first.
+    """
     for attempt in range(5):
         user = User(
             username=_username(claims, attempt),

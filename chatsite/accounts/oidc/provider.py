@@ -45,7 +45,10 @@ def is_safe(url: str) -> bool:
 
 
 def request(method: str, url: str, **arguments: Any) -> httpx2.Response:
-    """Send a request: no redirects, at most five seconds and one megabyte. Raises ProviderUnavailable."""
+    """Send a request: no redirects, at most five seconds and one megabyte.
+
+    Raises ProviderUnavailable.
+    """
     if not is_safe(url):
         raise ProviderUnavailable("An address of the provider is neither HTTPS nor on this machine.")
     local = is_loopback(urlsplit(url).hostname or "")

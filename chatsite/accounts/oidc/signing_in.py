@@ -86,7 +86,9 @@ def finish(source: Provider, attempt: Attempt | None, callback: str, answer: dic
 
 
 def sign_out_address(source: Provider) -> str:
-    """The address at which the person can end their session with the provider; empty if there is none.
+    """The address at which the person can end their session with the provider.
+
+    Empty if there is none.
 
     It has no `post_logout_redirect_uri`, which providers refuse unless it has been registered.
     """

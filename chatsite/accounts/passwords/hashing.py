@@ -31,7 +31,10 @@ _thread = ThreadPoolExecutor(1, thread_name_prefix="hashing", initializer=_yield
 
 
 def in_turn(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run `function` after all earlier hashing, and return its result. It must not use the database."""
+    """Run `function` after all earlier hashing, and return its result.
+
+    It must not use the database.
+    """
     release_connection()
     release_slot()
     return _thread.submit(function, *args, **kwargs).result()

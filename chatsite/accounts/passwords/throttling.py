@@ -97,8 +97,10 @@ def admit(username: str, address: str, device: str = "") -> Attempt:
 
 
 def forget(attempt: Attempt) -> None:
-    """Delete the counts of a successful attempt: the person's earlier failures were typos. Also removes old
-    rows."""
+    """Delete the counts of a successful attempt: the person's earlier failures were typos.
+
+    Also removes old rows.
+    """
     SignInAttempt.objects.filter(pk__in=attempt.rows).delete()
     SignInAttempt.objects.filter(digest=attempt.pair).delete()
     SignInAttempt.objects.filter(created_at__lt=timezone.now() - WINDOW).delete()

@@ -70,7 +70,9 @@ def check_address(address: Address, *, encrypted: bool) -> None:
 
 
 async def resolve(host: str, port: int, *, encrypted: bool) -> Address:
-    """An address of the host. Raises Forbidden if any of its addresses is not allowed, and OSError.
+    """An address of the host.
+
+    Raises Forbidden if any of its addresses is not allowed, and OSError.
 
     The thread that looks up the name is abandoned after the time limit.
     """

@@ -267,7 +267,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return session
 
     def _check_settings(self, session: Any) -> None:
-        """Check the session's settings once. Raises ImproperlyConfigured if a pooler has dropped them."""
+        """Check the session's settings once.
+
+        Raises ImproperlyConfigured if a pooler has dropped them.
+        """
         if self.is_pooled or self.alias == NO_DB_ALIAS or session in _checked:
             return
         kept = session.execute(KEEPS_SETTINGS).fetchone() == (True,)
@@ -422,7 +425,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self._forget()
 
     def _close(self) -> None:
-        """Return the session. Forgets its reader if a transaction is open, which the pool rolls back."""
+        """Return the session.
+
+        Forgets its reader if a transaction is open, which the pool rolls back.
+        """
         if self.connection is not None:
             if self._transaction() != TransactionStatus.IDLE:
                 self._forget()

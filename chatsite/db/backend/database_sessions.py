@@ -83,7 +83,10 @@ class Session(psycopg.Connection[Any]):
         return self._transformer
 
     def exchange(self, text: str) -> list[PGresult]:
-        """Send statements in one message; returns the result of each. Raises the error that ended them."""
+        """Send statements in one message; returns the result of each.
+
+        Raises the error that ended them.
+        """
         with self.lock:
             results: list[PGresult] = self.wait(self._exchanged(text.encode()))
         for result in results:

@@ -42,7 +42,10 @@ def transaction_cursor(options: str) -> type["TransactionCursor"]:
 
 
 class TransactionCursor(CursorMixin, ClientCursor[Any]):
-    """Django's cursor; a transaction sets the reader and the settings before its first statement."""
+    """Django's cursor.
+
+    A transaction sets the reader and the settings before its first statement.
+    """
 
     constants = ""  # calls of set_config, each after a comma
 
@@ -73,7 +76,10 @@ class TransactionCursor(CursorMixin, ClientCursor[Any]):
 
     @contextmanager
     def _in_transaction(self) -> Iterator[None]:
-        """Run the block in a transaction; otherwise each message of an operation would commit by itself."""
+        """Run the block in a transaction.
+
+        Otherwise each message of an operation would commit by itself.
+        """
         if self._status() == TransactionStatus.IDLE and self.connection.autocommit:
             with self.connection.transaction():
                 self.set_reader()

@@ -34,7 +34,10 @@ class CircuitBreaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether there were too many failures. Still true when the next request may probe the server."""
+        """Whether there were too many failures.
+
+        Still true when the next request may probe the server.
+        """
         return len(self._failures) >= self._limit
 
     @property
@@ -67,7 +70,10 @@ class CircuitBreaker:
             self._paused_until = 0.0
 
     def record_failure(self, retry_after: float | None = None) -> None:
-        """Record that the server failed or was unreachable. `retry_after` is the pause that it asked for."""
+        """Record that the server failed or was unreachable.
+
+        `retry_after` is the pause that it asked for.
+        """
         now = time.monotonic()
         with self._lock:
             if not self.is_open:

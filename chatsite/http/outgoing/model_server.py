@@ -66,7 +66,10 @@ class ModelServer:
         await self._session.close()
 
     async def stream(self, path: str, members: Mapping[str, Any]) -> aiohttp.ClientResponse:
-        """The response to a POST, before its body is read. The caller releases it. Raises openai.APIError."""
+        """The response to a POST, before its body is read.
+
+        The caller releases it. Raises openai.APIError.
+        """
         if path not in self._urls:
             self._urls[path] = str(httpx2.URL(f"{self._base_url}{path}"))  # normalised as in the library
         url = self._urls[path]

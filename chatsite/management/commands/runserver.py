@@ -52,7 +52,10 @@ class Command(runserver.Command):  # type: ignore[misc]  # daphne has no types
             children.close()
 
     def get_application(self, options: dict[str, Any]) -> Application:
-        """The site with its lifespan. Static files come from ServeStatic's middleware, as in production."""
+        """The site with its lifespan.
+
+        Static files come from ServeStatic's middleware, as in production.
+        """
         return WithLifespan(runserver.get_default_application())
 
     def _prepare_database(self) -> None:

@@ -138,7 +138,10 @@ class Command(BaseCommand):
 
 @contextlib.contextmanager
 def _data_directory_lock() -> Iterator[None]:
-    """With the embedded database only one site may use a data directory; the lock ends with the process."""
+    """With the embedded database only one site may use a data directory.
+
+    The lock ends with the process.
+    """
     with embedded_postgres.open_lock(settings.DATA_DIR / "up.lock") as lock:
         if settings.EMBEDDED_DATABASE:
             try:

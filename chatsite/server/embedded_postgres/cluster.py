@@ -152,7 +152,10 @@ class Cluster:
             ) from error
 
     def _check_way(self, account: pwd.struct_passwd) -> None:
-        """Check that the server's account can enter its folders. Changes only the data directory's mode."""
+        """Check that the server's account can enter its folders.
+
+        Changes only the data directory's mode.
+        """
         mode = self.data.stat().st_mode
         if not mode & 0o001:
             self.data.chmod(mode | 0o001)  # x without r: others may enter the directory, but not list it

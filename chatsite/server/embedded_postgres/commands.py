@@ -34,7 +34,9 @@ def data_directory() -> Path:
 
 @contextlib.contextmanager
 def running(data: Path) -> Iterator[Cluster]:
-    """Run the embedded PostgreSQL of a data directory within the block. Raises EmbeddedDatabaseError.
+    """Run the embedded PostgreSQL of a data directory within the block.
+
+    Raises EmbeddedDatabaseError.
 
     When the block ends, even by an interrupt during the start, the server is stopped unless another process
     uses it.

@@ -53,7 +53,10 @@ def is_private(folder: Path, accounts: Collection[int]) -> bool:
 
 
 def server_account_name() -> str:
-    """The account that PostgreSQL runs as, since it refuses to run as root; empty if it has no name."""
+    """The account that PostgreSQL runs as, since it refuses to run as root.
+
+    Empty if it has no name.
+    """
     try:
         return SERVER_ACCOUNT if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:

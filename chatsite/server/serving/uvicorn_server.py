@@ -59,7 +59,10 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
     def _at_work(self) -> bool:
-        """Whether anything is still running. A closing socket does not count: its page may be asleep."""
+        """Whether anything is still running.
+
+        A closing socket does not count: its page may be asleep.
+        """
         connections = self.server_state.connections
         return bool(self.server_state.tasks) or not all(
             getattr(connection, "close_sent", False) for connection in connections

@@ -46,7 +46,10 @@ def read(path: Path, limits: Limits, progress: Progress, parts: Parts) -> Conten
 
 
 def archive_name(member: zipfile.ZipInfo) -> str:
-    """The member's name. Without the flag for UTF-8 it should be cp437, but many programs write UTF-8."""
+    """The member's name.
+
+    Without the flag for UTF-8 it should be cp437, but many programs write UTF-8.
+    """
     if member.flag_bits & UTF8_FLAG or member.filename != member.orig_filename:
         return member.orig_filename if "\x00" in member.orig_filename else member.filename
     try:

@@ -1,4 +1,7 @@
-"""E-mail messages: MIME (.eml) and Outlook (.msg). Their attachments become documents of their own."""
+"""E-mail messages: MIME (.eml) and Outlook (.msg).
+
+Their attachments become documents of their own.
+"""
 
 import contextlib
 import email

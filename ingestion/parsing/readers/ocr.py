@@ -41,7 +41,10 @@ TOO_LONG = "Recognising the text of a page took longer than is allowed ({seconds
 
 
 def why_not(languages: str, what: str) -> str:
-    """Why text recognition is impossible here: a sentence beginning with `what`; empty if it is possible."""
+    """Why text recognition is impossible here: a sentence beginning with `what`.
+
+    Empty if it is possible.
+    """
     if not languages:
         return SWITCHED_OFF.format(what=what)
     if not shutil.which(PROGRAM):

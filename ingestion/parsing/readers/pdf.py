@@ -104,7 +104,10 @@ def _bookmarks(document: pypdfium2.PdfDocument) -> Bookmarks:
 
 
 def render(path: Path, number: int) -> bytes:
-    """Page `number` (from 1) as a PNG of about 110 dots per inch. Raises Unreadable if there is none."""
+    """Page `number` (from 1) as a PNG of about 110 dots per inch.
+
+    Raises Unreadable if there is none.
+    """
     document = open_pdf(path)
     if not 1 <= number <= len(document):
         raise Unreadable("The file has no such page.")

@@ -359,7 +359,10 @@ def _headings(lines: list[Line], body: float, full: float, some_bold: bool) -> l
 
 
 def _runs(lines: list[Line], headings: list[bool]) -> Iterator[tuple[bool, list[Line]]]:
-    """Runs of adjacent lines: headings of one size, or text; a bookmarked heading is a run of its own."""
+    """Runs of adjacent lines: headings of one size, or text.
+
+    A bookmarked heading is a run of its own.
+    """
     run: list[Line] = []
     run_heading = False
     for line, heading in zip(lines, headings, strict=True):
@@ -399,7 +402,10 @@ def _paragraphs(lines: list[Line], full: float) -> str:
 
 
 def _begins_item(line: Line, previous: Line | None, item: Line | None) -> bool:
-    """Whether a line begins an item of a list. A number that ends a sentence does not: *at frame / 40.*"""
+    """Whether a line begins an item of a list.
+
+    A number that ends a sentence does not: *at frame / 40.*
+    """
     found = BULLET.match(line.text)
     if found is None or line.whole:
         return False

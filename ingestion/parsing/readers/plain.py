@@ -80,7 +80,10 @@ def _underline(line: str, following: str) -> str:
 
 
 def read_csv(path: Path, limits: Limits) -> Contents:
-    """Rows with the names of their columns; an unclosed quotation mark counts as a normal character."""
+    """Rows with the names of their columns.
+
+    An unclosed quotation mark counts as a normal character.
+    """
     encoding = encoding_of_file(path)
     with path.open(encoding=encoding, errors="replace", newline="") as file:
         sample = file.read(SAMPLE_CHARACTERS).replace("\x00", "").splitlines(keepends=True)[:SAMPLE_LINES]

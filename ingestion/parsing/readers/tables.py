@@ -173,7 +173,9 @@ def column_letters(number: int) -> str:
 
 
 def _header_rows(rows: Sequence[Sequence[str]]) -> int:
-    """How many rows the header has. Below the name of a group of columns are the names of these columns.
+    """How many rows the header has.
+
+    Below the name of a group of columns are the names of these columns.
 
     A further row belongs to the header if it has words where the row above has gaps, if numbers follow below
     it, and if the first column is one cell over both rows.

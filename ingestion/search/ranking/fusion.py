@@ -254,7 +254,9 @@ def settle(
 
 
 def rerank(ranked: Sequence[Ranked], near: RerankScores, length: float = 0) -> list[Ranked]:
-    """Rerank the first passages of `ranked` by their scores in `near`. All scores remain between 0 and 1.
+    """Rerank the first passages of `ranked` by their scores in `near`.
+
+    All scores remain between 0 and 1.
 
     `length` is the question's number of words.
     """

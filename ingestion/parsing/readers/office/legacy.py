@@ -43,7 +43,10 @@ UNREACHABLE_PROXY = "http://127.0.0.1:9"  # for requests that are made in spite 
 
 
 def read(path: Path, limits: Limits, ending: str) -> Contents:
-    """Read an old Office file in the current format that LibreOffice converts it to. Raises Unreadable."""
+    """Read an old Office file in the current format that LibreOffice converts it to.
+
+    Raises Unreadable.
+    """
     if not shutil.which(PROGRAM):
         raise Unreadable(NOT_INSTALLED)
     target, reader = TARGETS[ending]

@@ -61,8 +61,10 @@ class Styles:
         self._styles = {style.get(f"{W}styleId", ""): style for style in part.iterfind(f"{W}style")}
 
     def level(self, properties: ElementTree.Element | None) -> int | None:
-        """0 for a title, 1 to 9 for a heading, None for text. Style names are English in every language of
-        Word."""
+        """0 for a title, 1 to 9 for a heading, None for text.
+
+        Style names are English in every language of Word.
+        """
         if properties is None:
             return None
         own = _value(properties, "outlineLvl")

@@ -1,4 +1,7 @@
-"""Webhook events of answers for those who asked, and of unanswered questions for those who may see them."""
+"""Webhook events of answers and of unanswered questions.
+
+Answers are announced to those who asked, unanswered questions to those who may see them.
+"""
 
 from collections.abc import Collection, Mapping
 from uuid import UUID

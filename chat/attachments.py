@@ -20,9 +20,7 @@ _BEGINNINGS |= {b"GIF87a": "image/gif", b"GIF89a": "image/gif"}
 def attach(body: dict[str, Any], files: dict[str, bytes], *, readable: bool) -> None:
     """Put each file into its message's `files`, by its name `messages[i].files[j]`.
 
-    Raises InvalidRequest.
-
-    `readable` is whether the model reads images.
+    Raises InvalidRequest. `readable` is whether the model reads images.
     """
     placed: dict[tuple[int, int], ImageInput] = {}
     for name, data in files.items():

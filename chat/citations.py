@@ -21,10 +21,10 @@ def _looks_like_citation(text: str) -> bool:
 
 
 class Labels:
-    """The labels that may be cited, matched regardless of case and spacing unless that is ambiguous.
+    """The labels that may be cited, matched regardless of case and spacing.
 
-    An exact match takes precedence; otherwise a document named `Leave.md` could take over citations of
-    `leave.md`.
+    If that is ambiguous, case and spacing count. An exact match takes precedence; otherwise a document named
+    `Leave.md` could take over citations of `leave.md`.
     """
 
     def __init__(self, labels: Iterable[str]) -> None:

@@ -41,9 +41,10 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Searching:
-    """The search has started, over the number of documents of its scope that the caller may read.
+    """The search has started.
 
-    `awaited` is the number of documents of its scope that are still being read.
+    `readable` is the number of documents in its scope that the caller may read, and `awaited` the number of
+    those that are still being read.
     """
 
     readable: int
@@ -114,7 +115,7 @@ class MessageDone:
 
 @dataclass(frozen=True, slots=True)
 class Rechecked:
-    """The language model's second look at doubtful statements changed some verdicts of the last message."""
+    """The language model's second look changed some verdicts of the last message."""
 
     verification: tuple[Statement, ...]  # all of its statements, with positions in its text
 
@@ -148,9 +149,8 @@ class Finished:
 class Failed:
     """The end, with an error.
 
-    `state` is failed, interrupted or blocked; `code` is one of chat.errors.
-
-    `retry_after` is the seconds until a retry, if the model's server gave them.
+    `state` is failed, interrupted or blocked; `code` is one of chat.errors. `retry_after` is the seconds
+    until a retry, if the model's server gave them.
     """
 
     state: str
@@ -188,7 +188,10 @@ def to_json(event: Event) -> list[Any]:
 
 
 def members(value: Any) -> Json:
-    """The fields of a dataclass and of nested ones, for JSON; unlike `asdict` it copies nothing else."""
+    """The fields of a dataclass and of nested ones, for JSON.
+
+    Unlike `asdict`, this copies nothing else.
+    """
     found = {}
     for name in value.__dataclass_fields__:
         each = getattr(value, name)
@@ -205,8 +208,10 @@ def _plain(value: Any) -> Any:
 
 
 def list_to_json(events: Iterable[Event]) -> list[list[Any]]:
-    """Events as the journal stores them: consecutive texts become `["Texts", [text, …]]`, because a separate
-    event is larger than its text."""
+    """Events as the journal stores them.
+
+    Consecutive texts become `["Texts", [text, …]]`, because a separate event is larger than its text.
+    """
     values: list[list[Any]] = []
     texts: list[str] | None = None
     for event in events:

@@ -121,8 +121,10 @@ class ConnectionSlot:
 
 
 class ConnectionLimiter:
-    """Limits the open sockets and waiting responses of each person in this process; retries count
-    separately."""
+    """Limits each person's open sockets and waiting responses in this process.
+
+    Retries count separately.
+    """
 
     def __init__(self) -> None:
         self.closing = False  # the process is shutting down: pages are asked to reconnect
@@ -186,7 +188,10 @@ class MessagePace:
         self._due: dict[int, float] = {}  # by user: when the messages so far are all due at this pace
 
     def delay(self, user_id: int, now: float) -> float | None:
-        """Count a message that arrives now; for how many seconds it waits, or None if that is too long."""
+        """Count a message that arrives now.
+
+        Returns for how many seconds it waits, or None if that is too long.
+        """
         if len(self._due) > BURST:
             self._due = {user: due for user, due in self._due.items() if due > now}
         due = max(now, self._due.get(user_id, now)) + 1 / MESSAGES_PER_SECOND
@@ -208,9 +213,8 @@ _turns: PerEventLoop[WeakValueDictionary[int, asyncio.Semaphore]] = PerEventLoop
 def message_turns(user_id: int) -> asyncio.Semaphore:
     """The semaphore for handling messages of one person's pages.
 
-    The caller keeps a reference to it.
-
-    Without it, sixty pages together could occupy all database threads with what the pace allows at once.
+    The caller keeps a reference to it. Without it, sixty pages together could occupy all database threads
+    with what the pace allows at once.
     """
     turns = _turns()
     return turns.get(user_id) or turns.setdefault(user_id, asyncio.Semaphore(MESSAGES_AT_WORK))

@@ -123,10 +123,9 @@ class Run(models.Model):
 class Lease(models.Model):
     """Shows that the process which writes a run is alive.
 
-    Every unfinished run has one; its end deletes it.
-
-    Renewed several times a second, so the table is narrow and its time is not indexed: updates stay in
-    the page (heap-only tuples; a migration sets the fill factor). Renewal and the run's end lock the row.
+    Every unfinished run has one; its end deletes it. Renewed several times a second, so the table is narrow
+    and its time is not indexed: updates stay in the page (heap-only tuples; a migration sets the fill
+    factor). Renewal and the run's end lock the row.
     """
 
     run = models.OneToOneField(Run, primary_key=True, on_delete=models.CASCADE, related_name="lease")

@@ -1,7 +1,7 @@
-"""Retention of conversations, feedback and files: rules by group, applied each night by the worker.
+"""Retention of conversations, feedback and files.
 
-Data of a person under a legal hold is kept. Conversations are first hidden and later purged like deleted
-ones.
+The worker applies these rules, which groups may have, each night. Data of a person under a legal hold is
+kept. Conversations are first hidden and later purged like deleted ones.
 """
 
 from collections.abc import Iterator

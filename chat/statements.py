@@ -33,7 +33,10 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement at start:end of the text, with the labels that it cites and a proof for each citation."""
+    """A statement at start:end of the text, with its labels and proofs.
+
+    There is a proof for each citation.
+    """
 
     start: int
     end: int

@@ -30,7 +30,10 @@ def judge_questions(timestamp: int) -> None:
 @app.periodic(cron="29 3 * * *")
 @app.task(name="chat.judge_all_questions", queue=side_jobs.QUEUE, queueing_lock="judge-all-questions")
 def judge_all_questions(timestamp: int) -> None:
-    """Judge all questions again; conversations also change without a new answer, by deletion for example."""
+    """Judge all questions again.
+
+    Conversations also change without a new answer, for example by deletion.
+    """
     judge_new(everything=True)
 
 

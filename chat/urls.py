@@ -1,4 +1,4 @@
-"""URLs of the portal's conversations, and of what published front ends ask before they start."""
+"""URLs of the portal's conversations, and those that published front ends call first."""
 
 from django.urls import path
 

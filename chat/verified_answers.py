@@ -1,4 +1,4 @@
-"""The sources of a verified answer, the reasons why it may be inactive, and the questions that get it."""
+"""The sources of a verified answer, why it may be inactive, and who gets it."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -35,7 +35,10 @@ MAX_CONVERSATIONS = 500  # with a wording that are looked at
 
 
 def passage_with(document: Document, words: str) -> Passage | None:
-    """The first passage of the document that contains these words, regardless of case and punctuation."""
+    """The first passage of the document with these words.
+
+    Case and punctuation are ignored.
+    """
     wanted = f" {plain_words(words)} "
     if not wanted.strip():
         return None
@@ -116,11 +119,11 @@ def answer_to(wordings: Sequence[str], answers: Iterable[VerifiedAnswer]) -> Ver
 
 
 def recorded_matches(patterns: list[str]) -> dict[str, Any]:
-    """How many recorded questions of how many people would have got the answer; words that several used.
+    """How many recorded questions, of how many people, would have got the answer.
 
-    A pattern that matches fewer people counts as none: otherwise adding one would reveal whether it was
-    asked. Guests and programs are no people: anybody can be several of them. `since` is the time of the
-    oldest tested question if there are more.
+    It also has words that several of them used. A pattern that matches fewer people counts as none: otherwise
+    adding one would reveal whether it was asked. Guests and programs are no people: anybody can be several of
+    them. `since` is the time of the oldest tested question if there are more.
     """
     queries = [beginnings(pattern) for pattern in patterns]
     wanted = {

@@ -170,7 +170,10 @@ def check_address_settings(app_configs: Sequence[AppConfig] | None, **kwargs: An
 
 
 def check_answer_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """A lease must outlast a few late writes: a shorter one would end answers of living processes."""
+    """Require that a lease outlasts a few late writes.
+
+    A shorter one would end answers of living processes.
+    """
     least = LEASE_FLUSHES * settings.JOURNAL_FLUSH_SECONDS
     if least <= settings.LEASE_SECONDS:
         return []

@@ -1,4 +1,4 @@
-"""What every page of the portal shows: the site's name, the theme, and the caller's conversations.
+"""What every page shows: the site's name, the theme, and the caller's conversations.
 
 All of it is lazy: a page that does not show the sidebar costs no query for it.
 """
@@ -61,7 +61,10 @@ def grouped(rows: Iterable[Conversation], today: date) -> list[Group]:
 
 
 class Sidebar:
-    """The caller's newest conversations, and what they may search; each part is read when it is shown."""
+    """The caller's newest conversations, and what they may search.
+
+    Each part is read when it is shown.
+    """
 
     def __init__(self, request: HttpRequest) -> None:
         self._principal = session_principal(request)

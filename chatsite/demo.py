@@ -1,8 +1,9 @@
-"""The demo: three accounts and the sample documents, made once in an empty embedded database.
+"""The demo: three accounts and the sample documents.
 
-The passwords are kept in a file of the data directory that only its owner can read, so that each start can
-print them and the sign-in page can show them (but not the administrator's) to a browser on the same machine.
-A site whose demo accounts still have these passwords serves nothing but this machine (see demo_guard).
+They are made once in an empty embedded database. The passwords are kept in a file of the data directory that
+only its owner can read, so that each start can print them and the sign-in page can show them (but not the
+administrator's) to a browser on the same machine. A site whose demo accounts still have these passwords
+serves nothing but this machine (see demo_guard).
 """
 
 import functools

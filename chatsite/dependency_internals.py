@@ -52,9 +52,10 @@ def replace_cookie_unquote(function: Callable[[str | None], str | None]) -> None
 
 
 def django_request(request: "Request") -> "HttpRequest":
-    """Django's request in that of DRF, for attributes that only middleware sets and for `ASGIRequest`.
+    """Django's request within that of DRF.
 
-    DRF's own request passes attributes on, but authenticates first when asked for `user` or `auth`.
+    Needed for attributes that only middleware sets, and for `ASGIRequest`. DRF's own request passes
+    attributes on, but authenticates first when asked for `user` or `auth`.
     """
     return request._request
 
@@ -90,7 +91,10 @@ def delete_rows(queryset: "QuerySet[Any]") -> None:
 
 
 def serializer_schema(auto_schema: Any, serializer: Any, direction: Any) -> dict[str, Any]:
-    """The generated schema of a serializer that has an extension of drf-spectacular; for the extension."""
+    """The generated schema of a serializer that has an extension of drf-spectacular.
+
+    The extension calls this.
+    """
     return cast(dict[str, Any], auto_schema._map_serializer(serializer, direction, bypass_extensions=True))
 
 
@@ -98,7 +102,10 @@ def serializer_schema(auto_schema: Any, serializer: Any, direction: Any) -> dict
 
 
 def maintenance_cursor(creation: Any) -> Any:
-    """A cursor on PostgreSQL's own database, as a context manager, from which databases are dropped."""
+    """A cursor on PostgreSQL's own database, as a context manager.
+
+    From there, other databases can be dropped.
+    """
     return creation._nodb_cursor()
 
 
@@ -123,7 +130,10 @@ def hand_out_last_returned(pool: Any) -> None:
 
 
 def check_open(session: Any) -> None:
-    """Raise psycopg's error if the session is closed or broken: `execute` does so, a plain query does not."""
+    """Raise psycopg's error if the session is closed or broken.
+
+    `execute` does so, but a plain query does not.
+    """
     session._check_connection_ok()
 
 

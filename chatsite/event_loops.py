@@ -1,4 +1,7 @@
-"""Objects that belong to one event loop: connections, locks and tasks made on one loop fail on another."""
+"""Objects that belong to one event loop.
+
+Connections, locks and tasks made on one loop fail on another.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable

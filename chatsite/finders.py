@@ -10,7 +10,10 @@ UNUSED = ("redoc", "swagger-ui-standalone-preset.*", "swagger-ui-bundle.js.map",
 
 
 class UsedFilesFinder(AppDirectoriesFinder):
-    """Skips files that no page uses: collecting and compressing them would delay the first start."""
+    """Skips files that no page uses.
+
+    Collecting and compressing them would delay the first start.
+    """
 
     def list(self, ignore_patterns: Iterable[str] | None) -> Iterator[Any]:
         yield from super().list([*(ignore_patterns or ()), *UNUSED])

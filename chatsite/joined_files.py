@@ -40,7 +40,10 @@ class CannotJoin(ValueError):
 
 
 def joined(paths: dict[str, Any]) -> dict[str, Any]:
-    """Return `paths` (name: storage and path) with entries that contain their parts, and without parts."""
+    """Return `paths` with entries for joined files, and without their parts.
+
+    `paths` maps a name to its storage and path.
+    """
 
     def read(name: str) -> str:
         storage, path = paths[name]

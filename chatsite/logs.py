@@ -58,9 +58,9 @@ class CutFilter(logging.Filter):
 
 
 class HostileRequestFilter(logging.Filter):
-    """Shortens the records of requests that Django refuses as malformed to one line: callers are at fault.
+    """Shortens the records of requests that Django refuses as malformed to one line.
 
-    Django logs them with a traceback, some of them as errors.
+    Their callers are at fault. Django logs them with a traceback, some of them as errors.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -74,11 +74,10 @@ class HostileRequestFilter(logging.Filter):
 
 
 class OutageFilter(logging.Filter):
-    """Logs a database outage or a full disk once, then every ten seconds with the number of suppressed
-    records.
+    """Logs a database outage or a full disk once, then every ten seconds.
 
-    Otherwise every request and every run would log the same traceback. Each reason (an SQLSTATE, or none) is
-    counted separately, and so are refused requests.
+    Later records have the number of suppressed ones. Otherwise every request and every run would log the same
+    traceback. Each reason (an SQLSTATE, or none) is counted separately, and so are refused requests.
     """
 
     def __init__(self) -> None:
@@ -113,7 +112,11 @@ class OutageFilter(logging.Filter):
 
 
 class JsonFormatter(logging.Formatter):
-    """`time`, `level`, `logger`, `message`, `request_id`, the record's `fields`, and `error`: a traceback."""
+    """A record as JSON.
+
+    It has `time`, `level`, `logger`, `message`, `request_id`, the record's `fields`, and `error` (a
+    traceback).
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         entry = {

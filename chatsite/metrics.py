@@ -1,9 +1,10 @@
-"""The site's numbers for Prometheus: what each process counts, and how those of several become one page.
+"""The site's numbers for Prometheus.
 
-A process counts in memory and writes its numbers to a file of its own every few seconds; whichever web
-process is asked adds up the files of its machine. Counters of processes that have ended stay in the sum, so
-that a restart takes nothing from it. The files are written and not mapped into memory: where the disk is
-full, the first write to a page of such a file would end the process.
+Each process counts its own; those of several become one page. A process counts in memory and writes its
+numbers to a file of its own every few seconds; whichever web process is asked adds up the files of its
+machine. Counters of processes that have ended stay in the sum, so that a restart takes nothing from it. The
+files are written and not mapped into memory: where the disk is full, the first write to a page of such a file
+would end the process.
 """
 
 import contextlib

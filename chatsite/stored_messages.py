@@ -1,4 +1,7 @@
-"""Messages that are stored in English with their numbers and names, and shown in the reader's language."""
+"""Messages that are stored in English and shown in the reader's language.
+
+Their numbers and names are stored with them.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

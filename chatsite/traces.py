@@ -1,7 +1,7 @@
-"""Traces for OpenTelemetry and faults for Sentry, if their packages are installed and configured.
+"""Traces for OpenTelemetry and faults for Sentry.
 
-A trace has the request, its search, the answer (by the conventions for generative AI) and the reading of a
-document, and no content of users.
+Their packages must be installed and configured. A trace has the request, its search, the answer (by the
+conventions for generative AI) and the reading of a document, and no content of users.
 """
 
 import contextvars

@@ -1,4 +1,7 @@
-"""Conversations, feedback and shared links in the admin: read-only, and every view of them is audited."""
+"""Conversations, feedback and shared links in the admin.
+
+They are read-only, and every view of them is audited.
+"""
 
 from typing import Any
 

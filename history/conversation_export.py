@@ -36,9 +36,10 @@ UNSAFE_LINK = re.compile(r"(?i)(\]\(\s*|\]:\s*)(?!https?:|mailto:)([a-z][a-z0-9+
 
 
 def as_json(principal: Principal, conversation: Conversation) -> dict[str, Any]:
-    """The conversation with all messages: those of the chosen branch, and separately those of others.
+    """The conversation with all messages.
 
-    Each message of another branch has the id of its predecessor, or null if it has none.
+    Those of the chosen branch are separate from those of other branches. Each message of another branch has
+    the id of its predecessor, or null if it has none.
     """
     messages, sources = conversation_lists.messages_shown(principal, conversation, aside=True)
     rows = StoredMessageSerializer(cast(Any, messages), many=True, context={"sources": sources}).data

@@ -66,12 +66,13 @@ def cleaned(query: str) -> str:
 def page(
     principal: Principal, query: str, limit: int, below: Place | None = None
 ) -> tuple[list[Conversation], Place | None]:
-    """Up to `limit` of the caller's conversations that match, newest first, and where the next page begins.
+    """Up to `limit` of the caller's conversations that match, newest first.
 
-    A conversation matches if its title contains all words of `query`, or if its messages together do. The
-    newest conversations are scanned first, which is fast for frequent words. If that finds some, or if few
-    conversations are left, more are scanned. In the rest, the index finds single messages that contain all
-    the words: looking up frequent words one by one would read most of a person's messages.
+    Also returns where the next page begins. A conversation matches if its title contains all words of
+    `query`, or if its messages together do. The newest conversations are scanned first, which is fast for
+    frequent words. If that finds some, or if few conversations are left, more are scanned. In the rest, the
+    index finds single messages that contain all the words: looking up frequent words one by one would read
+    most of a person's messages.
     """
     words = _words(query)
     if not words:
@@ -236,7 +237,10 @@ def _is_beginning(word: str) -> bool:
 
 
 def _marks(text: str, query: str) -> list[tuple[int, int]]:
-    """The positions of the words in the text; words separated only by a space become one position."""
+    """The positions of the words in the text.
+
+    Words separated only by a space become one position.
+    """
     patterns = []
     for word in plain_words(cleaned(query)).split()[:MAX_WORDS]:
         if has_unspaced_script(word):

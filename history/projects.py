@@ -55,7 +55,10 @@ def opened(principal: Principal, project_id: UUID) -> Project:
 
 
 def lock(principal: Principal, project_id: UUID) -> Project:
-    """Like :func:`opened`, but locks the project until the transaction ends, also against member changes."""
+    """Like :func:`opened`, but locks the project until the transaction ends.
+
+    Members cannot change meanwhile, either.
+    """
     open_to = Project.objects.open_to(principal)
     return as_seen(principal, open_to.select_for_update(no_key=True).get(pk=project_id))
 

@@ -46,7 +46,10 @@ UNLISTED_TTL = timedelta(hours=1)  # how long unlisted conversations are kept, f
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnIds:
-    """The owner of a question and its answer, and the ids of both, of their run and of the request."""
+    """A stored question with its answer: the owner and the ids.
+
+    There are ids of both messages, of their run and of the request.
+    """
 
     principal: Principal
     run_id: UUID
@@ -132,7 +135,10 @@ def append(conversation: Conversation, role: str, content: str = "", **values: A
 
 
 def last_position(conversation: Conversation, *, chosen: bool = False) -> int:
-    """The position of the last message, or of the last of the chosen branch; START if there is none."""
+    """The position of the last message, or of the last of the chosen branch.
+
+    START if there is none.
+    """
     rows = conversation.messages.chosen() if chosen else conversation.messages.all()
     last = rows.order_by("-position").values_list("position", flat=True).first()
     return START if last is None else last
@@ -405,11 +411,10 @@ def restore(principal: Principal, conversation_id: UUID) -> None:
 def purge() -> int:
     """Delete conversations that can no longer be restored, and unlisted ones.
 
-    None under a legal hold.
-
-    Deletes at most PURGE_BATCH conversations, and none that another process is deleting: two processes that
-    delete the rows of a conversation in different orders would wait for each other. Reads with all rights,
-    because the sources of answers are deleted too, and nobody is signed in here. Returns the number of rows.
+    None under a legal hold. Deletes at most PURGE_BATCH conversations, and none that another process is
+    deleting: two processes that delete the rows of a conversation in different orders would wait for each
+    other. Reads with all rights, because the sources of answers are deleted too, and nobody is signed in
+    here. Returns the number of rows.
     """
     now = timezone.now()
     gone = Q(deleted_at__lt=now - RESTORE_TTL) | Q(listed=False, updated_at__lt=now - UNLISTED_TTL)

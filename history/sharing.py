@@ -79,9 +79,7 @@ def create(
 ) -> tuple[Share, str]:
     """Share a conversation as it is now, or one finished answer.
 
-    Returns the share and its token.
-
-    Raises Conversation.DoesNotExist, Message.DoesNotExist and Invalid.
+    Returns the share and its token. Raises Conversation.DoesNotExist, Message.DoesNotExist and Invalid.
     """
     conversation = recording.lock_conversation(principal, conversation_id)
     answer = None
@@ -112,7 +110,10 @@ def create(
 
 
 def _record(action: AuditEntry.Action, owner: Principal, subject: Subject) -> None:
-    """Write an audit entry about an owner's link, with numbers, dates and readers but no content."""
+    """Write an audit entry about an owner's link.
+
+    It has numbers, dates and readers, but no content.
+    """
     person = User.objects.get(pk=owner.user_id)
     record(action, actor=person, person=person, subject=subject)
 
@@ -201,14 +202,20 @@ def with_readers(shares: ShareQuerySet) -> ShareQuerySet:
 
 
 def with_own_groups(shares: ShareQuerySet, own_groups: Collection[int]) -> ShareQuerySet:
-    """Prefetch the entries that :func:`shared_with` needs, without a share's up to 400 other readers."""
+    """Prefetch the entries that :func:`shared_with` needs.
+
+    A share's other readers, up to 400, are not loaded.
+    """
     entries = AccessEntry.objects.filter(Q(user=None, group=None) | Q(group__in=own_groups))
     own = Prefetch("access_list__entries", entries.select_related("group"))
     return shares.select_related("conversation__owner", "access_list").prefetch_related(own)
 
 
 def readers_of(share: Any) -> str:
-    """The audience of a share from :func:`with_readers`, in words for its owner: “Pursers, Ines Calder”."""
+    """The audience of a share in words for its owner: “Pursers, Ines Calder”.
+
+    The share must be from :func:`with_readers`.
+    """
     if share.for_everyone:
         return gettext("everyone who signs in")
     names = [*sorted(share.group_names), *sorted(share.display_names)]
@@ -223,7 +230,10 @@ def groups_of(reader: User) -> frozenset[int]:
 
 
 def shared_with(share: Share, own_groups: Collection[int]) -> str:
-    """The audience of a share, in words for a reader: of groups, only the reader's own are named."""
+    """The audience of a share in words for a reader.
+
+    Of the groups, only the reader's own are named.
+    """
     entries = share.access_list.entries.all()
     if any(entry.user_id is None and entry.group_id is None for entry in entries):
         return gettext("everyone who signs in")

@@ -16,7 +16,10 @@ HEDGES = (UNSURE, LIKELY)
 
 
 class Grade:
-    """How surely an answer without a language model answers; programs read this instead of its first line."""
+    """How surely an answer made of quotations answers the question.
+
+    Programs read this value instead of the answer's first line.
+    """
 
     GIVEN = "given"  # the answer, or at least a part of it
     SEVERAL = "several"  # several passages may answer, in different ways

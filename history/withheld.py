@@ -1,4 +1,7 @@
-"""Names of sources that a reader may no longer open: their documents are deleted or withdrawn."""
+"""Names of sources that a reader may no longer open.
+
+Their documents have been deleted or withdrawn.
+"""
 
 from collections.abc import Collection
 from typing import Any

@@ -260,8 +260,10 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
         obj.refresh_from_db()
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
-        """The page shows the text, so views of documents that the viewer may not read in the portal are
-        audited."""
+        """The page of a document, which shows its text.
+
+        Views of documents that the viewer may not read in the portal are therefore audited.
+        """
         reader = request.user
         if isinstance(reader, User) and self.has_view_permission(request):
             document = shown_object(self, request, object_id)

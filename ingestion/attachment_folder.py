@@ -1,4 +1,7 @@
-"""The folder of files that people attach to questions: stored in English, shown in the reader's language."""
+"""The folder of files that people attach to questions.
+
+Its name is stored in English and shown in the reader's language.
+"""
 
 import re
 from datetime import date

@@ -25,9 +25,10 @@ def delete_document(document: Document) -> None:
 
 
 def delete_documents(documents: Iterable[Document]) -> None:
-    """Delete them as `delete_document` does: one with parts in its own transaction, others in batches.
+    """Delete documents as `delete_document` does.
 
-    Raises OnHold, and deletes none, if the owner of one is under a legal hold.
+    One with parts is deleted in its own transaction, others in batches. Raises OnHold, and deletes none, if
+    the owner of one is under a legal hold.
     """
     chosen = list(documents)
     identifiers = [document.pk for document in chosen]

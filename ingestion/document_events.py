@@ -23,7 +23,10 @@ READERS = """
 
 
 def announce(event: webhooks.Event, document: Document, *lists: int) -> None:
-    """Notify everyone on the document's access list, or on one of `lists`; call it in the transaction."""
+    """Notify everyone on the document's access list, or on one of `lists`.
+
+    Call it in the transaction.
+    """
 
     def readers(candidates: Collection[int]) -> Mapping[int, webhooks.Data]:
         with connection.cursor() as cursor:

@@ -38,7 +38,10 @@ def origin_of(owner: User | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A file to store: the row that a new document would get, its external id, and the given details."""
+    """A file to store.
+
+    It has the row that a new document would get, its external id, and the given details.
+    """
 
     document: Document
     external_id: str
@@ -53,7 +56,7 @@ class Upload:
         return mine.filter(origin=self.document.origin, folder=self.document.folder, name=self.document.name)
 
     def unchanged(self, file: "File[bytes]") -> Upserted | None:
-        """Apply audience, place, category and details to the existing document, if it has the same file.
+        """Apply audience, place, category and details to a document that has the same file.
 
         Returns None if it has another file, or if there is no document. One that failed is read again.
         """
@@ -107,7 +110,10 @@ class Upload:
         return Upserted(known, "replaced", replacement)
 
     def _move(self, known: Document) -> set[str]:
-        """Set place and details on `known`, and the category if there is one; returns the changed columns."""
+        """Set place, details, and the category if there is one, on `known`.
+
+        Returns the changed columns.
+        """
         wanted = {name: getattr(self.document, name) for name in ("folder", "name", "media_type")}
         wanted |= {"category": self.document.category or known.category, **self.details}
         changed = {name: value for name, value in wanted.items() if getattr(known, name) != value}

@@ -264,9 +264,8 @@ def retry(document: Document) -> None:
 def take_turn(document_id: int, shares: Shares) -> int | None:
     """Return the owner of the document (0: none), whose turn it is.
 
-    None if the document was deleted.
-
-    Raises Yielded if the next document of another owner comes first, and TemporaryFailure without a database.
+    None if the document was deleted. Raises Yielded if the next document of another owner comes first, and
+    TemporaryFailure without a database.
     """
     try:
         row = Document.objects.filter(pk=document_id).values_list("owner_id").first()
@@ -414,7 +413,10 @@ def _removed_on_error(stored: files.Stored) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _reading_lock(document_id: int) -> Iterator[None]:
-    """Wait until nobody else reads the document; PostgreSQL releases the lock of a process that dies."""
+    """Wait until nobody else reads the document.
+
+    PostgreSQL releases the lock of a process that dies.
+    """
     key = [READING_LOCK, document_id % 2**31]
     with connection.cursor() as cursor:
         while True:
@@ -430,7 +432,10 @@ def _reading_lock(document_id: int) -> Iterator[None]:
 
 
 def _was_deleted(document_id: int, stored: files.Stored | None) -> bool:
-    """Whether the document was deleted while it was read, which is no fault; removes its new file."""
+    """Whether the document was deleted while it was read.
+
+    This is no fault; its new file is removed.
+    """
     try:
         if Document.objects.filter(pk=document_id).exists():
             return False

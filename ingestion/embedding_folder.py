@@ -41,7 +41,7 @@ class Architecture:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """An array of a safetensors file: the name of its type, its shape, and its first byte in the file."""
+    """An array of a safetensors file: type name, shape, and first byte in the file."""
 
     kind: str
     shape: tuple[int, ...]

@@ -48,10 +48,11 @@ class DocumentQuerySet(models.QuerySet["Document"]):
         return self.filter(access_list__in=AccessEntry.lists_of(principal.user_id))
 
     def with_privacy(self, reader_id: int) -> "DocumentQuerySet":
-        """Annotated for `is_private`: whether it is somebody else's, and only named people may read it.
+        """Annotated with `is_private`.
 
-        Such a name is a person's own words, as those of files attached to questions are. Staff see it where
-        they may read the document, or on its own page, which is recorded in the audit log.
+        It is whether the document is somebody else's, and only named people may read it. Such a name is a
+        person's own words, as those of files attached to questions are. Staff see it where they may read the
+        document, or on its own page, which is recorded in the audit log.
         """
         entries = AccessEntry.objects.filter(access_list=OuterRef("access_list"))
         of_others = Q(owner__isnull=False) & ~Q(owner=reader_id)
@@ -76,7 +77,10 @@ class DocumentQuerySet(models.QuerySet["Document"]):
         return {*present, *former.values_list("public_id", flat=True)}
 
     def searchable(self) -> "DocumentQuerySet":
-        """Documents with passages that have not expired; one that is being read again remains searchable."""
+        """Documents with passages that have not expired.
+
+        A document that is being read again remains searchable.
+        """
         return self.filter(Q(valid_until=None) | Q(valid_until__gte=timezone.localdate()), version__gt=0)
 
     def owned_by(self, principal: Principal) -> "DocumentQuerySet":
@@ -319,10 +323,10 @@ class ExternalId(models.Model):
 
 
 class FormerVersion(models.Model):
-    """The text of a document before its file was replaced, kept for a while to show what changed.
+    """The text of a document before its file was replaced.
 
-    Under row-level security of its own: visible to those who may read the document now and who are in the
-    access list that it had when it was replaced.
+    It is kept for a while to show what changed. Under row-level security of its own: visible to those who may
+    read the document now and who are in the access list that it had when it was replaced.
     """
 
     document = models.ForeignKey(
@@ -371,9 +375,10 @@ class SourceFile(models.Model):
 
 
 class CitedName(models.Model):
-    """A name under which a document was cited to a reader, for whom it then always means that document.
+    """A name under which a document was cited to a reader.
 
-    Not a foreign key: after a deletion the name leads nowhere, instead of to another document with that name.
+    For this reader, the name always means that document from then on. Not a foreign key: after a deletion the
+    name leads nowhere, instead of to another document with that name.
     """
 
     reader = models.ForeignKey(
@@ -460,7 +465,10 @@ class EmbeddingSpace(models.Model):
 
 
 class Vector(models.Model):
-    """The embedding of one piece (about 250 characters) of a passage; narrow, so that scans stay cheap."""
+    """The embedding of one piece (about 250 characters) of a passage.
+
+    The row is narrow, so that scans stay cheap.
+    """
 
     space = models.ForeignKey(EmbeddingSpace, on_delete=models.CASCADE, related_name="+", db_index=False)
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+", db_index=False)

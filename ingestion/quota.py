@@ -51,7 +51,10 @@ class Usage:
 
 
 def usage_of(user: User) -> Usage:
-    """The user's documents with kept versions and waiting replacements; zeros if nothing limits them."""
+    """The space that the user's documents take; zeros if nothing limits them.
+
+    It includes kept versions and waiting replacements.
+    """
     if user.is_staff or not (settings.USER_MAX_BYTES or settings.USER_MAX_DOCUMENTS):
         return Usage(0, 0, 0, 0)
     mine = Document.objects.filter(owner=user)
@@ -79,10 +82,11 @@ def lock(user: User) -> None:
 
 
 def claim(user: User, size: int, *, documents: int = 1, instead_of: int | None = None) -> None:
-    """Reserve `size` more bytes: for new documents, or for a file that replaces one of `instead_of` bytes.
+    """Reserve `size` more bytes.
 
-    Raises UploadRefused. The caller's transaction stores the file: until it ends, other claims of this user
-    wait, so the limit holds for any number of concurrent uploads.
+    They are for new documents, or for a file that replaces one of `instead_of` bytes. Raises UploadRefused.
+    The caller's transaction stores the file: until it ends, other claims of this user wait, so the limit
+    holds for any number of concurrent uploads.
     """
     lock(user)
     use = usage_of(user)

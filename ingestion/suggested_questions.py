@@ -62,14 +62,20 @@ _GENERIC = frozenset(
 
 
 def document_questions(principal: Principal, public_ids: Sequence[str]) -> list[str]:
-    """Questions that these documents answer, as far as `principal` may read them, in the order of the ids."""
+    """Questions that these documents answer, in the order of the ids.
+
+    Only documents that `principal` may read count.
+    """
     readable = Document.objects.visible_to(principal).filter(public_id__in=set(public_ids))
     found = {str(document.public_id): questions_of(document) for document in readable}
     return [question for each in dict.fromkeys(public_ids) for question in found.get(each, ())]
 
 
 def questions_of(document: Document) -> list[str]:
-    """The stored questions of a document, or those its text suggests if an earlier version read it."""
+    """The stored questions of a document.
+
+    If an earlier version of the site read it, those that its text suggests.
+    """
     if document.questions:
         return [question for question in document.questions if isinstance(question, str)]
     passages = Passage.objects.filter(document=document).order_by("position")[:LATER_PASSAGES]
@@ -77,12 +83,18 @@ def questions_of(document: Document) -> list[str]:
 
 
 def needs_context(question: str) -> bool:
-    """Whether a question only quotes a heading, which says nothing to those who do not see the document."""
+    """Whether a question only quotes a heading.
+
+    This says nothing to those who do not see the document.
+    """
     return any(question.startswith(first) and question.endswith(last) for first, last in _QUOTED)
 
 
 def questions_about(title: str, language: str, passages: Iterable[tuple[str, str]]) -> list[str]:
-    """At most a dozen questions, from passages given as (heading, content), in the order of the document."""
+    """At most a dozen questions, in the order of the document.
+
+    Passages are given as (heading, content).
+    """
     found: dict[str, None] = {}
     for number, (heading, content) in enumerate(passages):
         if number >= MAX_PASSAGES or len(found) >= MAX_QUESTIONS:

@@ -1,4 +1,4 @@
-"""Documents in the admin with their use: when answers last cited each, duplicates, and last days."""
+"""Documents in the admin with their use: last citations, duplicates, and last days."""
 
 from datetime import timedelta
 from typing import Any, cast
@@ -74,7 +74,10 @@ admin.site.unregister(Document)
 
 @admin.register(Document)
 class UsedDocumentAdmin(DocumentAdmin):
-    """All documents; staff without access to others' answers still see the day of the last citation."""
+    """All documents, with the day of the last citation.
+
+    Staff without access to others' answers also see this day.
+    """
 
     list_display = [*DocumentAdmin.list_display[:-2], "last_cited", "file_size", "changed_at", "page_count"]
     list_filter = [*DocumentAdmin.list_filter, UseFilter, StaleFilter]
@@ -84,7 +87,7 @@ class UsedDocumentAdmin(DocumentAdmin):
         return super().get_queryset(request).annotate(last_use=Subquery(uses.values("day")[:1]))
 
     def save_model(self, request: HttpRequest, obj: Document, form: Any, change: bool) -> None:
-        """Warn, after a change of readers, who still gets the verified answers that cite the document."""
+        """After a change of readers, warn who still gets verified answers that cite the document."""
         former = obj.access_list_id
         answers = VerifiedAnswer.objects.filter(active=True, citations__document=obj.pk).distinct()
         mine = VerifiedAnswer.objects.managed_by(request.user.pk or 0)
@@ -113,7 +116,10 @@ class UsedDocumentAdmin(DocumentAdmin):
                 messages.warning(request, format_html(text, answer=link, people=reach[answer.pk].people))
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        """Show up to which moment answers are counted: a newer answer may cite a document all the same."""
+        """Show the moment up to which answers are counted.
+
+        A newer answer may cite a document nevertheless.
+        """
         counted_at = CountedUntil.objects.values_list("counted_at", flat=True).first()
         return super().changelist_view(request, {"counted_at": counted_at, **(extra_context or {})})
 

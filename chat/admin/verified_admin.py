@@ -240,7 +240,10 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         return initial
 
     def get_formset_kwargs(self, request: HttpRequest, obj: Any, inline: Any, prefix: str) -> dict[str, Any]:
-        """Fill in the questions and documents of the URL, to which the list of unanswered questions links."""
+        """Fill in the questions and documents named in the URL.
+
+        The list of unanswered questions links to such URLs.
+        """
         kwargs: dict[str, Any] = super().get_formset_kwargs(request, obj, inline, prefix)
         if isinstance(inline, CitationInline):
             kwargs["reader"] = reader_of(request)
@@ -325,7 +328,10 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         ]
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> Any:
-        """Django's page, with wordings that people used and the answer lacks; showing them is audited."""
+        """Django's page, with wordings that people used and the answer lacks.
+
+        Showing these wordings is audited.
+        """
         answer = kwargs.get("obj")
         if request.method == "GET" and answer and self.has_change_permission(request, answer):
             patterns = [question.text for question in answer.questions.all()]

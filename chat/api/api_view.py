@@ -66,7 +66,10 @@ class ProtocolView(APIView):
         return response
 
     async def authenticate(self, original: HttpRequest, act: Callable[[Request], T]) -> T | HttpResponseBase:
-        """Call `act` with the authenticated request; returns its result, or the refusal as a response."""
+        """Call `act` with the authenticated request.
+
+        Returns its result, or the refusal as a response.
+        """
         try:
             return await in_database_within_budget(self._authenticated, original, act)
         except (OperationalError, InterfaceError) as error:

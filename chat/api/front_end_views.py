@@ -1,4 +1,4 @@
-"""Endpoints that published front ends call at the start: sign-in set-up and available features.
+"""Endpoints that published front ends call first: sign-in set-up and available features.
 
 They contain nothing personal, so no authentication is needed.
 """

@@ -1,4 +1,7 @@
-"""`/v1/responses`: OpenAI's Responses API over the site's runs; other people's responses are not found."""
+"""`/v1/responses`: OpenAI's Responses API over the site's runs.
+
+Other people's responses are not found.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -151,7 +154,10 @@ class ResponseView(ProtocolView):
 
 
 class CancelView(ProtocolView):
-    """`POST /v1/responses/{id}/cancel`: the text so far is kept; no effect on a response that has ended."""
+    """`POST /v1/responses/{id}/cancel`: stop a response; its text so far is kept.
+
+    It has no effect on a response that has ended.
+    """
 
     protocol: ChatProtocol = Responses()
 

@@ -80,10 +80,11 @@ class KeepAliveTimer:
 async def run_stream(
     principal: Principal, run_id: UUID, protocol: ChatProtocol, slot: ConnectionSlot, *, boundary: int = 0
 ) -> AsyncGenerator[bytes, None]:
-    """The framed chunks of a run in a protocol, as they come, or with the protocol's gap between them.
+    """The framed chunks of a run in a protocol.
 
-    If access is revoked, or the database or the process becomes unavailable, the stream ends with an error
-    chunk. No merged text spans the run's event number `boundary`.
+    They are yielded as they come, or with the protocol's gap between them. If access is revoked, or the
+    database or the process becomes unavailable, the stream ends with an error chunk. No merged text spans the
+    run's event number `boundary`.
     """
     frame = FRAMINGS[protocol.stream_type]
     sent_at = float("-inf")

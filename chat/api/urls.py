@@ -19,7 +19,10 @@ RUN = r"^chat/runs/(?P<run_id>[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})"
 
 
 def _chat_ui(path: str, view: type[views.RunView], name: str) -> list[URLPattern]:
-    """The URL itself, where `Accept` decides whether to stream, and the URLs whose suffix decides it."""
+    """The URL itself, for which `Accept` decides whether to stream, and its suffixed forms.
+
+    For these, the suffix decides.
+    """
     return [
         re_path(rf"^api/{path}/?\Z", view.as_view(), name=name),
         re_path(rf"^api/{path}//?stream/?\Z", view.as_view(), {"suffix": "stream"}, name=f"{name}-stream"),

@@ -193,7 +193,7 @@ class ChatUiView(RunView):
 
 
 class StandardChatUiView(ChatUiView):
-    """`POST /api/chat`, which is also the address in the README of the AI Chat Protocol's client."""
+    """`POST /api/chat`, the address in the README of the AI Chat Protocol's client."""
 
     parser_classes = [StrictJSONParser, AttachmentParser]
 

@@ -1,7 +1,7 @@
-"""One run, from a question to its events: search under rights, prompt, model, verified citations.
+"""One run, from a question to its events.
 
-The engine knows neither requests nor sockets: the caller that receives the events decides what to do with
-them.
+Its steps are the search under rights, the prompt, the model, and verified citations. The engine knows neither
+requests nor sockets: the caller that receives the events decides what to do with them.
 """
 
 from .answering import answer

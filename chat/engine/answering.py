@@ -1,4 +1,7 @@
-"""The steps of a run: verified answer or search, context, text, second look, follow-ups and title."""
+"""The steps of a run, from the search to the title.
+
+These are a verified answer or the search, context, text, second look, follow-ups and title.
+"""
 
 import asyncio
 import time
@@ -63,9 +66,9 @@ T = TypeVar("T")
 
 
 async def answer(run: AcceptedRun, publish: Callable[[Event], object]) -> str:
-    """Publish all events between Started and the end; returns a title for a conversation that has none.
+    """Publish all events between Started and the end.
 
-    Raises ModelError; what was published stays valid.
+    Returns a title for a conversation that has none. Raises ModelError; what was published stays valid.
     """
     model: ChatModel = configured_model()
     request = run.request
@@ -114,10 +117,8 @@ class PartialAnswer:
 def partial_answer(run: AcceptedRun) -> PartialAnswer | None:
     """The answer to continue.
 
-    None if one of its sources was deleted, withdrawn or read again since.
-
-    In that case the question is answered from the beginning, so that the model does not get text that is
-    based on such a source.
+    None if one of its sources was deleted, withdrawn or read again since. In that case the question is
+    answered from the beginning, so that the model does not get text that is based on such a source.
     """
     former = Message.objects.owned_by(run.principal).get(pk=run.request.continues)
     sources = list(Source.objects.visible_to(run.principal).filter(message=former).order_by("rank"))
@@ -176,10 +177,9 @@ async def _model_and_search(run: AcceptedRun, model: ChatModel) -> tuple[ChatMod
 async def _before_a_stop(storing: Coroutine[Any, Any, T]) -> T:
     """Await a call that stores sources.
 
-    A stop of the run cancels the caller only when the call is done.
-
-    A cancelled database call would continue in its thread and store the sources, so the readers of the run
-    must get them as well: they still receive what the caller publishes before its next `await`.
+    A stop of the run cancels the caller only when the call is done. A cancelled database call would continue
+    in its thread and store the sources, so the readers of the run must get them as well: they still receive
+    what the caller publishes before its next `await`.
     """
     task = asyncio.ensure_future(storing)
     try:
@@ -332,7 +332,7 @@ class _Answer:
         return title
 
     async def _title(self, model: ChatModel) -> str:
-        """A better title than the question's own words, for a conversation that begins with this question."""
+        """A better title than the question's own words, for a conversation that begins with it."""
         return await model.title(self.run.request.question) if self.run.is_untitled else ""
 
     async def _recheck(self, model: ChatModel) -> None:
@@ -353,7 +353,7 @@ class _Answer:
 
     @property
     def _answer(self) -> str:
-        """The text of the message, without the passages at its end that are merely close to the question."""
+        """The text of the message, without merely close passages at its end."""
         return self.text.partition(OTHERS)[0] if self.text.startswith(LIKELY) else self.text
 
     def _quoted(self) -> set[int]:

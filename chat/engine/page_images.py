@@ -1,6 +1,7 @@
-"""Images of the pages that passages come from, for models that read images and clients that show them.
+"""Images of the pages that passages come from.
 
-The images are rendered for each reader under the reader's current rights, and are never stored.
+They are for models that read images, and for clients that show them. The images are rendered for each reader
+under the reader's current rights, and are never stored.
 """
 
 import asyncio
@@ -51,7 +52,10 @@ async def of_sources(principal: Principal, sources: Sequence[SourceView]) -> tup
 
 
 async def page_images(principal: Principal, pages: Sequence[Page]) -> tuple[PageImage, ...]:
-    """Images of the first distinct PDF pages that the reader may see, except those not rendered in time."""
+    """Images of the first distinct PDF pages that the reader may see.
+
+    Images that are not rendered in time are left out.
+    """
     images: list[PageImage] = []
     documents = await retry_until_available(_documents, principal, pages)
     loop = asyncio.get_running_loop()

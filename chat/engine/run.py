@@ -21,7 +21,7 @@ class Speaker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedRun(TurnIds):
-    """A stored question with its queued answer, or with several of them, one for each agent of a team.
+    """A stored question with its queued answers, one for each agent of a team.
 
     Created once, when the request is accepted. `is_new` is False if the request repeats an earlier one, whose
     run may have ended already.

@@ -111,7 +111,7 @@ async def search(
 
 
 def is_simple(run: AcceptedRun) -> bool:
-    """Whether the search needs only the database, and its sources belong to the only answer of the run."""
+    """Whether the search needs only the database, for the only answer of the run."""
     options = run.request.options
     return not (run.team or options.ranker or options.pages)
 
@@ -188,7 +188,10 @@ def candidates(run: AcceptedRun, query: SearchQuery) -> SearchResult:
 
 
 def attached_before(run: AcceptedRun) -> list[str]:
-    """The scopes of the conversation's earlier questions that named documents, such as attached files."""
+    """The scopes of earlier questions that named documents, such as attached files.
+
+    These are questions of the same conversation.
+    """
     if run.is_first:
         return []
     named = Run.objects.filter(conversation=run.conversation_id, options__scope__startswith=f"{DOCUMENT}:")
@@ -200,11 +203,10 @@ def found_for(
 ) -> SearchResult:
     """Search for a question.
 
-    If it is compound, for each of its parts, and interleave the results.
-
-    If one part finds nothing, the whole question is searched for too. Passages of short sections and tables
-    are completed. If the scope is a short document, the rest of its passages follows. A search of everything
-    leaves out files that are attached to questions, except those that the scopes in `attached` name.
+    If it is compound, for each of its parts, and interleave the results. If one part finds nothing, the whole
+    question is searched for too. Passages of short sections and tables are completed. If the scope is a short
+    document, the rest of its passages follows. A search of everything leaves out files that are attached to
+    questions, except those that the scopes in `attached` name.
     """
     if options.get("scope", "") in ("", ALL) and (apart := kept_apart(principal, attached)):
         options["without"] = apart
@@ -217,10 +219,11 @@ def found_for(
 def _with_the_rest(
     principal: Principal, passages: tuple[FoundPassage, ...], options: Mapping[str, Any]
 ) -> tuple[FoundPassage, ...]:
-    """The passages, followed by all other passages of a chosen scope that has at most `top` of them.
+    """The passages, followed by the rest of a small chosen scope.
 
-    A question about a file of one page often uses other words than the file. Nothing is added if nothing was
-    found, or if the request filters passages in another way.
+    A scope is small if it has at most `top` passages. A question about a file of one page often uses other
+    words than the file. Nothing is added if nothing was found, or if the request filters passages in another
+    way.
     """
     top = options.get("top", Options().top)
     scope = options.get("scope", "")

@@ -36,7 +36,10 @@ _NUMBERED = re.compile(r"\[(\d{1,3})\](?!\()")
 
 
 class VerifiedModel(QuotingModel):
-    """A model that returns one fixed text; follow-up questions and titles are those of quoted answers."""
+    """A model that returns one fixed text.
+
+    Its follow-up questions and titles are those of quoted answers.
+    """
 
     name = "verified"
 
@@ -91,7 +94,10 @@ def verified_answer(run: AcceptedRun) -> tuple[VerifiedModel, Search] | None:
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """A statement that its passages do not support, and the sentence that contradicts it, if any."""
+    """A statement that its passages do not support.
+
+    It comes with the sentence that contradicts it, if any.
+    """
 
     words: str
     said: str

@@ -94,7 +94,10 @@ def _cut(piece: str, length: int) -> str:
 async def _verified(
     model: ChatModel, prompt: Prompt, citations: CitationFilter | JsonCitationFilter, outcome: _Outcome
 ) -> AsyncGenerator[str | Reasoning, None]:
-    """Yield Reasoning, and text with verified citations, which may be empty; on failure all text first."""
+    """Yield Reasoning, and text with verified citations, which may be empty.
+
+    On failure, all text is yielded first.
+    """
     stops = StopSequences(prompt.generation.stop)
     if prompt.prefill:
         yield citations.feed(prompt.prefill)

@@ -1,4 +1,4 @@
-"""The interface that the engine expects of a language model, the prompt it sends, and which model answers."""
+"""The interface of language models, the prompt that they get, and which model answers."""
 
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
@@ -112,7 +112,10 @@ class TokenCount:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The model's finish reason, stop or length, and the grade of quotations (history.tally.Grade)."""
+    """The end of the text: the finish reason (stop or length), and the grade of quotations.
+
+    The grades are those of history.tally.Grade.
+    """
 
     reason: str
     grade: str = ""
@@ -124,10 +127,8 @@ Part = Text | Reasoning | TokenCount | End
 class ModelError(Exception):
     """The model failed.
 
-    `code` is one of chat.errors, `retry_after` the server's Retry-After in seconds.
-
-    `detail` is for the log: a status or the name of an error, never the server's own message, which may
-    contain the key or the prompt.
+    `code` is one of chat.errors, `retry_after` the server's Retry-After in seconds. `detail` is for the log:
+    a status or the name of an error, never the server's own message, which may contain the key or the prompt.
     """
 
     def __init__(self, code: str, retry_after: float | None = None, *, detail: str = "") -> None:
@@ -143,7 +144,10 @@ class ModelError(Exception):
 
 
 class ServerUnavailable(ModelError):
-    """The circuit breaker is open after failures: nothing was sent, and an immediate retry is pointless."""
+    """The circuit breaker is open after failures.
+
+    Nothing was sent, and an immediate retry is pointless.
+    """
 
     def __init__(self, seconds: float) -> None:
         super().__init__("upstream_unavailable", max(1.0, seconds), detail="left alone after failures")
@@ -245,7 +249,10 @@ def use_model(model: ChatModel) -> Iterator[None]:
 
 
 def messages(prompt: Prompt) -> list[dict[str, Any]]:
-    """The prompt as chat messages: instructions, earlier messages, the question with sources and images."""
+    """The prompt as chat messages.
+
+    These are the instructions, earlier messages, and the question with sources and images.
+    """
     json = instructions("json") if prompt.generation.json else ""
     own = (answer_instructions(prompt.template), prompt.instructions, json)
     system = "\n\n".join(part for part in own if part)
@@ -280,8 +287,10 @@ def answer_instructions(template: str = "") -> str:
 
 
 def wish_text(wish: str) -> str:
-    """The caller's preference as a quotation: part of the question, without the authority of the
-    instructions."""
+    """The caller's preference as a quotation.
+
+    As part of the question, it lacks the authority of the instructions.
+    """
     quoted = "\n".join(f"> {line}" for line in wish.splitlines())
     return f"{instructions('wish')}\n\n{quoted}"
 

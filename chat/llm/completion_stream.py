@@ -1,4 +1,4 @@
-"""Reads a chat completion's event stream, with deadlines between one piece of content and the next.
+"""Reads a chat completion's event stream, with deadlines between pieces of content.
 
 The client library resets its time-outs on every keep-alive comment, and its typed objects take twice as long
 as a plain JSON parser, so the bytes are parsed here.
@@ -78,10 +78,10 @@ class Clock:
 
 
 class GatheredBody:
-    """A response body that is read at intervals: data that arrives shortly after a read is left for the next
-    one.
+    """A response body that is read at intervals.
 
-    Each read costs more than a token, so a stream costs mostly what its reads cost.
+    Data that arrives shortly after a read is left for the next one. Each read costs more than a token, so a
+    stream costs mostly what its reads cost.
     """
 
     def __init__(self, pieces: AsyncIterator[bytes], seconds: float = GATHER_SECONDS) -> None:
@@ -92,9 +92,8 @@ class GatheredBody:
     async def read(self, by: float, *, at_once: bool) -> bytes:
         """Return the next bytes, b"" at the end.
 
-        Raises TimeoutError at `by`, in the event loop's time.
-
-        Unless `at_once`, the next read waits for a moment, so that it returns more.
+        Raises TimeoutError at `by`, in the event loop's time. Unless `at_once`, the next read waits for a
+        moment, so that it returns more.
         """
         time = asyncio.get_running_loop().time
         if not at_once and (seconds := self._gather_until - time()) > 0:
@@ -270,7 +269,10 @@ class Characters:
 
 
 def storable(text: str) -> str:
-    """Replace NUL, which PostgreSQL cannot store, and lone surrogates, which UTF-8 cannot encode."""
+    """Replace NUL and lone surrogates.
+
+    PostgreSQL cannot store the former, and UTF-8 cannot encode the latter.
+    """
     if text.isascii() and "\x00" not in text:
         return text
     return text.replace("\x00", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,4 +1,4 @@
-"""The connection to the model's server, and the translation of its errors into the site's codes."""
+"""The connection to the model's server, and the codes of its errors."""
 
 import re
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ _FILTERED = re.compile(r"content[ _](filter|policy|management)", re.I)
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A server with the optional members it has refused, and a circuit breaker for each of its models."""
+    """A server: optional members that it has refused, and a circuit breaker for each model."""
 
     server: ModelServer
     refused: set[str] = field(default_factory=set)
@@ -113,14 +113,20 @@ def translated(error: openai.APIError) -> ModelError:
 
 
 def code_of(said: str) -> str:
-    """The code of a refusal, recognised by its message, which differs from server to server; else empty."""
+    """The code of a refusal, recognised by its message; empty if unknown.
+
+    The messages differ from server to server.
+    """
     if _TOO_LONG.search(said):
         return "context_overflow"
     return "content_filter" if _FILTERED.search(said) else ""
 
 
 def describe_error(error: Exception) -> str:
-    """The error for the log: never the server's own message, which may contain the key or the prompt."""
+    """The error for the log.
+
+    It never has the server's own message, which may contain the key or the prompt.
+    """
     causes = [error, error.__cause__] if error.__cause__ else [error]
     found = ", ".join(type(cause).__name__ for cause in causes)
     if not isinstance(error, openai.APIStatusError):

@@ -1,4 +1,4 @@
-"""Questions that a document answers, written by the configured model while the document is read."""
+"""Questions that a document answers, written by the model while the document is read."""
 
 import asyncio
 

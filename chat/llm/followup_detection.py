@@ -90,9 +90,10 @@ def leans_on_earlier(question: str) -> bool:
 
 
 def may_lean_on_earlier(question: str) -> bool:
-    """Whether the question names so little of its own subject that it may be about an earlier one.
+    """Whether the question may be about the subject of an earlier one.
 
-    “What is the deadline?” may ask for the deadline of the earlier subject, “Where is the canteen?” does not.
+    It names little of a subject of its own. “What is the deadline?” may ask for the deadline of the earlier
+    subject, “Where is the canteen?” does not.
     """
     if has_unspaced_script(question):
         return len(units(without_question_words(question))) <= FEW_CONTENT_CHARACTERS

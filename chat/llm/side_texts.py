@@ -1,4 +1,4 @@
-"""Parses titles, search queries, follow-up questions, grades and verdicts from a model's response."""
+"""Parses titles, queries, follow-up questions, grades and verdicts from responses."""
 
 import re
 from collections.abc import Iterable
@@ -64,7 +64,10 @@ def questions(text: str, asked: Iterable[str] = ()) -> list[str]:
 
 
 def grades(text: str, count: int) -> dict[int, float]:
-    """Grades by index, from lines such as “3: 4” (number of the passage from 1, grade from 0 to 4)."""
+    """Grades by index, from lines such as “3: 4”.
+
+    A line has the number of the passage from 1, and a grade from 0 to 4.
+    """
     lines = without_reasoning(text).splitlines()
     found = ((int(match[1]) - 1, float(match[2])) for line in lines if (match := _GRADE.fullmatch(line)))
     return {place: min(grade, 4.0) for place, grade in found if 0 <= place < count}

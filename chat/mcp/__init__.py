@@ -1,1 +1,4 @@
-"""The server of the Model Context Protocol: language models search, read and ask with a person's rights."""
+"""The server of the Model Context Protocol.
+
+Through it, language models search, read and ask with a person's rights.
+"""

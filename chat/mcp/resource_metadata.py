@@ -35,8 +35,10 @@ def resource_metadata(request: HttpRequest) -> HttpResponse:
 
 
 def challenge(request: HttpRequest) -> str:
-    """The `WWW-Authenticate` header of a refusal, which tells clients how to get a token, if that is
-    possible."""
+    """The `WWW-Authenticate` header of a refusal.
+
+    It tells clients how to get a token, if that is possible.
+    """
     parts = ['error="invalid_token"'] if presents_key(request) else []
     if _has_tokens():
         parts.append(f'resource_metadata="{request.build_absolute_uri(PATH)}"')

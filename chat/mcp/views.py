@@ -171,7 +171,10 @@ class McpView(ProtocolView):
         return {}  # ping
 
     def _called(self, request: Request, call: Call) -> tuple[Call, AcceptedRun] | HttpResponseBase:
-        """The result of a tool; wrong arguments are an error result, which the calling model can read."""
+        """The result of a tool.
+
+        Wrong arguments give an error result, which the calling model can read.
+        """
         principal = cast(Principal, request.auth)
         if call.tool not in mcp_tools.TOOLS:
             raise McpError(mcp.INVALID_PARAMS, f"There is no tool “{call.tool[:100]}”.")

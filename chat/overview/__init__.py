@@ -1,1 +1,4 @@
-"""Figures of how the site is used: counted by the worker, shown on the first page of the admin."""
+"""Figures of how the site is used.
+
+The worker counts them, and the first page of the admin shows them.
+"""

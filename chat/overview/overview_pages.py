@@ -1,4 +1,4 @@
-"""The first page of the admin as an overview of how the site is used, and its numbers as CSV."""
+"""The first page of the admin, which shows how the site is used; its numbers as CSV."""
 
 import csv
 import io

@@ -145,11 +145,10 @@ def erase(
 ) -> DataCounts:
     """Delete the person with their data; the audit log keeps their number.
 
-    Returns the deleted counts.
-
-    Documents that only they could read are deleted. Those that others read, their verified answers and their
-    proof questions go to `documents_to`, or are deleted with `delete_documents`. Raises ErasureRefused before
-    anything is deleted, also if `actor` may not give `documents_to` the right to read them.
+    Returns the deleted counts. Documents that only they could read are deleted. Those that others read, their
+    verified answers and their proof questions go to `documents_to`, or are deleted with `delete_documents`.
+    Raises ErasureRefused before anything is deleted, also if `actor` may not give `documents_to` the right to
+    read them.
     """
     had = count_data(person)
     if person.legal_hold:
@@ -188,10 +187,10 @@ def erase(
 
 
 def delete_own(person: User, *, documents: bool) -> None:
-    """Delete a person's conversations and projects permanently, optionally with documents that only they can
-    read.
+    """Delete a person's conversations and projects permanently.
 
-    Raises ErasureRefused before anything is deleted.
+    Optionally also deletes documents that only they can read. Raises ErasureRefused before anything is
+    deleted.
     """
     if person.legal_hold:
         raise ErasureRefused(gettext(ON_HOLD))
@@ -250,7 +249,10 @@ def _returned() -> list[tuple[Erased, User]]:
 
 
 def hold_in_words(person: User, actor: User | None) -> str:
-    """The message that the person is under a legal hold, with the reason for superusers and commands."""
+    """The message that the person is under a legal hold.
+
+    Superusers and commands also get the reason.
+    """
     if actor and not actor.is_superuser:
         return gettext("This account is under a legal hold and stays as it is.")
     return gettext("This account is under a legal hold and stays as it is: %(hold)s") % {
@@ -318,7 +320,10 @@ def _read_by_others(person: User) -> QuerySet[Document]:
 
 
 def _delete_conversations(person: User) -> None:
-    """Delete rows table by table, because Django would load each message to collect dependent rows."""
+    """Delete rows table by table.
+
+    Django would load each message to collect dependent rows.
+    """
     theirs = Q(conversation__owner=person)
     for runs in (Run.objects.filter(owner=person), Run.objects.filter(theirs)):  # each by an index
         JournalEntry.objects.filter(run__in=runs.values("pk")).delete()

@@ -1,4 +1,7 @@
-"""All data of one person as a zip file: written to a path, or sent without holding it in memory."""
+"""All data of one person as a zip file.
+
+It is written to a path, or sent without holding it in memory.
+"""
 
 import json
 import logging
@@ -46,9 +49,7 @@ def export_response(
 ) -> HttpResponseBase:
     """The file for `actor`, one at a time, as exports are expensive.
 
-    Raises ExportRunning, StorageFault.
-
-    For another person's data, `reason` is recorded first.
+    Raises ExportRunning, StorageFault. For another person's data, `reason` is recorded first.
     """
     request_may_wait()
     if not cache.add(f"export:{actor.pk}", True, MAX_SECONDS):
@@ -111,9 +112,10 @@ def export(person: User, path: Path, *, actor: User | None) -> None:
 
 
 def _records(person: User, about: Q) -> Iterator[tuple[str, Any]]:
-    """(file name, JSON) of everything but conversations and files; no secrets and no hashes of them.
+    """File name and JSON of everything but conversations and the person's files.
 
-    `about` selects the person's entries of the audit log.
+    The texts contain no secrets and no hashes of secrets. `about` selects the person's entries of the audit
+    log.
     """
     yield "profile.json", _profile(person)
     keys = person.api_keys.values(

@@ -1,7 +1,7 @@
-"""Attaches files to a question: adds them for their owner only, and makes them the question's scope.
+"""Attaches files to a question.
 
-Without JavaScript, *Send* posts here as well: files chosen but not yet attached are attached before the
-question is asked.
+Adds them for their owner only, and makes them the question's scope. Without JavaScript, *Send* posts here as
+well: files chosen but not yet attached are attached before the question is asked.
 """
 
 from itertools import count
@@ -39,7 +39,7 @@ def attach(
     conversation_id: UUID | None = None,
     project_id: UUID | None = None,
 ) -> HttpResponse:
-    """Add the files of the form, and show the question with them as its scope, or ask it (`send`).
+    """Add the files of the form; show the question with them as its scope, or ask it (`send`).
 
     The JSON response has the members of an upload, and `scope` with its label.
     """

@@ -1,4 +1,7 @@
-"""POST views of the portal's forms: questions, regenerated answers, branches, feedback, and conversations."""
+"""POST views of the portal's forms.
+
+These are for questions, regenerated answers, branches, feedback, and conversations.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -349,7 +352,7 @@ def _or_404() -> Iterator[None]:
 
 
 def _opinion(request: HttpRequest, answer: Message, rating: str) -> feedbacks.Opinion:
-    """The feedback in the form below an answer, in a rating button, or in a button to report a source."""
+    """The feedback in a form, a rating button, or a button that reports a source."""
     cited = {str(number): label for number, label in enumerate(answer.citations, start=1)}
     if "reasons_shown" in request.POST:
         return feedbacks.Opinion(
@@ -433,7 +436,10 @@ def _begin(request: HttpRequest, principal: Principal, asked: RunRequest, key: s
 
 @async_to_sync
 async def _free(principal: Principal, conversation_id: UUID | None) -> bool:
-    """End the previous run if it awaits only follow-up questions or a title; return whether it ended."""
+    """End the previous run if it awaits only follow-up questions or a title.
+
+    Returns whether it ended.
+    """
     return conversation_id is not None and await runs.stop_followups(principal, conversation_id)
 
 

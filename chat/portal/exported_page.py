@@ -1,4 +1,7 @@
-"""An export as a web page: one HTML file, without a script or anything to load, to be sent on or printed."""
+"""An export as a web page, to be sent on or printed.
+
+It is one HTML file without a script, and loads nothing.
+"""
 
 import functools
 

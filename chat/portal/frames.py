@@ -227,8 +227,10 @@ def place_of_run(principal: Principal, conversation_id: UUID, run_id: UUID) -> i
 
 
 def context_of_message(principal: Principal, message_id: UUID) -> tuple[list[str], str]:
-    """The labels that an answer may cite, including those of sources that can no longer be opened, and the
-    documents that its question is about, as HTML."""
+    """The labels that an answer may cite, and the documents of its question, as HTML.
+
+    The labels include those of sources that can no longer be opened.
+    """
     answer = Message.objects.owned_by(principal).filter(pk=message_id).first()
     if answer is None:
         return [], ""

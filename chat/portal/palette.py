@@ -1,4 +1,7 @@
-"""The command palette (Ctrl or ⌘ K): finds conversations, documents and pages, as HTML for its script."""
+"""The command palette (Ctrl or ⌘ K), as HTML for its script.
+
+It finds conversations, documents and pages.
+"""
 
 from dataclasses import dataclass
 from urllib.parse import urlencode

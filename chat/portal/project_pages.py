@@ -1,4 +1,4 @@
-"""Pages of projects: the list, a project with its conversations, and moving conversations into one."""
+"""Pages of projects: the list, one project, and moving conversations into a project."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress

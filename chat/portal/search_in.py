@@ -1,7 +1,7 @@
-"""The page to choose a scope: folders, categories and documents, found by words of their names.
+"""The page to choose a scope.
 
-It changes nothing: the typed question passes through it, and returns to the question box with the chosen
-scope.
+Folders, categories and documents are found by words of their names. It changes nothing: the typed question
+passes through it, and returns to the question box with the chosen scope.
 """
 
 from dataclasses import dataclass

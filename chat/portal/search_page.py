@@ -44,10 +44,11 @@ class Result:
 def conversations(
     principal: Principal, query: str, cursor: str, *, archived: bool = False
 ) -> tuple[list[Result], str]:
-    """A page of the caller's conversations that match, newest first, and the cursor of the next page.
+    """A page of the caller's conversations that match, newest first.
 
-    The first page begins with those whose title has all words; no other page has these. An empty query
-    matches all archived ones, or all others. An unknown cursor returns the first page.
+    It comes with the cursor of the next page. The first page begins with those whose title has all words; no
+    other page has these. An empty query matches all archived ones, or all others. An unknown cursor returns
+    the first page.
     """
     below = place_in_list(cursor)
     if query:
@@ -90,11 +91,10 @@ def _beside(
 def place_of(conversation_id: UUID, hit: message_search.Hit | None, last: int | None = None) -> str:
     """The URL of a matching message; without one, of the conversation.
 
-    `last` is the position of its last message, if known.
-
-    The URL of an answer has a text fragment that highlights the words. Browsers highlight the first match on
-    the page, and the sidebar comes before the answer, so the fragment also has the words beside the match.
-    The sidebar shows questions as titles, so the URL of a question has no fragment.
+    `last` is the position of its last message, if known. The URL of an answer has a text fragment that
+    highlights the words. Browsers highlight the first match on the page, and the sidebar comes before the
+    answer, so the fragment also has the words beside the match. The sidebar shows questions as titles, so the
+    URL of a question has no fragment.
     """
     if hit is None:
         return reverse("chat:conversation", args=[conversation_id])

@@ -193,7 +193,7 @@ def _shown(rows: Sequence[Share]) -> list[tuple[Share, str]]:
 
 
 def _answers(conversation: Conversation, also: str) -> list[tuple[Message, str]]:
-    """The newest finished answers and the one at the position `also`, each with its label in the form."""
+    """The newest finished answers and the one at `also`, each with its label in the form."""
     columns = ("position", "role", "content", "state", "conversation")
     rows = conversation.messages.chosen().order_by("position").only(*columns)
     question, found = "", []

@@ -1,4 +1,7 @@
-"""The panel with a cited source: its passage with the cited words marked, its page, and the steps."""
+"""The panel with a cited source.
+
+It shows the passage with the cited words marked, its page, and the steps.
+"""
 
 import re
 from collections import Counter
@@ -181,7 +184,10 @@ class Panel:
 
     @cached_property
     def former(self) -> FormerVersion | None:
-        """The text of the document's version that was cited, if it is kept and the reader could read it."""
+        """The version of the document that was cited.
+
+        None if the document has not changed, if the version is not kept, or if the reader could not read it.
+        """
         if self.source is None or not self.replaced:
             return None
         kept = former_versions.visible(self.principal, self.source.document)
@@ -189,7 +195,10 @@ class Panel:
 
     @property
     def parts(self) -> list[Part]:
-        """The passage with the words marked that support the answer, and with the rest of a short table."""
+        """The passage with the words marked that support the answer.
+
+        The rest of a short table is added.
+        """
         start = self._before_own
         return parts_of(flowing(self._whole), [[first + start, last + start] for first, last in self.spans])
 

@@ -1,5 +1,7 @@
-"""The questions to start with, and the key that a browser gives to each question, so that a question sent
-twice is asked once."""
+"""The questions that a new conversation offers.
+
+A browser gives each question a key, so that a question sent twice is asked once.
+"""
 
 import hashlib
 import re
@@ -54,10 +56,10 @@ def starts(principal: Principal) -> list[Start]:
 
 
 def found_starts(principal: Principal) -> list[Start]:
-    """At most three questions that the caller's documents answer, from different folders or categories if
-    possible, and in the language of the page if possible.
+    """At most three questions that the caller's documents answer.
 
-    Cached for ten minutes for the caller, their readable documents and the language.
+    If possible, they are from different folders or categories, and in the language of the page. Cached for
+    ten minutes for the caller, their readable documents and the language.
     """
     newest = Document.objects.visible_to(principal).searchable().exclude(attached()).order_by("-pk")
     columns = ("pk", "version", "title", "name", "folder", "category", "language", "questions")
@@ -85,9 +87,9 @@ def found_starts(principal: Principal) -> list[Start]:
 
 
 def _in_turn(documents: list[Document], language: str) -> Iterator[tuple[Document, str]]:
-    """The first question of each document, then the second of each; documents of other folders first.
+    """The first question of each document, then the second of each.
 
-    Those that are clearly in another language come after all others.
+    Documents of other folders come first. Those that are clearly in another language come after all others.
     """
     chosen: dict[str, Document] = {}
     rest: list[Document] = []

@@ -49,7 +49,10 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The texts of two versions as safe HTML, one for each message, and how many words only one has."""
+    """The texts of two versions as safe HTML, and how many words only one of them has.
+
+    There is a text for each message.
+    """
 
     before: list[str]
     after: list[str]

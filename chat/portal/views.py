@@ -105,9 +105,8 @@ def conversation_page(
 ) -> HttpResponse:
     """A page of a conversation's turns.
 
-    `kept` has the text of a refused question and the reason.
-
-    Only the page with its newest turns has the question box.
+    `kept` has the text of a refused question and the reason. Only the page with its newest turns has the
+    question box.
     """
     page = page_asked_for(request, asked_in(conversation))
     turns = turns_of(principal, conversation, page)
@@ -143,7 +142,10 @@ def conversation_page(
 
 
 def page_asked_for(request: HttpRequest, asked: Sequence[int]) -> TurnsPage:
-    """The page with the answer of the open source or form, or with the position `at`; else the newest."""
+    """The page with the answer whose source or form is open, or with the position `at`.
+
+    Otherwise the newest page.
+    """
     at, form = request.GET.get("at", ""), request.GET.get("rating", "")
     places = (position_of(request.GET.get("source", "")), _number(form), _number(at))
     return page_at(asked, next((place for place in places if place is not None), None))
@@ -185,8 +187,9 @@ def without_slash(request: HttpRequest, principal: Principal, conversation_id: U
 @require_safe
 @for_caller
 def dots(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """JSON for the sidebar: conversations with a running answer, those with an unseen one, and the number of
-    unopened shares.
+    """JSON for the sidebar: states of conversations, and the number of unopened shares.
+
+    `running` and `fresh` have the ids of conversations with a running answer, or with an unseen one.
     """
     rows = newest(principal, SIDEBAR_ROWS).values_list("pk", "running", "fresh")  # type: ignore[misc]
     running = [str(pk) for pk, is_running, _ in rows if is_running]
@@ -235,7 +238,10 @@ def search(request: HttpRequest, principal: Principal) -> HttpResponse:
 def export(
     request: HttpRequest, principal: Principal, conversation_id: UUID, *, is_page: bool = False
 ) -> HttpResponse:
-    """The conversation as a Markdown or HTML file, or one answer of it, at the position `answer`."""
+    """The conversation as a Markdown or HTML file.
+
+    With `answer`, only the answer at this position.
+    """
     row = own_conversation(principal, conversation_id)
     position = request.GET.get("answer", "")
     if not position:
@@ -273,7 +279,7 @@ def scope_asked_for(values: QueryDict) -> str:
 
 
 def scopes(principal: Principal, chosen: str) -> dict[str, Any]:
-    """Context for “Search in”: its options with labels, the selected one, and the documents that it names."""
+    """Context for “Search in”: options with labels, the selected one, and its documents."""
     offered = {ALL: gettext("Everything you can read"), OWN: gettext("Only what you added")}
     if chosen and chosen not in offered:
         offered[chosen] = gettext("Only %(scope)s") % {"scope": describe(principal, chosen)}

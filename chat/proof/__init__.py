@@ -1,1 +1,4 @@
-"""The proof: the site's own test questions with expected documents, run before and after a change."""
+"""The proof: the site's own test questions, asked before and after a change.
+
+Each question has an expected document.
+"""

@@ -98,7 +98,10 @@ class ProofQuestion(models.Model):
 
 
 class ProofRun(models.Model):
-    """One run of all proof questions, with the rights of a group or of the person who started it."""
+    """A run of all proof questions.
+
+    It has the rights of a group, or of the person who started it.
+    """
 
     class State(models.TextChoices):
         WAITING = "waiting", gettext_lazy("waiting")
@@ -141,7 +144,10 @@ class ProofRun(models.Model):
 
 
 class ProofResult(models.Model):
-    """The result of one question in one run; deleted with the question, which determines who may see it."""
+    """The result of one question in one run.
+
+    It is deleted with the question, which determines who may see it.
+    """
 
     class Outcome(models.TextChoices):
         WAITING = "", gettext_lazy("not asked yet")

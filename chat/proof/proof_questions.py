@@ -39,7 +39,10 @@ class Proposal:
 
 
 def write_csv(user: User) -> str:
-    """All questions that `user` may see, in the format of read_csv; documents by name, or else by id."""
+    """All questions that `user` may see, in the format of read_csv.
+
+    Documents are given by name, or else by id.
+    """
     resolve = functools.cache(resolver_for(Principal(user.pk, "session"), user.get_username()))
     rows = [COLUMNS]
     for each in ProofQuestion.objects.managed_by(user.pk).select_related("document").order_by("pk"):

@@ -1,8 +1,9 @@
-"""Numbers of a run and of the difference between two, with what chance alone can make of them. Pure.
+"""Compares two runs: their numbers, and the differences that chance alone may explain.
 
-Shares have Wilson intervals. Whether a run is better or worse is decided by the exact test of McNemar on
-the questions that turned right or wrong; the interval of the difference is that of Clopper and Pearson on
-these same questions, so that it excludes 0 exactly when the test finds a difference. All are at 95 %.
+These functions are pure. Shares have Wilson intervals. Whether a run is better or worse is decided by the
+exact test of McNemar on the questions that turned right or wrong; the interval of the difference is that of
+Clopper and Pearson on these same questions, so that it excludes 0 exactly when the test finds a difference.
+All are at 95 %.
 """
 
 import math

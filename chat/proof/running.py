@@ -1,4 +1,7 @@
-"""Runs of the proof by the worker: one at a time, in short jobs, so that documents can be read in between."""
+"""Runs of the proof by the worker, one at a time.
+
+They are split into short jobs, so that documents can be read in between.
+"""
 
 import hashlib
 import logging
@@ -58,8 +61,10 @@ def results_of(run: ProofRun, user: User) -> list[ProofResult]:
 def pairs_of(
     before: Iterable[ProofResult], after: Iterable[ProofResult]
 ) -> list[tuple[ProofResult, ProofResult]]:
-    """Pairs of results of the same question with the same expected document, even if that was deleted
-    meanwhile."""
+    """Pairs of results of the same question with the same expected document.
+
+    The document may have been deleted meanwhile.
+    """
     former = {each.question_id: each for each in before if each.outcome}
     pairs = [
         (former[each.question_id], each) for each in after if each.outcome and each.question_id in former

@@ -69,7 +69,7 @@ class Encoder(Protocol):
 
 @runtime_checkable
 class NumberedEncoder(Protocol):
-    """Encodes a stream whose chunks have numbers that are derived from those of the run's events."""
+    """Encodes a stream whose chunks are numbered by the numbers of the run's events."""
 
     def numbered(self, number: int, event: Event) -> list[Any]: ...
 
@@ -107,7 +107,10 @@ def choose(headers: Mapping[str, str], body: Any, version: str = "2025") -> Chat
 
 
 def choose_streamed(headers: Mapping[str, str], body: Any, version: str = "2025") -> ChatProtocol:
-    """The protocol of a request to /chat/stream or /ask/stream, where `stream` in the body has no effect."""
+    """The protocol of a request to /chat/stream or /ask/stream.
+
+    There, `stream` in the body has no effect.
+    """
     members = body if isinstance(body, dict) else {}
     if _has_attachments(headers):
         return AiChatProtocol()

@@ -1,4 +1,7 @@
-"""The Microsoft AI Chat Protocol of 2024-05-29: as RAG chat, with `sessionState` and `application/jsonl`."""
+"""The Microsoft AI Chat Protocol of 2024-05-29.
+
+It is as RAG chat, with `sessionState` and `application/jsonl`.
+"""
 
 from chat.events import Json
 

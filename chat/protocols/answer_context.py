@@ -1,4 +1,7 @@
-"""Members that several protocols share: `data_points`, `thoughts`, and the envelope of completions."""
+"""Members that several protocols share.
+
+These are `data_points`, `thoughts`, and the envelope of completions.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -36,7 +39,10 @@ def context(found: ContextReady) -> Json:
 
 
 def verified(found: ContextReady | None) -> Json:
-    """The member `verified`: who vouches for the answer, its last day, and its question if it differs."""
+    """The member `verified`: who vouches for the answer, and its last day.
+
+    It also has the question of the verified answer, if that differs.
+    """
     if found is None or found.verified is None:
         return {}
     mark = {"by": found.verified.by, "until": found.verified.until}
@@ -50,7 +56,10 @@ def followups(questions: tuple[str, ...]) -> Json:
 
 
 def verification(statements: Sequence[Statement], grade: str = "") -> Json:
-    """The result for each statement, with positions in the text that was sent, and the answer's grade."""
+    """The results for statements, and the answer's grade.
+
+    Positions refer to the text that was sent.
+    """
     return {"verification": to_api(statements), **graded(grade)}
 
 

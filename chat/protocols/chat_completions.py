@@ -1,7 +1,8 @@
-"""The HTTP protocol for AI chat apps of 2024-01-28: OpenAI's completions with `context` and `session_state`.
+"""The HTTP protocol for AI chat apps of 2024-01-28.
 
-The specification puts these two members into the choice. A well-known client reads them from the choice's
-message or delta, so they are sent in both places.
+It is OpenAI's completions with `context` and `session_state`. The specification puts these two members into
+the choice. A well-known client reads them from the choice's message or delta, so they are sent in both
+places.
 """
 
 from typing import Any

@@ -57,7 +57,10 @@ CODES = {
 
 
 class ChatUi:
-    """Stateless unless the body names a conversation: the client itself saves messages at /chat-history."""
+    """Stateless, unless the body names a conversation.
+
+    The client itself saves messages at /chat-history.
+    """
 
     stream_type = "text/event-stream"
     gap = INTERVAL  # a known client treats data that arrives together as one event
@@ -119,7 +122,10 @@ def _messages(encoder: "ChatUiEncoder", result: RunResult) -> list[Json]:
 
 
 class ChatUiMessages(ChatUi):
-    """The response that the Chat UI reads since May 2025: an object with its messages, never a stream."""
+    """The response that the Chat UI reads since May 2025.
+
+    It is an object with its messages, never a stream.
+    """
 
     stream_type = "application/json"
 
@@ -136,7 +142,10 @@ class ChatUiMessages(ChatUi):
         return 200, {"messages": messages}
 
     def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
-        """The body of a refusal: `error` by the specification, and `message`, which the client shows."""
+        """The body of a refusal: `error` by the specification, and `message`.
+
+        The client shows `message`.
+        """
         return super().error(message, code, status=status, member=member) | {"message": message}
 
 
@@ -149,9 +158,7 @@ class TeamChatUiMessages(ChatUiMessages):
 class ChatUiEncoder:
     """Encodes messages one after the other.
 
-    A team's first message begins when its agent is known.
-
-    `clock` returns the time in seconds.
+    A team's first message begins when its agent is known. `clock` returns the time in seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, *, team: bool = False) -> None:
@@ -246,7 +253,10 @@ class ChatUiEncoder:
 
 
 class ChatUiMinimal(ChatUi):
-    """The "Minimal Response Format": an array of messages, or a stream with one event for each message."""
+    """The "Minimal Response Format": an array of messages, or a stream of them.
+
+    A stream has one event for each message.
+    """
 
     def encoder(self) -> "MinimalEncoder":  # type: ignore[override]
         return MinimalEncoder()
@@ -302,7 +312,10 @@ class MinimalEncoder:
         return []
 
     def _whole_message(self, failed: Failed | None = None) -> list[Json]:
-        """A failure is a message too, with its text as the last item: the client supports nothing else."""
+        """A failure as a message, whose text is the last item.
+
+        The client supports no other form.
+        """
         assert self._started is not None
         plain, self._text = "".join(self._text), []
         text = with_links(plain, self._sources)

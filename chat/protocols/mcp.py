@@ -1,8 +1,8 @@
-"""The Model Context Protocol over Streamable HTTP: its messages; see mcp_tools.py for tools and resources.
+"""The messages of the Model Context Protocol over Streamable HTTP.
 
-The revision of 2026 has no handshake: each request names its version and the client's abilities in `_meta`,
-and repeats method and name in headers. In earlier revisions a client begins with `initialize`. This server
-has no sessions in any revision.
+Tools and resources are in mcp_tools.py. The revision of 2026 has no handshake: each request names its version
+and the client's abilities in `_meta`, and repeats method and name in headers. In earlier revisions a client
+begins with `initialize`. This server has no sessions in any revision.
 """
 
 import base64
@@ -117,7 +117,10 @@ class Site:
 
 
 class Refusals:
-    """Encodes refusals of requests whose message has not been read, and which therefore have no id."""
+    """Encodes refusals of requests whose message has not been read.
+
+    Such refusals have no id.
+    """
 
     def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
         number = INTERNAL_ERROR if status >= 500 else INVALID_REQUEST
@@ -264,7 +267,10 @@ def resource_not_found(call: Call) -> McpError:
 
 
 def initialized(call: Call, site: Site) -> Json:
-    """The result of `initialize`, with the client's revision if supported, else the newest with handshake."""
+    """The result of `initialize`.
+
+    It names the client's revision if supported, else the newest with a handshake.
+    """
     wanted = call.params.get("protocolVersion")
     return {
         "protocolVersion": wanted if wanted in HANDSHAKE else HANDSHAKE[0],
@@ -284,7 +290,7 @@ def discovered() -> Json:
 
 
 class Progress:
-    """Progress notifications of an answer that is being written, with the client's progress token."""
+    """Progress notifications of an answer in progress, with the client's progress token."""
 
     def __init__(self, token: str | int) -> None:
         self._token = token

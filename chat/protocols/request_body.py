@@ -1,4 +1,7 @@
-"""The request body of the AI chat protocols: `messages`, `context` with its overrides, and a session."""
+"""The request body of the AI chat protocols.
+
+It has `messages`, `context` with its overrides, and a session.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -47,9 +50,8 @@ def conversation(
 ) -> tuple[Sequence[EarlierMessage], str]:
     """The earlier messages, and the question.
 
-    With `parts`, a message's content may be a list of texts.
-
-    Messages with the role `dropped_role` are left out without being checked. Raises InvalidRequest.
+    With `parts`, a message's content may be a list of texts. Messages with the role `dropped_role` are left
+    out without being checked. Raises InvalidRequest.
     """
     items = validators.a_list(body.get("messages"), "messages")
     if not items:

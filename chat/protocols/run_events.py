@@ -1,7 +1,8 @@
-"""Events of one run for clients that resume a stream, in a format of our own: no protocol defines one.
+"""Events of one run for clients that resume a stream.
 
-Each chunk has a number (`seq`) and a `type`. Text belongs to the message that began last. The last chunk
-contains all messages in full, for readers that missed the beginning.
+The format is our own, because no protocol defines one. Each chunk has a number (`seq`) and a `type`. Text
+belongs to the message that began last. The last chunk contains all messages in full, for readers that missed
+the beginning.
 """
 
 from chat import errors

@@ -9,10 +9,10 @@ from chat.statements import Statement
 
 
 class Single:
-    """Passes events on to a protocol's encoder, and joins the messages of several agents into one text.
+    """Joins the messages of several agents into one text.
 
-    Only the first context is passed on. An encoder that needs the contexts of later agents must read the
-    events before they are passed to this class.
+    All other events are passed on to the protocol's encoder. Only the first context is passed on. An encoder
+    that needs the contexts of later agents must read the events before they are passed to this class.
     """
 
     def __init__(self, encode: Callable[[Event], list[Any]]) -> None:

@@ -116,7 +116,10 @@ class WebComponentStream(Single):
 
 
 class WebComponentEncoder(ChatCompletionsEncoder):
-    """Encodes follow-up questions at the end of the text, before the chunk with the finish reason."""
+    """Encodes follow-up questions at the end of the text.
+
+    They come before the chunk with the finish reason.
+    """
 
     def __init__(self, protocol: WebComponent) -> None:
         super().__init__(protocol)

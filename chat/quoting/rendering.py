@@ -48,10 +48,11 @@ def _is_item(line: str) -> bool:
 
 
 def heading_above(source: SourceView, table: str = "") -> str:
-    """The two innermost headings of a passage without chapter numbers and without the document's title.
+    """The two innermost headings of a passage.
 
-    The innermost heading is left out above a table that has words of the outer heading only: a table at the
-    end of a chapter may belong to the whole chapter and not to its last section.
+    Chapter numbers and the document's title are left out. The innermost heading is left out above a table
+    that has words of the outer heading only: a table at the end of a chapter may belong to the whole chapter
+    and not to its last section.
     """
     parts = [_CAPTION.sub("", part).strip() for part in source.heading.split("›")]
     parts = [part for part in parts if part and part != source.title][-2:]

@@ -1,4 +1,4 @@
-"""The parts of an answer that the site put together from quotations, without a language model.
+"""The parts of an answer that the site made of quotations, without a language model.
 
 Text without a citation belongs to the quotation that it introduces: a heading, a lead-in, or the column names
 of a table. The site's own phrases come from no document.
@@ -21,7 +21,7 @@ PHRASES = frozenset({*NOTHING_FOUND, *NOTICES, *ANSWERS})
 
 @dataclass(frozen=True, slots=True)
 class QuotedPart:
-    """A quotation with what introduces it and the labels that it cites, or a phrase of the site's."""
+    """A quotation with its lead-in and the labels that it cites, or a phrase of the site."""
 
     text: str
     labels: frozenset[str] = frozenset()
@@ -33,7 +33,10 @@ class QuotedPart:
 
 
 def is_phrase(text: str) -> bool:
-    """Whether the text is one of the site's fixed answers: a greeting, or that nothing was found."""
+    """Whether the text is one of the site's fixed answers.
+
+    Such answers are a greeting, or say that nothing was found.
+    """
     return text.strip() in PHRASES
 
 

@@ -1,4 +1,4 @@
-"""The title of a shared conversation or answer, as far as its reader may know the words of it."""
+"""The title of a shared conversation or answer, as far as its reader may know it."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -21,9 +21,9 @@ Place = tuple[UUID, int]  # a conversation and a position in it
 
 
 def shared_title(share: Share, shown: Sequence[SharedMessage]) -> str:
-    """The title that the conversation had, or its first question if that was edited since the title was made.
+    """The title that the conversation had, or its first question.
 
-    Empty if that question is not shown.
+    The question is used if it was edited after the title was made. Empty if that question is not shown.
     """
     if share.answer_id is not None or not shown or shown[0].closed:
         return ""
@@ -32,13 +32,12 @@ def shared_title(share: Share, shown: Sequence[SharedMessage]) -> str:
 
 
 def listed_titles(principal: Principal, shares: Iterable[Share]) -> dict[UUID, str]:
-    """The title that a list may show for each share, with the same number of queries for any number of
-    shares.
+    """The title that a list may show for each share.
 
-    A conversation has the title of its page, and an answer is called by its question. Missing if the reader
-    may not know these words, or if an answer may have suggested the question, which only the page decides;
-    also if it is further away than LOOKED_AT and LOOKED_BACK allow, so that a list costs the same for long
-    conversations.
+    The number of queries does not depend on the number of shares. A conversation has the title of its page,
+    and an answer is called by its question. Missing if the reader may not know these words, or if an answer
+    may have suggested the question, which only the page decides; also if it is further away than LOOKED_AT
+    and LOOKED_BACK allow, so that a list costs the same for long conversations.
     """
     shares = list(shares)
     branches = Branches.of({share.conversation_id for share in shares})

@@ -1,9 +1,10 @@
-"""What a reader of a share may see: only text that is based on sources they may read themselves.
+"""What a reader of a share may see.
 
-An answer whose sources are all open to the reader is shown completely. Of any other one, and of later ones,
-which may repeat it, only the statements are shown that are supported by an open passage. An answer that the
-site put together from quotations rests only on the passages that it cites, and so does each of its parts. A
-verified answer for certain groups is shown only to their members.
+This is only text based on sources that the reader may read. An answer whose sources are all open to the
+reader is shown completely. Of any other one, and of later ones, which may repeat it, only the statements are
+shown that are supported by an open passage. An answer that the site put together from quotations rests only
+on the passages that it cites, and so does each of its parts. A verified answer for certain groups is shown
+only to their members.
 """
 
 import ast
@@ -152,7 +153,10 @@ class _Reader:
         return SharedMessage(_bare(message, ""), closed=True, closed_documents=documents)
 
     def _offer(self, message: Message) -> None:
-        """Record questions that may have been made of closed sources, of this answer or of earlier ones."""
+        """Record questions that may have been made of closed sources.
+
+        The sources are those of this answer or of earlier ones.
+        """
         self.offered |= {normal(each) for each in message.followups if isinstance(each, str)}
         self.offering |= self.closed_documents
         self.offering |= {source.document_id for source in self.closed_sources.get(message.pk, ())}
@@ -166,9 +170,10 @@ class _Reader:
         return SharedMessage(whole, sources, statements=statements_of(message))
 
     def _quoted(self, message: Message, sources: Sequence[Source]) -> SharedMessage:
-        """An answer of quotations, each of which is shown with what introduces it or withheld with it.
+        """An answer of quotations.
 
-        Sources that it does not cite are not in its text.
+        Each quotation is shown or withheld together with its lead-in. Sources that it does not cite are not
+        in its text.
         """
         cites_closed = not {source.label for source in sources}.issuperset(message.citations)
         doubtful = self.doubtful or cites_closed or len(sources) < len(message.labels)
@@ -240,7 +245,7 @@ class _Reader:
 
 
 def _is_open_part(part: QuotedPart, message: Message, sources: Sequence[Source]) -> bool:
-    """Whether the reader may open every passage with the labels that it cites, and these have its words."""
+    """Whether the reader may open all cited passages, and these have the words of the text."""
     if part.is_phrase:
         return True
     cited = [source for source in sources if source.label in part.labels]
@@ -398,7 +403,10 @@ def _readable(
 def closed_questions(
     principal: Principal, questions: Sequence[str], is_open: OpenTo | None
 ) -> dict[str, frozenset[int]]:
-    """The questions that were generated from documents closed to the reader, with these documents."""
+    """The questions that were generated from closed documents, with these documents.
+
+    Closed documents are those that the reader may not read.
+    """
     if not questions:
         return {}
     with reading_everything():

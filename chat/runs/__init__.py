@@ -1,4 +1,4 @@
-"""Runs: stored in one transaction, executed by a detached task, followed by any number of readers.
+"""Runs: stored in one transaction, executed by a detached task, followed by readers.
 
 Views call :func:`begin`, which does everything that can be refused, then :func:`start`; after that there are
 only events. A run needs no client connection, and only :func:`stop` ends it early.

@@ -27,7 +27,10 @@ MAX_TEXT = 8_000  # characters of merged text, so that a line with them stays be
 
 
 def parts_of(numbered: Sequence[Numbered], boundary: int) -> Iterable[Sequence[Numbered]]:
-    """Divide events into parts: one part if there are few, otherwise the parts of :func:`coalesce`."""
+    """Divide events into parts.
+
+    A few events are one part; more are divided as by :func:`coalesce`.
+    """
     if len(numbered) > MAX_EVENTS:
         return coalesce(numbered, boundary)
     return [numbered] if numbered else []

@@ -32,7 +32,10 @@ def earlier_messages(run: AcceptedRun) -> tuple[EarlierMessage, ...]:
 def stored_messages(
     principal: Principal, conversation_id: UUID, messages: QuerySet[Message]
 ) -> tuple[EarlierMessage, ...]:
-    """The last of `messages`, oldest first, without the names of sources that the caller may not open."""
+    """The last of `messages`, oldest first.
+
+    Names of sources that the caller may not open are removed.
+    """
     said = messages.order_by("-position").values_list("role", "content")[:EARLIER_MESSAGES]
     gone: frozenset[str] | None = None
     turns: list[EarlierMessage] = []

@@ -155,7 +155,10 @@ def _close_all(dead: Sequence[UUID]) -> int:
 
 
 def _database_is_stable() -> bool:
-    """Whether PostgreSQL was available for a whole lease, so that living processes could renew theirs."""
+    """Whether PostgreSQL was available for the whole time of a lease.
+
+    Then living processes could renew theirs.
+    """
     if breaker.timed_out_within(settings.LEASE_SECONDS):
         return False
     with connection.cursor() as cursor:

@@ -146,11 +146,11 @@ async def watch(
     replay_purged: bool = True,
     names_gone: bool = False,
 ) -> AsyncGenerator[Part, None]:
-    """Like :func:`follow`, but yields lists of events, and an empty list after about a second without events.
+    """Like :func:`follow`, but yields lists of events.
 
-    A merged text never continues past the event numbered `boundary`. Without `replay_purged`, a run whose
-    journal was purged yields only its end, with the original number. The end is yielded even if its number is
-    not above `after`.
+    Yields an empty list after about a second without events. A merged text never continues past the event
+    numbered `boundary`. Without `replay_purged`, a run whose journal was purged yields only its end, with the
+    original number. The end is yielded even if its number is not above `after`.
 
     No event names a source that the reader may not open now, unless `names_gone` is set by a caller that
     removes these names itself.
@@ -183,7 +183,10 @@ async def wait_for_result(principal: Principal, run_id: UUID) -> RunResult:
 
 
 async def _from_memory(active: ActiveRun, after: int, boundary: int) -> AsyncGenerator[Part, None]:
-    """Yields an empty part after about a second without events, so that the caller checks access."""
+    """Yields the parts of a run; empty ones let the caller check access.
+
+    An empty part comes after about a second without events.
+    """
     position = after
     parts: Iterable[Part]
     while True:
@@ -251,7 +254,10 @@ async def _from_journal(
 
 
 async def run_so_far(principal: Principal, run_id: UUID) -> RunResult:
-    """The result of an ended run from its messages, without names of sources the caller may not open."""
+    """The result of an ended run, from its messages.
+
+    Names of sources that the caller may not open are removed.
+    """
     run = await retry_until_available(_run, principal, run_id)
     events = await retry_until_available(from_messages, run)
     withheld = _Withheld(principal)

@@ -1,4 +1,7 @@
-"""Repeated requests: a request whose idempotency key was used before gets the run of the earlier request."""
+"""Repeated requests.
+
+A request whose idempotency key was used before gets the run of the earlier request.
+"""
 
 import hashlib
 import json
@@ -50,10 +53,10 @@ def run_of_key(principal: Principal, key: str | None) -> Run | None:
 
 
 def was_never_executed(run: Run) -> bool:
-    """Whether a run ended without any event, and only failed answers without text follow its question.
+    """Whether a run ended without any event, and its question has only failed answers.
 
-    If PostgreSQL hangs during a commit, the caller is refused, and PostgreSQL may still store the run later.
-    No process executes such a run, so its lease expires with an empty journal.
+    These answers have no text. If PostgreSQL hangs during a commit, the caller is refused, and PostgreSQL may
+    still store the run later. No process executes such a run, so its lease expires with an empty journal.
     """
     if run.finished_at is None or run.last_event != UNWRITTEN or not run.question.chosen:
         return False

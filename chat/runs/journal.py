@@ -86,7 +86,10 @@ def change_messages(batches: Sequence[Batch]) -> list[str]:
 
 
 def _array(values: Iterable[object]) -> str:
-    """A PostgreSQL array literal of numbers or ids, which the driver passes on faster than a list."""
+    """A PostgreSQL array literal of numbers or ids.
+
+    The driver passes it on faster than a list.
+    """
     return f"{{{','.join(map(str, values))}}}"
 
 
@@ -106,10 +109,9 @@ def flush(runs: Iterable[UUID], batches: Sequence[Batch]) -> dict[UUID, bool]:
 def end_run(rest: Batch, title: str = "", run: TurnIds | None = None) -> EndedRun | None:
     """Write the last events of a run and end it, in the caller's transaction.
 
-    None if it had ended before.
-
-    A `title` is stored in the conversation of `run` unless the owner has chosen a title; its event precedes
-    the last event. If the run had ended before, the caller must roll the title back.
+    None if it had ended before. A `title` is stored in the conversation of `run` unless the owner has chosen
+    a title; its event precedes the last event. If the run had ended before, the caller must roll the title
+    back.
     """
     entry = _entry(rest)
     parameters: dict[str, Any] = {
@@ -172,7 +174,10 @@ def visible_sources(principal: Principal, answer_id: UUID) -> tuple[SourceView, 
 
 
 def count_readable_sources(answers: Sequence[tuple[Principal, UUID]]) -> dict[UUID, int]:
-    """Number of sources of each answer that its owner may open now; answers without any are missing."""
+    """The number of sources of each answer that its owner may open now.
+
+    Answers without any are missing.
+    """
     if not answers:
         return {}
     parameters: dict[str, Any] = {
@@ -192,7 +197,10 @@ def purge() -> int:
 
 
 def whole_run(principal: Principal, conversation_id: UUID) -> UUID | None:
-    """The unfinished run of the caller's conversation whose text is complete according to its journal."""
+    """The unfinished run of the caller's conversation, if its text is complete.
+
+    This is known from its journal.
+    """
     runs = Run.objects.owned_by(principal).unfinished().filter(conversation=conversation_id)
     run_id = runs.values_list("pk", flat=True).first()
     if run_id is None:

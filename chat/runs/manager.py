@@ -1,4 +1,4 @@
-"""Executes the runs of this process: their tasks, their events, and one writer to the journal.
+"""Executes the runs of this process: tasks, events, and one writer to the journal.
 
 Everything here runs on one event loop and never waits for a reader.
 """
@@ -88,7 +88,10 @@ class RunManager:
             self._ticking = loop.call_later(TICK_SECONDS, self._tick, context=contextvars.Context())
 
     def _tick(self) -> None:
-        """Wake all waiting readers once a second, so that they check access while nothing is published."""
+        """Wake all waiting readers once a second.
+
+        They then check access, even while nothing is published.
+        """
         self._ticking = None
         for active in self.active.values():
             active.wake()
@@ -298,9 +301,10 @@ async def stop(principal: Principal, run_id: UUID) -> None:
 
 
 async def stop_followups(principal: Principal, conversation_id: UUID) -> bool:
-    """End a run that awaits only follow-up questions or a title, because the next question has come.
+    """End a run that awaits only follow-up questions or a title.
 
-    Returns False if there is no such run, or if it has not ended within STOP_SECONDS. Raises Refused.
+    This is called when the next question has come. Returns False if there is no such run, or if it has not
+    ended within STOP_SECONDS. Raises Refused.
     """
     run_id = next(
         (run_id for run_id, active in run_manager().active.items()

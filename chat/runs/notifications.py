@@ -1,8 +1,9 @@
-"""Notifications about runs between web processes, over PostgreSQL, or over Redis if configured.
+"""Notifications about runs between web processes.
 
-A message is a line of words: `news` or `stop`, followed by ids of runs. When a run begins or ends, the id of
-its conversation is added, for pages that wait for news of the conversation. A message carries no events:
-followers read them from the journal, so a lost message only costs time.
+They are sent over PostgreSQL, or over Redis if configured. A message is a line of words: `news` or `stop`,
+followed by ids of runs. When a run begins or ends, the id of its conversation is added, for pages that wait
+for news of the conversation. A message carries no events: followers read them from the journal, so a lost
+message only costs time.
 
 Nothing waits for delivery. :func:`publish` hands a message to a task and returns. NOTIFY is sent on a
 connection of its own, because committing a transaction that notifies takes a lock of the whole server.
@@ -49,7 +50,10 @@ def messages(kind: Kind, run_ids: Sequence[UUID]) -> list[str]:
 
 
 def merged(batch: Iterable[str]) -> list[str]:
-    """Merge messages of the same kind: handling one costs every process as much as the events of a run."""
+    """Merge messages of the same kind.
+
+    Handling one message costs every process as much as all events of a run.
+    """
     by_kind: dict[str, dict[str, None]] = {}
     for message in batch:
         kind, *words = message.split()
@@ -161,7 +165,10 @@ class Outbox:
                 await layer.group_send(CHANNEL, {"type": "run.message", "text": message})
 
     def _hang_up(self) -> None:
-        """Drop the session without a request to the server, which may hang: cancelling would wait for it."""
+        """Drop the session without a request to the server.
+
+        The server may hang, and cancelling would wait for it.
+        """
         if self._session is not None and not self._session.closed:
             with socket.socket(fileno=os.dup(self._session.fileno())) as connection, suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
@@ -187,7 +194,10 @@ def publish_on_commit(messages: list[str]) -> None:
 
 
 class Listener(psycopg.AsyncConnection[Any]):
-    """A connection that only the server wakes; psycopg's own also looks for Ctrl-C ten times a second."""
+    """A connection that only the server wakes.
+
+    psycopg's own connection also looks for Ctrl-C ten times a second.
+    """
 
     async def wait(self, gen: PQGen[T], **limits: Any) -> T:  # type: ignore[override]  # by name everywhere
         return await super().wait(gen, **{"interval": CHECK_SECONDS, **limits})

@@ -72,7 +72,7 @@ RETRY_SECONDS = 300  # how long after a failed run the same request counts as a 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The caller's counts, compared with their limits, and a failed run that the request may repeat.
+    """The caller's counts compared with their limits, and a failed run to be repeated.
 
     `messages` is the number of messages sent today; its row stays locked until the transaction ends. `waits`
     has, for each question of the last minute, the seconds until it stops counting, oldest first.
@@ -264,11 +264,11 @@ def _store_run(
     before: Sequence[str] = (),
     values: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[AcceptedRun, list[Rows]]:
-    """Store the run with its lease, count it as a message of its owner, and count what is searched.
+    """Store the run with its lease, and count it and what is searched.
 
-    Sends all statements to PostgreSQL in one message, which also commits the caller's transaction. The
-    statements `before` come first, with `values` as additional parameters; their rows are returned with the
-    run.
+    It counts as a message of its owner. Sends all statements to PostgreSQL in one message, which also commits
+    the caller's transaction. The statements `before` come first, with `values` as additional parameters;
+    their rows are returned with the run.
     """
     options = members(run.request.options)
     if run.request.echo:
@@ -307,13 +307,19 @@ def _store_run(
 
 
 def _scoped(request: RunRequest, place: Conversation | Project) -> RunRequest:
-    """Fill in a missing scope of a request: that of its conversation, or of a new conversation's project."""
+    """Fill in a missing scope of a request.
+
+    It is the scope of its conversation, or of a new conversation's project.
+    """
     scope = request.options.scope or place.scope
     return replace(request, options=replace(request.options, scope=scope))
 
 
 def _by_team(mode: str, request: RunRequest) -> bool:
-    """Whether the agents answer: in a conversation with them, or on request, if the model supports it."""
+    """Whether the agents answer.
+
+    They do in a conversation with them, or on request, if the model supports it.
+    """
     is_asked = request.team or mode == Conversation.Mode.MULTI_AGENT
     return is_asked and configured_model().works_in_team
 

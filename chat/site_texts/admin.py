@@ -1,4 +1,7 @@
-"""The texts of the site in the admin: every change makes a version, which can be compared and restored."""
+"""The texts of the site in the admin.
+
+Every change makes a version, which can be compared and restored.
+"""
 
 import difflib
 from io import BytesIO

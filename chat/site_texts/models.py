@@ -1,4 +1,7 @@
-"""The texts of the site, of which each change is a row of its own, and the questions that it offers."""
+"""The versions of the site's texts, and the questions that the site offers.
+
+Each change of the texts is a row of its own.
+"""
 
 from datetime import datetime
 from typing import ClassVar
@@ -174,7 +177,10 @@ def _within(now: datetime, since: datetime | None, until: datetime | None) -> bo
 
 
 class StartingQuestion(models.Model):
-    """A question that a new conversation offers: to everyone, or only to the members of one group."""
+    """A question that a new conversation offers.
+
+    It is offered to everyone, or only to the members of one group.
+    """
 
     text = models.CharField(gettext_lazy("question"), max_length=MAX_LINE)
     group = models.ForeignKey(

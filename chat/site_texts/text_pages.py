@@ -1,4 +1,4 @@
-"""Pages for everyone: the privacy note, the mark, and the banner for pages that are open already."""
+"""Pages for everyone: the privacy note, the mark, and the banner for open pages."""
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -40,9 +40,7 @@ def mark(request: HttpRequest, digest: str) -> HttpResponse:
 def banner(request: HttpRequest) -> JsonResponse:
     """The banner that every page shows now, in the language of the requesting page.
 
-    Empty if there is none.
-
-    Costs no query: the caller is not looked up.
+    Empty if there is none. Costs no query: the caller is not looked up.
     """
     language = request.GET.get("language", "")
     known = language if language in dict(settings.LANGUAGES) else translation.get_language()

@@ -1,1 +1,4 @@
-"""Unanswered questions: judged by the worker, listed in the admin as far as a manager may see them."""
+"""Unanswered questions.
+
+The worker judges them, and the admin lists them as far as a manager may see them.
+"""

@@ -10,9 +10,8 @@ from history.models import Conversation, Message
 class UnansweredQuestion(models.Model):
     """A question without a satisfactory answer; deleted with it.
 
-    Its text is read from the message.
-
-    Questions of the same `group_number` are alike; numbers change from one count to the next.
+    Its text is read from the message. Questions of the same `group_number` are alike; numbers change from one
+    count to the next.
     """
 
     message = models.OneToOneField(Message, primary_key=True, on_delete=models.CASCADE, related_name="+")

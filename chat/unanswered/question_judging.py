@@ -1,6 +1,7 @@
-"""Keeps the table of unanswered questions: judges those with new answers or ratings, and groups them.
+"""Keeps the table of unanswered questions.
 
-A job of the worker does this each minute, so that the page reads numbers and only the texts that it shows.
+Judges those with new answers or ratings, and groups them. A job of the worker does this each minute, so that
+the page reads numbers and only the texts that it shows.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,9 +42,8 @@ def digest_of(text: str) -> str:
 def judge_new(*, everything: bool = False) -> None:
     """Judge what has changed since the last time.
 
-    `everything`: all questions of the last 30 days.
-
-    Stops as soon as another process judges. A round that was interrupted begins again.
+    `everything`: all questions of the last 30 days. Stops as soon as another process judges. A round that was
+    interrupted begins again.
     """
     with reading_everything():
         begun = timezone.now()

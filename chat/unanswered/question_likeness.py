@@ -49,9 +49,10 @@ def is_small_talk(text: str) -> bool:
 
 
 def tells_a_situation(text: str) -> bool:
-    """Whether a question describes what happened to its asker: “I lost my badge on the tram, who do I ring?”
+    """Whether a question describes what happened to its asker.
 
-    Such questions have everyday words, so that a search misses documents that may answer them.
+    An example is “I lost my badge on the tram, who do I ring?”. Such questions have everyday words, so that a
+    search misses documents that may answer them.
     """
     return bool(_FIRST_PERSON.search(text)) and ("," in text or len(text.split()) >= MIN_TOLD)
 

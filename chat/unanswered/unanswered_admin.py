@@ -1,4 +1,7 @@
-"""The page of the admin that lists unanswered questions; each view and each dismissal is audited."""
+"""The page of the admin that lists unanswered questions.
+
+Each view and each dismissal is audited.
+"""
 
 from collections import Counter
 from dataclasses import dataclass

@@ -88,13 +88,18 @@ class Group:
 
     @property
     def counted(self) -> Counter[str]:
-        """How many of its questions each of REASONS has; TOLD counts those that describe a situation."""
+        """The number of its questions with each of REASONS.
+
+        TOLD counts questions that describe a situation.
+        """
         return Counter(reason for each in self.asked for reason in each.reasons)
 
     @property
     def may_be_answered(self) -> bool:
-        """Whether documents may answer it in other words: at least half of its questions describe a
-        situation, and no answer was marked bad."""
+        """Whether documents may answer it in other words.
+
+        At least half of its questions must describe a situation, and no answer may be marked bad.
+        """
         return 2 * self.counted[TOLD] >= self.times and not self.counted["bad"]
 
     @property
@@ -197,7 +202,10 @@ def unanswered(principal: Principal) -> Unanswered:
 
 
 def read_texts(groups: Iterable[Group]) -> None:
-    """Give the questions of these groups their texts, apart from those that may reveal closed content."""
+    """Load the texts of the questions of these groups.
+
+    Texts that may reveal closed content are left out.
+    """
     asked = {each.message: each for group in groups for each in group.asked if not each.closed}
     for key, text in Message.objects.filter(pk__in=asked).values_list("pk", "content"):
         asked[key].text = text
@@ -222,9 +230,10 @@ class ShownDocument:
 
 
 def documents_shown(principal: Principal, groups: Sequence[Group]) -> list[list[ShownDocument]]:
-    """For each group, the documents shown most often to its askers, limited to what `principal` may know.
+    """The documents shown most often to the askers of each group.
 
-    A document counts if the asker agreed to show the question, or if it was shown to at least three people.
+    Only those that `principal` may know. A document counts if the asker agreed to show the question, or if it
+    was shown to at least three people.
     """
     open_ones = [[each for each in group.asked[:MAX_LOOKED_UP] if not each.closed] for group in groups]
     wanted = {document for asked in open_ones for each in asked for document in each.shown}
@@ -251,9 +260,10 @@ def documents_shown(principal: Principal, groups: Sequence[Group]) -> list[list[
 
 
 def feedback_on(groups: Sequence[Group]) -> list[list[UUID]]:
-    """For each group, the newest bad answers whose askers agreed that content managers read them.
+    """The newest bad answers of each group.
 
-    Other feedback is not linked to a question, because the wording could reveal its author.
+    Only those whose askers agreed that content managers read them. Other feedback is not linked to a
+    question, because the wording could reveal its author.
     """
     asked = {each.message for group in groups for each in group.asked if each.shared and not each.closed}
     answers = dict(UnansweredQuestion.objects.filter(message__in=asked).values_list("message_id", "answers"))
@@ -272,7 +282,10 @@ def feedback_on(groups: Sequence[Group]) -> list[list[UUID]]:
 
 
 def may_be_shown(asked: Sequence[Asked]) -> bool:
-    """Whether what these questions have in common may be shown: three people had it, or one agreed."""
+    """Whether something that these questions have in common may be shown.
+
+    At least three people must have it, or one must have agreed.
+    """
     return any(each.shared for each in asked) or len({each.person for each in asked} - {None}) >= MIN_PEOPLE
 
 

@@ -74,7 +74,10 @@ def offered_permissions(request: HttpRequest, holder: str) -> QuerySet[Permissio
 
 
 def permission_name(permission: Permission) -> str:
-    """The name that is shown: “Documents: add” for one of Django's, a sentence for one of the site's own."""
+    """The name of a permission that is shown.
+
+    It is “Documents: add” for one of Django's, and a sentence for one of the site's own.
+    """
     model = permission.content_type.model_class()
     act, _, name = permission.codename.partition("_")
     if model is None or name != permission.content_type.model or act not in ACTS:
@@ -113,7 +116,10 @@ class UserAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, DjangoUserAdmin):
         return rights_of(obj)
 
     def log_change(self, request: HttpRequest, obj: User, message: Any) -> Any:
-        """Write the audit entry of a change, except of a new password, which has an entry of its own."""
+        """Write the audit entry of a change.
+
+        A new password is left out, because it has an entry of its own.
+        """
         only_password = isinstance(message, str) or request.path.endswith("/password/")
         return (
             DjangoUserAdmin.log_change(self, request, obj, message)
@@ -404,9 +410,10 @@ class ExternalIdentityAdmin(OwnFilters, AuditedChanges, admin.ModelAdmin):  # ty
 
 @admin.register(AuditEntry)
 class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
-    """Views and changes of rights and content by staff; nobody can add, change or delete entries.
+    """Views and changes of rights and content by staff.
 
-    Entries may contain questions that people asked, so viewing them is audited, too.
+    Nobody can add, change or delete entries. Entries may contain questions that people asked, so viewing them
+    is audited, too.
     """
 
     list_display = ["created_at", "actor", "action", "person", "shortened"]

@@ -1,4 +1,7 @@
-"""Forms to sign in, with a limit on attempts, to change the password, and to create API keys."""
+"""Forms to sign in, to change the password, and to create API keys.
+
+Attempts to sign in are limited.
+"""
 
 from http import HTTPStatus
 from typing import Any

@@ -1,7 +1,8 @@
-"""Limits on new guests and their questions per minute: from one address, from one IPv6 site, and in total.
+"""Limits on new guests and their questions per minute.
 
-Each count is one row with the timestamps of the last minute, changed by one statement, so that concurrent
-processes wait for its row. Refused and rolled back attempts do not count.
+There are limits for one address, for one IPv6 site, and in total. Each count is one row with the timestamps
+of the last minute, changed by one statement, so that concurrent processes wait for its row. Refused and
+rolled back attempts do not count.
 """
 
 from django.conf import settings
@@ -41,7 +42,10 @@ PURGE = """
 
 
 def address_digest(address: str) -> str:
-    """What is stored of a guest's address: a keyed hash; for IPv6 those of its network and of its site."""
+    """What is stored of a guest's address: keyed hashes.
+
+    For IPv6, these are hashes of its network and of its site.
+    """
     networks = dict.fromkeys(subscriber(address, prefix) for prefix in (IPV6_PREFIX, IPV6_SITE_PREFIX))
     return " ".join(
         salted_hmac("chatsite.accounts.guest_limits", network, algorithm="sha256").hexdigest()[
@@ -52,7 +56,10 @@ def address_digest(address: str) -> str:
 
 
 def count_guest(digest: str) -> float:
-    """Count a new guest from an address; return 0, or the seconds until the next one is admitted."""
+    """Count a new guest from an address.
+
+    Returns 0, or the seconds until the next one is admitted.
+    """
     return _count("guests", digest, settings.GUESTS_PER_ADDRESS, settings.GUESTS_PER_MINUTE)
 
 

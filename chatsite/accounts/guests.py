@@ -1,7 +1,8 @@
-"""Guests: people without an account, if the operator admits them (CHATSITE_LOGIN_REQUIRED=0).
+"""Guests: people without an account.
 
-Each guest's session has a user row that nobody can sign in as, so that conversations, limits and rights work
-as for others. Views that serve guests are marked; on others a guest counts as anonymous.
+The operator can admit them (CHATSITE_LOGIN_REQUIRED=0). Each guest's session has a user row that nobody can
+sign in as, so that conversations, limits and rights work as for others. Views that serve guests are marked;
+on others a guest counts as anonymous.
 """
 
 import asyncio

@@ -15,9 +15,7 @@ from .guests import BACKEND as GUEST_BACKEND
 def known_caller(scope: Mapping[str, Any], guests: bool) -> str:
     """The id of the account that the key or session in an ASGI scope belongs to.
 
-    Empty if there is none.
-
-    `guests` says whether the session of a guest counts.
+    Empty if there is none. `guests` says whether the session of a guest counts.
     """
     if secret := _presented_secret(scope):
         address, *_ = scope.get("client") or ("",)
@@ -30,7 +28,10 @@ def known_caller(scope: Mapping[str, Any], guests: bool) -> str:
 
 
 def credential(scope: Mapping[str, Any]) -> str:
-    """The credential in an ASGI scope, valid or not: a key, a token or a session; or an empty string."""
+    """The credential in an ASGI scope, valid or not; may be empty.
+
+    It is a key, a token or a session.
+    """
     return _presented_secret(scope) or session_key(scope)
 
 

@@ -1,5 +1,7 @@
-"""Staff access to another person's content: with a reason, for 15 minutes, and disclosed to the person
-later."""
+"""Staff access to another person's content.
+
+It needs a reason, lasts 15 minutes, and is disclosed to the person later.
+"""
 
 from datetime import timedelta
 from uuid import UUID

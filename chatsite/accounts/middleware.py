@@ -1,4 +1,7 @@
-"""Middleware for sessions and for the reader of a request, which is NOBODY until the caller is known."""
+"""Middleware for sessions and for the reader of a request.
+
+The reader is NOBODY until the caller is known.
+"""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -32,10 +35,9 @@ UserT = TypeVar("UserT", bound=AbstractBaseUser | AnonymousUser)
 class ReaderMiddleware(AsyncMiddleware):
     """Makes the caller the reader of row-level security.
 
-    Comes after Django's AuthenticationMiddleware.
-
-    Needs no query of its own: the session's user is loaded when a view uses it, and is the reader from then
-    on. A key or token in a header (KEY_HEADERS) takes precedence over the session.
+    Comes after Django's AuthenticationMiddleware. Needs no query of its own: the session's user is loaded
+    when a view uses it, and is the reader from then on. A key or token in a header (KEY_HEADERS) takes
+    precedence over the session.
     """
 
     async def __call__(self, request: HttpRequest) -> HttpResponseBase:

@@ -14,7 +14,10 @@ CHOICES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """One value of each of `CHOICES`; templates write them on `<html>` for the stylesheet and the script."""
+    """One value of each of `CHOICES`.
+
+    Templates write them on `<html>` for the stylesheet and the script.
+    """
 
     theme: str = "auto"
     speak: str = "block"

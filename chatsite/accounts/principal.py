@@ -51,9 +51,10 @@ def still_valid(principal: Principal) -> bool:
 
 
 def valid_among(principals: Collection[Principal]) -> set[Principal]:
-    """The principals that are still valid, found with one query for any number, and another one for sessions.
+    """The principals that are still valid.
 
-    Asked once a second for all open streams, so it is written as SQL.
+    They are found with one query, and another one for sessions. Asked once a second for all open streams, so
+    it is written as SQL.
     """
     now = timezone.now()
     people, keys = rows_of_each(

@@ -1,8 +1,8 @@
-"""Who may administer whom: nobody can grant, or gain, rights that they do not have themselves.
+"""Who may administer whom.
 
-Superusers administer everybody. Other staff, with any permissions, administer only people whose permissions
-and groups are a subset of their own: otherwise they could gain rights by resetting a password or by adding a
-person to a group.
+Nobody can grant, or gain, rights that they do not have themselves. Superusers administer everybody. Other
+staff, with any permissions, administer only people whose permissions and groups are a subset of their own:
+otherwise they could gain rights by resetting a password or by adding a person to a group.
 """
 
 from django.contrib.auth.models import AnonymousUser, Group, Permission

@@ -100,9 +100,10 @@ class PasswordChange(auth_views.PasswordChangeView):
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def settings_page(request: HttpRequest) -> HttpResponse:
-    """The person's language, and how the portal behaves on this device; works without JavaScript.
+    """The person's language, and how the portal behaves on this device.
 
-    A form with `part`, which the palette sends, changes only the appearance; its response has no page.
+    Works without JavaScript. A form with `part`, which the palette sends, changes only the appearance; its
+    response has no page.
     """
     if "part" in request.POST:
         appearance = Preferences.of(request.POST).theme

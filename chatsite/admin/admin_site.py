@@ -83,9 +83,10 @@ class Picker(AutocompleteJsonView):
 
 
 class SiteAdmin(admin.AdminSite):
-    """Django's admin with an idle limit, the portal's sign-in limits, and 400 for malformed parameters.
+    """Django's admin with an idle limit and the portal's sign-in limits.
 
-    Staff manage documents here that they may not be able to read in the portal.
+    Malformed parameters get a 400. Staff manage documents here that they may not be able to read in the
+    portal.
     """
 
     def has_permission(self, request: HttpRequest) -> bool:

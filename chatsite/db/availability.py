@@ -1,4 +1,4 @@
-"""What the database's errors mean, and what this process currently knows about its availability.
+"""What the database's errors mean, and whether this process believes it to be available.
 
 Noticing that a server hangs takes seconds, so one request that times out opens the breaker: until the
 database answers again, one request a second probes it and the others are refused at once.
@@ -38,9 +38,7 @@ def sqlstate(error: BaseException) -> str:
 def operational_error(error: BaseException) -> BaseException | None:
     """The operational error of the database: this error, or the one that it wraps.
 
-    None if there is none.
-
-    Errors of the job queue wrap those of the database.
+    None if there is none. Errors of the job queue wrap those of the database.
     """
     wrapped: BaseException | None = error
     while wrapped is not None and not isinstance(wrapped, OPERATIONAL):

@@ -1,7 +1,7 @@
-"""Limits on the connections of each view, so that a locked table stops only the pages that need it.
+"""Limits on the connections of each view.
 
-Requests that wait for a lock keep their connections. Without a limit, the requests of one view would take the
-whole pool, and every other page would wait too.
+A locked table thus stops only the pages that need it. Requests that wait for a lock keep their connections.
+Without a limit, the requests of one view would take the whole pool, and every other page would wait too.
 
 A view that ran into a lock is refused for a second; then one request probes whether the lock is gone, while
 others wait for its result. If no request came for a while, the lock's state is unknown, and requests that

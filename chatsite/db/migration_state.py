@@ -33,7 +33,10 @@ def unapplied_migrations() -> frozenset[tuple[str, str]]:
 
 
 def demand_migrations() -> None:
-    """Raise CommandError unless the database is fully migrated; for commands that use stored data."""
+    """Raise CommandError unless the database is fully migrated.
+
+    For commands that use stored data.
+    """
     try:
         missing = unapplied_migrations()
     except OperationalError as error:

@@ -1,10 +1,8 @@
 r"""SQL from named files in ingestion/sql or another folder, each read once.
 
-Values travel as parameters.
-
-Each file is one complete statement that `psql -f` can run: a parameter is a psql variable, `:'name'`, or
-`:name` where PostgreSQL allows no quotes. Lines `\set name value` may give it a value for trying the
-statement.
+Values travel as parameters. Each file is one complete statement that `psql -f` can run: a parameter is a psql
+variable, `:'name'`, or `:name` where PostgreSQL allows no quotes. Lines `\set name value` may give it a value
+for trying the statement.
 """
 
 import functools
@@ -45,7 +43,7 @@ def statement(name: str, folder: Path = _DIRECTORY) -> str:
 
 
 class Prepared(str):
-    """The text of a statement that each session parses and plans once, and then runs by its name.
+    """A statement that each session parses and plans once, and then runs by its name.
 
     Planning takes most of the time of a short statement with row-level security. The text itself is run where
     a session's state cannot be relied on. Policies are evaluated at each execution, as everywhere.
@@ -84,10 +82,11 @@ class _Places(dict[str, str]):
 def prepared(
     name: str, folder: Path = _DIRECTORY, constants: tuple[tuple[str, Hashable], ...] = ()
 ) -> Prepared:
-    """As :func:`statement`, planned once by each session and independently of the parameters' values.
+    """As :func:`statement`, but planned once by each session.
 
-    The values of `constants` are part of the text, so the planner knows them. Each combination of values is
-    another statement that sessions keep, so there must be few.
+    The plan does not depend on the values of parameters. The values of `constants` are part of the text, so
+    the planner knows them. Each combination of values is another statement that sessions keep, so there must
+    be few.
     """
     return Prepared(statement(name, folder), name, dict(constants))
 
@@ -113,7 +112,10 @@ def rows(
 
 
 def rows_of_each(texts: Sequence[str], parameters: Mapping[str, Any], *, commits: bool = False) -> list[Rows]:
-    """As :func:`rows`, for several statements in one message, which PostgreSQL runs as one transaction."""
+    """As :func:`rows`, for several statements in one message.
+
+    PostgreSQL runs them as one transaction.
+    """
     database = connections[DEFAULT_DB_ALIAS]
     assert isinstance(database, DatabaseWrapper)
     database.ensure_connection()
@@ -153,7 +155,10 @@ def _loaded(transformer: Transformer, result: PGresult, columns: tuple[str, ...]
 
 
 def _rows_by_cursor(texts: Sequence[str], parameters: Mapping[str, Any]) -> list[Rows]:
-    """The same by an ordinary cursor: behind a pooler, or where the statements are counted or logged."""
+    """The same through an ordinary cursor.
+
+    This is used behind a pooler, and if statements are counted or logged.
+    """
     found: list[Rows] = []
     values = dict(parameters)
     for text in texts:
@@ -177,9 +182,9 @@ def _rows_by_cursor(texts: Sequence[str], parameters: Mapping[str, Any]) -> list
 
 
 def instances(model: type[M], found_rows: Rows) -> list[M]:
-    """The rows as instances of `model`, with other columns as attributes, as `model.objects.raw` gives them.
+    """The rows as instances of `model`, as from `model.objects.raw`.
 
-    This takes a fifth of the time of `raw`.
+    Other columns become attributes. This takes a fifth of the time of `raw`.
     """
     found = []
     for row in found_rows:
@@ -192,10 +197,11 @@ def instances(model: type[M], found_rows: Rows) -> list[M]:
 
 
 class _Literals(dict[str, str]):
-    """Values as SQL literals by name, each formatted once even if a statement uses it several times.
+    """Values as SQL literals by name.
 
-    The driver formats a value for each of its places, and parses statements of more than 4,096 bytes at each
-    execution: searches would take several times as long.
+    Each is formatted once, even if a statement uses it several times. The driver formats a value for each of
+    its places, and parses statements of more than 4,096 bytes at each execution: searches would take several
+    times as long.
     """
 
     def __init__(self, transformer: Transformer, values: Mapping[str, Any]) -> None:

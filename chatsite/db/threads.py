@@ -1,7 +1,8 @@
-"""Database work from asynchronous code, in threads that return their connection; and whom it reads for.
+"""Database work from asynchronous code, in threads that return their connection.
 
-A run lives for minutes and uses the database for milliseconds. Every call goes through :func:`in_database`,
-which returns the connection to the pool before the caller continues, so that an open stream holds none.
+Also for whom this work reads. A run lives for minutes and uses the database for milliseconds. Every call goes
+through :func:`in_database`, which returns the connection to the pool before the caller continues, so that an
+open stream holds none.
 
 PostgreSQL shows documents and passages only to a reader who may read them (row-level security, in addition to
 the predicate in each query). Before each statement the backend (chatsite.db.backend) sets that reader: a
@@ -55,10 +56,11 @@ MARGIN_SECONDS = 2.0  # beyond the server's limit, so that its own cancellation 
 
 
 class Budget:
-    """The total time that a caller waits for the database: for a thread, a connection, statements.
+    """The total time that a caller waits for the database.
 
-    The request's own work between statements does not count. The time it `waited` before it began does, but
-    leaves at least MIN_BUDGET_SECONDS. A caller refused in time may try again.
+    It includes waiting for a thread, a connection, and statements. The request's own work between statements
+    does not count. The time it `waited` before it began does, but leaves at least MIN_BUDGET_SECONDS. A
+    caller refused in time may try again.
     """
 
     def __init__(self, waited: float = 0.0) -> None:
@@ -100,10 +102,10 @@ def reader_name() -> str:
 
 
 def statement_seconds() -> float | None:
-    """How long a statement may take now before its session is closed because the server may hang.
+    """How long a statement may take now before its session is closed.
 
-    Returns None in commands and workers: there only the server limits a statement. With a budget, returns
-    what is left of it; otherwise slightly more than the server's limit.
+    After that time, the server may hang. Returns None in commands and workers: there only the server limits a
+    statement. With a budget, returns what is left of it; otherwise slightly more than the server's limit.
     """
     if _default.name:
         return None
@@ -161,9 +163,9 @@ def reading_everything() -> Iterator[None]:
 
 @contextmanager
 def reading_for_request(waited: float = 0.0) -> Iterator[None]:
-    """Read nothing until :func:`request_reads_as` names the caller, from anywhere within the request.
+    """Read nothing until :func:`request_reads_as` names the caller.
 
-    `waited` is how many seconds the request was queued before.
+    It can be called anywhere within the request. `waited` is how many seconds the request was queued before.
     """
     request = _Reader(NOBODY, budget=Budget(waited))
     request.request = request
@@ -198,7 +200,10 @@ def request_reads_everything() -> None:
 
 
 def request_may_wait() -> None:
-    """Lift the request's time budget: it was accepted, and its remaining work waits for a slow database."""
+    """Lift the request's time budget.
+
+    It was accepted, so its remaining work waits for a slow database.
+    """
     current = _reader.get()
     if current and current.request:
         current.request.budget = None
@@ -206,7 +211,10 @@ def request_may_wait() -> None:
 
 @contextmanager
 def time_budget(budget: Budget) -> Iterator[None]:
-    """Let all database calls in the block share one time budget; for callers outside of requests."""
+    """Let all database calls in the block share one time budget.
+
+    For callers outside of requests.
+    """
     current = _reader.get()
     token = _reader.set(_Reader(reader_name(), current.request if current else None, budget))
     try:
@@ -247,7 +255,10 @@ def _threads() -> WarmThreads:
 
 
 def libpq_parameters() -> dict[str, Any]:
-    """The libpq parameters for a separate session with the site's database, bypassing any pooler."""
+    """The libpq parameters for a separate session with the site's database.
+
+    They bypass any pooler.
+    """
     if settings.DATABASES["default"]["OPTIONS"]["transaction_pooling"]:
         return dict(settings.DATABASE_DIRECT)
     parameters = connection.get_connection_params()
@@ -255,7 +266,10 @@ def libpq_parameters() -> dict[str, Any]:
 
 
 def release_connection() -> None:
-    """Return this thread's connection, unless a transaction (of a test, for instance) is open on it."""
+    """Return this thread's connection, unless a transaction is open on it.
+
+    It may be a transaction of a test.
+    """
     if not connection.in_atomic_block:
         connection.close()
 
@@ -275,7 +289,10 @@ def _call(reader: _Reader | None, asked: float, function: Callable[[], T]) -> T:
 
 
 def retry_on_deadlock(function: Callable[P, T]) -> Callable[P, T]:
-    """Repeat a function that is one transaction once after a deadlock or a serialization failure."""
+    """Repeat a function that is one transaction.
+
+    It is repeated once after a deadlock or a serialization failure.
+    """
 
     @functools.wraps(function)
     def twice(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -344,9 +361,10 @@ def is_crowded() -> bool:
 def _submit(
     reader: _Reader | None, asked: float, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
 ) -> "Future[T]":
-    """Queue the work with a copy of the caller's context, which carries the trace and the id of the request.
+    """Queue the work with a copy of the caller's context.
 
-    Django's language and time zone belong to a thread, so they are set there; they end with the copy.
+    The context carries the trace and the id of the request. Django's language and time zone belong to a
+    thread, so they are set there; they end with the copy.
     """
     language, zone = translation.get_language(), timezone.get_current_timezone()
     speaks_otherwise = language != settings.LANGUAGE_CODE

@@ -63,7 +63,10 @@ class WarmThreads(Executor):
             worker.join()
 
     def _next(self, worker: "_Worker") -> None:
-        """Give a thread that has finished its call the next call, if any; else end it, or note it as idle."""
+        """Give a thread that has finished its call the next call, if any.
+
+        Otherwise end the thread, or note it as idle.
+        """
         with self._lock:
             if self._waiting:
                 worker.give(self._waiting.popleft())

@@ -1,7 +1,7 @@
-"""The access log (CHATSITE_ACCESS_LOG): one line for each request and socket, without personal content.
+"""The access log (CHATSITE_ACCESS_LOG): one line for each request and socket.
 
-Requests and sockets are also counted here for `/metrics`. A line has the pattern of the URL instead of the
-URL, so that search terms, ids and tokens stay out of the log.
+It has no personal content. Requests and sockets are also counted here for `/metrics`. A line has the pattern
+of the URL instead of the URL, so that search terms, ids and tokens stay out of the log.
 """
 
 import asyncio
@@ -74,9 +74,8 @@ class Record:
 class AccessLog:
     """The outermost ASGI middleware, for requests and sockets.
 
-    `sockets` are the URL patterns of the latter.
-
-    Writes the line when the response has been sent or the socket is closed.
+    `sockets` are the URL patterns of the latter. Writes the line when the response has been sent or the
+    socket is closed.
     """
 
     def __init__(self, application: Application, sockets: Sequence[URLPattern] = ()) -> None:

@@ -51,7 +51,10 @@ def release_slot() -> None:
 
 
 class _Queue:
-    """The requests of one key: the number of those with a slot, and those that wait for one, in order."""
+    """The requests of one key.
+
+    It has the number of those with a slot, and those that wait for one, in order.
+    """
 
     __slots__ = ("departures", "running", "waiting")
 
@@ -168,13 +171,12 @@ def subscriber(client: str, prefix: int = IPV6_PREFIX) -> str:
 class AddressLimit:
     """Middleware that gives slots to each caller and to each address.
 
-    A setting of 0 means no limit.
-
-    There are CALLER_CONCURRENT_REQUESTS slots for a caller, and ADDRESS_CONCURRENT_REQUESTS for an address.
-    A request holds its slots until its response starts, at most for SLOT_SECONDS, so open streams, long
-    answers and accepted sockets do not count. A request that only waits can release its slots earlier
-    (`release_slot`). The wait for slots counts as waiting for the database (`WAITED_KEY`), so that while
-    PostgreSQL hangs, a queued request is refused no later than one that got its slots at once.
+    A setting of 0 means no limit. There are CALLER_CONCURRENT_REQUESTS slots for a caller, and
+    ADDRESS_CONCURRENT_REQUESTS for an address. A request holds its slots until its response starts, at most
+    for SLOT_SECONDS, so open streams, long answers and accepted sockets do not count. A request that only
+    waits can release its slots earlier (`release_slot`). The wait for slots counts as waiting for the
+    database (`WAITED_KEY`), so that while PostgreSQL hangs, a queued request is refused no later than one
+    that got its slots at once.
 
     A caller is a session or a key: `credential(scope)` returns what the request presents, valid or not.
     Callers without either have only the slots of their address. Requests queue for their caller's slots
@@ -227,7 +229,10 @@ class AddressLimit:
             release()
 
     def _wanted(self, scope: Scope) -> Iterator[tuple[Queues, Key, int, int, str]]:
-        """The slots that a request needs: for each its queues and key, their number, and the refusal."""
+        """The slots that a request needs.
+
+        For each: its queues and key, their number, and the refusal.
+        """
         path, client = scope["path"], scope.get("client")
         is_health = path in HEALTH_PATHS
         of_caller: int = settings.CALLER_CONCURRENT_REQUESTS

@@ -52,7 +52,10 @@ TAGS = {
 
 
 class ResourceSchema(AutoSchema):
-    """Describes a view with serializers, whose attributes give its tag and the form of its errors."""
+    """Describes a view with serializers.
+
+    Its attributes give its tag and the form of its errors.
+    """
 
     def get_tags(self) -> list[str]:
         return [cast(Any, self.view).api_tag]

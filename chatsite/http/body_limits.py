@@ -195,10 +195,10 @@ def is_upload(scope: Scope) -> bool:
 
 
 class _CountedBody:
-    """Wraps `receive` and `send` of one request, to count the body and to notice the start of the response.
+    """Wraps `receive` and `send` of one request.
 
-    The caller's place for a large body is released when the body is complete, or, with `until_answered`, when
-    the response starts.
+    It counts the body and notices the start of the response. The caller's place for a large body is released
+    when the body is complete, or, with `until_answered`, when the response starts.
     """
 
     def __init__(

@@ -26,7 +26,10 @@ NAMES = re.compile(rb"[A-Za-z0-9_-]+( *, *[A-Za-z0-9_-]+)*")
 
 
 class Cors:
-    """ASGI middleware: answers preflights from allowed origins, and adds CORS headers to other responses."""
+    """ASGI middleware for CORS.
+
+    It answers preflights from allowed origins, and adds CORS headers to other responses.
+    """
 
     def __init__(self, application: Application) -> None:
         self.application = application

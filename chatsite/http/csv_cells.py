@@ -1,4 +1,7 @@
-"""CSV files that people edit in spreadsheets: reading and writing them, without cells that are formulas."""
+"""Reads and writes CSV files that people edit in spreadsheets.
+
+No cell becomes a formula.
+"""
 
 import codecs
 import csv
@@ -36,9 +39,9 @@ def _is_formula(cell: str) -> bool:
 
 
 def text_of(content: bytes) -> str:
-    """The text of a file in UTF-8, or in UTF-16 with a byte order mark, as Excel's “Unicode Text” has it.
+    """The text of a file in UTF-8, or in UTF-16 with a byte order mark.
 
-    Raises BadFile.
+    Excel's “Unicode Text” has the latter. Raises BadFile.
     """
     if len(content) > MAX_FILE_BYTES:
         raise BadFile(

@@ -156,7 +156,10 @@ def is_for_programs(path: str) -> bool:
 
 
 def wants_json(request: HttpRequest) -> bool:
-    """Whether to answer with JSON: at API paths unless HTML is asked for; elsewhere only if JSON is."""
+    """Whether to answer with JSON.
+
+    At API paths, unless HTML is asked for; elsewhere only if JSON is.
+    """
     if is_for_programs(request.path):
         return "text/html" not in request.headers.get("Accept", "")
     return request.get_preferred_type(["text/html", "application/json"]) == "application/json"

@@ -1,4 +1,7 @@
-"""The language and time zone of a caller: the person's setting, else the browser's, else the site's."""
+"""The language and time zone of a caller.
+
+They are the person's setting, else the browser's, else the site's.
+"""
 
 from functools import lru_cache
 from typing import Any
@@ -21,7 +24,10 @@ def _zone(name: str) -> ZoneInfo | None:
 
 
 def activate_browsers(request: HttpRequest) -> None:
-    """Use the language of `Accept-Language` and the time zone of the cookie until the person is known."""
+    """Use the language of `Accept-Language` and the time zone of the cookie.
+
+    This holds until the person is known.
+    """
     translation.activate(translation.get_language_from_request(request))
     name = request.COOKIES.get(ZONE_COOKIE, "")
     zone = _zone(name) if 0 < len(name) <= MAX_ZONE_CHARACTERS else None

@@ -1,4 +1,7 @@
-"""Middleware that runs on the event loop: request ids, content security policy, and some of Django's own."""
+"""Middleware that runs on the event loop.
+
+It sets request ids and the content security policy, and wraps some of Django's own.
+"""
 
 import re
 import uuid
@@ -158,9 +161,10 @@ def _was_asked_for(request: HttpRequest) -> bool:
 
 
 class ErrorPageMiddleware(AsyncMiddleware):
-    """Shows refusals and missing pages with the portal's sidebar, if the browser asked for a page.
+    """Shows refusals and missing pages with the portal's sidebar.
 
-    This is a middleware because Django calls its error handlers in a thread without the request's connection.
+    Only if the browser asked for a page. This is a middleware because Django calls its error handlers in a
+    thread without the request's connection.
     """
 
     async def __call__(self, request: HttpRequest) -> HttpResponseBase:

@@ -1,7 +1,8 @@
-"""The origin of a browser's request, by headers that no page can set: `Sec-Fetch-Site` and `Origin`.
+"""The origin of a browser's request.
 
-Browsers attach the site's cookies to requests from other ports of the host and from subdomains, so a cookie
-alone does not prove that one of the site's own pages sent a request.
+It is known from headers that no page can set: `Sec-Fetch-Site` and `Origin`. Browsers attach the site's
+cookies to requests from other ports of the host and from subdomains, so a cookie alone does not prove that
+one of the site's own pages sent a request.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
@@ -20,7 +21,10 @@ CLOSED = 4403
 
 
 class OwnOrigin:
-    """ASGI middleware for sockets, by Django's rule for forms: the origin is this host, or a trusted one."""
+    """ASGI middleware for sockets, by Django's rule for forms.
+
+    The origin must be this host, or a trusted one.
+    """
 
     def __init__(self, application: Callable[[Message, Receive, Send], Awaitable[None]]) -> None:
         self.application = application
@@ -36,10 +40,11 @@ class OwnOrigin:
 
 
 def proves_same_origin(request: HttpRequest) -> bool:
-    """Whether the browser asserts that a page of this site or of a trusted origin sent the request.
+    """Whether the browser asserts that a page of this site sent the request.
 
-    `Sec-Fetch-Site` decides alone if it is sent: browsers send it over HTTPS and to loopback addresses.
-    Otherwise `Origin` decides. A program that sends neither proves nothing.
+    A page of a trusted origin also counts. `Sec-Fetch-Site` decides alone if it is sent: browsers send it
+    over HTTPS and to loopback addresses. Otherwise `Origin` decides. A program that sends neither proves
+    nothing.
     """
     site = request.headers.get("Sec-Fetch-Site")
     if site is not None:
@@ -87,7 +92,10 @@ def _is_own(origin: str, host: str) -> bool:
 
 
 def _is_trusted(origin: str) -> bool:
-    """Whether a lower-case origin is in CHATSITE_TRUSTED_ORIGINS: the site itself, behind a proxy."""
+    """Whether a lower-case origin is in CHATSITE_TRUSTED_ORIGINS.
+
+    Behind a proxy, this is the site itself.
+    """
     try:
         sent = urlsplit(origin)
     except ValueError:

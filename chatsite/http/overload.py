@@ -1,8 +1,8 @@
-"""Refuses new questions, searches and uploads while this process has more of them than it can start soon.
+"""Refuses requests that this process cannot start soon.
 
-The decision is made as soon as the head of a request has arrived: a caller who is refused after seconds has
-waited in vain, and has cost as much as an answer. Pages, health checks, stops and open streams are never
-refused here.
+These are questions, searches and uploads. The decision is made as soon as the head of a request has arrived:
+a caller who is refused after seconds has waited in vain, and has cost as much as an answer. Pages, health
+checks, stops and open streams are never refused here.
 """
 
 import asyncio
@@ -61,11 +61,11 @@ class Ticket:
 
 
 class Backlog:
-    """The questions and searches of one event loop that were received completely and have not started yet.
+    """The requests of one event loop that are complete and have not started yet.
 
-    A question starts when its prompt is sent to the model, a search when its response starts. Slow clients
-    and slow models therefore do not count as work. The expected wait of a new request is the number of
-    waiting requests, times the average interval between two starts.
+    These are questions and searches. A question starts when its prompt is sent to the model, a search when
+    its response starts. Slow clients and slow models therefore do not count as work. The expected wait of a
+    new request is the number of waiting requests, times the average interval between two starts.
     """
 
     def __init__(self) -> None:

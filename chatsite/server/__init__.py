@@ -1,1 +1,4 @@
-"""Starting the site: its address, its database, its static files, its processes, and stopping them all."""
+"""Starting and stopping the site.
+
+This includes its address, its database, its static files, and its processes.
+"""

@@ -1,4 +1,7 @@
-"""Prepares the database: checks that it is reachable and recent, and migrates it in one process at a time."""
+"""Prepares the database.
+
+Checks that it is reachable and recent, and migrates it in one process at a time.
+"""
 
 import contextlib
 from collections.abc import Iterator, Mapping
@@ -39,9 +42,9 @@ def connect(parameters: Mapping[str, Any]) -> psycopg.Connection[tuple[Any, ...]
 
 @contextlib.contextmanager
 def start_lock(parameters: Mapping[str, Any]) -> Iterator[None]:
-    """Check the server, then hold the site's advisory lock, so that other starts on this database wait.
+    """Check the server, then hold the site's advisory lock.
 
-    `parameters` are libpq's. Raises StartRefused.
+    Other starts on this database wait. `parameters` are libpq's. Raises StartRefused.
     """
     session = connect(parameters)
     with session:

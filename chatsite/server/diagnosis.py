@@ -145,7 +145,10 @@ def _of_folders() -> Iterator[Finding]:
 
 
 def _of_model() -> Iterator[Finding]:
-    """Findings on the model's server: whether it responds and accepts the key when its models are listed."""
+    """Findings on the model's server.
+
+    It must respond and accept the key when its models are listed.
+    """
     if not settings.CHAT_MODEL:
         yield note(gettext("No language model is connected: answers are quotations (CHAT_MODEL)."))
         return
@@ -183,7 +186,10 @@ def _of_model() -> Iterator[Finding]:
 
 
 def note_backup(made: datetime, place: object) -> None:
-    """Record a backup for the finding about the last backup; ignores errors, such as a full disk."""
+    """Record a backup for the finding about the last backup.
+
+    Errors, such as a full disk, are ignored.
+    """
     try:
         remembered = json.dumps({"made_at": made.isoformat(), "file": str(place)})
         (settings.DATA_DIR / "last_backup.json").write_text(remembered)

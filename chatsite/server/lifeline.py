@@ -8,9 +8,10 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def exit_with_parent(parent: int) -> None:
-    """Ask the kernel to kill this process when the process `parent` ends; call this first in a child.
+    """Ask the kernel to kill this process when the process `parent` ends.
 
-    The signal is SIGKILL, so that the next start of the site can use its address at once.
+    Call this first in a child. The signal is SIGKILL, so that the next start of the site can use its address
+    at once.
     """
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # the parent ended before the kernel was asked

@@ -1,4 +1,7 @@
-"""The web process's work besides requests: housekeeping while it runs, and an orderly shutdown."""
+"""The web process's work besides requests.
+
+It does housekeeping while it runs, and shuts down in order.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping

@@ -1,4 +1,7 @@
-"""`/metrics` for Prometheus: callers with CHATSITE_METRICS_TOKEN or from CHATSITE_METRICS_ADDRESSES only."""
+"""`/metrics` for Prometheus.
+
+Only for callers with CHATSITE_METRICS_TOKEN or from CHATSITE_METRICS_ADDRESSES.
+"""
 
 import asyncio
 import hmac

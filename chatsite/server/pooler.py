@@ -1,8 +1,9 @@
-"""Checks that the database URLs lead to PostgreSQL itself, or to a pooler that the site supports.
+"""Checks the database URLs.
 
-PgBouncer in transaction mode runs each transaction in any of its server sessions. A client's settings,
-advisory locks and LISTEN then silently apply to another client. The site works behind such a pooler if
-DATABASE_DIRECT_URL leads past the pooler; otherwise the start is refused.
+They must lead to PostgreSQL itself, or to a pooler that the site supports. PgBouncer in transaction mode runs
+each transaction in any of its server sessions. A client's settings, advisory locks and LISTEN then silently
+apply to another client. The site works behind such a pooler if DATABASE_DIRECT_URL leads past the pooler;
+otherwise the start is refused.
 """
 
 from collections.abc import Mapping
@@ -85,7 +86,10 @@ def _is_shared(first: Probe, second: Probe, token: str) -> bool:
 
 
 def _check_pooled(pooled: Mapping[str, Any], direct: Mapping[str, Any]) -> None:
-    """Raise StartRefused if DATABASE_URL leads to another database, or transactions do not work there."""
+    """Raise StartRefused if DATABASE_URL is unsuitable.
+
+    It leads to another database, or transactions do not work there.
+    """
     with _connect(pooled, POOLED) as session, _connect(direct, DIRECT) as own:
         try:
             with session.transaction():

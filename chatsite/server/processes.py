@@ -1,4 +1,7 @@
-"""The processes of a running site: started together, restarted after a crash, stopped together."""
+"""The processes of a running site.
+
+They are started together, restarted after a crash, and stopped together.
+"""
 
 import contextlib
 import http.client
@@ -115,9 +118,7 @@ class Children:
     def wait(self, seconds: float) -> list[tuple[Child, int]]:
         """Wait until a process ends or the time is over.
 
-        Returns ended processes with their exit status.
-
-        Raises KeyboardInterrupt after a signal.
+        Returns ended processes with their exit status. Raises KeyboardInterrupt after a signal.
         """
         interrupt.check()
         descriptors = [child.pidfd for child in self.children if child.process]

@@ -1,4 +1,7 @@
-"""The status page of the admin, which shows the site's state without Prometheus or a terminal."""
+"""The status page of the admin.
+
+It shows the site's state without Prometheus or a terminal.
+"""
 
 from collections.abc import Iterator
 

@@ -15,7 +15,10 @@ MAX_COUNTED = 1_000  # counting goes no further
 
 @register.simple_tag
 def conversations_citing(document: Document) -> int:
-    """The number of conversations with an answer that cites the document, up to MAX_COUNTED; 0 for a few."""
+    """The number of conversations with an answer that cites the document.
+
+    At most MAX_COUNTED; 0 if there are fewer than MIN_COUNTED.
+    """
     label = Func(F("label"), function="to_jsonb", output_field=JSONField())
     sources = Source.objects.filter(document=document, message__conversation__deleted_at=None)
     cited = sources.filter(message__citations__contains=label).order_by()

@@ -48,7 +48,10 @@ def problems_of(form: "BaseForm | BaseFormSet[Any]") -> list[Problem]:
 
 
 def _forms(context: template.Context) -> "Iterator[BaseForm | BaseFormSet[Any]]":
-    """The forms in the context, found by the names that Django's admin and our views use for them."""
+    """The forms in the context.
+
+    They are found by the names that Django's admin and our views use.
+    """
     given = [context.get(name) for name in ("adminform", "form", "forms", "inline_admin_formsets")]
     given.append(getattr(context.get("cl"), "formset", None))
     seen = set()

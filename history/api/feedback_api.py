@@ -93,7 +93,10 @@ class FeedbackView(ResourceView):
             raise Http404 from None
 
     def _shown(self, answer: Message, given: Feedback) -> dict[str, Any]:
-        """The feedback for the response, without names of sources that the caller may no longer read."""
+        """The feedback for the response.
+
+        Names of sources that the caller may no longer read are removed.
+        """
         shown = dict(self.get_serializer(given).data)
         if given.wrong_sources:
             withheld = withheld_labels(self.principal, answer.conversation_id)

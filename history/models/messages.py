@@ -29,9 +29,8 @@ class MessageQuerySet(models.QuerySet["Message"]):
 class Message(models.Model):
     """A question or an answer.
 
-    A terminal state never changes; every state keeps the text written so far.
-
-    All versions of edited questions and regenerated answers are kept: see history.branches.
+    A terminal state never changes; every state keeps the text written so far. All versions of edited
+    questions and regenerated answers are kept: see history.branches.
     """
 
     class Role(models.TextChoices):

@@ -22,9 +22,10 @@ class ShareQuerySet(models.QuerySet["Share"]):
         return self.filter(conversation__owner_id=principal.user_id, conversation__listed=True)
 
     def received_by(self, principal: Principal) -> "ShareQuerySet":
-        """Open shares of others that name the caller or one of their groups, or that the caller has opened.
+        """Open shares of others that concern the caller.
 
-        The annotation `is_new` marks shares that the caller has not opened.
+        They name the caller or one of their groups, or the caller has opened them. The annotation `is_new`
+        marks shares that the caller has not opened.
         """
         reader = principal.user_id
         opened = OpenedShare.objects.filter(share=OuterRef("pk"), reader=reader)
@@ -33,7 +34,10 @@ class ShareQuerySet(models.QuerySet["Share"]):
         return others.filter(received).annotate(is_new=~Exists(opened))
 
     def live(self) -> "ShareQuerySet":
-        """The shares whose link works: not ended, with an existing conversation and an active account."""
+        """The shares whose link works.
+
+        They have not ended, their conversation exists, and the account is active.
+        """
         return self.filter(
             Q(expires_at=None) | Q(expires_at__gt=timezone.now()),
             revoked_at=None,
@@ -64,9 +68,10 @@ OR (
 
 
 class Share(models.Model):
-    """A link through which others can read a conversation, or one answer of it, within their own rights.
+    """A link through which others can read a conversation, or one answer of it.
 
-    Only the hash of its token is stored. Messages that are added later are never shown.
+    Each of them reads it within their own rights. Only the hash of its token is stored. Messages that are
+    added later are never shown.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

@@ -1,4 +1,7 @@
-"""Groups and people that a request of the API names: readers of a share, members of a project."""
+"""Groups and people that an API request names.
+
+They are readers of a share, or members of a project.
+"""
 
 from collections.abc import Iterable
 from typing import Any

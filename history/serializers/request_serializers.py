@@ -146,7 +146,10 @@ class ModeSerializer(BodySerializer):
 
 
 class ListQuerySerializer(ModeSerializer):
-    """Restrict the list to one mode or project, or to archived ones, which are excluded otherwise."""
+    """Restrict the list to one mode or project, or to archived conversations.
+
+    Archived ones are excluded otherwise.
+    """
 
     archived = WordField(("true", "false"), default="false")
     project_id = ProjectField(required=False)

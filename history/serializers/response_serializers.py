@@ -210,7 +210,10 @@ class StoredMessageSerializer(serializers.Serializer[Message]):
         return SENT_STATUSES.get(Message.State(row.state), "failed")
 
     def get_content(self, row: Message) -> str:
-        """The text as Markdown, with citations as links, and without those that the reader may not open."""
+        """The text as Markdown, with citations as links.
+
+        Citations that the reader may not open are removed.
+        """
         return with_links(readable_text(row, self._readable(row)), self._addresses(row))
 
     def get_contentType(self, row: Message) -> str:

@@ -91,7 +91,10 @@ def explain(user: User, document: Document) -> Explanation:
 
 
 def people_named(text: str) -> list[User]:
-    """People with this user name, else with this full name, or with both as in `directory.entry`."""
+    """The people with this user name, or with this full name.
+
+    `text` may also have both names, as made by `directory.entry`.
+    """
     text = text.replace("\0", "").strip()
     named = directory.NAMED.fullmatch(text)
     for username in (text, named["username"] if named else text):
@@ -123,9 +126,10 @@ def document_entry(document: Document) -> str:
 
 
 def documents_named(text: str) -> list[Document]:
-    """At most 20 documents that `text` names: by name, title, path, number, public id, label or entry.
+    """At most 20 documents that `text` names.
 
-    An entry is the notation of :func:`document_entry`.
+    It may be a name, title, path, number, public id, label or entry. An entry is the notation of
+    :func:`document_entry`.
     """
     text = text.replace("\0", "").strip()
     if found := _documents_named(text):

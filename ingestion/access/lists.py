@@ -1,4 +1,7 @@
-"""Access lists (sets of readers, stored once for all documents with the same readers), and their changes."""
+"""Access lists and their changes.
+
+An access list is a set of readers, stored once for all documents with the same readers.
+"""
 
 import hashlib
 from collections.abc import Sequence
@@ -149,9 +152,10 @@ NAMES_SHOWN = 3
 
 
 def change_rights(actor: object, document: Document, audience: Audience) -> None:
-    """Set the document's readers on behalf of `actor`, whose right was checked, with an audit entry.
+    """Set the document's readers on behalf of `actor`, with an audit entry.
 
-    A replacement file that is still queued will not set its own readers, because this change is newer.
+    The caller has checked the right of `actor`. A replacement file that is still queued will not set its own
+    readers, because this change is newer.
     """
     staff = actor if isinstance(actor, User) else None
     with transaction.atomic():
@@ -203,7 +207,10 @@ def _some_readers(access_list: AccessList) -> list[str | NamedPerson]:
 
 
 def _difference(before: AccessList, after: AccessList) -> list[str | NamedPerson]:
-    """The people and groups that only one of the two lists names, in English, for an audit entry."""
+    """The people and groups that only one of the two lists names.
+
+    In English, for an audit entry.
+    """
     former = {(entry.user_id, entry.group_id): entry for entry in before.entries.all()}
     present = {(entry.user_id, entry.group_id): entry for entry in after.entries.all()}
     removed = [entry for key, entry in former.items() if key not in present]

@@ -9,7 +9,10 @@ from django.utils.translation import gettext, gettext_lazy
 
 
 class AccessList(models.Model):
-    """A set of people and groups who may read; equal sets share a row (see ingestion.access.lists)."""
+    """A set of people and groups who may read.
+
+    Equal sets share a row (see ingestion.access.lists).
+    """
 
     digest = models.CharField(max_length=64, unique=True, editable=False)
 
@@ -18,7 +21,10 @@ class AccessList(models.Model):
 
 
 class AccessEntry(models.Model):
-    """One entry of an access list: a user, a group, or, if both are empty, everyone, perhaps with guests."""
+    """One entry of an access list: a user, a group, or everyone.
+
+    Everyone, perhaps with guests, if user and group are empty.
+    """
 
     access_list = models.ForeignKey(AccessList, on_delete=models.CASCADE, related_name="entries")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")

@@ -29,9 +29,8 @@ class PreconditionFailed(exceptions.APIException):
 def etag_of(document: Document) -> str:
     """The ETag of a document.
 
-    It changes with each value that programs can set, and with each file sent.
-
-    It does not change when a file has been read, even if its new readers apply only then.
+    It changes with each value that programs can set, and with each file sent. It does not change when a file
+    has been read, even if its new readers apply only then.
     """
     state = (
         document.public_id, document.audience_version, document.name, document.folder, document.category,

@@ -1,4 +1,4 @@
-"""`/api/documents`: what the caller may read, its state and its text; and changing one's own."""
+"""`/api/documents`: what the caller may read, and changes of the caller's own documents."""
 
 import re
 from collections.abc import Mapping

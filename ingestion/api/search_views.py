@@ -97,7 +97,10 @@ class NeighbourSerializer(serializers.Serializer[Any]):
 
 
 class MatchSerializer(serializers.Serializer[Any]):
-    """Where a word of the query is in `content`, in characters (Unicode code points), `end` excluded."""
+    """Where a word of the query is in `content`.
+
+    In characters (Unicode code points), `end` excluded.
+    """
 
     start = serializers.IntegerField()
     end = serializers.IntegerField()
@@ -184,7 +187,10 @@ class SearchView(ResourceView):
 
 
 def neighbours_of(principal: Principal, passage_ids: Iterable[int], radius: int) -> Neighbours:
-    """For each passage, its neighbours in the document that the caller may read now, in reading order."""
+    """The neighbours of each passage in its document, in reading order.
+
+    Only those that the caller may read now.
+    """
     readable = Passage.objects.filter(document__access_list__in=AccessEntry.lists_of(principal.user_id))
     places = readable.filter(pk__in=list(passage_ids)).values_list("pk", "document", "position")
     near: dict[int, tuple[int, int]] = {pk: (document, position) for pk, document, position in places}

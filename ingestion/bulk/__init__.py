@@ -1,1 +1,4 @@
-"""Changing many documents at once: chosen in the admin, done by a worker, each with its own result."""
+"""Changes of many documents at once.
+
+Documents are chosen in the admin; a worker changes each of them, with a result of its own.
+"""

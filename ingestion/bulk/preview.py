@@ -85,7 +85,10 @@ class _Move:
 
 
 class _Comparison:
-    """Compares readers by accounts: a person loses no access if another group of theirs still reads."""
+    """Compares readers by accounts.
+
+    A person loses no access if another group of theirs still may read.
+    """
 
     def __init__(self, moves: list[_Move]) -> None:
         self.moves = moves
@@ -153,7 +156,7 @@ class _Comparison:
 
 
 class _People:
-    """Collects accounts that are in the first set of a pair and not in the second, for any pair added."""
+    """Collects accounts that are only in the first set of a pair, for any pair added."""
 
     def __init__(self, everybody: frozenset[int]) -> None:
         self.everybody = everybody

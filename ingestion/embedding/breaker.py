@@ -23,7 +23,10 @@ metrics.BREAKERS_OPEN.read_from(
 
 
 def embed_question(model: Embedder, texts: Sequence[str]) -> Vectors:
-    """As `model.embed`, within EMBEDDING_QUESTION_SECONDS; fails at once while the breaker is open."""
+    """As `model.embed`, within EMBEDDING_QUESTION_SECONDS.
+
+    Fails at once while the breaker is open.
+    """
     with _making:
         if model not in _breakers:
             _breakers[model] = new_breaker()

@@ -12,9 +12,8 @@ Vectors = NDArray[np.float32]
 class EmbeddingError(Exception):
     """The embedding model returned no usable vectors.
 
-    The text is for people and contains no URL or key.
-
-    `temporary` says whether a retry may help, `retry_after` after how many seconds, if the server said so.
+    The text is for people and contains no URL or key. `temporary` says whether a retry may help,
+    `retry_after` after how many seconds, if the server said so.
     """
 
     def __init__(self, message: str, *, temporary: bool, retry_after: float | None = None) -> None:

@@ -1,9 +1,7 @@
 """Models that are a table with a vector for each token.
 
-A text's vector is the mean of its tokens' vectors.
-
-Small and fast: no network, no layers. The built-in model is one, and so are those that model2vec distils from
-a sentence-embedding model.
+A text's vector is the mean of its tokens' vectors. Small and fast: no network, no layers. The built-in model
+is one, and so are those that model2vec distils from a sentence-embedding model.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""BM25 over stemmed words: the baseline for search, on the same passages under the same rights.
+"""BM25 over stemmed words: the baseline for search.
 
-Independent of the search's own ranking: PostgreSQL stems words and drops stop words, and this module computes
-scores with Lucene's idf.
+It searches the same passages under the same rights. Independent of the search's own ranking: PostgreSQL stems
+words and drops stop words, and this module computes scores with Lucene's idf.
 """
 
 import math

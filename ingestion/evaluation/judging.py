@@ -88,8 +88,10 @@ Resolver = Callable[[str], CitationTarget | str]
 
 
 def resolver_for(principal: Principal, name: str) -> Resolver:
-    """A function that resolves citations with the rights of the reader called `name`; file extensions are
-    optional."""
+    """A function that resolves citations with the rights of the reader called `name`.
+
+    File extensions are optional.
+    """
 
     def resolved(citation: str) -> CitationTarget | str:
         source, _, anchor = citation.partition("#")
@@ -175,7 +177,10 @@ def _scores(places: Sequence[Place], grades: dict[CitationTarget, float]) -> tup
 
 
 def ranking(found: Sequence[Place], wanted: Container[CitationTarget]) -> Ranking:
-    """The target that each passage matches: its exact place if that is wanted, else its document."""
+    """The target that each passage matches.
+
+    It is the exact place if that is wanted, else the document.
+    """
     keys = []
     for place in found:
         exact = CitationTarget(place.document_id, place.anchor)

@@ -1,7 +1,8 @@
-"""Metrics of one ranking: recall, reciprocal rank and nDCG of its first places; and intervals of their means.
+"""Metrics of one ranking, and intervals of their means.
 
-A ranking has the results, best first, each with the key of the relevant item that it matches, or None.
-Relevant items have a grade above 0. A repeated key scores nothing but occupies its place.
+These are recall, reciprocal rank and nDCG of its first places. A ranking has the results, best first, each
+with the key of the relevant item that it matches, or None. Relevant items have a grade above 0. A repeated
+key scores nothing but occupies its place.
 """
 
 import math
@@ -33,7 +34,10 @@ def reciprocal_rank(ranking: Ranking, grades: Grades, depth: int) -> float:
 
 
 def ndcg(ranking: Ranking, grades: Grades, depth: int = 10) -> float:
-    """Normalised discounted cumulative gain with linear gains, as trec_eval and BEIR count it: 0 to 1."""
+    """Normalised discounted cumulative gain (0 to 1) with linear gains.
+
+    trec_eval and BEIR count it in the same way.
+    """
     gain = 0.0
     seen: set[Hashable] = set()
     for place, key in enumerate(ranking[:depth]):
@@ -55,9 +59,10 @@ class Interval:
 
 
 def intervals(scores: NDArray[np.float64]) -> list[Interval]:
-    """The 95 % bootstrap interval, with a fixed seed, of each column of `scores`: one row for each question.
+    """The 95 % bootstrap interval of each column of `scores`.
 
-    To compare two settings, pass the differences of each question: the samples are then paired.
+    The seed is fixed. There is one row for each question. To compare two settings, pass the differences of
+    each question: the samples are then paired.
     """
     random = np.random.default_rng(SEED)
     count = len(scores)

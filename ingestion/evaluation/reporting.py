@@ -60,7 +60,10 @@ class Report:
     def changed(
         self,
     ) -> tuple[list[tuple[QuestionScore, QuestionScore]], list[tuple[QuestionScore, QuestionScore]]]:
-        """The questions that the first setting answers better, and worse, by nDCG at 10, with both scores."""
+        """The questions that the first setting answers better, and worse, with both scores.
+
+        Scores are nDCG at 10.
+        """
         pairs = list(zip(self.judged, self.other, strict=True))
         gains = [one.scores[NDCG_10] - two.scores[NDCG_10] for one, two in pairs]
         better = [pair for pair, gain in zip(pairs, gains, strict=True) if gain > SAME]

@@ -43,10 +43,11 @@ Session = psycopg.Connection[tuple[Any, ...]]
 
 @contextmanager
 def empty_database() -> Iterator[Principal]:
-    """Create a database on the same server, dropped at the end; yields a principal who may read its contents.
+    """Create a database on the same server, dropped at the end.
 
-    The role of the site's database needs CREATEDB. The site's own data is neither read nor written. Databases
-    left by killed runs are dropped first. Raises CommandError.
+    Yields a principal who may read its contents. The role of the site's database needs CREATEDB. The site's
+    own data is neither read nor written. Databases left by killed runs are dropped first. Raises
+    CommandError.
     """
     own = connection.settings_dict["NAME"]
     names = connection.settings_dict["TEST"]

@@ -1,1 +1,4 @@
-"""The glossary: a site's terms with their meanings, and words in documents for everyday words."""
+"""The glossary of a site.
+
+It has terms with their meanings, and words that documents use for everyday words.
+"""

@@ -181,7 +181,10 @@ class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, 
 
 
 def rarest(reader: int, words: Sequence[str]) -> str:
-    """The word that occurs in the fewest passages that the reader may read; of several, the longest."""
+    """The word that occurs in the fewest passages that the reader may read.
+
+    Of several, the longest.
+    """
     readable = Document.objects.visible_to(Principal(reader, "session")).searchable()
     passages = PassageWords.objects.filter(document__in=readable).order_by()
 

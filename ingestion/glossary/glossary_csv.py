@@ -80,13 +80,19 @@ def key_of(word: HouseWord) -> tuple[str, str]:
 
 
 def groups_of(user: User) -> "dict[str, int]":
-    """The groups for which a manager may edit entries, by name: their own, or all for superusers."""
+    """The groups for which a manager may edit entries, by name.
+
+    Their own groups, or all groups for superusers.
+    """
     groups = Group.objects.all() if user.is_superuser else Group.objects.filter(user=user)
     return dict(groups.values_list("name", "pk"))
 
 
 def write_csv(user: User) -> str:
-    """All entries that `user` manages, in the format of read_csv, with a byte order mark for Excel."""
+    """All entries that `user` manages, in the format of read_csv.
+
+    With a byte order mark for Excel.
+    """
     rows = [COLUMNS]
     words = HouseWord.objects.managed_by(user.pk, is_superuser=user.is_superuser)
     for word in words.prefetch_related("groups"):

@@ -26,8 +26,10 @@ MAX_READ = 20_000  # characters of an answer
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """Words to search for in addition to those of a question: other names of its terms, and for each everyday
-    word the words and phrases that documents use instead."""
+    """Words to search for in addition to those of a question.
+
+    These are other names of its terms, and the words that documents use for its everyday words.
+    """
 
     terms: Sequence[str] = ()
     everyday: Mapping[str, Sequence[str]] = field(default_factory=dict)

@@ -30,7 +30,10 @@ class HouseWordQuerySet(models.QuerySet["HouseWord"]):
 
 
 class HouseWord(models.Model):
-    """A term with its other names and its meaning; or everyday words, and the words for them in documents."""
+    """An entry of the glossary: a term, or everyday words.
+
+    A term has other names and a meaning; everyday words have the words for them in documents.
+    """
 
     class Kind(models.TextChoices):
         TERM = "term", gettext_lazy("A term: asking by any of its names searches for all of them")

@@ -52,9 +52,9 @@ def depth_of(document: Document) -> int:
 
 
 def store(document: Document, reading: process.Reading, interruption: process.Interruption) -> NewParts:
-    """Store the parts' files, except those that the document's parts have already; return the new parts.
+    """Store the parts' files, and return the new parts.
 
-    Raises OSError and Interrupted.
+    Files that the document's parts already have are left out. Raises OSError and Interrupted.
     """
     new = NewParts(left_out=list(reading.left_out))
     if not reading.parts:
@@ -94,10 +94,11 @@ def lock(document: Document) -> None:
 
 
 def replace(whole: Document, new: NewParts, *, widened: bool) -> None:
-    """Replace the parts of a document by those found; call it in the transaction that swaps its passages.
+    """Replace the parts of a document by those found.
 
-    A changed part keeps its passages until its new file is read, except where the readers `widened`: then
-    nothing of the former file may be seen any more. Raises Unreadable if there is no room for the parts.
+    Call it in the transaction that swaps its passages. A changed part keeps its passages until its new file
+    is read, except where the readers `widened`: then nothing of the former file may be seen any more. Raises
+    Unreadable if there is no room for the parts.
     """
     present = Document.objects.select_for_update().filter(part_of=whole).order_by("pk")
     before = {part.part_path: part for part in present}
@@ -152,7 +153,10 @@ def _new_part(whole: Document, path: str, stored: files.Stored) -> Document:
 
 
 def _claim(whole: Document, sizes: Sequence[int]) -> None:
-    """Raise Unreadable if the outermost document would hold too much, or its owner exceed their quota."""
+    """Raise Unreadable if the parts need too much space.
+
+    The outermost document would hold too much, or its owner exceed their quota.
+    """
     outermost = [*_wholes(whole), whole][0]
     present = Document.objects.filter(pk=outermost.pk).with_parts().exclude(pk=outermost.pk)
     total = present.aggregate(size=Sum("size", default=0), number=Count("pk"))

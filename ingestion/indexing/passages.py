@@ -1,4 +1,7 @@
-"""Stores passages and their search words, in the caller's transaction, and cuts the pieces to embed."""
+"""Stores passages and their search words, and cuts the pieces to embed.
+
+It is called in the caller's transaction.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,9 +35,10 @@ class NewPassage:
 
 
 def pieces_of(passage: NewPassage, title: str = "") -> list[str]:
-    """The texts to embed for a passage: pieces of about 250 characters, each after its title and heading.
+    """The texts to embed for a passage.
 
-    Never empty: a passage without words is one piece.
+    They are pieces of about 250 characters, each after its title and heading. Never empty: a passage without
+    words is one piece.
     """
     named = [part for part in (title.strip(), passage.heading.strip()) if part]
     prefix = ". ".join(dict.fromkeys(named))[:PREFIX_CHARACTERS]
@@ -59,8 +63,10 @@ def allow_long_statements() -> None:
 
 
 def delete_passages(documents: Sequence[Document]) -> None:
-    """Delete the documents' passages, words and vectors, in a statement each: Django would fetch
-    every passage to find the rows that depend on it."""
+    """Delete the documents' passages, words and vectors, with a statement for each table.
+
+    Django would fetch every passage to find the rows that depend on it.
+    """
     for rows in (Vector.objects, PassageWords.objects, Passage.objects):
         delete_rows(rows.filter(document__in=documents))
 
@@ -71,7 +77,10 @@ def vector_text(vector: NDArray[np.float32]) -> str:
 
 
 def insert_passages(document: Document, passages: Sequence[NewPassage], first: int = 0) -> list[int]:
-    """Insert the passages at the positions from `first` on; returns the new rows' ids in the same order."""
+    """Insert the passages at the positions from `first` on.
+
+    Returns the new rows' ids in the same order.
+    """
     language = document.language
     with connection.cursor() as cursor:
         cursor.execute(

@@ -1,4 +1,7 @@
-"""One reading of a document: its file to passages and vectors, and all of them into the database at once."""
+"""One reading of a document.
+
+It turns the file into passages and vectors, and stores all of them at once.
+"""
 
 import time
 from dataclasses import dataclass
@@ -49,7 +52,10 @@ SPACE_CHANGING = "The embedding model is being changed; the document is read aga
 
 @dataclass(frozen=True, slots=True)
 class NewAudience:
-    """The access list that a document gets with its new file, if its `audience_version` is still this one."""
+    """The access list that a document gets with its new file.
+
+    Only if its `audience_version` is still this one.
+    """
 
     access_list_id: int
     version: int
@@ -61,7 +67,7 @@ def read(
     audience: NewAudience | None = None,
     interruption: process.Interruption | None = None,
 ) -> None:
-    """Read the document, or the file that replaces its file, and swap its passages for those found.
+    """Read the document, or the file that will replace its file, and swap its passages.
 
     Raises Unreadable, EmbeddingError, Interrupted, and whatever fails around the document.
     """
@@ -108,7 +114,10 @@ def read(
 
 
 def _questions(document: Document, passages: list[NewPassage]) -> list[str]:
-    """The questions given with a new document; else those of a model, if any, and those from its text."""
+    """The questions given with a new document, or else generated ones.
+
+    These are from a model, if any, and from the text.
+    """
     if document.questions and not document.version:
         return list(document.questions)
     found = questions_about(
@@ -215,7 +224,10 @@ class _Statement:
 
 
 class _Progress:
-    """Stores the progress of reading: at the start and end of a status at once, otherwise twice a second."""
+    """Stores the progress of reading.
+
+    At the start and end of a status at once, otherwise twice a second.
+    """
 
     def __init__(self, document_id: int) -> None:
         self._document_id = document_id

@@ -1,7 +1,8 @@
-"""Changes the embedding model: adds its vectors beside those in use, switches to them, deletes the former.
+"""Changes the embedding model.
 
-Every step commits by itself and reads from the database what is left to do, so that the job can be
-interrupted anywhere and started again. Search uses the former vectors until the new ones are complete.
+Adds its vectors to those in use, switches to them, and deletes the former. Every step commits by itself and
+reads from the database what is left to do, so that the job can be interrupted anywhere and started again.
+Search uses the former vectors until the new ones are complete.
 """
 
 import contextlib
@@ -193,7 +194,10 @@ def _write(
 
 
 def _build_index(space: EmbeddingSpace) -> None:
-    """Build the index in one step, much faster than incrementally; reads and writes continue meanwhile."""
+    """Build the index in one step, which is much faster than incrementally.
+
+    Reads and writes continue meanwhile.
+    """
     definition = index_definition(space)
     if not definition:
         return

@@ -1,7 +1,8 @@
-"""Prepares passages with their vectors outside of a transaction, then replaces the former ones at once.
+"""Prepares passages with their vectors, then replaces the former ones at once.
 
-A text that the same model has already embedded for this document is not embedded again, even if it has moved.
-Prepared vectors are stored in the database, so that an interrupted reading continues where it stopped.
+They are prepared outside of a transaction. A text that the same model has already embedded for this document
+is not embedded again, even if it has moved. Prepared vectors are stored in the database, so that an
+interrupted reading continues where it stopped.
 """
 
 import hashlib
@@ -61,9 +62,7 @@ def prepare(
 ) -> Prepared:
     """Provide a vector for each piece of the passages, in the active space.
 
-    Raises EmbeddingError.
-
-    `on_progress` is called after each batch with the number of finished passages.
+    Raises EmbeddingError. `on_progress` is called after each batch with the number of finished passages.
     """
     prepared = Prepared(active_space())
     space = prepared.space

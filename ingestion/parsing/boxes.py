@@ -25,11 +25,12 @@ OVERLAP = 0.5  # of a character's height: the least overlap of characters on one
 def boxes_of(
     page: Mapping[str, Any], content: str, spans: Iterable[Sequence[int]], *, only_rows: bool = False
 ) -> list[Box]:
-    """Boxes of the spans of `content`, line by line, in the units of `page` (see `readers.pdf.characters`).
+    """Boxes of the spans of `content`, line by line, in the units of `page`.
 
-    Words of a table row are located by the row's cells on the page. Other text is located by its letters and
-    digits alone, because a passage has lost the hyphens and line ends of its page; with `only_rows`, it gets
-    no boxes. A row that is not on the page as a whole gets none either: its words may be in other rows.
+    For `page` see `readers.pdf.characters`. Words of a table row are located by the row's cells on the page.
+    Other text is located by its letters and digits alone, because a passage has lost the hyphens and line
+    ends of its page; with `only_rows`, it gets no boxes. A row that is not on the page as a whole gets none
+    either: its words may be in other rows.
     """
     text, boxes = page["text"], page["boxes"]
     letters, places = _letters(text)
@@ -83,7 +84,10 @@ def _stretches(content: str, rows: Sequence[tuple[str, Cells]]) -> Iterator[_Str
 
 
 def _placed(content: str, start: int, end: int, cells: Cells) -> Iterator[tuple[int, int, int, int]]:
-    """Start and end, in the content and in the page's text, of each word of the cells in this line."""
+    """Start and end of each word in the cells of this line.
+
+    In the content, and in the page's text.
+    """
     for cell in cells:
         value = " ".join(word for word, _, _ in cell)
         places = [content.find(value, start, end)]
@@ -141,7 +145,10 @@ def _agreeing(lines: Iterable[str], rows: Iterable[str]) -> int:
 
 
 def _ranges(letters: str, content: str, first: int, last: int) -> Iterable[tuple[int, int]]:
-    """The ranges of `letters`, those of the page, that the span `first` to `last` of the content is at."""
+    """The ranges of the page's `letters` at which the span is.
+
+    The span is `first` to `last` of the content.
+    """
     whole, places = _letters(content)
     start = letters.find(whole) if whole else -1
     if start < 0:
@@ -154,7 +161,10 @@ def _ranges(letters: str, content: str, first: int, last: int) -> Iterable[tuple
 
 
 def _line_by_line(letters: str, content: str, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """As :func:`_ranges`, for content with rows of a table, each of which is searched for as a whole."""
+    """As :func:`_ranges`, for content with rows of a table.
+
+    Each row is searched for as a whole.
+    """
     for line in PIECE.finditer(content):
         begin, end = max(first, line.start()) - line.start(), min(last, line.end()) - line.start()
         if begin >= end:
@@ -203,7 +213,10 @@ def _letters(text: str) -> tuple[str, list[int]]:
 
 
 def _found(letters: str, text: str) -> Iterator[tuple[int, int]]:
-    """Where the text occurs among the letters: as a whole, as rows without column names, or in pieces."""
+    """Where the text occurs among the letters.
+
+    As a whole, as rows without column names, or in pieces.
+    """
     for way in (text, COLUMN.sub("; ", text)):
         wanted, _ = _letters(way)
         start = letters.find(wanted) if wanted else -1

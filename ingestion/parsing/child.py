@@ -1,9 +1,9 @@
-"""The child process that reads a file or renders a page, forked by `forkserver` for `process`.
+"""The child process that reads a file or renders a page.
 
-Output: for `render` the image; for `characters` one line of JSON; for `read` JSON lines `{"progress": [done,
-total]}`, `{"scans": true}`, `{"section": [anchor, page, heading, text]}`, files within the file as in
-`containers`, `{"left_out": [name, reason]}` for those that are not taken, and at the end `{"done": {"title",
-"language", "pages"}}` or `{"unreadable": "a sentence"}`.
+`forkserver` forks it for `process`. Output: for `render` the image; for `characters` one line of JSON; for
+`read` JSON lines `{"progress": [done, total]}`, `{"scans": true}`, `{"section": [anchor, page, heading,
+text]}`, files within the file as in `containers`, `{"left_out": [name, reason]}` for those that are not
+taken, and at the end `{"done": {"title", "language", "pages"}}` or `{"unreadable": "a sentence"}`.
 """
 
 import ctypes
@@ -98,9 +98,12 @@ class _Progress:
 
 
 def main(arguments: list[str], output: BinaryIO) -> None:
-    """`arguments`: read, render or characters; the path; bytes of memory; seconds of CPU time; then for
+    """Run as a child process.
+
+    `arguments` are: read, render or characters; the path; bytes of memory; seconds of CPU time; then for
     `read` the file extension and the values of `Limits` (“parts” or nothing for the last), otherwise the
-    page."""
+    page.
+    """
     command, path, memory, seconds, *rest = arguments
     exit_with_parent()
     limit_resources(int(memory), int(seconds))

@@ -95,9 +95,9 @@ class PartSender:
 
 
 def receive(output: IO[bytes], target: Path, most: int) -> tuple[int, str]:
-    """Write the next file to `target`; return its size, and why it is incomplete (empty if it is not).
+    """Write the next file to `target`; return its size, and why it is incomplete.
 
-    Raises Unreadable and OSError.
+    The reason is empty if it is complete. Raises Unreadable and OSError.
 
     What the child sends is not trusted: it may have been taken over by the file that it reads.
     """

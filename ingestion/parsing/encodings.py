@@ -48,9 +48,10 @@ def decode(data: bytes) -> str:
 
 
 def encoding_of(data: bytes, whole: bool = True) -> str:
-    """The most likely encoding: by byte order mark, as UTF-8, as declared in HTML, as UTF-16, else guessed.
+    """The most likely encoding.
 
-    `whole` is False if more bytes follow, so that the last character may be incomplete.
+    Tried are the byte order mark, UTF-8, the declaration in HTML, and UTF-16; else it is guessed. `whole` is
+    False if more bytes follow, so that the last character may be incomplete.
     """
     for mark, encoding in MARKS:
         if data.startswith(mark):
@@ -91,8 +92,10 @@ def encoding_of_file(path: Path) -> str:
 
 
 def wide_encoding(data: bytes) -> str:
-    """UTF-16 without byte order mark, if every other byte is one of two low ones (the scripts'); else
-    empty."""
+    """UTF-16 without a byte order mark, if the bytes look like it; else empty.
+
+    Nearly every other byte must be one of two low values, because a text has one or two scripts.
+    """
     sample = data[: GUESSING_BYTES // 10 & ~1]
     if b"\0\0" in {sample[place : place + 2] for place in range(0, len(sample), 2)}:
         return ""

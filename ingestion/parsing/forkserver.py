@@ -1,6 +1,6 @@
-"""Forks children that read files from a process (the template) that has loaded what they need.
+"""Forks children that read files.
 
-Uses only Django's settings.
+They are forked from a process (the template) that has loaded what they need. Uses only Django's settings.
 """
 
 import atexit
@@ -82,9 +82,9 @@ class Child:
 
 @contextlib.contextmanager
 def forked(arguments: Sequence[str], folder: str, seconds: float) -> Iterator[Child]:
-    """Fork a child that runs `child.main` with these arguments in its own folder; ends with the block.
+    """Fork a child that runs `child.main` with these arguments in its own folder.
 
-    Raises OSError if no child can be started.
+    It ends with the block. Raises OSError if no child can be started.
     """
     template = _free()
     try:

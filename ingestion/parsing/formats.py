@@ -1,4 +1,7 @@
-"""The supported formats by file extension, and the check that a file's content matches its extension."""
+"""The supported formats by file extension.
+
+Also checks that a file's content matches its extension.
+"""
 
 import zipfile
 from dataclasses import dataclass
@@ -131,7 +134,10 @@ PASSWORD = "The file is password-protected. Save it without a password and add i
 
 
 def check(path: Path, expected: Format, limits: Limits) -> None:
-    """Raise Unreadable if the file is empty, protected, an archive bomb, or has a misleading name."""
+    """Raise Unreadable if the file should not be read.
+
+    It is empty, protected, an archive bomb, or has a misleading name.
+    """
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
     if not head:

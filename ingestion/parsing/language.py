@@ -1,5 +1,7 @@
-"""Detects the language of a text, as the name of one of Snowball's algorithms and of PostgreSQL's text search
-configurations."""
+"""Detects the language of a text.
+
+The result is the name of an algorithm of Snowball, and of a text search configuration of PostgreSQL.
+"""
 
 import re
 from functools import cache

@@ -35,7 +35,10 @@ AT_ONCE = threading.BoundedSemaphore(2)  # children that render pages
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A file in an archive or a message: its path there, and a copy in the folder given to `read`."""
+    """A file in an archive or a message.
+
+    It has its path there, and a copy in the folder given to `read`.
+    """
 
     path: str
     file: Path
@@ -45,9 +48,8 @@ class Part:
 class Reading:
     """The result of reading a file.
 
-    `title` may be empty; `language` is a text search configuration.
-
-    `left_out` has the files inside it that were not read, with reasons.
+    `title` may be empty; `language` is a text search configuration. `left_out` has the files inside it that
+    were not read, with reasons.
     """
 
     title: str
@@ -67,7 +69,10 @@ class Interrupted(Exception):
 
 
 class Stoppable(Protocol):
-    """Work that can be stopped: a child process that reads a file, or a statement that writes passages."""
+    """Work that can be stopped.
+
+    It is a child process that reads a file, or a statement that writes passages.
+    """
 
     def end(self) -> object: ...
 

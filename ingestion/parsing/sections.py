@@ -96,8 +96,10 @@ class Contents:
 
 
 def clean(text: str) -> str:
-    """Text that PostgreSQL can store and people can read: composed, with plain newlines, without control
-    characters."""
+    """Text that PostgreSQL can store and people can read.
+
+    It is composed, with plain newlines and without control characters.
+    """
     return normal_form("NFC", UNWANTED.sub("", LINE_END.sub("\n", text)))
 
 

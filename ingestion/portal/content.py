@@ -149,9 +149,7 @@ class Content(APIView):
 class DocumentFile(Content):
     """`/content/<public_id>/<any name>`: the file of a document.
 
-    `/content/<sourcefile>`: the one so named.
-
-    A fragment (# sent as %23) is ignored.
+    `/content/<sourcefile>`: the one so named. A fragment (# sent as %23) is ignored.
     """
 
     def get(self, request: Request, sourcefile: str) -> HttpResponseBase:
@@ -203,9 +201,10 @@ def _cited(principal: Principal, address: str) -> NameResolution:
 
 
 def _choices(request: Request, documents: Sequence[Document]) -> HttpResponseBase:
-    """A 300 response if the name is ambiguous, or was cited for a document that can no longer be opened.
+    """A 300 response if the name is ambiguous or no longer means the cited document.
 
-    Raises Http404 if no document has the name.
+    The name may have been cited for a document that can no longer be opened. Raises Http404 if no document
+    has the name.
     """
     if not documents:
         raise Http404
@@ -335,7 +334,10 @@ async def _pieces_async(file: "File[bytes]", length: int) -> AsyncIterator[bytes
 
 
 def _piece(file: "File[bytes]", length: int) -> bytes:
-    """Raises RequestAborted if the storage fails: the response has begun, so its connection ends early."""
+    """Raises RequestAborted if the storage fails.
+
+    The response has begun, so its connection ends early.
+    """
     try:
         return files.read_piece(file, min(CHUNK_BYTES, length))
     except files.StorageFault as fault:

@@ -47,7 +47,10 @@ class Readers:
 
 @dataclass(frozen=True, slots=True)
 class PartsState:
-    """How many files of an archive or a message are in each state; files of nested ones do not count."""
+    """How many files of an archive or a message are in each state.
+
+    Files of nested archives do not count.
+    """
 
     total: int = 0
     ready: int = 0

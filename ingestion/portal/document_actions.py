@@ -86,7 +86,10 @@ def record_as_staff(request: HttpRequest | Request, document: Document, did: str
 
 
 def details_in_words(changed: Mapping[str, Any]) -> str:
-    """Changed details by their names in forms, with their new values, for the audit log in English."""
+    """Changed details by their names in forms, with their new values.
+
+    In English, for the audit log.
+    """
     words = {"given_title": "title", "source_url": "source", "valid_until": "last day"}
     values = {name: ", ".join(value) if isinstance(value, list) else value for name, value in changed.items()}
     return "; ".join(
@@ -123,7 +126,10 @@ def rights_form(request: HttpRequest, document: Document) -> AudienceForm:
 @login_required
 @require_POST
 def rights(request: HttpRequest, public_id: UUID) -> HttpResponse:
-    """Changes who may read the document; asks for confirmation, with their number, if more people will."""
+    """Changes who may read the document.
+
+    If more people will, it asks for confirmation with their number.
+    """
     document = _changeable(request, public_id)
     form = rights_form(request, document)
     context: dict[str, Any] = {"document": document, "form": form}

@@ -1,4 +1,7 @@
-"""Finds words in one document like a browser's “Find”: parts of words match, inflected forms do not."""
+"""Finds words in one document like a browser's “Find”.
+
+Parts of words match, but inflected forms do not.
+"""
 
 from bisect import bisect_right
 from collections.abc import Sequence

@@ -29,7 +29,10 @@ READERS = [
 
 
 class AudienceForm(forms.Form):
-    """The choice of readers: only me, some groups and people, everyone, or guests too if the site has any."""
+    """The choice of readers.
+
+    Only me, some groups and people, everyone, or guests too if the site has any.
+    """
 
     who = forms.ChoiceField(
         choices=READERS,

@@ -1,4 +1,7 @@
-"""The list of documents: filters, counts, and pages that stay stable while documents come and go."""
+"""The list of documents, with filters and counts.
+
+Its pages stay stable while documents come and go.
+"""
 
 import re
 from collections import Counter
@@ -85,7 +88,10 @@ class ListingQuery:
 
     @property
     def narrowed(self) -> bool:
-        """Whether words, folder, category or owner limit the list; other filters are shown with counts."""
+        """Whether words, folder, category or owner limit the list.
+
+        Other filters are shown with counts.
+        """
         return bool(self.words or self.folder or self.category or self.owner)
 
 
@@ -193,7 +199,10 @@ class Choices:
 
 
 def choices(principal: Principal, query: ListingQuery) -> Choices:
-    """The subfolders of the selected folder, and the categories and owners of all visible documents."""
+    """The subfolders of the selected folder, and all categories and owners.
+
+    Categories and owners are those of all visible documents.
+    """
     readable = listed_for(principal).order_by()
     inside: Counter[str] = Counter()
     beyond = f"{query.folder}/" if query.folder else ""

@@ -143,7 +143,10 @@ def add_files(
 def reply(
     form: UploadForm, principal: Principal, added: list[Upserted], refused: list[dict[str, str]]
 ) -> dict[str, Any]:
-    """The response for the upload script: documents with their states, and refused files with reasons."""
+    """The response for the upload script.
+
+    It has documents with their states, and refused files with reasons.
+    """
     problems = [str(problem) for problems in form.errors.values() for problem in problems]
     lines = rows([put.document for put in added], principal)
     return {
@@ -205,7 +208,10 @@ def _words(added: list[Upserted]) -> str:
 
 
 def _to_replace(request: HttpRequest, principal: Principal) -> Document | None:
-    """The caller's document in the query parameter `replace`, if an upload can replace it; else None."""
+    """The caller's document in the query parameter `replace`.
+
+    None if an upload cannot replace it.
+    """
     public_id = request.GET.get("replace", "")
     if not UUID_TEXT.fullmatch(public_id):
         return None

@@ -61,7 +61,10 @@ class Pill:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A changed paragraph, its unchanged neighbours, and how many unchanged ones are left out before them."""
+    """A changed paragraph with its unchanged neighbours.
+
+    It also says how many unchanged paragraphs are left out before them.
+    """
 
     skipped: int
     before: str
@@ -206,7 +209,10 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
 @never_cache
 @require_safe
 def changes(request: HttpRequest, public_id: UUID) -> HttpResponse:
-    """What changed between two versions of a document, by paragraphs; by default since the last one."""
+    """What changed between two versions of a document, by paragraphs.
+
+    By default since the last version.
+    """
     principal = session_principal(request)
     readable = Document.objects.visible_to(principal)
     found = get_object_or_404(readable.with_public_id(public_id))

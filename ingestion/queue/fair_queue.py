@@ -137,10 +137,8 @@ class Shares:
     def position_behind(self, owner_id: int, positions: Mapping[int, int]) -> int | None:
         """The position at which a document of this owner has to wait.
 
-        None if it is the owner's turn.
-
-        It is behind the first document of an owner for whom this worker has read less. `positions` has the
-        position of the first waiting document of each owner.
+        None if it is the owner's turn. It is behind the first document of an owner for whom this worker has
+        read less. `positions` has the position of the first waiting document of each owner.
         """
         present = {owner_id, *positions}
         self._least = min(self.of(each) for each in present)
@@ -189,14 +187,20 @@ def put_behind(document_id: int, position: int) -> int:
 
 
 def first_positions() -> dict[int, int]:
-    """The position of the first waiting document of each owner (0: none) among the next MAX_INSPECTED."""
+    """The position of each owner's first document among the next MAX_INSPECTED.
+
+    0 if there is none.
+    """
     with connection.cursor() as cursor:
         cursor.execute(FIRST_OF_OTHERS, {"task": TASK, "inspected": MAX_INSPECTED})
         return dict(cursor.fetchall())
 
 
 def job_priority(position: int) -> int:
-    """Return the job's priority: the highest is served first, so documents come after all other jobs."""
+    """Return the job's priority; the highest is served first.
+
+    Documents come after all other jobs.
+    """
     return -position
 
 

@@ -1,4 +1,7 @@
-"""The queue in the admin: jobs of the workers, in the words of the site instead of the library's."""
+"""The queue in the admin: jobs of the workers.
+
+It uses the words of the site instead of the library's.
+"""
 
 import json
 from datetime import datetime
@@ -89,7 +92,10 @@ class WorkFilter(admin.SimpleListFilter):
 
 
 def work_of(task: str) -> str:
-    """What a task does; “Read document” of a job that a former version queued as ingestion.read_document."""
+    """What a task does.
+
+    “Read document” also for jobs that a former version queued as ingestion.read_document.
+    """
     return str(WORK.get(task, task.rpartition(".")[2].replace("_", " ").capitalize()))
 
 

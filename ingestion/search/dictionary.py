@@ -91,9 +91,8 @@ def _opened(source: str, compiled: str) -> Dictionary | None:
 def prepare_dictionary() -> bool:
     """Compile this site's dictionary if it is new or was replaced.
 
-    Returns whether that was necessary.
-
-    A file that cannot be read or has another layout is logged, and the site goes on without a dictionary.
+    Returns whether that was necessary. A file that cannot be read or has another layout is logged, and the
+    site goes on without a dictionary.
     """
     if not settings.DICTIONARY:
         return False
@@ -158,7 +157,7 @@ def compile_dictionary(source: Path, target: Path) -> int:
 
 
 def _pairs(lines: Iterable[str], used: Counter[str]) -> Iterator[tuple[str, str, float]]:
-    """Triples of a form of a single word, a phrase in the other language, and the weight of this pair.
+    """Triples of a word's form, a phrase in the other language, and the pair's weight.
 
     Counts in `used` how often each word occurs in a phrase.
     """
@@ -185,7 +184,10 @@ def _pairs(lines: Iterable[str], used: Counter[str]) -> Iterator[tuple[str, str,
 
 
 def _phrases(form: str) -> list[str]:
-    """The phrases of a form as plain words, without remarks, placeholders such as “etw.”, and slang."""
+    """The phrases of a form as plain words.
+
+    Remarks, placeholders such as “etw.”, and slang are left out.
+    """
     usual = (part for part in form.split(";") if not _UNUSUAL.search(part))
     phrases = (plain_words(_PLACEHOLDER.sub(" ", _REMARK.sub(" ", part))) for part in usual)
     return [phrase for phrase in phrases if phrase and phrase.count(" ") < MAX_PHRASE]

@@ -1,4 +1,7 @@
-"""Irregular forms of English and German verbs and nouns, which no rule about endings leads to their base."""
+"""Irregular forms of English and German verbs and nouns.
+
+No rule about endings leads from them to their base.
+"""
 
 _FORMS = """
 be: been; bear: bore born borne; begin: began begun; break: broke broken; bring: brought; build: built

@@ -1,8 +1,8 @@
-"""Labels of documents in citations: the name, the path, or the name with a few digits of the id.
+"""Labels of documents in citations.
 
-A label has no brackets, colon or control character, so that a citation "[label#anchor]" can be found in an
-answer. A name with such characters always gets digits, and only this module inserts `~` and `/`, so that the
-three kinds of label never collide.
+A label is the name, the path, or the name with a few digits of the id. A label has no brackets, colon or
+control character, so that a citation "[label#anchor]" can be found in an answer. A name with such characters
+always gets digits, and only this module inserts `~` and `/`, so that the three kinds of label never collide.
 """
 
 import functools

@@ -30,12 +30,18 @@ def shipped() -> Mapping[str, tuple[str, ...]]:
 
 
 def documents_words(phrase: str) -> tuple[str, ...]:
-    """The words and phrases in documents for an everyday one, in any form (“picked on”, “picking on”)."""
+    """The words and phrases that documents use for an everyday one.
+
+    It may be in any form (“picked on”, “picking on”).
+    """
     return shipped().get(phrase) or _by_stems().get(_stemmed(phrase), ())
 
 
 def may_begin(word: str) -> bool:
-    """Whether an everyday phrase may begin with the word, which is true for few words of a question."""
+    """Whether an everyday phrase may begin with the word.
+
+    Few words of a question can begin one.
+    """
     return word in _beginnings() or _stem(word) in _beginnings()
 
 
@@ -62,7 +68,10 @@ _stem = functools.lru_cache(maxsize=20_000)(stem)  # a word of a question is in 
 
 @functools.cache
 def lines() -> tuple[tuple[str, str], ...]:
-    """The entries of the list: everyday words, and the words in documents, both separated by commas."""
+    """The entries of the list: everyday words, and the words in documents.
+
+    Both are separated by commas.
+    """
     found = []
     for line in LIST.read_text(encoding="utf-8").splitlines():
         everyday, colon, words = line.partition(":")

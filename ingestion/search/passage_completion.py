@@ -1,4 +1,7 @@
-"""Completes found passages: one ends after some 500 characters, even within a section or a table."""
+"""Completes passages that were found.
+
+A passage ends after some 500 characters, even within a section or a table.
+"""
 
 import re
 from collections import defaultdict
@@ -36,10 +39,10 @@ class _Neighbour:
 
 
 def complete_passages(principal: Principal, passages: Sequence[FoundPassage]) -> tuple[FoundPassage, ...]:
-    """The passages, each joined with the rest of a short section, or with other rows of the same table.
+    """The passages, each joined with the rest of a short section or table.
 
-    A passage of a longer section or table is not joined; for one of a longer table, the number of the table's
-    rows is given.
+    Of a table, other rows are added. A passage of a longer section or table is not joined; for one of a
+    longer table, the number of the table's rows is given.
     """
     completed = [passage.passage_id for passage in passages if _may_be_part(passage)]
     if not completed:
@@ -55,7 +58,10 @@ def complete_passages(principal: Principal, passages: Sequence[FoundPassage]) ->
 
 
 def without_repeated(passages: Sequence[FoundPassage]) -> tuple[FoundPassage, ...]:
-    """The passages, without those whose text is part of a better one's, for instance of its table."""
+    """The passages, without those whose text is part of a better one's.
+
+    It may, for instance, be part of the better one's table.
+    """
     kept: list[FoundPassage] = []
     for passage in passages:
         places = (each.content for each in kept if each.document_id == passage.document_id)
@@ -112,7 +118,10 @@ def _section(around: Mapping[int, _Neighbour]) -> dict[int, str]:
 
 
 def _joined(contents: Mapping[int, str]) -> str:
-    """The contents in order: separated by a blank line after a complete sentence, else by a line break."""
+    """The contents in order, joined.
+
+    A blank line follows a complete sentence, otherwise a line break.
+    """
     whole = ""
     for place in sorted(contents):
         border = "\n\n" if _COMPLETE.search(whole) else "\n"
@@ -121,7 +130,10 @@ def _joined(contents: Mapping[int, str]) -> str:
 
 
 def _following_table(around: Mapping[int, _Neighbour], direction: int) -> tuple[list[str], bool]:
-    """The neighbours that continue the table in one direction, and whether the end of the table was found."""
+    """The neighbours that continue the table in one direction.
+
+    Also returns whether the end of the table was found.
+    """
     contents: list[str] = []
     for distance in range(REACH):
         here, near = around[direction * distance], around.get(direction * (distance + 1))

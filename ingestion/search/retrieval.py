@@ -186,13 +186,11 @@ def search(
 ) -> SearchResult:
     """The passages relevant to `query`, best first, without duplicates.
 
-    None if nothing is relevant.
-
-    `context` has earlier questions that may contain the subject; their words count less. `minimum_score`
-    applies to the final score (0..1), in hybrid mode after reranking. `to_person` restricts the search to
-    documents that the caller owns or that name them as a reader, `to_groups` to those shared with a group of
-    theirs, and both to either; `scope` is one of ingestion.search.scopes; `without` has the ids of documents
-    to leave out. All narrow what the caller may read and never widen it.
+    None if nothing is relevant. `context` has earlier questions that may contain the subject; their words
+    count less. `minimum_score` applies to the final score (0..1), in hybrid mode after reranking. `to_person`
+    restricts the search to documents that the caller owns or that name them as a reader, `to_groups` to those
+    shared with a group of theirs, and both to either; `scope` is one of ingestion.search.scopes; `without`
+    has the ids of documents to leave out. All narrow what the caller may read and never widen it.
     """
     query, context = storable(query), storable(context)
     top = min(top, MAX_PASSAGES)
@@ -282,7 +280,10 @@ def count_readable(principal: Principal) -> int:
 
 
 def readable_state(principal: Principal) -> str:
-    """A text that changes with the readable documents, and is equal for callers who may read the same."""
+    """A text that changes with the documents that the caller may read.
+
+    It is equal for callers who may read the same.
+    """
     wanted = {"user_id": principal.user_id, "today": timezone.localdate()}
     return str(rows("readable_state", wanted)[0]["state"])
 
@@ -373,9 +374,10 @@ def _reranked(
     trust: VectorTrust,
     readable: float,
 ) -> tuple[Ranking, Loaded]:
-    """The ranking after the texts of the best passages were compared with the question, and these texts.
+    """The ranking after comparing the texts of the best passages with the question.
 
-    The texts include titles and headings. The ranking is empty if they are not relevant enough.
+    Also returns these texts. The texts include titles and headings. The ranking is empty if they are not
+    relevant enough.
     """
     ranked = ranking.passages
     language = ranked[0].candidate.language
@@ -411,10 +413,9 @@ def _reranked(
 def _distinct(principal: Principal, ranked: Sequence[Ranked], loaded: Loaded, top: int) -> list[FoundPassage]:
     """The first `top` passages with different texts.
 
-    Those that are not `loaded` are loaded here.
-
-    A further passage of the same page or section comes after those of other places. Exceptions are passages
-    in the best one's place, if they have a heading and are nearly as good.
+    Those that are not `loaded` are loaded here. A further passage of the same page or section comes after
+    those of other places. Exceptions are passages in the best one's place, if they have a heading and are
+    nearly as good.
     """
     found: list[FoundPassage] = []
     others: list[FoundPassage] = []  # passages from places that are already among the results

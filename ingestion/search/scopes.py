@@ -59,17 +59,23 @@ def searched_parameters(principal: Principal) -> dict[str, Any]:
 
 
 def count_searched(principal: Principal) -> int:
-    """How many documents a search of everything searches, without files that were attached elsewhere."""
+    """How many documents a search of everything searches.
+
+    Files that were attached elsewhere are left out.
+    """
     return int(rows("count_searched", searched_parameters(principal))[0]["count"])
 
 
 def count_named(principal: Principal, scope: str) -> int:
-    """The number of readable documents in a scope, without those that could not be read from the start."""
+    """The number of readable documents in a scope.
+
+    Documents that could not be read from the start are left out.
+    """
     return _with_parts(principal, scope).exclude(status=Document.Status.FAILED, version=0).count()
 
 
 def count_unread(principal: Principal, scope: str) -> int:
-    """How many of the documents that a scope names, and that the caller added, are still being read."""
+    """How many documents of the caller that a scope names are still being read."""
     if not scope.startswith(f"{DOCUMENT}:"):
         return 0
     found = _with_parts(principal, scope)

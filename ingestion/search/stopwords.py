@@ -81,6 +81,9 @@ _ANY = re.compile(rf"{_CHINESE}|{_JAPANESE}|{_KOREAN}|{_THAI}|\b(?:{_SPACED})\b"
 
 @functools.lru_cache(maxsize=50)  # a search needs it several times
 def without_question_words(question: str) -> str:
-    """`question` without question words, split at their positions; unchanged if nothing else remains."""
+    """`question` without question words, split at their positions.
+
+    Unchanged if nothing else remains.
+    """
     rest = _ANY.sub(" ", question)
     return rest if units(rest) else question

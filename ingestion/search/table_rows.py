@@ -14,7 +14,10 @@ _COLUMN = re.compile(r"([^:;\n]{1,100}): ")
 
 
 def table_around(spans: Sequence[Span], at: int) -> Sequence[Span]:
-    """The rows of the table that contains the row `spans[at]`: adjacent rows that share a column."""
+    """The rows of the table that contains the row `spans[at]`.
+
+    They are adjacent rows that share a column.
+    """
     first = last = at
     while first > 0 and spans[first - 1].is_row and continues(spans[first - 1].text, spans[first].text):
         first -= 1
@@ -26,7 +29,10 @@ def table_around(spans: Sequence[Span], at: int) -> Sequence[Span]:
 
 
 def continues(row: str, following: str, least: int = 1) -> bool:
-    """Whether two adjacent rows belong to the same table: they have that number of columns in common."""
+    """Whether two adjacent rows belong to the same table.
+
+    They must have that number of columns in common.
+    """
     return len(cells_of(row).keys() & cells_of(following).keys()) >= least
 
 

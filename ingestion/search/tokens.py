@@ -1,7 +1,8 @@
-"""Words for full-text search: lower case, without punctuation; scripts without spaces become bigrams.
+"""Words for full-text search: lower case, without punctuation.
 
-Passages and questions go through the same functions, so that equal words are always written the same way,
-whatever the locale of the database is. PostgreSQL only stems, drops stop words and counts.
+Scripts without spaces become bigrams. Passages and questions go through the same functions, so that equal
+words are always written the same way, whatever the locale of the database is. PostgreSQL only stems, drops
+stop words and counts.
 """
 
 import re
@@ -38,22 +39,27 @@ _separators = _Separators()
 
 
 def normal_limit(text: str) -> int:
-    """How many characters of a text's normal form are read: one character can become eighteen (ﷺ)."""
+    """How many characters of a text's normal form are read.
+
+    One character can become eighteen (ﷺ).
+    """
     return 2 * len(text) + NORMAL_MARGIN
 
 
 def plain_words(text: str) -> str:
-    """The words of `text` in lower case, separated by single spaces; combining characters stay in their
-    words."""
+    """The words of `text` in lower case, separated by single spaces.
+
+    Combining characters stay in their words.
+    """
     folded = normal_form("NFKC", text[:SEARCH_TEXT_LIMIT])[: normal_limit(text)].lower()
     return " ".join(folded.translate(_separators).split())
 
 
 def search_text(text: str, *, stored: bool = True) -> str:
-    """The text for PostgreSQL to parse: the words of `text`, and bigrams of scripts without spaces.
+    """The text for PostgreSQL to parse.
 
-    A stored text also gets bigrams across spaces, abbreviations without dots, and single characters, which a
-    question of one character finds.
+    It has the words of `text`, and bigrams for scripts without spaces. A stored text also gets bigrams across
+    spaces, abbreviations without dots, and single characters, which a question of one character finds.
     """
 
     def cut(match: re.Match[str]) -> str:

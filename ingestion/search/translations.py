@@ -1,7 +1,7 @@
-"""Translates words of a question between German and English, for documents in the other language.
+"""Translates words of a question between German and English.
 
-Translations are taken from a short list that comes with the product and, for words that are not in the list,
-from the site's dictionary.
+They are for documents in the other language. Translations are taken from a short list that comes with the
+product and, for words that are not in the list, from the site's dictionary.
 """
 
 import functools

@@ -1,4 +1,6 @@
-"""Who may read the files of a folder: what its `.chatsite.toml` says, else that of the nearest folder above.
+"""Who may read the files of a folder.
+
+Its `.chatsite.toml` says so, or else that of the nearest folder above.
 
     everyone = true             # or guests = true, or
     groups = ["HR", "Board"]    # these groups, and

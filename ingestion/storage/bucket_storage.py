@@ -24,7 +24,10 @@ ATTEMPTS = 2
 
 
 class BucketStorage(S3Storage):  # type: ignore[misc]
-    """django-storages' S3 storage, whose files are streamed in ranges and never loaded completely."""
+    """django-storages' S3 storage.
+
+    Files are streamed in ranges and never loaded completely.
+    """
 
     def __init__(self, **options: Any) -> None:
         time_limits = Config(

@@ -1,6 +1,7 @@
-"""Files of documents, under generated names in Django's default storage, with images of their pages.
+"""Files of documents, and images of their pages.
 
-The storage may be a folder or remote; only `local_copy` handles paths.
+They have generated names in Django's default storage. The storage may be a folder or remote; only
+`local_copy` handles paths.
 """
 
 import contextlib

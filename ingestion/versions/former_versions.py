@@ -1,4 +1,7 @@
-"""Texts of former versions of a document: kept when its file is replaced, purged by number and age."""
+"""Texts of former versions of a document.
+
+They are kept when its file is replaced, and purged by number and age.
+"""
 
 from datetime import timedelta
 
@@ -17,9 +20,10 @@ PURGE_BATCH = 1_000
 
 
 def text_of(document: Document) -> str:
-    """The present text of a document, from its passages: each heading once, paragraphs between empty lines.
+    """The present text of a document, from its passages.
 
-    Empty if it is longer than MAX_CHARACTERS.
+    Each heading occurs once, and paragraphs are between empty lines. Empty if it is longer than
+    MAX_CHARACTERS.
     """
     passages = document.passages.order_by()
     length = passages.aggregate(length=Sum(Length("content") + Length("heading")))["length"] or 0

@@ -1,7 +1,7 @@
-"""Compares two texts by paragraphs, and changed paragraphs by words, in time linear in their length.
+"""Compares two texts by paragraphs, and changed paragraphs by words.
 
-Units that occur once in both texts are anchors (patience diff); the text between two anchors is divided
-again, MAX_DEPTH times at most. Text without an anchor counts as replaced.
+The time is linear in their length. Units that occur once in both texts are anchors (patience diff); the text
+between two anchors is divided again, MAX_DEPTH times at most. Text without an anchor counts as replaced.
 """
 
 import re
@@ -157,7 +157,10 @@ def _words(paragraphs: Sequence[str]) -> list[_Word]:
 
 
 def _paragraphs(fates: Sequence[tuple[Kind, _Word]]) -> Iterator[Paragraph]:
-    """Group words into paragraphs: those of the new text, and for removed words those of the old text."""
+    """Group words into paragraphs.
+
+    These are those of the new text, and for removed words those of the old text.
+    """
     pieces: list[tuple[Kind, list[str]]] = []
     waits = False  # the new paragraph has ended, but removed words that belonged to it may follow
     for index, (kind, word) in enumerate(fates):

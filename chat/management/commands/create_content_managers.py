@@ -1,4 +1,4 @@
-"""`manage.py create_content_managers [PERSON …]`: a group with their rights, and its members."""
+"""`manage.py create_content_managers [PERSON …]`: a group with rights, and its members."""
 
 from argparse import ArgumentParser
 from typing import Any

@@ -93,7 +93,10 @@ class Part:
 
 
 def parts_of(content: str, quotes: Sequence[Sequence[int]]) -> list[Part]:
-    """The passage, with the spans of `quotes` marked and rows (“Case: a; Days: 5”) shown as tables."""
+    """The passage, with the spans of `quotes` marked and its rows shown as tables.
+
+    A row is a line such as “Case: a; Days: 5”.
+    """
     parts: list[Part] = []
     rows: list[dict[str, tuple[int, int]]] = []
     text_start = position = 0
@@ -131,7 +134,7 @@ def is_table(content: str) -> bool:
 
 
 def is_table_continued(content: str, following: str) -> bool:
-    """Whether the first row of the following passage belongs to the table at the end of this one."""
+    """Whether the table at the end of this passage continues in the following passage."""
     last, first = content.splitlines()[-1:], following.splitlines()[:1]
     return any(
         _row_of(row, 0).keys() & _row_of(other, 0).keys() for row, other in zip(last, first, strict=False)

@@ -70,7 +70,7 @@ def _may_be_joined(source: Source) -> bool:
 
 
 def _stretches(source: Source, passages: Sequence[tuple[int, int, str]]) -> Stretches:
-    """The parts of the content that are passages: the source's own, and its neighbours without a gap."""
+    """The parts of the content that are passages: the source and adjacent ones."""
     own = next((place for place, row in enumerate(passages) if row[0] == source.passage_id), None)
     if own is None or (start := source.content.find(passages[own][2])) < 0:
         return []

@@ -1,1 +1,1 @@
-"""What the page of a conversation shows: turns, their answers, and the pages of long conversations."""
+"""What the page of a conversation shows: turns, answers, and pages of turns."""

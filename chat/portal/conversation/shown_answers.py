@@ -1,4 +1,7 @@
-"""Answers on the page of a conversation: text, sources, proofs, notes, and what can be done with them."""
+"""Answers on the page of a conversation.
+
+They have text, sources, proofs, notes, and actions.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -439,8 +442,9 @@ def scope_of(answer: Message, run: Run | None = None) -> str:
 def answers_of(
     principal: Principal, messages: Sequence[Message], branches: Branches | None = None
 ) -> list[Answer]:
-    """The given answers with their sources, in two queries; one more for a running answer, and one for cited
-    passages that may be on several pages.
+    """The given answers with their sources, in two queries.
+
+    A running answer takes another query, and so do cited passages that may be on several pages.
     """
     ids = [message.pk for message in messages]
     readable: dict[Any, list[Source]] = {}

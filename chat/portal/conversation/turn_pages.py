@@ -1,4 +1,4 @@
-"""Splits a long conversation into pages of turns, and finds the page that has a given message."""
+"""Splits a long conversation into pages of turns, and finds the page of a message."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -55,7 +55,10 @@ def asked_in(conversation: Conversation) -> list[int]:
 
 
 def address_of(conversation_id: UUID, position: int, last: int | None = None) -> str:
-    """The URL of the page with this position of the chosen branch, whose last position is `last`."""
+    """The URL of the page with this position of the chosen branch.
+
+    `last` is the last position of the branch.
+    """
     url = reverse("chat:conversation", args=[conversation_id])
     if last is None:
         chosen = Message.objects.filter(conversation=conversation_id).chosen()

@@ -1,4 +1,4 @@
-"""Code blocks of an answer: language, highlighting as CSS classes, and the place of a copy button."""
+"""Code blocks of an answer: language, highlighting, and the place of a copy button."""
 
 import functools
 import html
@@ -66,8 +66,10 @@ KINDS: tuple[tuple[Any, str], ...] = (
 
 
 def code_block(language: str, code: str, *, coloured: bool = True) -> str:
-    """Code as HTML below a line with its language and a copy button, which appears if there is a
-    clipboard."""
+    """Code as HTML below a line with its language and a copy button.
+
+    The button appears if there is a clipboard.
+    """
     words = language[:MAX_INFO].split(maxsplit=1)
     language = words[0].lower()[:LONGEST_LANGUAGE] if words else ""
     language = ALIASES.get(language, language)

@@ -201,7 +201,9 @@ def _rendered(
 
 
 def with_marks(text: str, ranges: Sequence[tuple[int, int]]) -> str:
-    """The text with marks around these ranges, which :func:`render` underlines: statements without proof.
+    """The text with marks around these ranges: statements without proof.
+
+    :func:`render` underlines them.
 
     The ranges are in order. Each line gets its own marks, after the characters that make it a list item, a
     heading, a quotation or a row.
@@ -291,10 +293,10 @@ LIST_ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
 
 
 class BlockSplitter:
-    """Splits text that arrives in pieces; returns each block as soon as no later text can change it.
+    """Splits text that arrives in pieces into blocks.
 
-    A block ends at a blank line outside a fence; a list continues while items or indented
-    lines follow, so it ends with the first other line.
+    Returns each block as soon as no later text can change it. A block ends at a blank line outside a fence; a
+    list continues while items or indented lines follow, so it ends with the first other line.
     """
 
     def __init__(self) -> None:

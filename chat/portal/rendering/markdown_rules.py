@@ -1,7 +1,7 @@
-"""The Markdown parser of answers: CommonMark with tables, citations, footnotes, tasks and TeX formulas.
+"""The Markdown parser of answers.
 
-Links and images are judged while parsing. Formulas stand between \\( \\), \\[ \\], $ $ or $$ $$, and become
-MathML.
+It reads CommonMark with tables, citations, footnotes, tasks and TeX formulas. Links and images are judged
+while parsing. Formulas stand between \\( \\), \\[ \\], $ $ or $$ $$, and become MathML.
 """
 
 import functools
@@ -249,10 +249,10 @@ def _cell_widths(table: Sequence[Token]) -> Iterator[tuple[int, int]]:
 
 
 def _label_cells(tokens: Sequence[Token]) -> None:
-    """Label the cells of tables whose cells are stacked as “column: value” lines on narrow pages.
+    """Label the cells of wide tables.
 
-    The stylesheet takes away the layout of a table, for which some browsers hide it from screen readers:
-    explicit roles prevent that.
+    On narrow pages their cells are stacked as “column: value” lines. The stylesheet takes away the layout of
+    a table, for which some browsers hide it from screen readers: explicit roles prevent that.
     """
     for place, token in enumerate(tokens):
         if token.type != "table_open":
@@ -315,7 +315,10 @@ def _mark_task(children: list[Token]) -> None:
 
 
 def _joined(children: Sequence[Token]) -> list[Token]:
-    """The tokens with chips joined to the word before and the punctuation after them, in one line."""
+    """The tokens with chips joined to the word before and the punctuation after them.
+
+    These stay in one line.
+    """
     result: list[Token] = []
     index = 0
     while index < len(children):

@@ -1,7 +1,7 @@
-"""Renders the unfinished block of an answer, with its Markdown closed so that no markup is visible.
+"""Renders the unfinished block of an answer.
 
-The end of the text is omitted while its meaning is open: half a link, a list marker without its item, the
-line between a table's header and its rows.
+Its Markdown is closed, so that no markup is visible. The end of the text is omitted while its meaning is
+open: half a link, a list marker without its item, the line between a table's header and its rows.
 """
 
 import re
@@ -121,7 +121,10 @@ def _unclosed_formula(text: str) -> int | None:
 
 
 def close_pairs(state: StateInline) -> None:
-    """Second inline rule, after pairs are matched: closes what is still open at the end of the last text."""
+    """Close what is still open at the end of the last text.
+
+    This is the second inline rule, after pairs are matched.
+    """
     if not state.env.get("open") or state.src != state.env.get("last"):
         return
     reach = -1

@@ -1,1 +1,4 @@
-"""OpenAI's API, as its clients use it: chat completions, legacy completions, Responses, embeddings."""
+"""OpenAI's API, as its clients use it.
+
+It has chat completions, legacy completions, Responses, and embeddings.
+"""

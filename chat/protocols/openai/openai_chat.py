@@ -1,4 +1,7 @@
-"""OpenAI's chat completions, for any client of that API: the sources come in the member `sources`."""
+"""OpenAI's chat completions, for any client of that API.
+
+The member `sources` has the sources.
+"""
 
 import re
 from collections.abc import Mapping
@@ -204,7 +207,10 @@ class OpenAI:
 
 
 class OpenAIEncoder:
-    """Encodes chunks: the one with the finish reason carries the sources, and the last is the end mark."""
+    """Encodes chunks.
+
+    The chunk with the finish reason has the sources, and the last one is the end mark.
+    """
 
     def __init__(self, form: OpenAI, *, counts: bool = False) -> None:
         self._form = form

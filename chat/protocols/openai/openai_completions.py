@@ -1,7 +1,8 @@
-"""OpenAI's legacy completions: the prompt is one text, in which some libraries encode conversations.
+"""OpenAI's legacy completions.
 
-A prompt that is written as a conversation, with lines that begin “system: ”, “user: ” and “assistant: ”, is
-read as one; any other is the question.
+The prompt is one text, in which some libraries encode conversations. A prompt that is written as a
+conversation, with lines that begin “system: ”, “user: ” and “assistant: ”, is read as one; any other is the
+question.
 """
 
 import re

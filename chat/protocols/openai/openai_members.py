@@ -1,6 +1,7 @@
-"""Request members of OpenAI's protocols: each takes effect, is a hint that may be ignored, or is refused.
+"""Request members of OpenAI's protocols.
 
-An unsupported member is refused with a 400 that names it, so that no client relies on its effect.
+Each takes effect, is a hint that may be ignored, or is refused. An unsupported member is refused with a 400
+that names it, so that no client relies on its effect.
 """
 
 import base64

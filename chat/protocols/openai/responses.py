@@ -1,10 +1,8 @@
 """OpenAI's Responses: a response is a run.
 
-`previous_response_id` names the conversation to continue.
-
-The id of a response is `resp_` with the id of the run, that of a message `msg_` with the id of the answer.
-The numbers of events are computed from the numbers of the run's events, so that any process can resume a
-stream after any event.
+`previous_response_id` names the conversation to continue. The id of a response is `resp_` with the id of the
+run, that of a message `msg_` with the id of the answer. The numbers of events are computed from the numbers
+of the run's events, so that any process can resume a stream after any event.
 """
 
 import re

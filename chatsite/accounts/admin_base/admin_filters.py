@@ -1,4 +1,4 @@
-"""Filters for admin lists with possibly thousands of choices: the most used ones, and a search box."""
+"""Filters for admin lists with many choices: the most used ones, and a search box."""
 
 from typing import Any
 from urllib.parse import parse_qsl

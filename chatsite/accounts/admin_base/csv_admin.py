@@ -1,4 +1,7 @@
-"""Admin pages of a list that people also keep in a spreadsheet: import from a CSV file, export to one."""
+"""Admin pages with import from a CSV file and export to one.
+
+They are for lists that people also keep in a spreadsheet.
+"""
 
 from typing import Any
 

@@ -29,7 +29,10 @@ class Picker(_UsableChoices, AutocompleteSelect):
 
 
 class SeveralPicker(_UsableChoices, AutocompleteSelectMultiple):
-    """Selects several rows by autocompletion; more than MAX_CHOSEN are edited as names, one per line."""
+    """Selects several rows by autocompletion.
+
+    More than MAX_CHOSEN are edited as names, one per line.
+    """
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         chosen = [str(each) for each in value or ()]

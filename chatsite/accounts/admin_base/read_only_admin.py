@@ -1,4 +1,7 @@
-"""Admin pages that show rows without changing them, and what guards and confirms the rows of any page."""
+"""Admin pages that show rows without changing them.
+
+Also guards and confirmations for the rows of any page.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -79,8 +82,10 @@ class ReadOnly(OwnFilters):
 
 
 class RowsOnly:
-    """The confirmation of deletion lists the rows themselves, not the rows of other tables that belong to
-    them."""
+    """Lists only the rows themselves in the confirmation of a deletion.
+
+    Rows of other tables that belong to them are not listed.
+    """
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         allowed = self.has_delete_permission(request)  # type: ignore[attr-defined]

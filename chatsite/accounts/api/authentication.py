@@ -59,9 +59,10 @@ class ProviderAway(exceptions.APIException):
 
 
 class BearerAuthentication(authentication.BaseAuthentication):
-    """An API key or an ID token in one of KEY_HEADERS; any other `Authorization` header is refused.
+    """An API key or an ID token in one of KEY_HEADERS.
 
-    A subclass with a `resource` also accepts access tokens for it.
+    Any other `Authorization` header is refused. A subclass with a `resource` also accepts access tokens for
+    it.
     """
 
     def resource(self) -> str:
@@ -107,9 +108,8 @@ def presents_key(request: HttpRequest) -> bool:
 def caller(secret: str, resource: str = "", address: str = "") -> tuple[User, Principal] | None:
     """The owner of an API key, an ID token, or an access token for `resource`.
 
-    None if it is invalid.
-
-    `address` is that of the request: a key may be restricted to certain addresses. Raises ProviderAway.
+    None if it is invalid. `address` is that of the request: a key may be restricted to certain addresses.
+    Raises ProviderAway.
     """
     source = provider()
     if source and looks_like_token(secret):

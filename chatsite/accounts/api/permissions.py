@@ -13,12 +13,13 @@ from chatsite.accounts.principal import Principal
 
 
 class HasScopes(BasePermission):
-    """Allows keys with all scopes of the view's `required_scopes`; sessions and ID tokens have every scope.
+    """Allows keys with all scopes of the view's `required_scopes`.
 
-    A view names them as a tuple, `required_scopes = (Scope.SEARCH,)`, or by method, `{"GET":
-    (Scope.DOCUMENTS_READ,), "PUT": (Scope.DOCUMENTS_WRITE,)}`; `()` is for every key. A view without this
-    attribute, or a method that the mapping lacks, accepts no keys. A view whose scope depends on the body
-    names `()` and calls `demand_scope(principal, scope)` after reading the body.
+    Sessions and ID tokens have every scope. A view names them as a tuple, `required_scopes =
+    (Scope.SEARCH,)`, or by method, `{"GET": (Scope.DOCUMENTS_READ,), "PUT": (Scope.DOCUMENTS_WRITE,)}`; `()`
+    is for every key. A view without this attribute, or a method that the mapping lacks, accepts no keys. A
+    view whose scope depends on the body names `()` and calls `demand_scope(principal, scope)` after reading
+    the body.
 
     It is one of the default permissions, checked before the view's method runs: a key without the scope gets
     403, whether or not what the request names exists.

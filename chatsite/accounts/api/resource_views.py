@@ -1,4 +1,7 @@
-"""The base of REST views with serializers: JSON in both directions, refusals as problem details."""
+"""The base of REST views with serializers.
+
+They use JSON in both directions, and return refusals as problem details.
+"""
 
 from typing import Any, cast
 

@@ -21,7 +21,10 @@ SUBJECT_CHARACTERS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class NamedPerson:
-    """The user name of an account in the subject of an entry; erasing the account removes just this name."""
+    """The user name of an account in the subject of an entry.
+
+    Erasing the account removes just this name.
+    """
 
     person_id: int
     name: str
@@ -92,7 +95,10 @@ def record_refused_sign_in(username: str, address: str, reason: str) -> None:
 
 
 def record_by_provider(person: User, subject: str) -> None:
-    """Write down what a token of the sign-in provider changed of an account, in the caller's transaction."""
+    """Record what a token of the sign-in provider changed of an account.
+
+    The entry belongs to the caller's transaction.
+    """
     AuditEntry.objects.create(
         action=AuditEntry.Action.ACCOUNT_CHANGED,
         actor="the sign-in provider",
@@ -122,6 +128,9 @@ def record_sign_out(request: HttpRequest) -> None:
 def record_before(
     action: AuditEntry.Action, *, actor: User | None, person: User | None = None, subject: Subject = ""
 ) -> None:
-    """As :func:`record`, but committed on return, so that the entry exists whatever happens afterwards."""
+    """As :func:`record`, but committed on return.
+
+    The entry thus exists whatever happens afterwards.
+    """
     with transaction.atomic(durable=True):
         record(action, actor=actor, person=person, subject=subject)

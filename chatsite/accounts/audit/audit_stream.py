@@ -72,7 +72,10 @@ def _deliver_some(target: str, send: Send) -> int:
 
 
 def _to_syslog(lines: Sequence[tuple[AuditEntry, str]]) -> None:
-    """Messages of RFC 5424: over TCP each after its length (RFC 6587), over UDP each in a datagram."""
+    """Messages of RFC 5424.
+
+    Over TCP each follows its length (RFC 6587); over UDP each is a datagram.
+    """
     parts = urlsplit(settings.AUDIT_SYSLOG)
     address = (parts.hostname or "", parts.port or SYSLOG_PORT)
     if parts.scheme == "udp":

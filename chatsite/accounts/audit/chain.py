@@ -1,9 +1,10 @@
-"""The chain of hashes over the audit log: sealing, verifying, removing old entries, erasing names.
+"""The chain of hashes over the audit log.
 
-Many processes write entries at once, without waiting for each other. A job of the worker seals committed
-entries in the order in which it finds them: each seal contains the hash of the one before. An entry that was
-changed, removed or inserted afterwards does not fit. Only a hash that was noted elsewhere (`audit verify`
-prints the newest) shows that the end of the chain was cut off or replaced.
+It can be sealed and verified; old entries are removed, and names erased. Many processes write entries at
+once, without waiting for each other. A job of the worker seals committed entries in the order in which it
+finds them: each seal contains the hash of the one before. An entry that was changed, removed or inserted
+afterwards does not fit. Only a hash that was noted elsewhere (`audit verify` prints the newest) shows that
+the end of the chain was cut off or replaced.
 """
 
 import hashlib

@@ -10,10 +10,10 @@ from .people import User
 
 
 class AuditEntry(models.Model):
-    """An act of staff or of a command that concerns rights or others' content (see chatsite.accounts.audit).
+    """An act of staff or of a command that concerns rights or others' content.
 
-    Without foreign keys, because entries outlive their subjects; the database refuses changes, except to
-    names and subjects when a person is erased.
+    See chatsite.accounts.audit. Without foreign keys, because entries outlive their subjects; the database
+    refuses changes, except to names and subjects when a person is erased.
     """
 
     class Action(models.TextChoices):
@@ -122,7 +122,10 @@ class AuditSeal(models.Model):
 
 
 class AuditDelivery(models.Model):
-    """The position up to which the audit log was sent to an external server; see audit.audit_stream."""
+    """The position up to which the audit log was sent to an external server.
+
+    See audit.audit_stream.
+    """
 
     target = models.CharField(max_length=10, primary_key=True, help_text="syslog or webhook.")
     position = models.BigIntegerField()
@@ -137,9 +140,8 @@ class AuditDelivery(models.Model):
 class Look(models.Model):
     """An access of staff to another person's content, with a reason.
 
-    It is disclosed to the person later.
-
-    Without a conversation: a search with the person's rights, or an export of all data.
+    It is disclosed to the person later. Without a conversation: a search with the person's rights, or an
+    export of all data.
     """
 
     MAX_REASON: ClassVar = 500  # characters

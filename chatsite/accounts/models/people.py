@@ -1,4 +1,4 @@
-"""People, guests and service accounts, the devices of their sessions, and counts against misuse."""
+"""People, guests and service accounts; their devices, and counts against misuse."""
 
 from django.contrib.auth.hashers import verify_password
 from django.contrib.auth.models import AbstractUser
@@ -109,7 +109,10 @@ class User(AbstractUser):
 
 
 class Device(models.Model):
-    """A browser with a session of the person, for their list of devices; deleted with its session."""
+    """A browser with a session of the person, for their list of devices.
+
+    It is deleted with its session.
+    """
 
     session = models.OneToOneField(Session, on_delete=models.CASCADE, related_name="device")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="devices")

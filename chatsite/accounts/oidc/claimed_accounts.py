@@ -32,7 +32,10 @@ class AccountDisabled(Exception):
 
 
 class OtherClaim(Exception):
-    """The person's account is linked by the claim `oid`, which counts only with OIDC_SUBJECT_CLAIM=oid."""
+    """The person's account is linked by the claim `oid`, which is ignored.
+
+    The claim only counts with OIDC_SUBJECT_CLAIM=oid.
+    """
 
     def __init__(self) -> None:
         super().__init__(
@@ -44,10 +47,9 @@ class OtherClaim(Exception):
 def user_for(claims: Claims) -> User:
     """The account of the person in the claims, created at their first sign-in.
 
-    Raises AccountDisabled.
-
-    Only the provider's subject identifies a person: an e-mail address or a name never leads to an existing
-    account. Raises OtherClaim if the account was linked by `oid` and another claim is configured.
+    Raises AccountDisabled. Only the provider's subject identifies a person: an e-mail address or a name never
+    leads to an existing account. Raises OtherClaim if the account was linked by `oid` and another claim is
+    configured.
     """
     identity = _identity(claims) or _linked_by_sub(claims) or _made(claims)
     if not identity.user.is_active:
@@ -115,7 +117,10 @@ def _made(claims: Claims) -> ExternalIdentity:
 
 
 def _newest_of_former(claims: Claims) -> int:
-    """When the newest token of the person's deleted identity was issued; 0 if they never had one."""
+    """When the newest token of the person's deleted identity was issued.
+
+    0 if they never had one.
+    """
     digests = [
         UUID(hashlib.md5(f"{claims.issuer}\n{subject}".encode(), usedforsecurity=False).hexdigest())
         for subject in claims.subjects.values()

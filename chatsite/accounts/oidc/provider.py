@@ -1,4 +1,7 @@
-"""The sign-in provider: its discovery document and its keys, read over HTTPS and kept for an hour."""
+"""The sign-in provider: its discovery document and its keys.
+
+They are read over HTTPS and kept for an hour.
+"""
 
 import json
 import logging
@@ -33,7 +36,10 @@ class ProviderUnavailable(Exception):
 
 
 def is_safe(url: str) -> bool:
-    """Whether a URL is HTTPS or on this machine; any other response could be forged on the network."""
+    """Whether a URL is HTTPS or on this machine.
+
+    Any other response could be forged on the network.
+    """
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""

@@ -1,6 +1,7 @@
-"""Signing in to the portal through the provider: the authorization code flow with PKCE, state and nonce.
+"""Signing in to the portal through the provider.
 
-The session stores what belongs to one attempt, so that a response to somebody else's attempt is refused.
+This is the authorization code flow with PKCE, state and nonce. The session stores what belongs to one
+attempt, so that a response to somebody else's attempt is refused.
 """
 
 import base64
@@ -88,9 +89,8 @@ def finish(source: Provider, attempt: Attempt | None, callback: str, answer: dic
 def sign_out_address(source: Provider) -> str:
     """The address at which the person can end their session with the provider.
 
-    Empty if there is none.
-
-    It has no `post_logout_redirect_uri`, which providers refuse unless it has been registered.
+    Empty if there is none. It has no `post_logout_redirect_uri`, which providers refuse unless it has been
+    registered.
     """
     try:
         parts = urlsplit(source.endpoint("end_session_endpoint"))

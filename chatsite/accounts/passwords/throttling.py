@@ -1,8 +1,9 @@
-"""How often passwords may be guessed: for one name from one address, for one name, and from one address.
+"""Limits on guessing passwords.
 
-The first few failures are free. Further attempts are delayed, not blocked: otherwise anyone could lock
-somebody else out by failing in their name. If a name is attacked from many addresses, each of them has
-fewer free attempts; a browser in which the person has signed in before is counted separately.
+There are limits for one name from one address, for one name, and for one address. The first few failures are
+free. Further attempts are delayed, not blocked: otherwise anyone could lock somebody else out by failing in
+their name. If a name is attacked from many addresses, each of them has fewer free attempts; a browser in
+which the person has signed in before is counted separately.
 
 Attempts are stored in the database, so that every process counts the same ones. Each is counted
 before its password is checked, under locks, so that simultaneous guesses gain nothing.
@@ -32,7 +33,10 @@ MAX_UNATTACKED = 50  # failures for one name from all addresses, after which it 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """This many failures in the window are free; then one attempt is allowed every `spacing` seconds."""
+    """This many failures in the window are free.
+
+    Then one attempt is allowed every `spacing` seconds.
+    """
 
     free: int
     spacing: int

@@ -99,9 +99,8 @@ def replay_one(delivery: WebhookDelivery) -> None:
 def _check_by_hand(endpoint: WebhookEndpoint) -> None:
     """Count one more test or replay.
 
-    Locks the endpoint, so that concurrent requests are counted, too.
-
-    Recent requests count even if their messages were sent: none are waiting if a receiver answers at once.
+    Locks the endpoint, so that concurrent requests are counted, too. Recent requests count even if their
+    messages were sent: none are waiting if a receiver answers at once.
     """
     locked = WebhookEndpoint.objects.select_for_update(no_key=True).get(pk=endpoint.pk)
     now = timezone.now()

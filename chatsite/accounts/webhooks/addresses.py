@@ -1,4 +1,7 @@
-"""Which addresses webhooks may be sent to: public ones, and networks that the operator allows."""
+"""The addresses to which webhooks may be sent.
+
+These are public ones, and networks that the operator allows.
+"""
 
 import asyncio
 import contextlib
@@ -72,9 +75,8 @@ def check_address(address: Address, *, encrypted: bool) -> None:
 async def resolve(host: str, port: int, *, encrypted: bool) -> Address:
     """An address of the host.
 
-    Raises Forbidden if any of its addresses is not allowed, and OSError.
-
-    The thread that looks up the name is abandoned after the time limit.
+    Raises Forbidden if any of its addresses is not allowed, and OSError. The thread that looks up the name is
+    abandoned after the time limit.
     """
     loop = asyncio.get_running_loop()
     looked_up: asyncio.Future[list[str]] = loop.create_future()

@@ -1,6 +1,7 @@
-"""Sends due messages while a worker runs: many endpoints concurrently, the messages of one in order.
+"""Sends due messages while a worker runs.
 
-A slow endpoint therefore delays only its owner's messages.
+Many endpoints are served concurrently, the messages of one in order. A slow endpoint therefore delays only
+its owner's messages.
 """
 
 import asyncio

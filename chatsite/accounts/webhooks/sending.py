@@ -1,4 +1,4 @@
-"""One attempt to deliver a message: its content, its result, and the time of the next attempt."""
+"""One attempt to deliver a message: content, result, and time of the next attempt."""
 
 import asyncio
 import json

@@ -1,1 +1,4 @@
-"""Django's backend for PostgreSQL, which sets the reader of row-level security with each statement."""
+"""Django's backend for PostgreSQL, with the reader of row-level security.
+
+The reader is set with each statement.
+"""

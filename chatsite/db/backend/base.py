@@ -180,9 +180,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         )  # each transaction may use another session
 
     def get_connection_params(self) -> dict[str, Any]:
-        """Django's parameters, and the process's default reader, if it has one, as an option of the session.
+        """Django's parameters, with the process's default reader as an option of the session.
 
-        So sessions of commands and workers, also those that libraries open, read everything from their start.
+        There may be no default reader. So sessions of commands and workers, also those that libraries open,
+        read everything from their start.
         """
         parameters: dict[str, Any] = super().get_connection_params()
         if parameters.pop("transaction_pooling", False):
@@ -217,9 +218,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return pool
 
     def connect(self) -> None:
-        """As Django's, but after the first time without the checks whose results this thread already knows.
+        """As Django's, but after the first time without checks whose results are known.
 
-        Every short call takes a session from the pool, so the checks would be repeated for a few statements.
+        They are known to this thread. Every short call takes a session from the pool, so the checks would be
+        repeated for a few statements.
         """
         if not self._is_known or self.pool is None:
             super().connect()
@@ -304,7 +306,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     @property
     def can_exchange(self) -> bool:
-        """Whether :meth:`exchange` may replace a cursor: no pooler is used, nobody observes statements."""
+        """Whether :meth:`exchange` may replace a cursor.
+
+        No pooler is used, and nobody observes statements.
+        """
         return (
             len(self.execute_wrappers) == 1
             and not self.queries_logged
@@ -313,10 +318,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
         )
 
     def exchange(self, text: str, *, commits: bool = False) -> list[PGresult]:
-        """Send statements in one message, without the layers of a cursor; returns the result of each.
+        """Send statements in one message, without the layers of a cursor.
 
-        The message also sets the reader and begins the transaction of an `atomic` block. With `commits` it
-        ends that transaction too, if the block is the outermost: nothing may be sent after it in the block.
+        Returns the result of each. The message also sets the reader and begins the transaction of an `atomic`
+        block. With `commits` it ends that transaction too, if the block is the outermost: nothing may be sent
+        after it in the block.
         """
         self.validate_no_broken_transaction()
         session, name = self.connection, reader_name()
@@ -401,7 +407,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
             pooling.readers.pop(self.connection, None)
 
     def _commit(self) -> None:
-        """Commit; forget the reader if the transaction had failed: PostgreSQL then rolls back silently."""
+        """Commit; forget the reader if the transaction had failed.
+
+        PostgreSQL then rolls back silently.
+        """
         undone = self.connection is not None and self._has_failed()
         try:
             super()._commit()  # type: ignore[misc]  # not in the stubs

@@ -1,4 +1,7 @@
-"""Test databases that can be dropped while threads or event loops of tests still have sessions."""
+"""Test databases that can be dropped while tests still have sessions.
+
+Threads or event loops of tests may have them.
+"""
 
 from django.db.backends.postgresql import creation
 

@@ -1,7 +1,8 @@
-"""A session that closes itself when the server does not respond: frozen, or behind a broken network.
+"""A session that closes itself when the server does not respond.
 
-The server cancels statements that take too long. If even that cancellation does not arrive, the session is
-closed, its user gets the error of a lost connection, and the pool opens another session.
+The server may be frozen, or behind a broken network. The server cancels statements that take too long. If
+even that cancellation does not arrive, the session is closed, its user gets the error of a lost connection,
+and the pool opens another session.
 """
 
 import threading
@@ -68,7 +69,10 @@ class Session(psycopg.Connection[Any]):
 
     @contextmanager
     def waiting(self, seconds: float) -> Iterator[None]:
-        """Within the block, wait at most this long for each statement, whatever the reader's budget is."""
+        """Within the block, wait at most this long for each statement.
+
+        The reader's budget does not matter.
+        """
         self._seconds = seconds
         try:
             yield

@@ -69,7 +69,10 @@ class TransactionCursor(CursorMixin, ClientCursor[Any]):
             yield copy
 
     def set_reader(self) -> None:
-        """Set the reader and the settings in the open transaction, for a statement that cannot carry them."""
+        """Set the reader and the settings in the open transaction.
+
+        This is for a statement that cannot carry them.
+        """
         if self._lacks(reader_name()):
             with self.connection.cursor() as cursor:
                 cursor.execute("SELECT")

@@ -1,4 +1,7 @@
-"""A circuit breaker: after several failures a server gets no requests for a while, then one as a probe."""
+"""A circuit breaker.
+
+After several failures a server gets no requests for a while, then one as a probe.
+"""
 
 import threading
 import time

@@ -1,4 +1,7 @@
-"""`manage.py prepare`: migrates the database before a site with several machines starts or is upgraded."""
+"""`manage.py prepare`: migrates the database.
+
+It is run before a site with several machines starts or is upgraded.
+"""
 
 import sys
 from typing import Any

@@ -1,6 +1,7 @@
-"""`manage.py runserver`: the development server, with reloading, WebSockets and Django's debug page.
+"""`manage.py runserver`: the development server.
 
-It runs daphne, which only the developers' environment has. `manage.py up` is the server everywhere else.
+It has reloading, WebSockets and Django's debug page. It runs daphne, which only the developers' environment
+has. `manage.py up` is the server everywhere else.
 """
 
 import asyncio
@@ -71,7 +72,10 @@ class Command(runserver.Command):  # type: ignore[misc]  # daphne has no types
 
 
 class WithLifespan:
-    """Runs the application's lifespan from the first connection on, because daphne does not speak it."""
+    """Runs the application's lifespan from the first connection on.
+
+    daphne does not support lifespans.
+    """
 
     def __init__(self, application: Application) -> None:
         self._application = application

@@ -189,7 +189,10 @@ def _redis_answers() -> bool:
 
 
 def _check_folder(name: str, directory: Path, mode: int) -> None:
-    """Tested by writing, because permissions do not apply to root, nor show a full or read-only disk."""
+    """Test by writing.
+
+    Permissions do not apply to root, and do not show a full or read-only disk.
+    """
     try:
         directory.mkdir(mode=mode, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory) as file:

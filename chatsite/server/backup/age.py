@@ -1,7 +1,8 @@
-"""Encryption with a passphrase in the format of age (age-encryption.org/v1), which `age -d` reads too.
+"""Encryption with a passphrase in the format of age.
 
-A header contains the file key, encrypted by scrypt. It is followed by chunks of 64 KB, each authenticated
-with its number and whether it is the last, so that changed, missing or truncated chunks are detected.
+This is age-encryption.org/v1, which `age -d` reads, too. A header contains the file key, encrypted by scrypt.
+It is followed by chunks of 64 KB, each authenticated with its number and whether it is the last, so that
+changed, missing or truncated chunks are detected.
 """
 
 import base64

@@ -1,10 +1,9 @@
-"""The file of a backup: a tar archive, encrypted if asked, that ends with the checksums of its members.
+"""The file of a backup: a tar archive, encrypted if asked.
 
-backup.json       what it is: version, migrations, rows and checksum of each table, files
-secret_key        what signs the site's sessions
-files/...         the documents' files under their names in the storage
-database/000000   parts of pg_dump's custom format, to be joined
-checksums.json    SHA-256 of each member above; an archive without this member was cut off
+It ends with the checksums of its members. backup.json       what it is: version, migrations, rows and
+checksum of each table, files secret_key        what signs the site's sessions files/...         the
+documents' files under their names in the storage database/000000   parts of pg_dump's custom format, to be
+joined checksums.json    SHA-256 of each member above; an archive without this member was cut off
 """
 
 import hashlib

@@ -1,4 +1,7 @@
-"""Dumps a snapshot of the running site's database, and restores a dump completely or not at all."""
+"""Dumps a snapshot of the running site's database, and restores dumps.
+
+A dump is restored completely or not at all.
+"""
 
 import contextlib
 import importlib.util
@@ -232,7 +235,10 @@ def restore(parts: Iterable[bytes], expected: Mapping[str, Table], database: str
 
 
 class _Feeder(threading.Thread):
-    """A thread that writes the parts of a dump into a pipe while another thread reads the output."""
+    """A thread that writes the parts of a dump into a pipe.
+
+    Another thread reads the output.
+    """
 
     def __init__(self, target: IO[bytes], parts: Iterable[bytes]) -> None:
         super().__init__(daemon=True)
@@ -257,10 +263,11 @@ class _Feeder(threading.Thread):
 
 
 class _Program:
-    """A running PostgreSQL program, as a context manager: it is terminated if the block fails, else awaited.
+    """A running PostgreSQL program, as a context manager.
 
-    If the program failed, raises CommandError with `words` and the program's reason. The password is passed
-    in the environment, because all users of the machine can see arguments.
+    It is terminated if the block fails, else awaited. If the program failed, raises CommandError with `words`
+    and the program's reason. The password is passed in the environment, because all users of the machine can
+    see arguments.
     """
 
     def __init__(

@@ -1,8 +1,9 @@
-"""Lifecycle of the embedded PostgreSQL: created once, started on demand, stopped by its last user.
+"""Lifecycle of the embedded PostgreSQL.
 
-Every process that uses the server holds a shared lock on a file for as long as it lives. A process that
-leaves tries to take that lock exclusively, which succeeds only for the last one. The kernel releases the
-locks of a killed process, so a crash never leaves a stale user.
+It is created once, started on demand, and stopped by its last user. Every process that uses the server holds
+a shared lock on a file for as long as it lives. A process that leaves tries to take that lock exclusively,
+which succeeds only for the last one. The kernel releases the locks of a killed process, so a crash never
+leaves a stale user.
 """
 
 import contextlib
@@ -73,7 +74,7 @@ class Cluster:
         self._membership: IO[bytes] | None = None
 
     def start(self) -> None:
-        """Create the cluster if needed, start the server if it is down, and register as one of its users.
+        """Create the cluster if needed, start the server, and register as one of its users.
 
         Raises EmbeddedDatabaseError.
         """

@@ -36,10 +36,8 @@ def data_directory() -> Path:
 def running(data: Path) -> Iterator[Cluster]:
     """Run the embedded PostgreSQL of a data directory within the block.
 
-    Raises EmbeddedDatabaseError.
-
-    When the block ends, even by an interrupt during the start, the server is stopped unless another process
-    uses it.
+    Raises EmbeddedDatabaseError. When the block ends, even by an interrupt during the start, the server is
+    stopped unless another process uses it.
     """
     cluster = Cluster(data)
     try:
@@ -66,7 +64,10 @@ def database_for(arguments: Sequence[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Ignore Ctrl-C and SIGTERM here and in child processes: a second one would leave the server running."""
+    """Ignore Ctrl-C and SIGTERM here and in child processes.
+
+    A second one would leave the server running.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return

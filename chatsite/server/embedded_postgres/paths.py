@@ -39,7 +39,10 @@ def socket_directory(data: Path) -> Path:
 
 
 def open_lock(path: Path) -> IO[bytes]:
-    """Open a lock file that no other account may open, because another account could keep it locked."""
+    """Open a lock file that no other account may open.
+
+    Another account could keep it locked.
+    """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     if os.fstat(descriptor).st_mode & 0o077:
         os.fchmod(descriptor, 0o600)
@@ -47,7 +50,10 @@ def open_lock(path: Path) -> IO[bytes]:
 
 
 def is_private(folder: Path, accounts: Collection[int]) -> bool:
-    """Whether this is a folder (not a link) owned by one of the accounts, without access for others."""
+    """Whether this is a folder of one of the accounts, closed to others.
+
+    It must not be a link.
+    """
     status = folder.lstat()
     return stat.S_ISDIR(status.st_mode) and status.st_uid in accounts and not status.st_mode & 0o077
 

@@ -141,7 +141,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self.pipeline.clear()
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Keep a half-closed connection open until all requests that arrived completely are answered.
+        """Keep a half-closed connection open until all complete requests are answered.
 
         A caller that has closed both directions looks the same at first; a failed write or TCP keep-alive
         shows the difference.
@@ -177,10 +177,10 @@ class LimitedProtocol(HttpToolsProtocol):
             self._unread, self._unread_from = data, 0
 
     def _parse(self, data: bytes, start: int) -> None:
-        """Feed the parser piece by piece, and keep the rest unread while one request waits behind another.
+        """Feed the parser piece by piece.
 
-        Pieces make sure that an oversized head is refused early, and that one connection cannot queue
-        thousands of pipelined requests.
+        The rest stays unread while one request waits behind another. Pieces make sure that an oversized head
+        is refused early, and that one connection cannot queue thousands of pipelined requests.
         """
         while start < len(data) and not self.pipeline and self._turn is None:
             end = self._piece_end(data, start)
@@ -225,14 +225,20 @@ class LimitedProtocol(HttpToolsProtocol):
             self.flow.resume_reading()
 
     def _piece_end(self, data: bytes, start: int) -> int:
-        """The end of the next piece: a head, or a part of a body that is too short to hide many requests."""
+        """The end of the next piece.
+
+        A piece is a head, or a part of a body that is too short to hide many requests.
+        """
         if self._in_body:
             return min(start + BODY_PIECE_BYTES, len(data))
         end = data.find(b"\r\n\r\n", start, start + MAX_HEAD_BYTES)
         return end + 4 if end >= 0 else min(start + MAX_HEAD_BYTES, len(data))
 
     def _count(self, size: int, in_head: bool, in_body: bool) -> None:
-        """Count the bytes of a piece if it belongs to only one head or one body, and apply the limits."""
+        """Count the bytes of a piece and apply the limits.
+
+        The piece must belong to only one head or one body.
+        """
         if self._in_head and not in_body and self._heads == (0 if in_head else 1):
             self._head_bytes += size
             if self._head_bytes > MAX_HEAD_BYTES:
@@ -372,7 +378,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._refuse(408)
 
     def _body_is_due(self) -> None:
-        """Keep reading while the body arrives fast enough, or while the site itself has paused reading.
+        """Keep reading while the body arrives fast enough, or the site itself has paused reading.
 
         A fast beginning earns at most BODY_SECONDS of credit; otherwise the rest of a long body could arrive
         very slowly for days.

@@ -24,7 +24,10 @@ READERS_SECONDS = 2.0  # at shutdown, for readers to receive the end of an inter
 
 
 class Server(uvicorn.Server):
-    """Shuts down in two steps: it ends the answers, so that readers get their ends, then the connections."""
+    """Shuts down in two steps.
+
+    It first ends the answers, so that readers get their ends, and then the connections.
+    """
 
     def __init__(self, config: uvicorn.Config, started: Callable[[], object]) -> None:
         super().__init__(config)

@@ -1,5 +1,7 @@
-"""`manage.py evaluate PATH`: how well search finds the right passages, and which of two settings is
-better."""
+"""`manage.py evaluate PATH`: how well search finds the right passages.
+
+It can also compare two settings.
+"""
 
 import json
 import sys

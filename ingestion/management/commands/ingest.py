@@ -1,4 +1,7 @@
-"""`manage.py ingest PATH…`: files and folders into documents, read before the command returns."""
+"""`manage.py ingest PATH…`: add files and folders as documents.
+
+They are read before the command returns.
+"""
 
 import os
 import sys
@@ -90,9 +93,10 @@ class Command(BaseCommand):
 
 
 def _files(paths: Iterable[Path]) -> tuple[list[Item], list[Path], list[Path]]:
-    """The files to take, with their folders below the given one, and the hidden ones and links to skip.
+    """The files to take, with their folders below the given one.
 
-    A link in a folder could lead to a file that the person who made the link may not read.
+    Also returns hidden files and links, which are skipped. A link in a folder could lead to a file that the
+    person who made the link may not read.
     """
     items: list[Item] = []
     skipped: list[Path] = []

@@ -54,7 +54,10 @@ EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
 
 
 class BoundedPolicy(email.policy.EmailPolicy):
-    """Parses only the beginning of long headers, and returns headers that cannot be parsed as they are."""
+    """Parses only the beginning of long headers.
+
+    Headers that cannot be parsed are returned as they are.
+    """
 
     def header_fetch_parse(self, name: str, value: str) -> Any:
         limit = PARSED_SUBJECT if name.lower() == "subject" else PARSED_CHARACTERS
@@ -203,9 +206,9 @@ def _without_logos(pictures: dict[str, tuple[str, bytes]], html: str) -> list[tu
 
 
 def _parts(message: Any) -> Iterator[tuple[Any, int]]:
-    """The leaf parts of a message, each with the number of its innermost group of alternatives, or 0.
+    """The leaf parts of a message, each with the number of its innermost alternatives.
 
-    Messages within the message are not split.
+    The number is 0 outside of such a group. Messages within the message are not split.
     """
     waiting = [(message, 0)]
     choices = 0

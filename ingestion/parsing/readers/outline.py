@@ -19,7 +19,10 @@ from .tables import table_text
 
 
 def slug(heading: str) -> str:
-    """The anchor that GitHub derives from a heading: lower case, no punctuation, hyphens for spaces."""
+    """The anchor that GitHub derives from a heading.
+
+    It is in lower case, without punctuation, and with hyphens for spaces.
+    """
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")[:ANCHOR_CHARACTERS]
 
 
@@ -39,7 +42,10 @@ def is_title(text: str) -> bool:
 
 
 class Outline:
-    """Collects paragraphs under their headings into `contents`, with the path of headings to each."""
+    """Collects paragraphs under their headings into `contents`.
+
+    Each has the path of the headings above it.
+    """
 
     def __init__(self, limits: Limits) -> None:
         self.contents = Contents(limits)
@@ -123,7 +129,10 @@ class Outline:
         return contents
 
     def _add(self, blocks: list[str]) -> None:
-        """Add one section, or several if it is long; all but the first are cited by their first paragraph."""
+        """Add one section, or several if it is long.
+
+        All but the first are cited by their first paragraph.
+        """
         part: list[str] = []
         place, size = self._anchor, 0
         for number, block in enumerate(blocks, 1):

@@ -1,4 +1,7 @@
-"""PDF: text page by page, recognised on scanned pages; pages as images, and where their characters are."""
+"""PDF files: text page by page, and pages as images.
+
+Text is recognised on scanned pages. Images come with the places of their characters.
+"""
 
 import ctypes
 import io
@@ -119,12 +122,12 @@ def render(path: Path, number: int) -> bytes:
 
 
 def characters(path: Path, number: int) -> dict[str, Any]:
-    """The characters of page `number` (from 1) as rendered, rotated and cropped, and the rows of its tables.
+    """The characters of page `number` (from 1) as rendered, and the rows of its tables.
 
-    `{"width", "height", "text", "boxes", "rows"}`: `boxes` has left, top, right and bottom of each
-    character: as wide as its advance, from the top of its ink to the descender line. Each of `rows` is the
-    row's text as it was read, and for each word of its cells the word, its start and its end in `text`.
-    Raises Unreadable.
+    The page is rotated and cropped. `{"width", "height", "text", "boxes", "rows"}`: `boxes` has left, top,
+    right and bottom of each character: as wide as its advance, from the top of its ink to the descender line.
+    Each of `rows` is the row's text as it was read, and for each word of its cells the word, its start and
+    its end in `text`. Raises Unreadable.
     """
     document = open_pdf(path)
     if not 1 <= number <= len(document):
@@ -189,7 +192,10 @@ def _page(
 
 
 def _pictured(page: pypdfium2.PdfPage, wordless: bool) -> bool:
-    """Whether pictures cover much of the page; for a page without words, whether it shows anything."""
+    """Whether pictures cover much of the page.
+
+    For a page without words: whether it shows anything.
+    """
     width, height = page.get_size()
     covered = 0.0
     shapes = 0

@@ -96,7 +96,10 @@ def lines_of(page: pypdfium2.PdfPage, above: Table | None = None) -> tuple[list[
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of a table row, as in :func:`lines_of`, and the words of each of the row's non-empty cells."""
+    """A line of a table row, and the words of each of the row's non-empty cells.
+
+    The line is as in :func:`lines_of`.
+    """
 
     text: str
     cells: list[list[Word]]
@@ -165,7 +168,10 @@ def _left(textpage: pypdfium2.PdfTextPage, position: int) -> float | None:
 
 
 def _gap(textpage: pypdfium2.PdfTextPage, lines: list[tuple[int, Line]]) -> Iterator[bool]:
-    """Whether each line has a gap, which is far faster to compute than the positions of its words."""
+    """Whether each line has a gap.
+
+    This is far faster to compute than the positions of its words.
+    """
     box = tuple(ctypes.c_double() for _ in range(4))  # left, top, right, bottom
     for start, line in lines:
         spans, height = [], 0.0
@@ -377,7 +383,10 @@ def _runs(lines: list[Line], headings: list[bool]) -> Iterator[tuple[bool, list[
 
 
 def _paragraphs(lines: list[Line], full: float) -> str:
-    """Lines joined to paragraphs; lines shorter than `full` (rows, ends of paragraphs) are not continued."""
+    """Lines joined to paragraphs.
+
+    Lines shorter than `full` (rows, ends of paragraphs) are not continued.
+    """
     text = ""
     previous: Line | None = None  # unless it is whole
     item: Line | None = None  # the first line of the list item that the previous one belongs to

@@ -95,10 +95,11 @@ class Table:
         return numbered_lines(enumerate(rows, -len(self.above)), self.named)
 
     def continued_by(self, other: "Table") -> "Table":
-        """`other`, the first table of the next page, with the column names of this table if it continues it.
+        """`other`, the first table of the next page, perhaps as a continuation.
 
-        It continues this table if its columns are at the same places, and its first row has numbers, not
-        names, where the rows of this table have numbers.
+        If it continues this table, it gets the column names of this table. It does so if its columns are at
+        the same places, and if its first row has numbers, not names, where the rows of this table have
+        numbers.
         """
         header, rows = self.header, other.rows
         if not header or list(header) == rows[: len(header)] or len(self.gutters) != len(other.gutters):
@@ -147,7 +148,10 @@ def tables(words: Sequence[Word], rules: Iterable[Rule]) -> list[Table]:
 
 
 def _groups(rules: Iterable[Rule]) -> Iterator[list[Rule]]:
-    """Groups of lines of the same width above each other, after joining lines drawn cell by cell."""
+    """Groups of lines of the same width above each other.
+
+    Lines that are drawn cell by cell are joined before.
+    """
     joined: list[Rule] = []
     for rule in sorted(rules, key=lambda rule: (-round(rule.height), rule.left)):
         last = joined[-1] if joined else None
@@ -285,7 +289,10 @@ def _visual_lines(words: Iterable[Word]) -> list[list[Word]]:
 
 
 def _free(band: Sequence[Word], least: float) -> list[Span]:
-    """White space in a row, including before its first and after its last word: a cell may be empty."""
+    """White space in a row, including before its first and after its last word.
+
+    A cell may be empty.
+    """
     spans: list[Span] = []
     end = -math.inf
     for word in sorted(band, key=lambda word: word.left):

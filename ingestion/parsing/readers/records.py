@@ -1,4 +1,7 @@
-"""JSON by record: the objects of a list anywhere in the document, or the lines of a JSON Lines file."""
+"""JSON by record.
+
+Records are the objects of a list anywhere in the document, or the lines of a JSON Lines file.
+"""
 
 import itertools
 import json
@@ -44,8 +47,10 @@ def read(path: Path, limits: Limits) -> Contents:
 
 
 def _values(text: str, start: int, end: str) -> Iterator[Any]:
-    """Values one at a time, up to the closing bracket `end`, after which nothing may follow, or to the end of
-    the text."""
+    """Values one at a time, up to the closing bracket `end` or the end of the text.
+
+    Nothing may follow the bracket.
+    """
     decoder = json.JSONDecoder(object_pairs_hook=_object)
     while True:
         start = SPACE.match(text, start).end()  # type: ignore[union-attr]
@@ -135,7 +140,10 @@ def _numbered(values: Iterable[Any]) -> Iterator[tuple[str, str, Any]]:
 
 
 def _part(value: Any, name: str, rest: list[str], groups: list[tuple[str, Any]], depth: int) -> None:
-    """Append lists and objects of objects to `groups`, with their paths, and other values to `rest`."""
+    """Sort the members of an object into `groups` and `rest`.
+
+    Lists, and objects of objects, go into `groups` with their paths, and other values into `rest`.
+    """
     items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     several = len(items) >= (2 if isinstance(value, dict) else 1)
     if depth > DEEPEST:

@@ -1,4 +1,7 @@
-"""Tables: HTML cells that span rows or columns, and lines of text that name the columns of each value."""
+"""Tables as lines of text that name the column of each value.
+
+Cells in HTML may span rows or columns.
+"""
 
 import itertools
 import re
@@ -77,9 +80,10 @@ def table_text(rows: Iterable[Sequence[str]]) -> str:
 
 
 def table_lines(rows: Iterable[Sequence[str]], named: bool = True) -> Iterator[str]:
-    """The table as lines: its rows as "Column: value; …", and rows with a single cell as they are.
+    """The table as lines.
 
-    If `named` is False, the first row is a normal row and does not name the columns.
+    Rows are "Column: value; …"; rows with a single cell are left as they are. If `named` is False, the first
+    row is a normal row and does not name the columns.
     """
     return (line for _, line in numbered_lines(enumerate(rows, 1), named))
 
@@ -175,10 +179,9 @@ def column_letters(number: int) -> str:
 def _header_rows(rows: Sequence[Sequence[str]]) -> int:
     """How many rows the header has.
 
-    Below the name of a group of columns are the names of these columns.
-
-    A further row belongs to the header if it has words where the row above has gaps, if numbers follow below
-    it, and if the first column is one cell over both rows.
+    Below the name of a group of columns are the names of these columns. A further row belongs to the header
+    if it has words where the row above has gaps, if numbers follow below it, and if the first column is one
+    cell over both rows.
     """
     count = 1
     while count < min(MAX_HEADER_ROWS, len(rows) - 1):

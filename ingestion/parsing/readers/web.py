@@ -1,4 +1,7 @@
-"""HTML: the visible text of a page by heading, without navigation, banners, footers or scripts."""
+"""HTML: the visible text of a page by heading.
+
+Navigation, banners, footers and scripts are left out.
+"""
 
 import re
 from html import escape
@@ -55,9 +58,9 @@ def chapter(text: str, outline: Outline) -> None:
 
 
 def _without_slow_markup(text: str) -> str:
-    """The page without comments and without unclosed markup, which the parser handles very slowly.
+    """The page without comments and without unclosed markup.
 
-    The text of CDATA sections, which XHTML has, is kept.
+    The parser handles the latter very slowly. The text of CDATA sections, which XHTML has, is kept.
     """
     text = _with_escaped_cdata(text)
     parts, start = [], 0
@@ -71,7 +74,10 @@ def _without_slow_markup(text: str) -> str:
 
 
 def _with_escaped_cdata(text: str) -> str:
-    """The page with its CDATA sections as ordinary text; one that is not closed is left as it is."""
+    """The page with its CDATA sections as ordinary text.
+
+    One that is not closed is left as it is.
+    """
     parts, start = [], 0
     while (opened := text.find(CDATA, start)) >= 0 and (closed := text.find("]]>", opened)) >= 0:
         parts += [text[start:opened], escape(text[opened + len(CDATA) : closed], quote=False)]
@@ -208,7 +214,10 @@ class Page(HTMLParser):
         )
 
     def _skip_ends(self, tag: str) -> bool:
-        """Stop skipping if this start tag implicitly ends the skipped element; return whether it does."""
+        """Stop skipping if this start tag implicitly ends the skipped element.
+
+        Returns whether it does.
+        """
         if (tag == self._skipped and tag in SIBLINGS) or (self._skipped, tag) == ("head", "body"):
             self._skipped = ""
         return not self._skipped

@@ -1,1 +1,4 @@
-"""From the words of a question to candidates and their order: terms, plans, fusion, reranking."""
+"""From the words of a question to candidates and their order.
+
+The steps are terms, plans, fusion and reranking.
+"""

@@ -1,6 +1,7 @@
-"""Combines the scores of words and vectors, and decides whether the best passage is relevant enough.
+"""Combines the scores of words and vectors.
 
-The weights were measured on nine public collections; docs/measurements.md has the figures.
+Also decides whether the best passage is relevant enough. The weights were measured on nine public
+collections; docs/measurements.md has the figures.
 """
 
 import math
@@ -162,9 +163,10 @@ SHORT_QUESTION = 4
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Candidates relevant to a question, best first, and how relevant the best one is (`Bound.fit`).
+    """Candidates relevant to a question, best first.
 
-    If `settle` still has to decide on relevance, `open` has the signs that are known so far.
+    Also returns how relevant the best one is (`Bound.fit`). If `settle` still has to decide on relevance,
+    `open` has the signs that are known so far.
     """
 
     passages: list[Ranked]
@@ -241,10 +243,10 @@ def _met(candidates: Sequence[Candidate], mode: Mode, trusted: Collection[str]) 
 def settle(
     ranking: Ranking, trust: VectorTrust, near: RerankScores, length: float, readable: float
 ) -> Ranking:
-    """Decide on relevance: returns `ranking`, or an empty one if its best passages match too little.
+    """Decide whether a ranking is relevant.
 
-    `near` has the scores of the best passages, `length` is the question's number of words, and `readable` the
-    number of readable passages.
+    Returns `ranking`, or an empty one if its best passages match too little. `near` has the scores of the
+    best passages, `length` is the question's number of words, and `readable` the number of readable passages.
     """
     if ranking.open is None or trust.close is None:
         return ranking
@@ -256,9 +258,7 @@ def settle(
 def rerank(ranked: Sequence[Ranked], near: RerankScores, length: float = 0) -> list[Ranked]:
     """Rerank the first passages of `ranked` by their scores in `near`.
 
-    All scores remain between 0 and 1.
-
-    `length` is the question's number of words.
+    All scores remain between 0 and 1. `length` is the question's number of words.
     """
     share = min(1.0, SHORT_QUESTION / max(length, 1))
     most = 1 + share * (WORD_WEIGHT + NEIGHBOUR_WEIGHT)

@@ -119,7 +119,10 @@ class Survey:
     absent: Sequence[int] = ()
 
     def plan(self, dimensions: int) -> Plan:
-        """The fastest plan for vectors of `dimensions`; above INDEXED_DIMENSIONS there is no vector index."""
+        """The fastest plan for vectors of `dimensions`.
+
+        Above INDEXED_DIMENSIONS there is no vector index.
+        """
         if self.visible <= MAX_SCAN:
             return "scan"
         return "mixed" if self.visible <= MAX_MIXED or dimensions > INDEXED_DIMENSIONS else "indexed"
@@ -231,9 +234,10 @@ def find_candidates(
 
 
 def _with_substitutes(search: Mapping[str, Any], unknown: Iterable[int]) -> dict[str, Any] | None:
-    """`search` with other spellings and translations of those `unknown` words that were asked for.
+    """`search` with other spellings and translations of unknown words.
 
-    None if there are none, or if they are searched for already.
+    Only those `unknown` words are replaced that the question itself has. None if there are none, or if they
+    are searched for already.
     """
     alike, worths = [*search["otherwise"]], [*search["worths"]]
     for number in [number for number in unknown if number <= search["asked"]][:MAX_EXPANDED]:
@@ -255,7 +259,10 @@ def survey(search: Mapping[str, Any]) -> Survey:
 
 
 def surveyed_after(before: Sequence[str], search: Mapping[str, Any]) -> tuple[list[Rows], Survey]:
-    """Like :func:`survey`, in one message with the statements `before`, whose rows are returned first."""
+    """Like :func:`survey`, in one message with the statements `before`.
+
+    The rows of these statements are returned first.
+    """
     bounds = {
         "probes": PROBES,
         "min_probed": MIN_PROBED,
@@ -326,7 +333,10 @@ def _for_corpus(name: str, every: int, search: Mapping[str, Any], constants: Map
 
 
 def planned_rows(before: Sequence[str], text: str, parameters: Mapping[str, Any]) -> list[Rows]:
-    """The rows of the statements `before` and of the statement `text`, for which the planner is set up."""
+    """The rows of the statements `before` and of the statement `text`.
+
+    The planner is set up for the latter.
+    """
     kind = "generic" if isinstance(text, Prepared) else "custom"
     planner = {**PLANNER, "plan_cache_mode": f"force_{kind}_plan", "today": timezone.localdate()}
     *found, _, last = rows_of_each([*before, statement("prepare"), text], {**parameters, **planner})

@@ -42,7 +42,10 @@ def any_of(phrases: Sequence[str]) -> str:
 
 
 def joined_words(query: str, known: Sequence[str]) -> list[str]:
-    """Adjacent words of the question as one word, and its abbreviations without dots, unless `known`."""
+    """Adjacent words of the question as one word, and abbreviations without dots.
+
+    Words in `known` are left out.
+    """
     words = plain_words(query).split()
     pairs = [
         first + second

@@ -83,16 +83,20 @@ def rerank_scores(
 
 @functools.lru_cache(maxsize=MAX_CACHED_TEXTS)
 def _numbers_of_passage(text: str, of_generation: int) -> NDArray[np.int32]:
-    """The numbers of the text's words, then WINDOW empty positions to separate it from the next text."""
+    """The numbers of the text's words, then WINDOW empty positions.
+
+    The latter separate it from the next text.
+    """
     return np.append(word_numbers(units(text)[:MAX_TEXT_UNITS]), np.zeros(WINDOW, np.int32))
 
 
 def _alike(
     asked: Sequence[str], texts: Sequence[str], everyday: Mapping[str, Sequence[str]]
 ) -> tuple[Numbers, list[int]] | None:
-    """The similarity (0 to 1) of query words to the positions of all texts, and each text's positions.
+    """The similarity (0 to 1) of query words to the positions of all texts.
 
-    None if the words were renumbered meanwhile, which happens once in tens of thousands of words.
+    Also returns each text's positions. None if the words were renumbered meanwhile, which happens once in
+    tens of thousands of words.
     """
     current = generation()
     passages = [_numbers_of_passage(text, current) for text in texts]

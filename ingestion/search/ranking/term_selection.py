@@ -19,10 +19,11 @@ Sample = Mapping[frozenset[int], float]  # the number of passages with exactly t
 
 @dataclass(frozen=True, slots=True)
 class TermGroups:
-    """Groups of words, each word by its number: a passage is selected if it has all words of one group.
+    """Groups of words, each word by its number.
 
-    `common` has groups that match more passages than wanted; they are used if the other groups match hardly
-    any. `shares` has, for words that are not searched alone, the share of the sample that has the word.
+    A passage is selected if it has all words of one group. `common` has groups that match more passages than
+    wanted; they are used if the other groups match hardly any. `shares` has, for words that are not searched
+    alone, the share of the sample that has the word.
     """
 
     groups: tuple[tuple[int, ...], ...]
@@ -31,9 +32,10 @@ class TermGroups:
 
 
 def merged_samples(rough: Sample, counted: Sample, uncommon: Collection[int], size: float) -> Sample:
-    """Complete the sample `counted` of `size` passages, which lacks passages without `uncommon` words.
+    """Complete the sample `counted` of `size` passages.
 
-    The numbers of the missing passages are taken from the `rough` sample in proportion.
+    `counted` lacks passages without `uncommon` words. Their numbers are those of the `rough` sample, in
+    proportion.
     """
     if not uncommon:
         return rough
@@ -74,7 +76,10 @@ def select_groups(numbers: Iterable[int], sample: Sample, wanted: float) -> Term
 
 
 def with_rare_terms(sought: TermGroups, numbers: Iterable[int], sample: Sample) -> TermGroups:
-    """`sought`, extended by those of the words `numbers` that are too rare to occur in the sample."""
+    """`sought`, extended by rare words among `numbers`.
+
+    Rare words are those that are too rare to occur in the sample.
+    """
     size = sum(sample.values())
     counts = {
         number: sum(passages for held, passages in sample.items() if number in held) for number in numbers
@@ -85,9 +90,9 @@ def with_rare_terms(sought: TermGroups, numbers: Iterable[int], sample: Sample) 
 
 
 def _worth_limit(worth: Mapping[int, float], sample: Sample, limit: float) -> float:
-    """The highest weight that more than `limit` passages of the sample reach; 0 if there is none.
+    """The highest weight that more than `limit` passages of the sample reach.
 
-    The weight of a passage is the sum of the weights `worth` of its words.
+    0 if there is none. The weight of a passage is the sum of the weights `worth` of its words.
     """
     by_worth: dict[float, float] = {}
     for held, passages in sample.items():

@@ -1,4 +1,7 @@
-"""`manage.py audit`: verify that the audit log is unchanged, export it for other programs, or shorten it."""
+"""`manage.py audit`: verify, export or shorten the audit log.
+
+Verifying shows that it is unchanged; the export is for other programs.
+"""
 
 import os
 import sys

@@ -1,1 +1,4 @@
-"""Readers of office files: Word, spreadsheets, presentations, OpenDocument, rich text, and old formats."""
+"""Readers of office files.
+
+These are Word, spreadsheets, presentations, OpenDocument, rich text, and old formats.
+"""

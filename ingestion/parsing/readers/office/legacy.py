@@ -1,4 +1,7 @@
-"""Office formats from before 2007, converted to current ones by LibreOffice if it is installed."""
+"""Office formats from before 2007.
+
+LibreOffice converts them to current ones, if it is installed.
+"""
 
 import ctypes
 import os

@@ -1,5 +1,7 @@
-"""Rich text: words and tables of an RTF file, with headings by outline level or style; embedded objects are
-skipped."""
+"""Rich text: words and tables of an RTF file.
+
+Headings are found by outline level or style; embedded objects are skipped.
+"""
 
 import codecs
 import re

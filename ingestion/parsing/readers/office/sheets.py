@@ -37,7 +37,10 @@ def shown(value: Any, number_format: str) -> str:
 
 
 def _number(value: float, number_format: str) -> str:
-    """A number with the decimals, separators and signs of its format, if that format is supported."""
+    """A number with the decimals, separators and signs of its format.
+
+    Only if that format is supported.
+    """
     sections = number_format.split(";")
     section = sections[1] if value < 0 and len(sections) > 1 else sections[0]
     found = DIGITS.search(QUOTED.sub("", CURRENCY.sub("", section)))

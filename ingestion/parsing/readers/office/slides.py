@@ -1,4 +1,7 @@
-"""PowerPoint files, slide by slide in the order of the show, with tables and speaker's notes."""
+"""PowerPoint files, slide by slide in the order of the show.
+
+With tables and speaker's notes.
+"""
 
 import posixpath
 import zipfile

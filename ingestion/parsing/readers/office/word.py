@@ -213,7 +213,10 @@ def _body(archive: zipfile.ZipFile, name: str) -> Iterator[ElementTree.Element]:
 
 
 def _inside(elements: Iterable[ElementTree.Element]) -> Iterator[ElementTree.Element]:
-    """Yield the elements without deleted text, and the children of elements that only wrap others."""
+    """Yield the elements without deleted text.
+
+    Of elements that only wrap others, the children are yielded.
+    """
     for child in elements:
         if child.tag in AROUND:
             yield from _inside(child)

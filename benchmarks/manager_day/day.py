@@ -199,7 +199,8 @@ def group_of_question(day: Day) -> Locator:
 
 
 def proof_before(day: Day) -> None:
-    day.follow(group_of_question(day).get_by_role("link", name="Add to the proof"), "new proof question")
+    add = group_of_question(day).get_by_role("link", name="Add to the evaluation questions")
+    day.follow(add, "new evaluation question")
     day.pick(day.page.locator(".field-document .select2-selection").first, DOCUMENT)
     day.shot("filled in")
     day.save()
@@ -214,7 +215,7 @@ def open_proof(day: Day) -> None:
 
 
 def run_proof(day: Day, note: str) -> None:
-    day.follow(day.link("Run the proof"), "start")
+    day.follow(day.link("Run an evaluation"), "start")
     day.page.get_by_label("What was changed").fill(note)
     day.follow(day.button("Run"), "run")
     expect(day.page.locator("#proof-run [role=status]")).to_contain_text("Done")

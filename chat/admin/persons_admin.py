@@ -31,7 +31,7 @@ class ErasingForm(forms.Form):
     """What happens to shared documents, and a confirmation."""
 
     documents = forms.ChoiceField(
-        label=gettext_lazy("Documents that others read, verified answers and proof questions"),
+        label=gettext_lazy("Documents that others read, verified answers and evaluation questions"),
         required=False,
         choices=[
             ("", gettext_lazy("Choose, if there are any")),

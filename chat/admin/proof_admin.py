@@ -260,7 +260,7 @@ class ProofRunAdmin(OwnFilters, RowsOnly, AuditedChanges, admin.ModelAdmin):  # 
                 record(AuditEntry.Action.PROOF_STARTED, actor=user, subject=subject)
                 return redirect("admin:chat_proofrun_change", run.pk)
         count = min(ProofQuestion.objects.managed_by(user.pk).count(), running.MAX_QUESTIONS)
-        return self._page(request, "start.html", gettext("Run the proof"), form=form, count=count)
+        return self._page(request, "start.html", gettext("Run an evaluation"), form=form, count=count)
 
     def change_view(
         self,

@@ -118,7 +118,9 @@ class DataCounts:
             ),
             (
                 self.proof_questions,
-                ngettext("%(count)s proof question", "%(count)s proof questions", self.proof_questions),
+                ngettext(
+                    "%(count)s evaluation question", "%(count)s evaluation questions", self.proof_questions
+                ),
                 "",
             ),
             (self.api_keys, ngettext("%(count)s API key", "%(count)s API keys", self.api_keys), ""),
@@ -272,7 +274,7 @@ def _check(
         raise ErasureRefused(
             gettext(
                 "Others use what is this person's: %(documents)s documents, %(answers)s verified answers,"
-                " %(questions)s proof questions. Hand them over to somebody, or delete them."
+                " %(questions)s evaluation questions. Hand them over to somebody, or delete them."
             )
             % {
                 "documents": had.documents_of_others,

@@ -1,4 +1,4 @@
-"""Proof questions, the runs that ask them, and the results."""
+"""Evaluation questions, the runs that ask them, and the results."""
 
 from typing import ClassVar
 
@@ -79,7 +79,7 @@ class ProofQuestion(models.Model):
 
     class Meta:
         ordering = ["-changed_at", "-pk"]
-        verbose_name = gettext_lazy("proof question")
+        verbose_name = gettext_lazy("evaluation question")
         constraints = [
             models.UniqueConstraint(
                 name="proof_question_once",
@@ -127,7 +127,7 @@ class ProofRun(models.Model):
 
     class Meta:
         ordering = ["-pk"]
-        verbose_name = gettext_lazy("proof run")
+        verbose_name = gettext_lazy("evaluation")
         default_permissions = ("add", "delete", "view")
         constraints = [
             models.UniqueConstraint(

@@ -66,7 +66,7 @@ class Row:
 
     @property
     def proof_query(self) -> str:
-        """Query string for a new proof question."""
+        """Query string for a new evaluation question."""
         asked = [("text", wording) for wording in self.group.wordings[:1]]
         return urlencode([("origin", "unanswered"), *asked, ("unanswered", self.group.key)])
 

@@ -48,8 +48,8 @@ class BulkChange(models.Model):
 
     class Meta:
         ordering = ["-pk"]
-        verbose_name = gettext_lazy("change of many documents")
-        verbose_name_plural = gettext_lazy("changes of many documents")
+        verbose_name = gettext_lazy("bulk change")
+        verbose_name_plural = gettext_lazy("bulk changes")
         default_permissions: ClassVar[list[str]] = []  # those of documents apply
 
     def __str__(self) -> str:

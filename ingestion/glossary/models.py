@@ -78,8 +78,8 @@ class HouseWord(models.Model):
 
     class Meta:
         ordering = ["term", "pk"]
-        verbose_name = gettext_lazy("word of the house")
-        verbose_name_plural = gettext_lazy("words of the house")
+        verbose_name = gettext_lazy("glossary entry")
+        verbose_name_plural = gettext_lazy("glossary entries")
         indexes = [GinIndex(fields=["keys"], name="house_word_keys")]
 
     def __str__(self) -> str:

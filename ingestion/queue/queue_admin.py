@@ -46,7 +46,7 @@ EVENTS = {
 WORK: dict[str, str | Promise] = {
     fair_queue.TASK: gettext_lazy("Read a document"),
     changes.TASK: gettext_lazy("Change many documents"),
-    "ingestion.delete_old_changes": gettext_lazy("Delete old changes of many documents"),
+    "ingestion.delete_old_changes": gettext_lazy("Delete old bulk changes"),
     "ingestion.purge_versions": gettext_lazy("Delete old versions of documents"),
     "ingestion.recover_stalled_jobs": gettext_lazy("Resume jobs of workers that ended"),
     "ingestion.remove_orphans": gettext_lazy("Remove files without a document"),
@@ -57,8 +57,8 @@ WORK: dict[str, str | Promise] = {
     "chat.count_ended_runs": gettext_lazy("Count answers"),
     "chat.judge_questions": gettext_lazy("Find unanswered questions"),
     "chat.judge_all_questions": gettext_lazy("Find unanswered questions of 30 days"),
-    "chat.prove": gettext_lazy("Run a proof"),
-    "chat.queue_lost_proofs": gettext_lazy("Resume interrupted proofs"),
+    "chat.prove": gettext_lazy("Run an evaluation"),
+    "chat.queue_lost_proofs": gettext_lazy("Resume interrupted evaluations"),
     "chat.seal_audit_log": gettext_lazy("Seal and send the audit log"),
     "chat.trim_audit_log": gettext_lazy("Remove old entries of the audit log"),
 }

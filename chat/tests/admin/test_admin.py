@@ -71,7 +71,7 @@ class RunAdminTests(TestCase):
         app.configure_task("chat.prove").defer(run_id=1)
         self.client.force_login(self.root)
         page = self.client.get("/admin/procrastinate/procrastinatejob/?status=todo&task=chat.prove")
-        for words in ("1 job", "Run a proof", "waiting"):
+        for words in ("1 job", "Run an evaluation", "waiting"):
             self.assertContains(page, words)
         self.assertNotContains(page, "rocrastinate job")
         self.assertContains(self.client.get("/admin/procrastinate/procrastinatejob/?status=doing"), "0 jobs")

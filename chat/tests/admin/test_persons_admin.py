@@ -22,7 +22,8 @@ class AdminTests(TestCase):
         self.page = f"/admin/accounts/user/{self.person.pk}/delete/"
 
     def test_the_page_says_what_will_go_and_erases_on_confirmation(self):
-        words = "1 conversation with 2 messages, 2 documents, 1 verified answer, 1 proof question, 1 API key."
+        words = "1 conversation with 2 messages, 2 documents, 1 verified answer,"
+        words += " 1 evaluation question, 1 API key."
         self.assertContains(self.client.get(self.page), words)
         answer = self.client.post(self.page, {"documents": "delete", "confirmed": "on"})
         self.assertRedirects(answer, "/admin/accounts/user/")

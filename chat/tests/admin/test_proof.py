@@ -281,8 +281,8 @@ class QuestionTests(ProofCase):
 
     def test_the_list_of_runs_begins_one_by_the_name_that_it_has_elsewhere(self):
         page = self.client.get(RUNS)
-        self.assertContains(page, "Run the proof")
-        self.assertNotContains(page, "Add proof run")
+        self.assertContains(page, "Run an evaluation")
+        self.assertNotContains(page, "Add evaluation")
 
     def test_what_was_asked_in_vain_is_written_down_already(self):
         address = f"{QUESTIONS}add/?origin=unanswered&text=Who+pays%3F"

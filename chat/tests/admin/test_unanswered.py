@@ -133,7 +133,7 @@ class UnansweredTests(UnansweredCase):
         self.assertEqual(numbers, [0, 0])  # asked by only two people
         self.assertContains(page, "no open question from 3 or more people")
         self.assertContains(page, "2 questions from fewer than 3 people")
-        self.assertContains(page, "Of everyone in the last 30 days, counted 0\xa0minutes ago.")
+        self.assertContains(page, "Of everyone in the last 30 days, counted just now.")
         self.assertContains(page, "Unlike the overview, this also counts")
         self.ask(FERRY)
         page, *numbers = counted()

@@ -378,7 +378,7 @@ class AdminTests(TestCase):
             (word.restricted, word.synonyms, word.keys),
             (True, "halcyon, wheel", ["zorbly", "halcyon", "wheel"]),
         )
-        self.assertEqual(self.entries(), [f"Added word of the house number {word.pk}: for Crew"])
+        self.assertEqual(self.entries(), [f"Added glossary entry number {word.pk}: for Crew"])
 
     def test_groups_of_others_and_words_that_are_there_are_refused(self):
         values = {"kind": "term", "term": "zorbly", "synonyms": "wheel"}

@@ -1,0 +1,19 @@
+"""How long ago something was, in words."""
+
+from datetime import datetime, timedelta
+
+from django import template
+from django.utils import timezone
+from django.utils.timesince import timesince
+from django.utils.translation import gettext
+
+register = template.Library()
+
+
+@register.filter
+def time_ago(moment: datetime) -> str:
+    """“just now” during the first minute, which `timesince` calls “0 minutes”; then “5 minutes ago”."""
+    now = timezone.now()
+    if now - moment < timedelta(minutes=1):
+        return gettext("just now")
+    return gettext("%(time)s ago") % {"time": timesince(moment, now)}

@@ -77,6 +77,65 @@ def drawn(*streams, meaning="", bookmarks=()):
     return _with_references(objects, "/Root 1 0 R")
 
 
+def tagged(*pages, lefts=(50, 200, 350)):
+    """A PDF with one tagged table over several pages.
+
+    A page has {row: [(tag, column, text)]}, and a row may be on several pages. The tag is "TH" or "TD", or ""
+    for text outside of the table; the lines of a text are below each other.
+    """
+    objects = {
+        1: b"<</Type/Catalog/Pages 2 0 R/MarkInfo<</Marked true>>/StructTreeRoot 5 0 R>>",
+        3: b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>",
+    }
+    first = 20 + 2 * len(pages)
+    kids = {}  # by row and column: (tag, contents)
+    parents = []
+    for index, rows in enumerate(pages):
+        stream, cells_of_marks, y = "", [], 760
+        for number, cells in rows.items():
+            height = 0
+            for tag, column, text in cells:
+                mark = len(cells_of_marks)
+                shown = "".join(
+                    f"BT /F1 11 Tf 1 0 0 1 {lefts[column]} {y - 14 * line} Tm ({_quoted(words)}) Tj ET\n"
+                    for line, words in enumerate(text.split("\n"))
+                )
+                height = max(height, 14 * len(text.split("\n")))
+                if not tag:
+                    stream += shown
+                    continue
+                stream += f"/P <</MCID {mark}>> BDC\n{shown}EMC\n"
+                cells_of_marks.append((number, column))
+                contents = kids.setdefault((number, column), (tag, []))[1]
+                contents.append(f"<</Type/MCR/Pg {10 + 2 * index} 0 R/MCID {mark}>>")
+            y -= height + 6
+        parents.append(cells_of_marks)
+        objects[10 + 2 * index] = (
+            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]/Contents %d 0 R/StructParents %d"
+            b"/Resources<</Font<</F1 3 0 R>>>>>>" % (11 + 2 * index, index)
+        )
+        objects[11 + 2 * index] = _stream(stream)
+    numbers = sorted({number for number, _ in kids})
+    row_object = {number: first + place for place, number in enumerate(numbers)}
+    cell_object = {key: first + len(numbers) + place for place, key in enumerate(sorted(kids))}
+    for key, (tag, contents) in kids.items():
+        body = f"<</Type/StructElem/S/{tag}/P {row_object[key[0]]} 0 R/K[{' '.join(contents)}]>>"
+        objects[cell_object[key]] = body.encode()
+    for number in numbers:
+        cells = " ".join(f"{cell_object[key]} 0 R" for key in sorted(kids) if key[0] == number)
+        objects[row_object[number]] = f"<</Type/StructElem/S/TR/P 6 0 R/K[{cells}]>>".encode()
+    rows = " ".join(f"{row_object[number]} 0 R" for number in numbers)
+    objects[6] = f"<</Type/StructElem/S/Table/P 5 0 R/K[{rows}]>>".encode()
+    marked = (
+        f"{index} [{' '.join(f'{cell_object[key]} 0 R' for key in keys)}]"
+        for index, keys in enumerate(parents)
+    )
+    objects[5] = f"<</Type/StructTreeRoot/K 6 0 R/ParentTree<</Nums[{' '.join(marked)}]>>>>".encode()
+    pages_of = " ".join(f"{10 + 2 * index} 0 R" for index in range(len(pages)))
+    objects[2] = f"<</Type/Pages/Kids[{pages_of}]/Count {len(pages)}>>".encode()
+    return _with_references(objects, "/Root 1 0 R")
+
+
 def _stream(text):
     data = text.encode("latin-1")
     return b"<</Length %d>>stream\n%s\nendstream" % (len(data), data)

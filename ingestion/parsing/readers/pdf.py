@@ -24,7 +24,9 @@ from . import ocr
 from .pdf_lines import (
     Bookmarks,
     Line,
+    PageLines,
     lines_of,
+    replace_last_row,
     rows_of,
     sections_of,
     without_boilerplate,
@@ -71,9 +73,12 @@ def read(path: Path, limits: Limits, progress: Progress) -> Contents:
     above: Table | None = None
     for number in range(count):
         try:
-            lines, is_scan, above = _page(document, number, above)
+            read, is_scan = _page(document, number, above)
         except Image.DecompressionBombError:
-            lines, is_scan, is_too_large, above = [], False, True, None
+            read, is_scan, is_too_large = PageLines([]), False, True
+        if above and read.completed:
+            replace_last_row(pages[-1], above, read.completed)
+        lines, above = read.lines, read.last
         pages.append(lines)
         characters += sum(len(line.text) for line in lines)
         contents.check(characters)
@@ -167,17 +172,15 @@ def characters(path: Path, number: int) -> dict[str, Any]:
     return {"width": width, "height": height, "text": "".join(text), "boxes": boxes, "rows": rows}
 
 
-def _page(
-    document: pypdfium2.PdfDocument, number: int, above: Table | None
-) -> tuple[list[Line], bool, Table | None]:
-    """The page's lines, whether it is a scan, and the table with which it ends.
+def _page(document: pypdfium2.PdfDocument, number: int, above: Table | None) -> tuple[PageLines, bool]:
+    """The page's lines, and whether it is a scan.
 
     Raises DecompressionBombError if it is too large to render.
     """
     try:
         page = document[number]
-        lines, last = lines_of(page, above)
-        letters = sum(character.isalnum() for line in lines for character in line.text)
+        read = lines_of(page, above)
+        letters = sum(character.isalnum() for line in read.lines for character in line.text)
         is_scan = letters < SCAN_LETTERS and _pictured(page, wordless=not letters)
         pixels = 0  # of pictures, which take long to render
         for picture in page.get_objects(filter=IMAGES, max_depth=DEPTH) if is_scan else ():
@@ -187,8 +190,8 @@ def _page(
                 raise Image.DecompressionBombError
         page.close()
     except pypdfium2.PdfiumError:
-        return [], False, None  # one broken page does not make the others unreadable
-    return lines, is_scan, last
+        return PageLines([]), False  # one broken page does not make the others unreadable
+    return read, is_scan
 
 
 def _pictured(page: pypdfium2.PdfPage, wordless: bool) -> bool:

@@ -21,6 +21,7 @@ from ingestion.parsing.sections import (
 
 from .outline import is_title
 from .pdf_tables import ROWS, Rule, Table, Word, tables
+from .pdf_tags import has_tags, tagged_tables, words_in_cells
 
 FONT_NAME_BYTES = 200
 LINE_CHARACTERS = 20_000
@@ -64,34 +65,64 @@ class Line:
         return self.size > other.size * 1.02
 
 
-def lines_of(page: pypdfium2.PdfPage, above: Table | None = None) -> tuple[list[Line], Table | None]:
-    """The lines in the order of the text, with each table at the position of its first line.
+@dataclass(frozen=True, slots=True)
+class PageLines:
+    """The lines of a page in the order of its text, with each table at the position of its first line.
 
-    `above` is the table at the end of the previous page; the one at the end of this page is returned, too.
+    `last` is the table with which the page ends, if any. `completed` is the table at the end of the previous
+    page, if its last row goes on on this page: that row is complete there, and not in these lines.
     """
+
+    lines: list[Line]
+    last: Table | None = None
+    completed: Table | None = None
+
+
+def lines_of(page: pypdfium2.PdfPage, above: Table | None = None) -> PageLines:
+    """The lines of a page; `above` is the table at the end of the previous page."""
     textpage = page.get_textpage()
     try:
         text = textpage.get_text_range()
         lines = list(_lines(textpage, text))
-        found = _tables(page, textpage, text, lines)
+        found, outside = _tables(page, textpage, text, lines, above)
     finally:
         textpage.close()
 
     table_of = {number: table for table in found for number in table.lines}
     read: dict[int, Table] = {}  # by the table as it was found
     last: Table | None = None
+    completed: Table | None = None
     with_tables: list[Line] = []
     for number, (_, line) in enumerate(lines):
         table = table_of.get(number)
-        if table is None:
+        beside = outside.get(number)
+        if beside:
+            with_tables.append(replace(line, text=beside))
+        elif table is None:
             with_tables.append(line)
-        elif id(table) not in read:
-            is_first = not read and len(with_tables) <= EDGE_LINES
+        if table is not None and id(table) not in read:
+            is_first = not read and (table.numbers or len(with_tables) <= EDGE_LINES)
             last = above.continued_by(table) if above and is_first else table
+            if above and is_first and (parts := above.completed_by(last)):
+                completed, last = parts
             read[id(table)] = last
             with_tables += [Line(row, line.size, whole=True) for _, row in last.numbered_lines()]
-    ends_with_it = any(line.whole for line in with_tables[-EDGE_LINES - 1 :])
-    return with_tables, last if ends_with_it else None
+    ends_with_it = (
+        last and last.cells and (last.numbers or any(line.whole for line in with_tables[-EDGE_LINES - 1 :]))
+    )
+    return PageLines(with_tables, last if ends_with_it else None, completed)
+
+
+def replace_last_row(lines: list[Line], table: Table, completed: Table) -> None:
+    """Replace the lines of the last row of a table, with which a page ends, by the completed row."""
+    row = len(table.cells) - 1
+    old = [text for number, text in table.numbered_lines() if number == row]
+    new = [text for number, text in completed.numbered_lines() if number == row]
+    end = next((place for place in range(len(lines), 0, -1) if lines[place - 1].whole), 0)
+    start = end - len(old)
+    if start < 0 or [line.text for line in lines[start:end]] != old:
+        start = end = len(lines)
+    lines[start:end] = [Line(text, 0, whole=True) for text in new]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +141,7 @@ def rows_of(page: pypdfium2.PdfPage) -> Iterator[Row]:
     textpage = page.get_textpage()
     try:
         text = textpage.get_text_range()
-        found = _tables(page, textpage, text, list(_lines(textpage, text)))
+        found, _ = _tables(page, textpage, text, list(_lines(textpage, text)))
     finally:
         textpage.close()
     for table in found:
@@ -124,13 +155,33 @@ def rows_of(page: pypdfium2.PdfPage) -> Iterator[Row]:
 
 
 def _tables(
-    page: pypdfium2.PdfPage, textpage: pypdfium2.PdfTextPage, text: str, lines: list[tuple[int, Line]]
-) -> list[Table]:
+    page: pypdfium2.PdfPage,
+    textpage: pypdfium2.PdfTextPage,
+    text: str,
+    lines: list[tuple[int, Line]],
+    above: Table | None = None,
+) -> tuple[list[Table], dict[int, str]]:
+    """The tables of the page, and what their lines contain beside them."""
     rules = _rules(page)
-    if len(rules) < LEAST_RULES and sum(_gap(textpage, lines)) < ROWS:
-        return []
+    has_rules, tags = len(rules) >= LEAST_RULES, has_tags(page)
+    gaps = 0 if has_rules and not tags else sum(itertools.islice(filter(None, _gap(textpage, lines)), ROWS))
+    goes_on = above is not None and bool(above.numbers)
+    tagged = tagged_tables(page) if tags and (gaps or goes_on) else []
+    if not tagged and not has_rules and gaps < ROWS:
+        return [], {}
     words = list(itertools.islice(_words(textpage, text, lines), MOST_WORDS + 1))
-    return tables(words, rules) if len(words) <= MOST_WORDS else []
+    if len(words) > MOST_WORDS:
+        return [], {}
+    if not tagged:
+        return tables(words, rules), {}
+    found, others = words_in_cells(page, textpage, words, tagged, above)
+    taken = {number for table in found for number in table.lines}
+    beside: dict[int, list[str]] = {}
+    for word in others:
+        if word.line in taken:
+            beside.setdefault(word.line, []).append(word.text)
+    found += tables([word for word in others if word.line not in taken], rules)
+    return found, {number: " ".join(texts) for number, texts in beside.items()}
 
 
 def _lines(textpage: pypdfium2.PdfTextPage, text: str) -> Iterator[tuple[int, Line]]:

@@ -7,8 +7,8 @@ separates its columns; everything else remains text.
 import itertools
 import math
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import median
 
@@ -72,7 +72,8 @@ class Table:
 
     `cells` has the words of each cell by row; `named` says whether the first row names the columns. `lines`
     are the numbers of the lines of text in the table, `gutters` the white space between columns. `above` has
-    the header rows of the table that this one continues, if any.
+    the header rows of the table that this one continues, if any. A table known by its tags has the `numbers`
+    of its rows, and the `count` of all on any page; it has the `extents` of its columns instead of gutters.
     """
 
     cells: list[list[list[Word]]]
@@ -80,6 +81,9 @@ class Table:
     lines: frozenset[int]
     gutters: list[Span]
     above: Sequence[Sequence[str]] = ()
+    numbers: Sequence[int] = ()
+    count: int = 0
+    extents: Mapping[int, Span] = field(default_factory=dict)
 
     @property
     def rows(self) -> list[list[str]]:
@@ -102,6 +106,9 @@ class Table:
         numbers.
         """
         header, rows = self.header, other.rows
+        if other.numbers:
+            goes_on = self.is_same(other) and other.numbers[0] >= self.numbers[-1] > 0
+            return replace(other, named=True, above=header) if goes_on and header else other
         if not header or list(header) == rows[: len(header)] or len(self.gutters) != len(other.gutters):
             return other
         if not all(
@@ -119,6 +126,31 @@ class Table:
                     return other
                 counted += 1
         return replace(other, named=True, above=header) if counted else other
+
+    def is_same(self, other: "Table") -> bool:
+        """Whether these are parts of one tagged table, on different pages."""
+        same = bool(self.numbers and other.numbers) and self.count == other.count
+        return same and len(self.cells[0]) == len(other.cells[0])
+
+    def completed_by(self, other: "Table") -> "tuple[Table, Table] | None":
+        """Both tables with the last row of this one complete, if `other` begins with the rest of that row.
+
+        The second may have no rows left.
+        """
+        if not self.is_same(other):
+            return None
+        number = self.numbers[-1]
+        place = next((place for place, other_number in enumerate(other.numbers) if other_number == number), 0)
+        is_below_header = place == 0 if other.above else place == len(other.header)
+        if number not in other.numbers or not number or not is_below_header:
+            return None
+        whole = [here + rest for here, rest in zip(self.cells[-1], other.cells[place], strict=True)]
+        completed = replace(self, cells=[*self.cells[:-1], whole])
+        if place + 1 == len(other.cells):  # only the header is left, if anything
+            return completed, replace(other, cells=[], numbers=(), above=())
+        cells = other.cells[:place] + other.cells[place + 1 :]
+        numbers = [*other.numbers[:place], *other.numbers[place + 1 :]]
+        return completed, replace(other, cells=cells, numbers=numbers)
 
 
 def _has_digit(text: str) -> bool:
@@ -243,7 +275,7 @@ class _Run:
             cells = [row[::-1] for row in cells]
         rows = _texts(cells)
         if len(full) >= (2 if self._ruled else ROWS) and (self._ruled or _like_cells(rows)):
-            named = self._ruled or self._is_named(rows)
+            named = self._ruled or is_named(cells)
             lines = frozenset(word.line for band in self.bands for word in band)
             yield Table(cells, named, lines, gutters)
 
@@ -262,14 +294,16 @@ class _Run:
                 next_place += 1
         return both
 
-    def _is_named(self, rows: list[list[str]]) -> bool:
-        """Whether the first row names the columns: bold above plain cells, or words above numbers."""
-        if all(word.bold for word in self.bands[0]):
-            return not all(word.bold for band in self.bands[1:] for word in band)
-        return any(
-            head and not any(map(str.isdigit, head)) and all(is_number(cell) for cell in column if cell)
-            for head, *column in zip(*rows, strict=True)
-        )
+
+def is_named(cells: Sequence[Sequence[Sequence[Word]]]) -> bool:
+    """Whether the first row names the columns: bold above plain cells, or words above numbers."""
+    first, *others = cells
+    if all(word.bold for cell in first for word in cell):
+        return not all(word.bold for row in others for cell in row for word in cell)
+    return any(
+        head and not any(map(str.isdigit, head)) and all(is_number(cell) for cell in column if cell)
+        for head, *column in zip(*_texts(cells), strict=True)
+    )
 
 
 def _from_the_right(words: Iterable[Word]) -> bool:

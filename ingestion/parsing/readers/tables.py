@@ -72,6 +72,7 @@ NAME_CHARACTERS = 100  # of a column's name
 MAX_HEADER_ROWS = 3
 HEADER_AHEAD = 8  # rows that are inspected to find the header
 PLACE_ROWS = 50  # rows in each section of a longer table
+SIGNS = frozenset("#№%€$£")  # of numbers, which can name a column
 PERIOD = re.compile(r"(?:19|20)\d\d(?:[-/.]\d\d?){0,2}")  # a number that can name a column
 
 
@@ -218,7 +219,8 @@ def _column_names(rows: Sequence[Sequence[str]]) -> Sequence[str]:
                 group = above if below and below != above else ""
             if below and below != above:
                 names[column] = f"{above or group} {below}".strip()
-    values = [name for name in names if name and is_number(name) and not PERIOD.fullmatch(name)]
+    numbers = [name for name in names if name and is_number(name) and not SIGNS.issuperset(name)]
+    values = [name for name in numbers if not PERIOD.fullmatch(name)]
     pair = len(names) == 2 and names[0].endswith(":")
     if values or pair or all(PERIOD.fullmatch(name) for name in names if name):
         return []

@@ -1,0 +1,320 @@
+"""Finds the tables of a tagged PDF, whose tags name the rows and cells.
+
+Browsers and word processors write these tags for screen readers. They are exact where positions are not: they
+tell which lines are one cell, need no lines between rows, and number a row that goes on on the next page.
+"""
+
+import ctypes
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pypdfium2
+import pypdfium2.raw as pdfium
+
+from .pdf_tables import Span, Table, Word, is_named
+from .tables import MOST_SPAN
+
+MAX_PAGES = 1_000  # of a document: for each page, PDFium goes through the tags of all
+MAX_TAGS = 50_000  # of a page
+MAX_DEPTH = 60
+MAX_COLUMNS = 100
+MAX_TEXTS = 20_000  # text objects of a page
+TYPE_BYTES = 64
+LAYOUT_CHARACTERS = 800  # a table that names no column and has a longer cell only arranges text
+
+
+@dataclass(slots=True)
+class TaggedCell:
+    """A cell: its first column, the columns and rows that it spans, and the marked contents of its text."""
+
+    column: int
+    across: int
+    down: int
+    is_name: bool
+    marks: list[int]
+
+
+@dataclass(slots=True)
+class TaggedTable:
+    """The rows of a table that have text on the page, by their number in the whole table."""
+
+    rows: dict[int, list[TaggedCell]] = field(default_factory=dict)
+    columns: int = 0
+    count: int = 0  # of the rows of the whole table
+    extents: dict[int, Span] = field(default_factory=dict)  # of the columns' words
+
+
+def has_tags(page: pypdfium2.PdfPage) -> bool:
+    """Whether the document has tags and is not too long for them."""
+    document = page.pdf.raw
+    return bool(pdfium.FPDFCatalog_IsTagged(document)) and pdfium.FPDF_GetPageCount(document) <= MAX_PAGES
+
+
+def tagged_tables(page: pypdfium2.PdfPage) -> list[TaggedTable]:
+    """The tables of the page by its tags. A table in a cell is found, the one around it is not."""
+    tree = pdfium.FPDF_StructTree_GetForPage(page.raw)
+    if not tree:
+        return []
+    try:
+        reader = _TagReader()
+        for place in range(pdfium.FPDF_StructTree_CountChildren(tree)):
+            if element := pdfium.FPDF_StructTree_GetChildAtIndex(tree, place):
+                reader.walk(element)
+        return [table for table in reader.tables if table.columns > 1 and table.count > 1]
+    finally:
+        pdfium.FPDF_StructTree_Close(tree)
+
+
+def words_in_cells(
+    page: pypdfium2.PdfPage,
+    textpage: pypdfium2.PdfTextPage,
+    words: Iterable[Word],
+    tagged: Sequence[TaggedTable],
+    above: Table | None = None,
+) -> tuple[list[Table], list[Word]]:
+    """The tables with their words, and the words that are in none of them.
+
+    `above` is the table at the end of the previous page, which the first one may continue.
+    """
+    cell_of: dict[int, TaggedCell] = {}  # by marked content
+    for table in tagged:
+        for row in table.rows.values():
+            for cell in row:
+                for mark in cell.marks:
+                    cell_of.setdefault(mark, cell)
+    objects = _marked_texts(page)
+    words_of: dict[int, list[tuple[int, Word]]] = {}  # by identity of the cell, with the place of the mark
+    outside: list[Word] = []
+
+    def mark_at(index: int) -> int:
+        text = pdfium.FPDFText_GetTextObject(textpage.raw, index)
+        return objects.get(ctypes.addressof(text.contents), -1) if text else -1
+
+    for word in words:
+        for part, mark in _parts(word, mark_at, cell_of):
+            around = cell_of.get(mark)
+            if around is None:
+                outside.append(part)
+            else:
+                words_of.setdefault(id(around), []).append((around.marks.index(mark), part))
+
+    found = []
+    for table in tagged:
+        texts = {
+            id(cell): [word for _, word in sorted(words_of.get(id(cell), ()), key=lambda each: each[0])]
+            for row in table.rows.values()
+            for cell in row
+        }
+        _align(table, texts, above)
+        if read := _table(table, texts):
+            found.append(read)
+        else:
+            outside += [word for each in texts.values() for word in each]
+    return found, sorted(outside, key=lambda word: word.first)
+
+
+def _parts(
+    word: Word, mark_at: Callable[[int], int], cells: Mapping[int, TaggedCell]
+) -> Iterator[tuple[Word, int]]:
+    """The word with its mark, or its parts, if it is the end of one cell and the beginning of the next."""
+    first, last = mark_at(word.first), mark_at(word.last)
+    if cells.get(first) is cells.get(last) or len(word.text) != word.last - word.first + 1:
+        yield word, first
+        return
+    marks = [mark_at(index) for index in range(word.first, word.last + 1)]
+    start = 0
+    for _, group in itertools.groupby(marks, key=lambda mark: id(cells.get(mark))):
+        end = start + len(list(group))
+        share = (word.right - word.left) / len(word.text)
+        yield (
+            replace(
+                word,
+                text=word.text[start:end],
+                left=word.left + start * share,
+                right=word.left + end * share,
+                first=word.first + start,
+                last=word.first + end - 1,
+            ),
+            marks[start],
+        )
+        start = end
+
+
+def _align(tagged: TaggedTable, words: Mapping[int, list[Word]], above: Table | None) -> None:
+    """Move the cells of rows that lack some to the columns below which they are.
+
+    Browsers leave out the tags of empty cells. The places of the columns are those of complete rows, or of
+    the table that this one continues.
+    """
+    extents: dict[int, Span] = {}
+    if above and tagged.rows and above.numbers and min(tagged.rows) >= above.numbers[-1] > 0:
+        extents = dict(above.extents)
+        tagged.columns = max(tagged.columns, len(above.cells[0]))
+    for row in tagged.rows.values():
+        if sum(cell.across for cell in row if words[id(cell)]) == tagged.columns:
+            for cell in row:
+                if cell.across == 1:
+                    left, right = _extent(words[id(cell)])
+                    before = extents.get(cell.column, (left, right))
+                    extents[cell.column] = min(left, before[0]), max(right, before[1])
+    tagged.extents = extents
+    for row in tagged.rows.values():
+        filled = [cell for cell in row if words[id(cell)]]
+        taken = sum(cell.across for cell in filled)
+        if taken == tagged.columns or any(cell.across > 1 for cell in filled):
+            continue
+        free = [column for column in range(tagged.columns) if column in extents]
+        for place, cell in enumerate(filled):
+            left, right = _extent(words[id(cell)])
+            choice = free[: len(free) - (len(filled) - place) + 1]
+            if not choice:
+                break
+            cell.column = max(choice, key=lambda column: _overlap(extents[column], (left, right)))
+            free = [column for column in free if column > cell.column]
+
+
+def _extent(words: Sequence[Word]) -> Span:
+    return min(word.left for word in words), max(word.right for word in words)
+
+
+def _overlap(one: Span, other: Span) -> float:
+    """The overlap of two spans; negative: the distance between them."""
+    return min(one[1], other[1]) - max(one[0], other[0])
+
+
+def _table(tagged: TaggedTable, words: dict[int, list[Word]]) -> Table | None:
+    """The table with its words; None if it only arranges text, or has nothing to tell."""
+    placed: dict[int, dict[int, list[Word]]] = {}  # by row and column; a cell is in all rows that it spans
+    for number, row in tagged.rows.items():
+        for cell in row:
+            for place in range(number, number + cell.down if words[id(cell)] else number):
+                if place in tagged.rows:
+                    placed.setdefault(place, {})[cell.column] = words[id(cell)]
+    numbers = sorted(placed)
+    cells = [[placed[number].get(column, []) for column in range(tagged.columns)] for number in numbers]
+    first = next((place for place, row in enumerate(cells) if sum(map(bool, row)) > 1), None)
+    if not cells or (first is None and not numbers[0]):
+        return None
+    first = first or 0
+    named_columns = any(cell.is_name for row in tagged.rows.values() for cell in row)
+    longest = max(sum(len(word.text) + 1 for word in cell) for row in cells for cell in row)
+    if not named_columns and longest > LAYOUT_CHARACTERS:
+        return None
+    if named_columns:
+        names = tagged.rows[numbers[first]]
+        named = all(cell.is_name for cell in names if cell.column and words[id(cell)])
+        # Names of rows alone name no column.
+        named = named and any(not cell.is_name for row in tagged.rows.values() for cell in row)
+    else:
+        named = not numbers[0] and is_named(cells[first:])
+    lines = frozenset(word.line for row in cells for cell in row for word in cell)
+    return Table(cells, named, lines, [], numbers=tuple(numbers), count=tagged.count, extents=tagged.extents)
+
+
+class _TagReader:
+    """Collects the tables below an element, up to a number of tags."""
+
+    def __init__(self) -> None:
+        self.tables: list[TaggedTable] = []
+        self._left = MAX_TAGS
+        self._type = ctypes.create_string_buffer(TYPE_BYTES)
+
+    def walk(self, element: Any, depth: int = 0) -> None:
+        """Add the tables at and below the element."""
+        if self._kind(element) == "Table":
+            self._table(element, depth)
+        else:
+            for _, child in self._children(element, depth):
+                self.walk(child, depth + 1)
+
+    def _kind(self, element: Any) -> str:
+        size = pdfium.FPDF_StructElement_GetType(element, self._type, TYPE_BYTES)
+        return self._type.raw[: size - 2].decode("utf-16-le", "replace") if 2 < size <= TYPE_BYTES else ""
+
+    def _children(self, element: Any, depth: int) -> Iterator[tuple[int, Any]]:
+        """The elements below that have text on the page, with their places among all."""
+        if depth > MAX_DEPTH:
+            return
+        child_at = pdfium.FPDF_StructElement_GetChildAtIndex
+        count = min(pdfium.FPDF_StructElement_CountChildren(element), self._left)
+        self._left -= count
+        for place in range(count):
+            if child := child_at(element, place):
+                yield place, child
+
+    def _table(self, element: Any, depth: int) -> None:
+        table = TaggedTable()
+        before = len(self.tables)
+        spanned: dict[int, int] = {}  # by column: the first row below a cell that spans rows
+        for number, row in self._rows(element, table, depth):
+            cells = []
+            column = next_place = 0
+            for place, child in self._children(row, depth + 2):
+                column += place - next_place  # cells without text on the page
+                next_place = place + 1
+                while spanned.get(column, 0) > number:
+                    column += 1
+                if (kind := self._kind(child)) not in ("TH", "TD") or column >= MAX_COLUMNS:
+                    continue
+                across, down = (self._span(child, name) for name in (b"ColSpan", b"RowSpan"))
+                cell = TaggedCell(column, across, down, kind == "TH", list(self._marks(child, depth + 3)))
+                cells.append(cell)
+                spanned |= dict.fromkeys(range(column, column + across), number + down)
+                column += across
+            width = column + pdfium.FPDF_StructElement_CountChildren(row) - next_place
+            table.columns = max(table.columns, min(width, MAX_COLUMNS))
+            table.rows[number] = cells
+        if len(self.tables) == before:  # no table in one of its cells
+            self.tables.append(table)
+
+    def _rows(self, element: Any, table: TaggedTable, depth: int) -> Iterator[tuple[int, Any]]:
+        """The rows with their numbers, also those in groups of rows; all are counted."""
+        first = 0
+        table.count = pdfium.FPDF_StructElement_CountChildren(element)
+        for place, child in self._children(element, depth):
+            kind = self._kind(child)
+            if kind == "TR":
+                yield first + place, child
+            elif kind in ("THead", "TBody", "TFoot"):
+                for number, row in self._children(child, depth + 1):
+                    if self._kind(row) == "TR":
+                        yield first + place + number, row
+                further = pdfium.FPDF_StructElement_CountChildren(child) - 1
+                first += further
+                table.count += further
+
+    def _marks(self, element: Any, depth: int) -> Iterator[int]:
+        """The marked contents of this page below an element; tables below it are added."""
+        for place in range(min(pdfium.FPDF_StructElement_CountChildren(element), self._left)):
+            self._left -= 1
+            if child := pdfium.FPDF_StructElement_GetChildAtIndex(element, place):
+                if self._kind(child) == "Table":
+                    self._table(child, depth)
+                elif depth < MAX_DEPTH:
+                    yield from self._marks(child, depth + 1)
+            elif (mark := pdfium.FPDF_StructElement_GetChildMarkedContentID(element, place)) >= 0:
+                yield mark
+
+    @staticmethod
+    def _span(element: Any, name: bytes) -> int:
+        number = ctypes.c_float()
+        for place in range(pdfium.FPDF_StructElement_GetAttributeCount(element)):
+            attribute = pdfium.FPDF_StructElement_GetAttributeAtIndex(element, place)
+            value = pdfium.FPDF_StructElement_Attr_GetValue(attribute, name) if attribute else None
+            if value and pdfium.FPDF_StructElement_Attr_GetNumberValue(value, number):
+                return max(1, min(int(number.value), MOST_SPAN))
+        return 1
+
+
+def _marked_texts(page: pypdfium2.PdfPage) -> dict[int, int]:
+    """The numbers of marked contents by the addresses of their text objects."""
+    found = {}
+    for place in range(min(pdfium.FPDFPage_CountObjects(page.raw), MAX_TEXTS)):
+        shape = pdfium.FPDFPage_GetObject(page.raw, place)
+        if pdfium.FPDFPageObj_GetType(shape) == pdfium.FPDF_PAGEOBJ_TEXT:
+            mark = pdfium.FPDFPageObj_GetMarkedContentID(shape)
+            if mark >= 0:
+                found[ctypes.addressof(shape.contents)] = mark
+    return found

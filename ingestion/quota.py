@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import Count, Sum
+from django.db.models import Count, Q, Sum
 from django.template.defaultfilters import filesizeformat
 from django.utils.formats import number_format
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from chatsite.accounts.models import User
 
@@ -32,6 +32,10 @@ class Usage:
     documents: int
     max_size: int
     max_documents: int
+    unread: int = 0  # of the documents, those that could not be read and were never searched
+
+    # Unread files count like others: their originals are stored, for another attempt. Otherwise any number of
+    # broken files would fit.
 
     @property
     def limited(self) -> bool:
@@ -49,6 +53,19 @@ class Usage:
             parts.append(words % {"size": filesizeformat(self.size), "most": filesizeformat(self.max_size)})
         return ", ".join(parts)
 
+    @property
+    def words(self) -> str:
+        """The use in a sentence, and a second one if unread documents are a part of it."""
+        sentences = [gettext("You are using %(use)s.") % {"use": self}]
+        if self.unread:
+            words = ngettext(
+                "%(count)s document of these could not be read.",
+                "%(count)s documents of these could not be read.",
+                self.unread,
+            )
+            sentences.append(words % {"count": number_format(self.unread, force_grouping=True)})
+        return " ".join(sentences)
+
 
 def usage_of(user: User) -> Usage:
     """The space that the user's documents take; zeros if nothing limits them.
@@ -58,13 +75,17 @@ def usage_of(user: User) -> Usage:
     if user.is_staff or not (settings.USER_MAX_BYTES or settings.USER_MAX_DOCUMENTS):
         return Usage(0, 0, 0, 0)
     mine = Document.objects.filter(owner=user)
-    kept = mine.aggregate(size=Sum("size", default=0), documents=Count("pk"))
+    unread = Q(status=Document.Status.FAILED, version=0, part_of=None)
+    kept = mine.aggregate(
+        size=Sum("size", default=0), documents=Count("pk"), unread=Count("pk", filter=unread)
+    )
     former = FormerVersion.objects.filter(document__owner=user).aggregate(size=Sum("size", default=0))
     with connection.cursor() as cursor:
         cursor.execute(INCOMING, [user.pk])
         incoming: int = cursor.fetchone()[0]
     size = kept["size"] + former["size"] + int(incoming)
-    return Usage(size, kept["documents"], settings.USER_MAX_BYTES, settings.USER_MAX_DOCUMENTS)
+    limits = settings.USER_MAX_BYTES, settings.USER_MAX_DOCUMENTS
+    return Usage(size, kept["documents"], *limits, unread=kept["unread"])
 
 
 def has_room(user: User, size: int) -> bool:

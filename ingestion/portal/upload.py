@@ -163,7 +163,7 @@ def reply(
 def in_use(principal: Principal) -> str:
     """How much of their quota the person uses; empty if nothing limits them."""
     use = quota.usage_of(User.objects.get(pk=principal.user_id))
-    return gettext("You are using %(use)s.") % {"use": use} if use.limited else ""
+    return use.words if use.limited else ""
 
 
 def status_of(refused: list[dict[str, str]]) -> int:

@@ -86,6 +86,30 @@ class QuotaTests(MediaMixin, TestCase):
         documents.delete_document(Document.objects.first())
         self.assertEqual(self.refused(("c.md", b"Three.")), [])
 
+    def test_a_file_that_could_not_be_read_counts_until_it_is_removed_and_the_page_says_so(self):
+        self.upload(("a.pdf", b"%PDF-1.7 broken"), ("b.md", b"Two."))
+        failed = Document.objects.get(name="a.pdf")
+        documents.read_document(failed.pk)
+        failed.refresh_from_db()
+        self.assertEqual((failed.status, failed.version), ("failed", 0))
+        self.assertEqual(usage_of(self.user).size, 15 + 4)  # the original is stored
+        self.assertEqual(len(self.refused(("c.md", b"Three."))), 1)
+        words = "1 document of these could not be read."
+        page = self.client.get(reverse("ingestion:documents"))
+        self.assertContains(page, words)
+        self.assertContains(page, 'href="?show=failed"')
+        self.assertContains(self.client.get(reverse("ingestion:add")), words)
+        self.client.post(reverse("ingestion:several"), {"failed": "", "act": "delete", "confirmed": "yes"})
+        self.assertEqual(self.refused(("c.md", b"Three.")), [])
+        self.assertNotContains(self.client.get(reverse("ingestion:documents")), words)
+
+    def test_broken_files_do_not_pass_the_limit(self):
+        for number in range(3):
+            self.upload((f"{number}.pdf", b"%PDF-1.7 broken"))
+            for document in Document.objects.filter(status="waiting"):
+                documents.read_document(document.pk)
+        self.assertEqual(Document.objects.count(), 2)
+
     def test_staff_and_commands_are_free_of_it(self):
         User.objects.update(is_staff=True)
         self.assertEqual(self.refused(("a.md", b"x" * 2_000), ("b.md", b"1"), ("c.md", b"2")), [])

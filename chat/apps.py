@@ -5,7 +5,7 @@ from chatsite.http.error_pages import register_error_body, register_missing
 
 from .protocols import ChatUi, ErrorFormat, OpenAI, mcp
 
-# The same for a link that never existed, has ended, was revoked, or is for others.
+# Shown alike for a link that never existed, has ended, was revoked, or is for others.
 NO_LINK = (
     gettext_noop("This link does not work"),
     gettext_noop(

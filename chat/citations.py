@@ -109,7 +109,7 @@ def cited_labels(text: str, labels: Iterable[str]) -> tuple[str, ...]:
 
 
 _SPECIAL = re.compile(r'["\\]')
-_LONGEST_ESCAPE = 12  # characters of an escaped pair of surrogates
+_LONGEST_ESCAPE = 12  # characters in an escaped surrogate pair
 
 
 class JsonCitationFilter:
@@ -117,7 +117,7 @@ class JsonCitationFilter:
 
     def __init__(self, labels: Iterable[str]) -> None:
         self._labels = tuple(labels)
-        self._string: list[str] = []  # the unfinished string with its opening quote, in pieces
+        self._string: list[str] = []  # pieces of the unfinished string, with its opening quotation mark
         self._escaped = False
         self.cited: list[str] = []
 

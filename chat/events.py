@@ -195,7 +195,7 @@ def members(value: Any) -> Json:
     found = {}
     for name in value.__dataclass_fields__:
         each = getattr(value, name)
-        found[name] = each if type(each) in _SCALARS else _plain(each)  # without a call for most
+        found[name] = each if type(each) in _SCALARS else _plain(each)  # avoids a call for most values
     return found
 
 

@@ -98,7 +98,7 @@ def _allowance(limit: int, used: int) -> Allowance:
 
 
 RETRIES = 10
-FULL_SECONDS = 30  # after which a slot may be free
+FULL_SECONDS = 30  # Retry-After if all slots are taken
 FULL = "{most} pages and streams of this site are open in your name. Close some, and try again."
 
 
@@ -176,8 +176,8 @@ class ConnectionLimiter:
 connection_limiter = ConnectionLimiter()
 
 
-BURST = 120  # messages of all pages of one person that are read at once
-MESSAGES_PER_SECOND = 10.0  # of those that follow
+BURST = 120  # messages of all pages of one person that are read without a delay
+MESSAGES_PER_SECOND = 10.0  # pace of further messages
 MAX_DELAY = 10.0  # seconds that a message waits for its turn
 
 
@@ -185,7 +185,7 @@ class MessagePace:
     """Paces the messages that all open pages of one person send, in this process."""
 
     def __init__(self) -> None:
-        self._due: dict[int, float] = {}  # by user: when the messages so far are all due at this pace
+        self._due: dict[int, float] = {}  # by user: when all messages so far would be due at this pace
 
     def delay(self, user_id: int, now: float) -> float | None:
         """Count a message that arrives now.
@@ -205,7 +205,7 @@ class MessagePace:
 message_pace = MessagePace()
 
 
-MESSAGES_AT_WORK = 2  # of all pages of one person
+MESSAGES_AT_WORK = 2  # messages of all pages of one person that are processed at the same time
 
 _turns: PerEventLoop[WeakValueDictionary[int, asyncio.Semaphore]] = PerEventLoop(WeakValueDictionary)
 

@@ -297,7 +297,7 @@ class VerifiedAnswer(models.Model):
             "group, everyone who can read all of them gets it."
         ),
     )
-    # Remains true when the last group is deleted: the answer is then silent, not everyone's.
+    # Remains true when the last group is deleted: nobody gets the answer then, instead of everyone.
     restricted = models.BooleanField(default=False, db_default=False, editable=False)
     valid_until = models.DateField(help_text=gettext_lazy("After this day the answer is no longer given."))
     remind_on = models.DateField(

@@ -40,7 +40,7 @@ class Options:
     scope: str = ""  # the searched part of the documents; empty means the conversation's scope
     minimum_score: float = 0.0  # of a passage, 0 to 1
     to_person: bool = False  # only documents that the caller owns or that name them
-    to_groups: bool = False  # only documents shared with one of their groups; both: either
+    to_groups: bool = False  # only documents shared with one of their groups; if both: either
     vector_fields: VectorFields = "text"  # what the vectors represent
     ranker: bool = False  # rerank a longer list of candidates
     minimum_ranker_score: float = 0.0  # 0 to 4
@@ -87,7 +87,7 @@ class Generation:
     """Generation options of the caller; None leaves a value to the model."""
 
     max_tokens: int | None = None
-    stop: tuple[str, ...] = ()  # the answer ends before the first of them
+    stop: tuple[str, ...] = ()  # the answer ends before the first occurrence of any of these
     json: JsonFormat | None = None
     # Hints: if a model refuses one, the site asks without it.
     top_p: float | None = None
@@ -105,10 +105,10 @@ class RunRequest:
     question: str
     conversation_id: UUID | None = None  # None opens a new conversation
     earlier: tuple[EarlierMessage, ...] = ()
-    alone: bool = False  # the model gets no earlier messages
-    team: bool = False  # a new conversation is answered by the team of agents
+    alone: bool = False  # whether the model gets no earlier messages
+    team: bool = False  # whether the team of agents answers a new conversation
     project_id: UUID | None = None  # the project of a new conversation
-    listed: bool = True  # False: the caller stores the conversation, and the site lists it nowhere
+    listed: bool = True  # False if the caller stores the conversation itself; the site then lists it nowhere
     options: Options = field(default_factory=Options)
     images: tuple[ImageInput, ...] = ()  # given to the model, not stored
     wish: str = (

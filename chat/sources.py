@@ -21,7 +21,7 @@ class SourceView:
     """A passage given to the model, as a reader may see it."""
 
     rank: int  # from 1, best first
-    label: str  # handbook.pdf#page=3: as answers cite it
+    label: str  # as answers cite it, such as handbook.pdf#page=3
     sourcefile: str
     title: str
     heading: str

@@ -22,7 +22,7 @@ class Proof:
     end: int
     label: str
     verdict: Verdict
-    rank: int = 0  # of the source to open; 0 if nothing was compared
+    rank: int = 0  # rank of the source to open; 0 if nothing was compared
     marks: tuple[tuple[int, int], ...] = ()
     by_model: bool = False  # whether only the language model's second look supports it
     # Not found, but no fact disagrees: the words differ too much to tell.

@@ -22,16 +22,16 @@ from .models import VerifiedAnswer, VerifiedQuestion
 from .unanswered.question_likeness import is_small_talk
 from .unanswered.unanswered_list import MIN_PEOPLE
 
-BACKEND = "django.contrib.auth.backends.ModelBackend"  # which knows who has a permission
+BACKEND = "django.contrib.auth.backends.ModelBackend"  # the backend that knows permissions
 SQL = Path(__file__).parent / "sql"
-REMIND = timedelta(days=14)  # before its last day, unless another day is set
-MAX_TEXTS = 5_000  # newest distinct questions that are compared; one takes a quarter of a millisecond
+REMIND = timedelta(days=14)  # reminder before its last day, unless another day is set
+MAX_TEXTS = 5_000  # newest distinct questions that are compared; each takes a quarter of a millisecond
 RECORDED_FOR = timedelta(days=30)
-NEAR = 0.5  # cosine of questions that may ask the same
-NEAR_SHARE = 0.5  # of the words of the shorter, where the embedding model is on a server
-MAX_NEAR = 8  # wordings that are offered
+NEAR = 0.5  # cosine from which questions may ask the same
+NEAR_SHARE = 0.5  # share of common words, of the shorter question; used if the embedding model is on a server
+MAX_NEAR = 8  # number of wordings that are offered
 MAX_COMPARED = 30  # nearest wordings that are compared
-MAX_CONVERSATIONS = 500  # with a wording that are looked at
+MAX_CONVERSATIONS = 500  # number of conversations with a wording that are considered
 
 
 def passage_with(document: Document, words: str) -> Passage | None:
@@ -86,7 +86,7 @@ class Reach:
     """How many people the documents and groups of an answer let have it."""
 
     people: int
-    others: int  # those who do not edit verified answers
+    others: int  # people who do not edit verified answers
 
 
 def reach_of(answers: Iterable[VerifiedAnswer]) -> dict[int, Reach]:
@@ -134,7 +134,7 @@ def recorded_matches(patterns: list[str]) -> dict[str, Any]:
     asked = rows("recorded_questions", wanted, SQL)
     oldest = asked[MAX_TEXTS - 1]["last"] if len(asked) > MAX_TEXTS else None
     matches: list[tuple[dict[str, Any], list[str]]] = []
-    asked_by: dict[str, set[int]] = {}  # people by pattern
+    asked_by: dict[str, set[int]] = {}  # by pattern: the people who asked it
     for row in asked[:MAX_TEXTS]:
         if matching := [pattern for pattern in patterns if first_match(row["content"], [pattern])]:
             matches.append((row, matching))
@@ -204,7 +204,7 @@ def _nearest(patterns: list[str], texts: list[str]) -> list[int]:
         model = embedder()
         nearness = (model.embed(texts) @ model.embed(patterns).T).max(axis=1).tolist()
         least = NEAR
-    else:  # a remote embedding model would delay the page
+    else:  # an embedding model on a server would delay the page
         nearness = [max(_shared(text, pattern) for pattern in patterns) for text in texts]
         least = NEAR_SHARE
     near = [number for number, value in enumerate(nearness) if value >= least]

@@ -7,7 +7,7 @@ from typing import Any
 import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
-django.setup(set_prefix=False)  # first: the imports below need the app registry
+django.setup(set_prefix=False)  # must be first: the imports below need the app registry
 
 from channels.layers import get_channel_layer  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
@@ -66,7 +66,7 @@ application = ProtocolTypeRouter(
     }
 )
 
-get_channel_layer()  # loads the Redis client, where there is one, before the event loop runs
+get_channel_layer()  # loads the Redis client, if one is configured, before the event loop runs
 configured_model()  # loaded now, so that the first question does not block the event loop
 assert get_resolver().url_patterns  # loaded now, so that an error in them stops the start
 

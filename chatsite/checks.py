@@ -31,7 +31,7 @@ MIN_SECRET_CHARACTERS = 32
 MIN_TOKEN_CHARACTERS = 16
 MIN_SECRET_VARIETY = 5  # different characters
 PREFIX = "CHATSITE_"
-KNOWN_ELSEWHERE = {"CHATSITE_TEST_CLIENTS_FOLDER", "CHATSITE_TEST_ROUNDS"}  # of the tests
+KNOWN_ELSEWHERE = {"CHATSITE_TEST_CLIENTS_FOLDER", "CHATSITE_TEST_ROUNDS"}  # variables of the tests
 SERVICE_LINK = re.compile(
     r"CHATSITE_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)"
 )
@@ -62,7 +62,7 @@ def check_model_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any)
     if settings.EMBEDDING_MODEL_DIR and settings.EMBEDDING_MODEL:
         problems.append(("E008", "EMBEDDING_MODEL_DIR and EMBEDDING_MODEL are both set: leave one out."))
     elif settings.EMBEDDING_MODEL_DIR:
-        try:  # without loading its weights
+        try:  # checks the model without loading its weights
             model_name(settings.EMBEDDING_MODEL_DIR)
             dimensions(settings.EMBEDDING_MODEL_DIR)
         except FolderError as error:

@@ -24,7 +24,7 @@ from chatsite.server.embedded_postgres import database_for  # noqa: E402
 
 INTERRUPTED = 130
 DATA = "CHATSITE_DATA_DIR"
-INSTALLED_DATA = "chatsite-data"  # in the folder in which a command of the installed package is given
+INSTALLED_DATA = "chatsite-data"  # folder within the current one, for commands of an installed package
 
 
 def main() -> None:
@@ -32,7 +32,7 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
     is_installed = not (Path(__file__).parents[1] / "manage.py").exists()
     if is_installed and not os.environ.get(DATA, "").strip():
-        os.environ[DATA] = str(Path.cwd() / INSTALLED_DATA)  # its child processes are to use the same
+        os.environ[DATA] = str(Path.cwd() / INSTALLED_DATA)  # so that child processes use the same folder
     read_everything_by_default()
     try:
         interrupt.arm()

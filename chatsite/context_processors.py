@@ -126,7 +126,7 @@ class Sidebar:
         return self._name[:2].upper()
 
 
-# The words of the modules in static/, which look them up as they are written here.
+# The texts of the modules in static/, which look them up by the English text.
 SCRIPT_WORDS = [
     gettext_noop("Answer complete, 1 source."),
     gettext_noop("Answer complete, {n} sources."),
@@ -197,7 +197,7 @@ def site(request: HttpRequest) -> dict[str, Any]:
         "site_texts": site_texts.current(),
         "preferences": Preferences.of(request.COOKIES),
         "side_closed": request.COOKIES.get("side") == "closed",
-        # The function, so that only the sign-in page, which calls it, pays for it.
+        # A function, so that only the sign-in page, which calls it, runs the query.
         "demo_accounts": partial(accounts_on_page, request),
         "script_words": script_words,
         "sidebar": SimpleLazyObject(lambda: Sidebar(request)),

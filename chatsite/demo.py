@@ -174,5 +174,5 @@ def _file() -> Path:
 
 @functools.lru_cache(maxsize=16)
 def _matches(password: str, encoded: str) -> bool:
-    # The hash also changes when Django raises its cost; comparing takes a tenth of a second, so once.
+    # The hash also changes when Django raises its cost. Cached, because comparing takes a tenth of a second.
     return check_password(password, encoded)

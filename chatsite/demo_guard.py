@@ -21,7 +21,7 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-LOOK_SECONDS = 2.0  # between two looks at the accounts
+LOOK_SECONDS = 2.0  # between two checks of the accounts
 WORDS = (
     "This site still has demo accounts, so it answers only on the machine it runs on. To open it to others, "
     "change their passwords or set CHATSITE_DEMO=0."

@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
-MAX_NUMBER = 10_000_000.0  # for seconds, hours, words: more than anybody needs, without overflowing a timer
+MAX_NUMBER = 10_000_000.0  # for seconds, hours, words: large enough for any use, but no timer overflows
 MAX_WHOLE = 10**15  # of bytes and characters
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off"})

@@ -84,7 +84,7 @@ def _sheets(entry: str, read: Read) -> tuple[str, set[str]]:
 
 def _modules(entry: str, read: Read) -> tuple[str, set[str]]:
     """Put each module into a function that returns its exports, after those that it imports."""
-    done: list[str] = []  # names, in the order in which a browser runs the modules
+    done: list[str] = []  # names of modules, in the order in which a browser runs them
     texts: list[str] = []
 
     def add(name: str, importers: tuple[str, ...]) -> None:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 WRITE_SECONDS = 5.0
-ALIVE_SECONDS = 20.0  # after its last write, for which a process counts as alive
+ALIVE_SECONDS = 20.0  # time after its last write for which a process counts as alive
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 ENDED = "ended"  # the file with the sums of ended processes
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -37,7 +37,7 @@ class Metric:
     """Values by labels; for a histogram several for each."""
 
     kind = "counter"
-    size = 1  # of Numbers
+    size = 1  # length of Numbers
 
     def __init__(self, name: str, description: str, labels: Sequence[str] = ()) -> None:
         self.name, self.description, self.labels = f"chatsite_{name}", description, tuple(labels)
@@ -112,7 +112,7 @@ class Gauge(Metric):
 
 
 METRICS: dict[str, Metric] = {}
-recorders: "set[Recorder]" = set()  # those of this process, while it records
+recorders: "set[Recorder]" = set()  # recorders of this process that are running
 _lock = threading.Lock()
 
 REQUESTS = Counter("requests_total", "Requests answered, and sockets closed.", ("method", "route", "status"))

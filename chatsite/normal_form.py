@@ -12,9 +12,9 @@ from typing import Literal
 
 Form = Literal["NFC", "NFKC"]
 
-MAX_MARKS = 30  # in a row; those beyond are dropped
+MAX_MARKS = 30  # combining marks in a row; further ones are dropped
 _FIRST_MARK = 0x300
-# What most texts do not have, since their words are short or in Latin letters: it takes a tenth of the time.
+# Characters that most texts lack, because their words are short or Latin: this test is ten times as fast.
 _BEYOND = f"[{chr(_FIRST_MARK)}-\U0010ffff]"
 _MAY_BE_MARKS = re.compile(f"{_BEYOND}{_BEYOND}{{{MAX_MARKS}}}")
 
@@ -39,7 +39,7 @@ def _marks() -> re.Pattern[str]:
         for code in (*range(_FIRST_MARK, 0xD800), *range(0xE000, 0x20000))
         if unicodedata.combining(unicodedata.normalize("NFKD", chr(code))[0])
     ]
-    # Apart, because a class with characters beyond 16 bits is compared one by one.
+    # A pattern of its own, because a class with characters beyond 16 bits is compared one by one.
     short = "".join(mark for mark in marks if mark <= "\uffff")
     long = "".join(mark for mark in marks if mark > "\uffff")
     mark = f"(?:[{short}]|(?=[\U00010000-\U0010ffff])[{long}])"

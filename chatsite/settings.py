@@ -31,7 +31,7 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
-    "chatsite",  # before staticfiles: both have a runserver command, and the first one counts
+    "chatsite",  # before staticfiles, because both have a runserver command and the first one is used
     "django.contrib.staticfiles",
     "django.contrib.postgres",
     "channels",
@@ -88,10 +88,10 @@ TEMPLATES: list[dict[str, Any]] = [
 
 EMBEDDED_DATABASE = not environment.text("DATABASE_URL")
 DATABASE_THREADS = environment.whole("CHATSITE_DATABASE_THREADS", 8, least=1, most=1_000)
-# PostgreSQL ends a statement after STATEMENT_SECONDS. A request waits for it DATABASE_SECONDS in all.
+# PostgreSQL ends a statement after STATEMENT_SECONDS. A request waits DATABASE_SECONDS in total for it.
 STATEMENT_SECONDS = 20
 DATABASE_SECONDS = environment.number("CHATSITE_DATABASE_SECONDS", 2.5, least=1)
-# Wait for a lock. Shorter than the above, so that PostgreSQL reports it before the request gives up.
+# How long to wait for a lock; shorter, so that PostgreSQL reports it before the request gives up.
 LOCK_SECONDS = 5 if default_reader() else min(5, 0.8 * DATABASE_SECONDS)
 # Over TCP: a machine that vanishes without a word is noticed in half a minute, unless DATABASE_URL differs.
 KEEP_ALIVE = {
@@ -113,7 +113,7 @@ _direct = environment.database_url("DATABASE_DIRECT_URL")
 # With an address of its own for what needs a session, DATABASE_URL may lead to a pooler in transaction mode.
 # Only web processes use that: commands and workers hold few sessions, and keep locks in them.
 TRANSACTION_POOLING = _direct is not None and not default_reader()
-DATABASE_DIRECT = KEEP_ALIVE | (_direct or _database) | SESSION  # libpq's
+DATABASE_DIRECT = KEEP_ALIVE | (_direct or _database) | SESSION  # parameters of libpq
 DATABASES = {
     "default": environment.django_database(
         KEEP_ALIVE | (_database if TRANSACTION_POOLING else _direct or _database)
@@ -155,7 +155,7 @@ OIDC_GROUPS_CLAIM = environment.text("OIDC_GROUPS_CLAIM", "groups")
 OIDC_GROUPS_BY_NAME = environment.flag("OIDC_GROUPS_BY_NAME", False)
 OIDC_SUBJECT_CLAIM = environment.one_of("OIDC_SUBJECT_CLAIM", "SUB", ("SUB", "OID")).lower()
 OIDC_SCOPES = environment.text("OIDC_SCOPES", "openid profile")
-MCP_AUDIENCE = environment.text("CHATSITE_MCP_AUDIENCE")  # of access tokens for /mcp
+MCP_AUDIENCE = environment.text("CHATSITE_MCP_AUDIENCE")  # the audience of access tokens for /mcp
 API_KEY_DAYS = environment.whole("CHATSITE_API_KEY_DAYS", 365)
 AUDIT_SYSLOG = environment.text("CHATSITE_AUDIT_SYSLOG")
 AUDIT_WEBHOOK = environment.text("CHATSITE_AUDIT_WEBHOOK")
@@ -189,7 +189,7 @@ SECURE_SSL_REDIRECT = HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
-TRUSTED_PROXIES = environment.words("CHATSITE_TRUSTED_PROXIES")  # whose X-Forwarded-For is trusted
+TRUSTED_PROXIES = environment.words("CHATSITE_TRUSTED_PROXIES")  # proxies whose X-Forwarded-For is trusted
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
@@ -256,7 +256,7 @@ STORAGES: dict[str, dict[str, Any]] = {
 FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000  # bytes of a body without its files; the longest message has 400 KB
-BODY_LIMIT = 1_000_000  # bytes of a request's body on every URL but those of the next line
+BODY_LIMIT = 1_000_000  # bytes of a request's body on every URL except those of the next line
 UPLOAD_BODY_LIMIT = environment.whole("CHATSITE_UPLOAD_BODY_LIMIT", 220_000_000, least=1_000_000)
 UPLOAD_PATHS = (
     r"^/documents/add/$",
@@ -297,7 +297,7 @@ QUESTION_WRITER = (
 # Citations of an answer that the model checks again because their words differ; 0: none.
 SECOND_LOOK: int = environment.whole("CHATSITE_SECOND_LOOK", 8, most=50)
 CHAT_MODEL_READS_IMAGES: bool = environment.flag("CHAT_MODEL_IMAGES", False) and bool(CHAT_MODEL)
-PRICE_PROMPT = environment.number("CHATSITE_PRICE_PROMPT", 0)  # of a million tokens
+PRICE_PROMPT = environment.number("CHATSITE_PRICE_PROMPT", 0)  # price of a million tokens
 PRICE_COMPLETION = environment.number("CHATSITE_PRICE_COMPLETION", 0)
 PRICE_CURRENCY = environment.text("CHATSITE_PRICE_CURRENCY", "EUR")
 RERANK_MODEL = environment.text("RERANK_MODEL")

@@ -92,7 +92,7 @@ class ConversationAdmin(Audited, AuditedChanges, admin.ModelAdmin):  # type: ign
     list_display = ["id", "owner", "mode", "created_at", "updated_at", "deleted_at"]
     list_filter = ["mode", ("deleted_at", admin.EmptyFieldListFilter)]
     list_select_related = ["owner"]
-    search_fields = ["owner__username"]  # not the title, whose words could be found out by searching
+    search_fields = ["owner__username"]  # not the title: searching could reveal the words of titles
     date_hierarchy = "updated_at"
     inlines = [MessageInline]
     fields = readonly_fields = ("id", "owner", "title", "mode", "created_at", "updated_at", "deleted_at")

@@ -14,7 +14,7 @@ from django.utils.functional import cached_property
 
 from .models import Message
 
-START = -1  # the predecessor of the first message
+START = -1  # position before the first message
 
 
 class Branches:

@@ -34,7 +34,7 @@ class Opinion:
     reasons: Collection[str] = ()
     wrong_sources: Collection[str] = ()
     comment: str = ""
-    shared: bool = False  # content managers may read the question and the answer
+    shared: bool = False  # whether content managers may read the question and the answer
 
 
 def rated(principal: Principal, message_id: UUID) -> Message:

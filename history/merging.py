@@ -27,9 +27,9 @@ from .search_words import search_vector
 from .serializers.request_serializers import Incoming
 
 MAX_MESSAGES = 5_000  # messages of one conversation
-MAX_BYTES = 10_000_000  # in one conversation: all texts, and the data that programs store with them
+MAX_BYTES = 10_000_000  # size of one conversation: all texts, and the data that programs store with them
 TEXTS = ("content", "client_members")
-MAX_UNNAMED = 20  # newest messages of the site, in a large conversation, that a program can still refer to
+MAX_UNNAMED = 20  # newest messages of a large conversation to which a program can refer without an id
 TITLE = 60  # characters of a title that is made from the first question
 SAVED_FIELDS = (
     "role",

@@ -37,8 +37,8 @@ MIN_PREFIX = 3  # characters; shorter words match only whole words
 # Markdown's signs before a line or around words, and the lines between the rows of a table.
 MARKUP = re.compile(r"^[ \t:|-]{3,}$|^[ \t]*(?:(?:>|#{1,6}|[*+-])[ \t]+)+|\*\*|\|", re.MULTILINE)
 EXCERPT_RADIUS = 90  # characters shown on either side of a hit
-FIRST_SCAN = 100  # newest conversations, scanned without the index
-SECOND_SCAN = 400  # scanned next, if no more than these are left, or if the first scan found MIN_FOUND
+FIRST_SCAN = 100  # newest conversations that are scanned without the index
+SECOND_SCAN = 400  # scanned next, if no more than these remain, or if the first scan found MIN_FOUND
 MIN_FOUND = 4
 HITS = 3  # messages shown of one conversation
 

@@ -24,7 +24,7 @@ from ingestion.search.scopes import CLOSED, is_closed
 from .models import Conversation, ConversationQuerySet, Project, ProjectQuerySet
 
 MAX_PROJECTS = 1_000  # per person
-NO_MEMBERS = "Nobody"  # for the audit log
+NO_MEMBERS = "Nobody"  # in the audit log
 
 
 class Invalid(Exception):

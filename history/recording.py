@@ -40,7 +40,7 @@ COPIED_FIELDS = (
 )  # fmt: skip
 PURGE_BATCH = 500  # conversations
 RESTORE_TTL = timedelta(hours=1)  # how long a deleted conversation can be restored
-WHOLE_TTL = timedelta(seconds=30)  # within which the run of an answer that was shown whole ends
+WHOLE_TTL = timedelta(seconds=30)  # for the end of the run of an answer that was shown whole
 UNLISTED_TTL = timedelta(hours=1)  # how long unlisted conversations are kept, for repeated requests
 
 
@@ -67,7 +67,7 @@ class NewConversation:
     title: str
     mode: str = Conversation.Mode.STANDARD
     listed: bool = True
-    project_id: UUID | None = None  # locked by the caller
+    project_id: UUID | None = None  # the caller has locked this project
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from .models import Conversation, Message, OpenedShare, Share, ShareQuerySet
 DEFAULT_DAYS = 30
 MAX_OPEN = 500  # per person
 MAX_COUNTED = 99
-MAX_NAMED = 20  # readers of a share that a page names
+MAX_NAMED = 20  # readers of a share that a page lists by name
 LONGEST = timedelta(days=3_660)
 NO_SHARE = UUID(int=0)
 # The rule for reading documents, applied to a share. The statement takes equally long for every access list.

@@ -35,11 +35,11 @@ GRADES = (Grade.GIVEN, Grade.SEVERAL, Grade.LIKELY, Grade.CLOSEST, Grade.NONE)
 class Tally:
     """The number of an answer's statements of each kind."""
 
-    found: int = 0  # quoted from the cited source, or supported by it
-    missing: int = 0  # cited, but the source does not support them
+    found: int = 0  # statements quoted from the cited source, or supported by it
+    missing: int = 0  # statements whose cited source does not support them
     uncited: int = 0
     by_model: int = 0  # those of `found` that only the language model's second look supports
-    unclear: int = 0  # cited, but in words too different from those of the source to tell
+    unclear: int = 0  # statements in words that differ too much from the cited source to tell
     verified_by: str = ""  # who vouches for a verified answer, and so for statements that were not found
 
     @property
@@ -98,7 +98,7 @@ class Tally:
 
     @property
     def _all_found(self) -> str:
-        # “All” would seem to speak of the statements that cite nothing, too.
+        # “All” would seem to include the statements without citations.
         if not self.uncited:
             return gettext("All citations found in the text")
         words = ngettext(

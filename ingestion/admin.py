@@ -182,7 +182,7 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
         if request.path == reverse("admin:autocomplete"):
             found = found.filter(access_list__in=AccessEntry.lists_of(request.user.pk or 0))
         elif search_term.strip():
-            # A name that is not shown cannot be guessed by searching for it either.
+            # A hidden name must not be found by searching for it either.
             owners = Q()
             for word in search_term.split():
                 owners &= Q(owner__username__icontains=word)

@@ -45,7 +45,7 @@ def delete_documents(documents: Iterable[Document]) -> None:
 def delete_rows(documents: DocumentQuerySet, *, announced: bool = True) -> None:
     """Delete them with their parts in the caller's transaction; the files go when it commits."""
     allow_long_statements()
-    # In this order, like everything else that locks a document and then its parts.
+    # Locked in the same order as everywhere: a document before its parts.
     locked = list(documents.with_parts().select_for_update(of=("self",)).order_by("pk"))
     if announced and has_listeners(Event.DOCUMENT_DELETED):
         for each in locked:

@@ -75,8 +75,8 @@ class Upload:
         If a newer file is queued for the document, that one is compared.
         """
         if known.media_type != self.document.media_type:
-            return None  # renamed: the format changes
-        pending = last_queued_file(known.pk)  # the file that is queued last, if any
+            return None  # the file is renamed, which changes the format
+        pending = last_queued_file(known.pk)  # the file that is last in the queue, if any
         if pending is None:
             if known.sha256 != sha256:
                 return None

@@ -81,7 +81,7 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-READING_LOCK = 0x696E6765  # first half of the advisory locks on documents that are being read
+READING_LOCK = 0x696E6765  # first half of the key of advisory locks on documents that are being read
 WAIT_SECONDS = 0.2
 UPSERT_ATTEMPTS = 5
 
@@ -235,7 +235,7 @@ def transfer_ownership(document: Document, to: User) -> None:
     with transaction.atomic():
         known = Document.objects.select_for_update(no_key=True).filter(pk=document.pk).first()
         if known is None or known.part_of_id:
-            return  # a part follows what it is part of
+            return  # a part has the readers of what it is part of
         rows = Document.objects.filter(pk=known.pk)
         before = audience_of(known)
         audience = Audience(before.everyone, before.user_ids - {to.pk}, before.group_ids, before.guests)
@@ -385,7 +385,7 @@ def _to_read(document_id: int, stored: files.Stored | None) -> Document | None:
 
 def _store(upload: "File[bytes]") -> files.Stored:
     limit = settings.DOCUMENT_MAX_BYTES
-    release_connection()  # the storage may hang
+    release_connection()  # accessing the storage may take long
     try:
         return files.store(upload, limit)
     except files.StorageFault as fault:
@@ -440,7 +440,7 @@ def _was_deleted(document_id: int, stored: files.Stored | None) -> bool:
         if Document.objects.filter(pk=document_id).exists():
             return False
     except (OperationalError, InterfaceError):
-        return False  # then the database caused the error
+        return False  # the error came from the database
     logger.info("A document was deleted while it was read.", extra={"document": document_id})
     if stored:
         files.discard(stored, document_id)

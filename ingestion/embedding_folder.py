@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PREFIX = "folder:"  # of the names of such models, which no server has
+PREFIX = "folder:"  # prefix of the names of such models, which no model on a server has
 NAME_LENGTH = 120
-HASHED = 1_000_000  # bytes of each file, by which models are distinguished
+HASHED = 1_000_000  # bytes of each file that are hashed to distinguish models
 MAX_TOKENS = 512
-VECTORS = "embeddings"  # the tensor by which models of model2vec are recognised
+VECTORS = "embeddings"  # name of the tensor by which models of model2vec are recognised
 
-_HEADER = 8  # bytes of a safetensors file with the length of its header
+_HEADER = 8  # bytes of a safetensors file that hold the length of its header
 _MAX_HEADER = 10_000_000
 
 

@@ -14,7 +14,7 @@ from chatsite.accounts.models import User
 from .file_names import UploadRefused
 from .models import Document, FormerVersion
 
-# A replacement in the queue is stored in addition to the current file.
+# A queued replacement is stored in addition to the current file.
 INCOMING = """
     SELECT coalesce(sum((job.args -> 'replacement' ->> 'size')::bigint), 0)
     FROM procrastinate_jobs AS job

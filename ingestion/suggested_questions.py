@@ -11,9 +11,9 @@ from ingestion.models import Document, Passage
 from ingestion.search.sentence_splitting import split_sentences
 
 MAX_QUESTIONS = 12  # per document
-LATER_PASSAGES = 30  # searched for questions when a document without stored ones is shown
+LATER_PASSAGES = 30  # searched for questions when a document without stored questions is shown
 MAX_PASSAGES = 200  # searched for questions when a document is read
-MIN_CHARACTERS = 100  # of a passage whose heading becomes a question
+MIN_CHARACTERS = 100  # in a passage whose heading becomes a question
 MAX_SUBJECT = 60  # characters
 MAX_WORDS = 8
 MAX_PLAIN = 3  # words of a heading that fits into a question without quotation marks

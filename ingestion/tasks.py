@@ -32,7 +32,7 @@ from .versions import former_versions
 logger = logging.getLogger(__name__)
 
 ATTEMPTS = 3
-MAX_RETRY_SECONDS = 3_600  # however many a server asks for
+MAX_RETRY_SECONDS = 3_600  # even if a server asks for more
 
 
 class ReadRetryStrategy(RetryStrategy):
@@ -58,7 +58,7 @@ READ_RETRIES = ReadRetryStrategy(
 BULK_RETRIES = RetryStrategy(max_attempts=10, exponential_wait=2)  # a document locked by another process
 ORPHAN_AGE = timedelta(days=1)
 WORKER_DIED = "Reading it ended its worker each time, so it is not tried again by itself."
-GRACE_SECONDS = 5  # between taking a job and locking its document, which takes milliseconds
+GRACE_SECONDS = 5  # time between taking a job and locking its document, which normally takes milliseconds
 ABANDONED = """
     SELECT job.id
     FROM procrastinate_jobs AS job
@@ -108,7 +108,7 @@ def read(context: JobContext, document_id: int, replacement: dict[str, str | int
     except documents.Yielded:
         metrics.DOCUMENTS_READ.add("yielded")
         logger.info("A document yields to another person's, or was deleted.", extra={"document": document_id})
-        # Without the database this costs one of the attempts; the job is tried again all the same.
+        # If the database is unavailable, this costs one attempt; the job is tried again nevertheless.
         with contextlib.suppress(OperationalError, InterfaceError), connection.cursor() as cursor:
             cursor.execute(TAKE_BACK_ATTEMPT, [job_id])
         raise
@@ -212,7 +212,7 @@ def recover_stalled_jobs(grace_seconds: float = GRACE_SECONDS) -> int:
 
 
 async def _retry_stalled_jobs(grace_seconds: float = GRACE_SECONDS) -> int:
-    # A missed heartbeat is detected after half a minute; the lock of a dead worker's document is released at
+    # A missed heartbeat is detected after half a minute; a dead worker's lock on its document is released at
     # once.
     without_heartbeat = await app.job_manager.get_stalled_jobs()
     stalled = {job.id for job in without_heartbeat if job.id is not None}

@@ -47,9 +47,9 @@ from ingestion.models import Document
 from ingestion.search import retrieval
 from ingestion.search.passage_completion import complete_passages
 
-VALID = timedelta(days=365)  # of a new answer by default
+VALID = timedelta(days=365)  # how long a new answer is valid by default
 CONFIRMED = "confirmed"  # the checkbox that saves statements without support in the sources
-MAX_DIGITS = 18  # of a document's number
+MAX_DIGITS = 18  # in a document's number
 MAX_TRIED = 100  # questions in one test
 
 
@@ -247,7 +247,7 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         kwargs: dict[str, Any] = super().get_formset_kwargs(request, obj, inline, prefix)
         if isinstance(inline, CitationInline):
             kwargs["reader"] = reader_of(request)
-            if obj.pk is None:  # on submission, too, so that a row with only this counts as empty
+            if obj.pk is None:  # also on submission, so that a row with only this counts as empty
                 kwargs["initial"] = [{"document": number} for number in _sources_in(request)]
         if isinstance(inline, QuestionInline) and obj.pk is None and request.method == "GET":
             kwargs["initial"] = [{"text": text} for text in asked_in(request)]

@@ -119,7 +119,7 @@ async def _in_turn(function: Callable[[], T]) -> T:
         raise
 
 
-_asked_at: dict[int, deque[float]] = {}  # by person: the times of their requests in the last minute
+_asked_at: dict[int, deque[float]] = {}  # by person: when they sent requests during the last minute
 
 
 def _count(principal: Principal) -> None:

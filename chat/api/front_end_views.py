@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from chat.protocols import front_ends
 
 
-@csrf_exempt  # any other method is a 405, not a missing token
+@csrf_exempt  # so that another method gets a 405, and not an error about a missing token
 @require_safe
 @cache_control(private=True, max_age=60)
 def auth_setup(request: HttpRequest) -> JsonResponse:
@@ -20,7 +20,7 @@ def auth_setup(request: HttpRequest) -> JsonResponse:
     return JsonResponse(front_ends.auth_setup())
 
 
-@csrf_exempt  # any other method is a 405, not a missing token
+@csrf_exempt  # so that another method gets a 405, and not an error about a missing token
 @require_safe
 @cache_control(private=True, max_age=60)
 def config(request: HttpRequest) -> JsonResponse:

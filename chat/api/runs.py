@@ -37,7 +37,7 @@ SENDABLE = (
     EVENT_STREAM,
 )
 LARGEST = 2_000_000_000
-Asked = tuple[Principal, int, str, ConnectionSlot]  # the number of the last event received, the media type
+Asked = tuple[Principal, int, str, ConnectionSlot]  # with the last event received, and the media type
 
 
 class RunEventsView(ProtocolView):

@@ -56,7 +56,7 @@ class ClosingStream(StreamingHttpResponse):
 
     def close(self) -> None:
         super().close()
-        if self._slot:  # the generator releases it, but not if it was never started
+        if self._slot:  # the generator releases the slot, but not if it was never started
             self._slot.release()
 
 

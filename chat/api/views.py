@@ -53,7 +53,7 @@ from .streaming_responses import (
 )
 
 KEY_LENGTH = 200
-# Accepted beside the stream's own type: clients that stream often ask for plain JSON.
+# Accepted in addition to the stream's own type: clients that stream often ask for plain JSON.
 SENDABLE = ("*/*", "application/*", "text/*", "application/x-ndjson", "application/json")
 StartedRun = tuple[bool, AcceptedRun]  # whether a stream is wanted
 

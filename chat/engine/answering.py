@@ -56,10 +56,10 @@ from .verified import VerifiedModel, verified_answer
 from .writing import written
 
 FOLLOWUPS = 3
-TRIED = 8  # follow-up questions that are tried; each costs a search unless its outcome is known
-STANDING = 1  # question about the document as a whole, if no other one is closer to the question
+TRIED = 8  # follow-up questions that are tried; each costs a search unless its outcome is cached
+STANDING = 1  # suggested questions about a document as a whole, if no other one is closer to the question
 LOOK_SECONDS = 1.0
-WAIT_SECONDS = 300.0  # for documents to be read; after that, those read so far are searched
+WAIT_SECONDS = 300.0  # longest wait for documents to be read; then those read so far are searched
 STORING_SECONDS = 1.0  # how long a stop waits for sources that are being stored
 
 T = TypeVar("T")

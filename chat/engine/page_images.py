@@ -23,7 +23,7 @@ from ingestion.parsing.sections import Unreadable
 from ingestion.storage import files
 
 MAX_PAGES = 5
-SIDES = (1300, 1024, 768, 512)  # longest side in pixels: of a rendered A4 page, then for images over BYTES
+SIDES = (1300, 1024, 768, 512)  # longest side in pixels: of an A4 page, then for images over BYTES
 BYTES = 1_000_000
 SECONDS = 20.0  # for all images of an answer
 

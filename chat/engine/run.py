@@ -31,11 +31,11 @@ class AcceptedRun(TurnIds):
     by_team: bool  # whether the team of agents answers
     allowance: Allowance | None  # the messages that the owner has left today
     readable: int = 0  # documents that the owner may read
-    owner_instructions: str = ""  # how the owner likes answers, for questions asked in the portal
+    owner_instructions: str = ""  # how the owner wants to be answered; only for questions asked in the portal
     is_new: bool = True
     is_first: bool = False  # whether this is the first turn of the conversation
-    may_be_verified: bool = True  # whether the site has any verified answers, whoever gets them
-    is_untitled: bool = False  # whether the model writes a title: not if the owner has chosen one
+    may_be_verified: bool = True  # whether the site has verified answers at all, whoever may get them
+    is_untitled: bool = False  # whether the model writes a title; it does not if the owner has chosen one
     team: tuple[Speaker, ...] = ()  # the agents at the time of the answer
 
     def started(self, model: str) -> Started:

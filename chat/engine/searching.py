@@ -39,10 +39,10 @@ from .page_images import (
 )
 from .run import AcceptedRun
 
-SENTENCES = 2  # of a passage, as its captions
+SENTENCES = 2  # sentences of a passage that become its captions
 TRIES = 4  # attempts to store sources while some of their documents are being deleted
-JUST_FOUND_SECONDS = 1.0  # how long the rights that the search checked remain valid
-CANDIDATES = 30  # from which a ranker selects
+JUST_FOUND_SECONDS = 1.0  # how long the search's check of rights remains valid
+CANDIDATES = 30  # number of candidates from which a ranker selects
 RANKED_CHARACTERS = 1_000  # of a passage, sent to the ranker
 MIN_RANKED_SHARE = 0.5  # share of the passages that the ranker must score; otherwise its order is ignored
 
@@ -72,7 +72,7 @@ class Search:
     thoughts: tuple[Thought, ...]  # about the search
     pages: tuple[PageImage, ...]
     fit: float = 1.0  # how relevant the best passage is to the question, as in a SearchResult
-    synonyms: Mapping[str, Sequence[str]] = field(default_factory=dict)  # words that were searched for too
+    synonyms: Mapping[str, Sequence[str]] = field(default_factory=dict)  # synonyms that were searched for
     verified: Verified | None = None  # for an answer that a person wrote: who vouches for it
     kept: bool | None = None  # whether the sources are stored already; None if that was not tried yet
     found_at: float = field(default_factory=time.monotonic, compare=False)

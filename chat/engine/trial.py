@@ -22,9 +22,9 @@ from ingestion.search.scopes import ALL
 from .searching import as_source, found_for
 from .writing import written
 
-KEPT_SECONDS = 600  # an outcome also depends on the glossary and the vectors, which rarely change
+KEPT_SECONDS = 600  # outcomes also depend on the glossary and the vectors, which rarely change
 MAX_KEPT = 20_000  # outcomes
-MAX_DOCUMENTS = 5_000  # outcomes are cached for callers with fewer: more take too long to check for changes
+MAX_DOCUMENTS = 5_000  # callers with more documents have no cache: checking these for changes takes too long
 
 Outcome = frozenset[int] | None  # the passages that answer a question, or None if nothing does
 

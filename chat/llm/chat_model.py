@@ -58,17 +58,17 @@ class Prompt:
     sources: Sequence[SourceView]
     temperature: float
     contributions: Sequence[Contribution] = ()  # by the other agents of a team, about this question
-    instructions: str = ""  # of the agent who speaks
-    images: Sequence[ImageInput] = ()  # that came with the question
-    pages: Sequence[PageImage] = ()  # of the sources
-    fit: float = 4.0  # how relevant the best source is to the question: from 0 on, clearly from 1 on
-    synonyms: Mapping[str, Sequence[str]] = field(default_factory=dict)  # other words for phrases of it
+    instructions: str = ""  # instructions of the agent who speaks
+    images: Sequence[ImageInput] = ()  # images that came with the question
+    pages: Sequence[PageImage] = ()  # images of the pages of the sources
+    fit: float = 4.0  # of the best source to the question: relevant from 0 on, clearly so from 1 on
+    synonyms: Mapping[str, Sequence[str]] = field(default_factory=dict)  # synonyms of phrases of the question
     template: str = ""  # replaces the site's own instructions, or after >>> extends them
     wish: str = ""  # the caller's preference for the form of the answer
     generation: Generation = field(default_factory=Generation)
     prefill: str = ""  # the beginning of the answer, which the model continues
-    table_rows: Mapping[int, int] = field(default_factory=dict)  # of tables cut short, by passage
-    narrowed: bool = False  # only a part of what the caller may read was searched
+    table_rows: Mapping[int, int] = field(default_factory=dict)  # rows of whole tables, by passage
+    narrowed: bool = False  # whether only a part of what the caller may read was searched
 
     @property
     def nothing_found(self) -> str:
@@ -158,9 +158,9 @@ class ChatModel(Protocol):
 
     name: str
     writes_json: bool  # whether answers can follow a JSON schema
-    needs_sources: bool  # whether its answers are about the documents, and nothing is written without any
+    needs_sources: bool  # whether answers are about the documents, so that nothing is written without sources
     works_in_team: bool  # whether several agents can add to what the others wrote
-    notices: tuple[str, ...]  # texts about itself, which are not statements about the documents
+    notices: tuple[str, ...]  # introductions of its own, which state nothing about the documents
 
     def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
         """Yield Reasoning (if any), Text, then one End. A stream without End was cut off."""
@@ -213,7 +213,7 @@ class ChatModel(Protocol):
         ...
 
 
-RERANKER = "chat.llm.reranking.rerank"  # a path, since the client library is loaded only where it is used
+RERANKER = "chat.llm.reranking.rerank"  # a path, because the client library is loaded only if it is used
 
 _replacements: list[ChatModel] = []
 

@@ -33,10 +33,10 @@ GATHER_SECONDS = 0.2  # between two reads of a stream
 MAX_GATHER_SECONDS = 0.6
 LATE_SECONDS = 0.1
 GATHERED_BYTES = 8_192  # a server that sends more at a time is read at once
-USAGE_SECONDS = 2.0  # to wait for the token count after the text has ended
-MAX_STREAM_BYTES = 20_000_000  # of one answer's event stream, including everything but its text
+USAGE_SECONDS = 2.0  # how long to wait for the token count after the end of the text
+MAX_STREAM_BYTES = 20_000_000  # in one answer's event stream, including everything around the text
 COMPLETE = frozenset({"stop", "length"})  # finish reasons of a complete answer
-CALLS = ("tool_calls", "function_call")  # members and finish reasons of calls that were not requested
+CALLS = ("tool_calls", "function_call")  # tool calls, which were not requested: members, finish reasons
 NAME = re.compile(r"[a-z_]{2,30}", re.I)  # a finish reason that is safe to log
 
 
@@ -191,7 +191,7 @@ def _parts_of(kind: bytes, data: bytes) -> list[Part]:
         try:
             event = jiter.from_json(data)
         except ValueError:
-            # Half of a surrogate pair, split over two events: only the standard library accepts it.
+            # Half of a surrogate pair, the rest is in the next event: only the standard library accepts it.
             event = json.loads(data)
         if kind == b"error" or event.get("error"):
             raise _error_in_stream(event)
@@ -254,7 +254,7 @@ class Characters:
     """Turns pieces that may end inside a character into storable text."""
 
     def __init__(self) -> None:
-        self._half = ""  # the first of two surrogates
+        self._half = ""  # the first half of a surrogate pair
 
     def of(self, piece: str) -> str:
         text, self._half = self._half + piece, ""

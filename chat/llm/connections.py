@@ -23,11 +23,11 @@ HINTS = ("top_p", "presence_penalty", "frequency_penalty", "seed", "reasoning_ef
 # The site applies stop sequences itself, and knows a second name for max_tokens.
 OPTIONAL = OWN | {*HINTS, "stop", "max_tokens"}
 
-FAILURES = 5  # in a row, after which a model is left alone
-WINDOW_SECONDS = 30.0  # in which they must fall
-MAX_REST_SECONDS = 60.0  # however long the server asks for
+FAILURES = 5  # failures in a row after which a model gets no requests for a while
+WINDOW_SECONDS = 30.0  # time within which these failures must occur
+MAX_REST_SECONDS = 60.0  # longest such pause, even if the server asks for a longer one
 _TOO_LONG = re.compile(r"context[ _](length|size|window)|maximum model length|prompt is too long", re.I)
-_NAME = re.compile(r"[a-z_]{3,40}", re.I)  # of an error: no key, no sentence
+_NAME = re.compile(r"[a-z_]{3,40}", re.I)  # the name of an error; keys and sentences do not match
 _FORMAT = re.compile(r"response_format|json_schema", re.I)
 _FILTERED = re.compile(r"content[ _](filter|policy|management)", re.I)
 

@@ -17,6 +17,6 @@ def write(title: str, text: str) -> list[str]:
         try:
             return await configured_model().document_questions(title, text)
         finally:
-            await close_all()  # the loop ends with this question
+            await close_all()  # the event loop exists only for this question
 
     return asyncio.run(written())

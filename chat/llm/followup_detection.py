@@ -13,7 +13,7 @@ from ingestion.search.tokens import (
     units,
 )
 
-FEW_WORDS = 3  # questions of at most so many words name no subject
+FEW_WORDS = 3  # questions of at most this many words name no subject
 FEW_CHARACTERS = 4  # the same for scripts without spaces
 FEW_CONTENT_WORDS = (
     2  # questions with at most so many content words and no name may refer to an earlier subject
@@ -127,7 +127,7 @@ def context_of(question: str, earlier: Sequence[EarlierMessage]) -> str:
     ]
     asked = question
     if standing and leans_on_earlier(question):
-        asked = standing.pop()  # searched for together with the question
+        asked = standing.pop()  # it is searched for together with the question
     if not may_lean_on_earlier(asked):
         return ""
     first = len(standing) - 1

@@ -44,7 +44,7 @@ from .connections import COMPLETIONS, HINTS, OWN, MemberRefused, connection, des
 
 logger = logging.getLogger(__name__)
 
-PROBE_SECONDS = 2.0  # for which a question waits while another one probes the server
+PROBE_SECONDS = 2.0  # how long a question waits while another one probes the server
 PROBE_POLL_SECONDS = 0.05
 MAX_WAIT_SECONDS = 10.0  # longest Retry-After before the one repetition
 SIDE_SECONDS = 10.0  # for titles, follow-ups and search queries, which an answer does not depend on
@@ -171,7 +171,7 @@ class RemoteModel:
 
     async def _attempt(self, prompt: Prompt, clock: Clock, dropped: Set[str]) -> AsyncGenerator[Part, None]:
         breaker = connection().breaker(self.name)
-        # Where another question is probing the server, its result decides about this one.
+        # If another question is probing the server, its result decides whether this one is sent.
         time = asyncio.get_running_loop().time
         deadline = time() + PROBE_SECONDS
         while breaker.is_probing and time() < deadline:  # noqa: ASYNC110 (a breaker serves threads too)
@@ -188,7 +188,7 @@ class RemoteModel:
         except openai.APIError as error:
             raise self._counted(breaker, translated(error)) from None
         except (httpx2.InvalidURL, ValueError) as error:
-            # The URL or the key cannot be used in a request.
+            # The configured URL or key cannot be used in a request.
             raise ModelError("upstream_misconfigured", detail=type(error).__name__) from None
         breaker.record_success()
         try:

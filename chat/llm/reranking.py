@@ -15,7 +15,7 @@ from chatsite.http.outgoing.model_server import model_server
 
 logger = logging.getLogger(__name__)
 
-SECONDS = 5.0  # an answer does not depend on it
+SECONDS = 5.0  # short, because an answer does not depend on it
 MAX_SCORE = 4.0
 
 

@@ -8,7 +8,7 @@ import json
 
 from .chat_model import ModelError
 
-MAX_EVENT_BYTES = 1_000_000  # of one line, and of one event's data
+MAX_EVENT_BYTES = 1_000_000  # in one line, and in the data of one event
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 DONE = b"[DONE]"
 FIELDS = frozenset({b"", b"data", b"event", b"id", b"retry", b"error"})

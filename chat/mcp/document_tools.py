@@ -20,7 +20,7 @@ ID = re.compile(
 )
 CURSOR = re.compile(r"([0-9]{1,16})-([0-9a-f]{32})")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-Absolute = Callable[[str], str]  # makes a path of this site an absolute URL
+Absolute = Callable[[str], str]  # turns a path of this site into an absolute URL
 
 
 def list_documents(

@@ -195,7 +195,7 @@ class McpView(ProtocolView):
         absolute = request.build_absolute_uri
         if call.tool == "search":
             asked = mcp_tools.search_arguments(call.arguments)
-            request_may_wait()  # for an embedding server
+            request_may_wait()  # the request may wait for an embedding server
             found = retrieval.search(
                 principal, asked.query, top=asked.limit, include_category=asked.category, scope=asked.scope
             )

@@ -26,9 +26,9 @@ from . import first_word
 from .models import Asker, CountedUntil, DayFigures
 
 SQL = Path(__file__).parent / "sql"
-LAG = timedelta(seconds=30)  # in which the transaction that ended a run commits or is rolled back
+LAG = timedelta(seconds=30)  # within this time, the transaction that ended a run is committed or rolled back
 RUNS_AT_ONCE = 10_000
-SECONDS = 50.0  # of one job; the next one continues
+SECONDS = 50.0  # longest time for one job; the next one continues
 BEFORE_ALL = datetime(1970, 1, 1, tzinfo=UTC)
 OUTCOMES = ("answered", "unsure", "refused", "failed", "stopped")
 LATER = """
@@ -120,6 +120,6 @@ def _add(counts: dict[tuple[date, int | None], Counts]) -> None:
         for name, number in more.numbers.items():
             setattr(row, name, getattr(row, name) + number)
         row.first_words = first_word.total([row.first_words, more.first_words])
-        # Never decreases: accounts may have been erased since.
+        # Never decreases, because accounts may have been erased since.
         row.people = max(row.people, people.get((day, group), 0))
         row.save()

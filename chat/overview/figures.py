@@ -28,10 +28,10 @@ from .models import Asker, CountedUntil, DayFigures
 
 SQL = Path(__file__).parent / "sql"
 PERIODS = (7, 30, 90)  # days
-MIN_PEOPLE = 3  # least number of people of a group with figures
-MAX_GROUPS = 100  # those with the most people who asked
+MIN_PEOPLE = 3  # figures of a group are shown only for at least this many people
+MAX_GROUPS = 100  # groups with the most people who asked
 LISTED = 8  # documents in each list of the page
-IN_FILE = 10_000  # and in a CSV file
+IN_FILE = 10_000  # the same in a CSV file
 NUMBERS = ("questions", *OUTCOMES, "prompt_tokens", "completion_tokens")
 
 
@@ -226,7 +226,7 @@ class Figures:
     @cached_property
     def failed_files(self) -> DocumentList:
         failed = Document.objects.filter(status=Document.Status.FAILED)
-        if self.reader.has_perm("ingestion.view_document"):  # as the list of documents names them
+        if self.reader.has_perm("ingestion.view_document"):  # like the list of documents in the admin
             readable = failed.without_private(self.reader.pk)
         else:
             readable = failed.filter(access_list__in=AccessEntry.lists_of(self.reader.pk))

@@ -56,8 +56,8 @@ class Erased:
     """
 
     number: int  # of the account
-    joined: str  # when the account was created, because a restored database assigns numbers again
-    documents_to: int | None  # the successor for documents that others read; None: they were deleted
+    joined: str  # when the account was created; needed because a restored database assigns numbers again
+    documents_to: int | None  # the successor for documents that others can read; None if they were deleted
 
     def person(self) -> User | None:
         """The account, if it exists again."""
@@ -91,7 +91,7 @@ class DataCounts:
     conversations: int
     messages: int
     documents: int
-    documents_of_others: int  # those of them that others can read
+    documents_of_others: int  # documents among them that others can read
     verified_answers: int
     proof_questions: int
     api_keys: int
@@ -327,7 +327,7 @@ def _delete_conversations(person: User) -> None:
     Django would load each message to collect dependent rows.
     """
     theirs = Q(conversation__owner=person)
-    for runs in (Run.objects.filter(owner=person), Run.objects.filter(theirs)):  # each by an index
+    for runs in (Run.objects.filter(owner=person), Run.objects.filter(theirs)):  # each query uses an index
         JournalEntry.objects.filter(run__in=runs.values("pk")).delete()
         Lease.objects.filter(run__in=runs.values("pk")).delete()
         runs.delete()

@@ -37,7 +37,7 @@ from ingestion.storage import files
 logger = logging.getLogger(__name__)
 
 CHUNK_BYTES = 65_536
-MAX_SECONDS = 600  # after which an export that never finished is disregarded
+MAX_SECONDS = 600  # age after which an unfinished export is ignored
 
 
 class ExportRunning(Exception):

@@ -94,7 +94,7 @@ def _ask(
 def _name_apart(principal: Principal, folder: str, name: str, file: "UploadedFile[Any]") -> str:
     """The name, with a number if another file of the day has it: answers may cite that file."""
     try:
-        name = file_name(name)  # as it is stored, to compare it with stored names
+        name = file_name(name)  # the name under which it is stored, to compare it with stored names
     except UploadRefused:
         return name  # `add_files` refuses the name again, and reports the reason
     known = dict(Document.objects.owned_by(principal).filter(folder=folder).values_list("name", "sha256"))

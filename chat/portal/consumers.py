@@ -73,7 +73,7 @@ CLOSED_RESTART = 1012  # this process is shutting down: reconnect
 MAX_CHARACTERS = 250_000  # of a message: the longest question, each character escaped
 MAX_MESSAGES = 30  # in PERIOD
 PERIOD = 10.0  # seconds
-SILENT_LOOKS = 3  # checks without news, about one a second, until an empty frame is sent
+SILENT_LOOKS = 3  # checks without news, about one a second, after which an empty frame is sent
 
 
 class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
@@ -162,7 +162,8 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                 await self._act(message)
         except (OperationalError, InterfaceError) as error:
             logger.warning("The database was unavailable for a message of a page", exc_info=True)
-            # The page keeps a refused question in its box; it repeats other messages after reconnecting.
+            # A refused question stays in the page's box. For any other message the socket is closed: the page
+            # reconnects and repeats it.
             if message.get("type") != "ask":
                 await self.close(CLOSED_ERROR)
                 return

@@ -195,7 +195,7 @@ def feedback(
         return SeeOther(_answer_url(row.pk, position))
     rating = request.POST.get("rating", "")
     if answer.state in Message.UNFINISHED:
-        _free(principal, row.pk)  # its text may be complete: then only its follow-up questions are pending
+        _free(principal, row.pk)  # its text may be complete, so that only its follow-up questions are pending
     try:
         if rating:
             feedbacks.give(principal, answer.pk, _opinion(request, answer, rating))
@@ -387,7 +387,7 @@ def ask_form(
 ) -> HttpResponse:
     """Ask the question of a form; `attached` is the scope of files that came with it."""
     text = _question(request)
-    if any(request.POST.getlist("file")):  # chosen without JavaScript; this form only sends their names
+    if any(request.POST.getlist("file")):  # chosen without JavaScript; the form only sends their names
         return _refused(request, principal, row, text, Refused("not_attached"), project)
     scope = attached or scope_asked_for(request.POST)
     team = row is None and request.POST.get("mode") == "team"

@@ -63,13 +63,13 @@ from .rendering.open_block import closed
 
 Json = dict[str, Any]
 
-# Text without characters of Markdown: appended after a letter, it changes nothing that is shown already.
+# Plain text without Markdown characters: appended after a letter, it changes nothing that is already shown.
 PLAIN = re.compile(r"[^*_`~\[\]<>&$\\|#!^\n]*")
 CODE = re.compile(r"[^`~]*")
 MARKED = re.compile(r"[$\\]")
 SLOW_SECONDS = 0.02  # if rendering the open block takes longer, it is rendered less often
 PAUSE = 10  # the pause until it is rendered again, as a multiple of that time
-MAX_CHARACTERS_AT_ONCE = 1_000  # rendered on the event loop; a hostile text of this length takes some ms
+MAX_CHARACTERS_AT_ONCE = 1_000  # longer text is rendered in a thread: if hostile, even this takes some ms
 
 
 class AnswerRenderer:
@@ -81,15 +81,15 @@ class AnswerRenderer:
         self.blocks: list[str] = []
         self.texts: list[str] = []
         self.ended: MessageDone | None = None
-        self.labels: Sequence[str] = ()  # of all the answer's sources, also of those that are gone
+        self.labels: Sequence[str] = ()  # of all sources of the answer, including those that no longer exist
         self._renderer = BlockRenderer(Citations(place))
         self._open = ""  # HTML of the open block as it was last sent
-        self._sent = ""  # Markdown of it that the page has; empty if nothing can be appended
+        self._sent = ""  # Markdown of this block that the page has; empty if nothing can be appended to it
         self._pause_until = 0.0
         self._about = ""
         self._found = ""
         self._status: Json | None = None
-        self._before_thinking: Json | None = None  # the status that comes back with the first text
+        self._before_thinking: Json | None = None  # the status to restore with the first text
         self._title = ""
         self._searched = False
 
@@ -150,7 +150,7 @@ class AnswerRenderer:
     def reset(self) -> Json:
         """Everything so far in one frame, for a page that has nothing."""
         messages: list[Json] = [{"type": "reset", "blocks": self.blocks, "open": self._renderer.open}]
-        self._sent = ""  # unknown how much of it the page has
+        self._sent = ""  # how much of it the page has is unknown
         messages += self.show_about(self._about)
         if self._found:
             messages.append({"type": "found", "html": self._found})
@@ -334,10 +334,10 @@ class SocketFrames:
         self._principal = principal
         self._conversation_id = conversation_id
         self._after = after
-        self._fresh = after == 0  # the page has no frame yet, only what it was rendered with
+        self._fresh = after == 0  # whether the page has no frame yet, only what it was rendered with
         self._in_sync = not self._fresh
-        self._started = False  # a team's first message is the one that the page was opened with
-        self._whole = False  # the page has the end of the text
+        self._started = False  # whether the first message has begun; the page was opened with it
+        self._whole = False  # whether the page has the whole text
         self._body: str | None = None  # the HTML that replaced the blocks on the page
         self._answer = AnswerRenderer(place)
 
@@ -385,7 +385,7 @@ class SocketFrames:
         self._body = None
         if seq > self._after:
             frames.append(self._frame([{"type": "next", "html": html}]))
-            # The page may have part of it, rendered on the server: send all of it again.
+            # The server may have rendered a part of this message into the page, so send all of it again.
             self._fresh, self._in_sync = True, False
         return frames
 

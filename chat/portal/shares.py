@@ -31,7 +31,7 @@ from .views import SeeOther, own_conversation
 LISTED = 200  # newest shares on the page
 DAYS = (1, 7, 30, 90, 0)  # 0: no expiry
 QUESTION_CHARACTERS = 60
-MAX_OFFERED = 200  # newest answers to share alone; an older one has its own button
+MAX_OFFERED = 200  # newest answers that are offered for sharing alone; an older answer has its own button
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, Principal, P], HttpResponse]
@@ -105,7 +105,7 @@ def share(request: HttpRequest, principal: Principal, conversation_id: UUID) -> 
     )
     made, status, announced = "", 200, False
     is_valid = form.is_bound and form.is_valid()
-    audience = form.audience() if is_valid else Audience(everyone=True)  # leaves out the most
+    audience = form.audience() if is_valid else Audience(everyone=True)  # everyone: leaves out the most
     answer = by_position.get(also)
     if is_valid and not foresees:
         try:
@@ -174,7 +174,7 @@ def renew(request: HttpRequest, principal: Principal, share_id: UUID) -> HttpRes
     try:
         _, token = sharing.renew(principal, share_id)
     except Share.DoesNotExist:
-        return SeeOther(reverse("chat:shares"))  # ended meanwhile
+        return SeeOther(reverse("chat:shares"))  # it was ended meanwhile
     return _list(request, principal, made=address(request, token))
 
 

@@ -51,7 +51,7 @@ ZOOMS = (
 )
 MAX_PASSAGES = 40  # of a page shown as text
 MAX_TABLE = 6_000  # characters of a table that is shown whole
-AROUND = 400  # characters of the adjacent passages
+AROUND = 400  # characters of each adjacent passage
 FOUND_BY = {
     "words": gettext_lazy("its words"),
     "meaning": gettext_lazy("its meaning"),
@@ -98,13 +98,13 @@ class Panel:
 
     principal: Principal
     answer: Answer
-    number: int  # of the citation; 0 for a passage that is not cited
+    number: int  # number of the citation; 0 for a passage that is not cited
     rank: int
     source: Source | None
     view: View
-    turned_to: int = 0  # a page other than the passage's
+    turned_to: int = 0  # a page other than that of the passage; 0 for none
     proof: Proof | None = None  # of the opened citation
-    statement: int = 0  # the number of that citation in the text of the answer
+    statement: int = 0  # which of the citations in the answer's text was opened
 
     @property
     def place(self) -> str:
@@ -466,7 +466,7 @@ def panel_of_answer(
         if source is None:
             return None
     elif 1 <= number <= len(order):
-        source = answer.source_of(order[number - 1])  # None if it is closed; the panel then says so
+        source = answer.source_of(order[number - 1])  # None if the source is closed; the panel says so
     else:
         return None
     nth = _number(statement)

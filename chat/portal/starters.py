@@ -31,8 +31,8 @@ def key_of(value: object) -> str | None:
 
 STARTS = 3
 MAX_CHOSEN = 6  # of the questions written by managers
-LOOKED_AT = 24  # newest documents
-TRIED = 12  # questions, each at the cost of a search
+LOOKED_AT = 24  # newest documents that are considered
+TRIED = 12  # questions that are tried; each costs a search
 KEPT_SECONDS = 600
 LANGUAGES = {"de": "german", "en": "english"}  # languages of pages, by the names that questions use
 

@@ -79,7 +79,7 @@ DESCRIPTIONS = StoredMessages(
         ),
     )
 )
-OF_THE_SITE = frozenset({"Vector fields", "Page images", "Semantic ranker"})  # steps described by the site
+OF_THE_SITE = frozenset({"Vector fields", "Page images", "Semantic ranker"})  # described by the site
 FILTERS = StoredMessages(
     (
         gettext_noop("category is “%(name)s”"),

@@ -25,7 +25,7 @@ from .conversation.shown_answers import Answer, answers_of
 from .source_panel import panel_of
 from .views import for_caller, own_conversation, source_asked_for
 
-MIN_SHARED = 0.3  # of the words of the shorter version; with fewer, marks would cover nearly everything
+MIN_SHARED = 0.3  # common words of the shorter version; below it, marks would cover nearly everything
 # A tag, whose attributes may contain “>”, or the text up to the next one.
 _PART = re.compile(r'<(?:[^<>"]++|"[^"]*+")*+>|[^<]++|<')
 _WORD = re.compile(r"\S+")
@@ -42,7 +42,7 @@ class Version:
     position: int
     number: int
     parts: list[tuple[Answer, str]]
-    others: list[tuple[int, int, bool]]  # to choose from: position, number, whether it is this one
+    others: list[tuple[int, int, bool]]  # the versions to choose from: position, number, whether it is this
     question: Message | None = None  # if the versions are of a question
     question_html: str = ""
 
@@ -58,7 +58,7 @@ class Comparison:
     after: list[str]
     removed: int
     added: int
-    alike: bool  # alike enough for the differences to be marked
+    alike: bool  # whether they are alike enough for the differences to be marked
 
 
 def compared(before: Sequence[str], after: Sequence[str]) -> Comparison:
@@ -81,7 +81,7 @@ def compared(before: Sequence[str], after: Sequence[str]) -> Comparison:
 
 def _words(html: str) -> Iterator[tuple[int, int, str]]:
     """Start, end and text of each word outside of tags and ignored parts."""
-    inside = ""  # the name of the element that is left out
+    inside = ""  # name of the skipped element that is open
     depth = 0
     for part in _PART.finditer(html):
         piece = part[0]

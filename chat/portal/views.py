@@ -52,7 +52,7 @@ from .source_panel import panel_of, position_of
 from .starters import starts
 
 P = ParamSpec("P")
-MAX_DIGITS = 6  # of a position
+MAX_DIGITS = 6  # in a position
 
 
 class SeeOther(HttpResponseRedirect):
@@ -114,7 +114,7 @@ def conversation_page(
     ends = [answer.message.finished_at for turn in turns[-1:] for answer in turn.answers]
     ended = max(filter(None, ends), default=conversation.updated_at)
     if not running and ended > conversation.updated_at and not kept.get("unseen"):
-        recording.saw(conversation, ended=ended)  # it ended after the conversation was read
+        recording.saw(conversation, ended=ended)  # whether it ended after the conversation was read
     place = request.GET.get("source")
     panel = panel_of(principal, conversation, place, *source_asked_for(request)) if place else None
     if place and panel is None:

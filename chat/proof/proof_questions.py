@@ -21,7 +21,7 @@ from .models import ProofQuestion
 from .running import MAX_QUESTIONS
 
 COLUMNS = ("question", "document", "place")
-NOTHING = "nothing"  # stands for the document if the site should find nothing
+NOTHING = "nothing"  # in place of a document: the site should find nothing
 MAX_PROPOSED = 50
 MAX_LOOKED_AT = 200  # newest answers marked as good
 Origin = ProofQuestion.Origin

@@ -17,7 +17,7 @@ import numpy as np
 from ingestion.evaluation.ranking_metrics import Interval, intervals
 
 LEVEL = 0.05
-Z = 1.959963984540054  # of the normal distribution, two-sided at LEVEL
+Z = 1.959963984540054  # quantile of the normal distribution, two-sided at LEVEL
 LEAST_CHANGED = 6  # questions that must change in the same direction to be significant: 2 / 2 ** 6 < LEVEL
 STEPS = 60  # of bisection: more precise than a float
 
@@ -63,10 +63,10 @@ class Summary:
     """The figures of one run."""
 
     right: Share
-    found: Share  # of the questions with an expected document: it is among the first five
-    nothing: Share  # of the questions without one: nothing was found
+    found: Share  # share of the questions with an expected document for which it is among the first five
+    nothing: Share  # share of the questions without an expected document for which nothing was found
     outcomes: Counter[str]
-    supported: Share  # of the statements: supported by their sources
+    supported: Share  # share of the statements that are supported by their sources
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Change:
     better: int
     worse: int
     total: int
-    difference: float  # of the share of right answers
+    difference: float  # difference between the shares of right answers
     low: float
     high: float
     p: float

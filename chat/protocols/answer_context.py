@@ -11,14 +11,14 @@ from chat.events import ContextReady, Json, Started, Thought, Usage
 from chat.sources import SourceView
 from chat.statements import Statement, to_api
 
-RESULTS_BEFORE = "Prompt"  # the step before which the results are shown
+RESULTS_BEFORE = "Prompt"  # the results are shown before this step
 
 
 def context(found: ContextReady) -> Json:
     """The response context, limited to what the answer's reader may see."""
     points: Json = {
         "text": [_data_point(source) for source in found.sources],
-        # What an answer may cite: since September 2025, front ends turn only these labels into links.
+        # Labels that an answer may cite: since September 2025, front ends turn only these into links.
         "citations": list(dict.fromkeys(source.label for source in found.sources)),
     }
     if found.images:

@@ -63,7 +63,7 @@ class ChatUi:
     """
 
     stream_type = "text/event-stream"
-    gap = INTERVAL  # a known client treats data that arrives together as one event
+    gap = INTERVAL  # some clients treat data that arrives together as a single event
     team = False
 
     def parse(self, body: Any) -> RunRequest:

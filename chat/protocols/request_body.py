@@ -13,8 +13,8 @@ from chat.requests import EarlierMessage, ImageInput, InvalidRequest, Options, R
 from . import validators
 
 ROLES = ("user", "assistant")
-SESSION_KEY = "chatsite_conversation"  # the member that the site adds to a session that is an object
-FLAT_APART = ("overrides", "approach")  # members of a context that are not overrides
+SESSION_KEY = "chatsite_conversation"  # member that the site adds if the client's session is an object
+FLAT_APART = ("overrides", "approach")  # members next to the overrides, if these have no object of their own
 
 
 def ask(body: Any, session_member: str, *, flat_overrides: bool = False) -> RunRequest:
@@ -28,7 +28,7 @@ def ask(body: Any, session_member: str, *, flat_overrides: bool = False) -> RunR
     overrides = validators.an_object(settings.get("overrides"), "context.overrides")
     if flat_overrides:
         flat = {name: value for name, value in settings.items() if name not in FLAT_APART}
-        options(flat, "context")  # so that an error names the member by its place in the body
+        options(flat, "context")  # checked before, so that an error names the member by its place in the body
         overrides = flat | overrides
     return RunRequest(
         question=question,
@@ -119,7 +119,7 @@ RETRIEVAL_MODES = ("hybrid", "vectors", "text")
 # The forms in which the model gets pages; an empty string means the text alone.
 IMAGE_INPUTS = {"text": "", "textAndImages": "textAndImages", "images": "images"}
 VECTOR_FIELDS = {"embedding": "text", "imageEmbedding": "pages"}
-# Since 2025 front ends send one of these words instead of a list.
+# Since 2025, front ends send a single word instead of a list.
 VECTOR_FIELD_SETS = {
     "textEmbeddingOnly": "text",
     "imageEmbeddingOnly": "pages",
@@ -156,7 +156,7 @@ def _vector_fields(value: Any, member: str) -> str:
     return "both" if len(kinds) > 1 else "".join(kinds)
 
 
-# Name on the wire → name of the option, and how it is read.
+# For each name in the request: the name of the option, and how the value is read.
 OPTIONS: Mapping[str, tuple[str, Reader]] = {
     "temperature": ("temperature", _number(0, 2)),
     "top": ("top", lambda value, member: validators.a_whole_number(value, member, 1, 50)),

@@ -52,7 +52,7 @@ MARKUP = {ord("<"): "&lt;", ord(">"): "&gt;", ord('"'): "&quot;"}
 COLON = {ord(":"): "&colon;"}
 # Replacements in a question, which is not shown as HTML.
 QUESTION = {ord("<"): "‹", ord(">"): "›", ord("["): "(", ord("]"): ")", ord("\n"): " "}
-RATIO = {ord(":"): "∶"}  # looks like the colon that would begin a list of steps
+RATIO = {ord(":"): "∶"}  # looks like a colon, which would begin a list of steps
 COLONS = {ord("∶"): ":"}
 
 _ENTITY = re.compile(r"&(?=#?\w{1,32};)")
@@ -168,7 +168,7 @@ class Markup:
         self._table = TEXT | (DIGITS if streamed else COLON)
         self._held = ""  # text whose meaning depends on the next characters
         self._line_start = True
-        self._item = 0  # the number of the list's item that is being written; 0 outside of a list
+        self._item = 0  # number of the list item that is being written; 0 outside of lists
         self._breaks = 0  # line ends that have not been written yet
         self._cited: list[str] = []
 

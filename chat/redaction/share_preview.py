@@ -21,12 +21,12 @@ class SharePreview:
 
     statements: int
     left_out: int
-    hides: bool  # a statement, an answer or a question
-    shows_no_answer: bool  # to a reader who can open none of the documents in doubt
-    questions: int  # that every reader sees
-    title: str  # as every reader sees it; empty if they do not
-    certain: bool  # nobody else can open any of them
-    own: tuple[Document, ...]  # those of the documents in doubt whose readers the sharer may change
+    hides: bool  # whether a statement, an answer or a question is hidden
+    shows_no_answer: bool  # whether a reader who can open none of the doubtful documents sees no answer
+    questions: int  # number of questions that every reader sees
+    title: str  # title that every reader sees; empty if there is none
+    certain: bool  # whether it is certain that nobody else can open any of these documents
+    own: tuple[Document, ...]  # doubtful documents whose readers the sharer may change
 
 
 def preview(principal: Principal, share: Share, audience: Audience) -> SharePreview:

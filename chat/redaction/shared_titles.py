@@ -14,8 +14,8 @@ from history.models import Message, Share
 
 from .withholding import SharedMessage, closed_questions, normal
 
-LOOKED_AT = 50  # messages of a shared conversation, among which a list looks for the question that names it
-LOOKED_BACK = 500  # messages that may have suggested a question before a list no longer names it
+LOOKED_AT = 50  # messages that a list searches for the question that becomes the title
+LOOKED_BACK = 500  # messages that may have suggested this question; if there are more, a list has no title
 
 Place = tuple[UUID, int]  # a conversation and a position in it
 
@@ -41,7 +41,7 @@ def listed_titles(principal: Principal, shares: Iterable[Share]) -> dict[UUID, s
     """
     shares = list(shares)
     branches = Branches.of({share.conversation_id for share in shares})
-    looked_at: dict[UUID, list[Place]] = {}  # by share, where its question may be, nearest first
+    looked_at: dict[UUID, list[Place]] = {}  # by share: where its question may be, nearest first
     for share in shares:
         spans = branches[share.conversation_id].spans_to(share.up_to)
         path = chain.from_iterable(spans)
@@ -52,7 +52,7 @@ def listed_titles(principal: Principal, shares: Iterable[Share]) -> dict[UUID, s
     asked_at = set(
         asked.filter(_at(chain.from_iterable(looked_at.values()))).values_list("conversation", "position")
     )
-    named: dict[UUID, Place] = {}  # by share
+    named: dict[UUID, Place] = {}  # by share: where the question is that becomes its title
     for share_id, places in looked_at.items():
         if place := next((each for each in places if each in asked_at), None):
             named[share_id] = place
@@ -76,7 +76,7 @@ def listed_titles(principal: Principal, shares: Iterable[Share]) -> dict[UUID, s
     titles: dict[UUID, str] = {}
     for share in shares:
         place = named.get(share.pk)
-        if place not in texts or normal(texts[place]) in closed:  # not there: deleted just now
+        if place not in texts or normal(texts[place]) in closed:  # missing if it was deleted just now
             continue
         if share.pk in kept:
             titles[share.pk] = kept[share.pk]

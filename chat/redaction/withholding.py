@@ -29,9 +29,9 @@ from ingestion.models import Document, Passage
 
 LEFT_OUT = "[…]"
 FOUND = ("quoted", "supported")
-CLOSED = "\x1f{}"  # label of an unnamed source, which no text can cite
-STEM = 6  # characters
-GIVEN_AS_ANSWER = "{'role': 'assistant'"  # start of a message in the prompt's step
+CLOSED = "\x1f{}"  # label of a source without a name, which no text can cite
+STEM = 6  # characters to which words are cut for comparison
+GIVEN_AS_ANSWER = "{'role': 'assistant'"  # how an earlier answer begins in the step with the prompt
 _MARKER = re.compile(r"[ \t>]{0,40}(?:[-*+•]|\d{1,9}[.)])?[ \t]{0,20}(?:\[[ xX]\][ \t]{1,20})?")
 _WORD = re.compile(r"\w")
 _WORDS = re.compile(r"\w+")
@@ -62,16 +62,16 @@ class _Reader:
     sources: Mapping[UUID, Sequence[Source]]
     closed_sources: Mapping[UUID, Sequence[Source]]
     closed_questions: Mapping[str, frozenset[int]]
-    groups: frozenset[int] = frozenset()  # of the reader
-    doubtful: bool = False  # an earlier answer is based on closed or unknown sources
-    unknown: bool = False  # some of these cannot be looked up any more
+    groups: frozenset[int] = frozenset()  # groups of the reader
+    doubtful: bool = False  # whether an earlier answer is based on closed or unknown sources
+    unknown: bool = False  # whether some of these sources cannot be looked up any more
     offered: set[str] = field(default_factory=set)  # questions generated from such answers
-    closed_words: set[str] = field(default_factory=set)  # of these sources
-    shown_words: set[str] = field(default_factory=set)  # of the questions
-    closed_documents: set[int] = field(default_factory=set)  # of these sources
+    closed_words: set[str] = field(default_factory=set)  # words of these sources
+    shown_words: set[str] = field(default_factory=set)  # words of the questions
+    closed_documents: set[int] = field(default_factory=set)  # ids of these sources' documents
     offering: set[int] = field(default_factory=set)  # documents that the offered questions may be from
-    answered_words: set[str] = field(default_factory=set)  # of the answers before the present message
-    answers: int = 0  # number of these
+    answered_words: set[str] = field(default_factory=set)  # words of the answers before the current message
+    answers: int = 0  # number of these answers
 
     def add_answer(self, message: Message) -> None:
         """Record an answer's sources."""
@@ -131,7 +131,7 @@ class _Reader:
         if message.state in Message.UNFINISHED:
             return SharedMessage(_bare(message, ""), closed=True)
         if not self.may_get(message):
-            self.doubtful = self.unknown = True  # later answers may repeat its words, which are in no source
+            self.doubtful = self.unknown = True  # later answers may repeat its words, which no source has
             self._offer(message)
             bare = _bare(message, "")
             bare.verified, bare.citations, bare.labels = None, [], []
@@ -183,7 +183,7 @@ class _Reader:
             return self._whole(message, sources)
         self.add_answer(message)
         self.doubtful = True
-        # The answer may continue one that a model wrote: such text is of unknown origin.
+        # The answer may continue one that a model wrote. Then the origin of its text is unknown.
         open_labels = {source.label for source in sources}
         self.unknown |= any(part.labels <= open_labels for part in closed)
         self._offer(message)
@@ -233,7 +233,7 @@ class _Reader:
         shown.verified = None  # nobody vouched for a part of it
         left_out = total - kept
         if not left_out and LEFT_OUT in shortened:
-            left_out = 1  # a heading, or code
+            left_out = 1  # a heading or code was left out
         return SharedMessage(
             shown,
             sources if kept else (),

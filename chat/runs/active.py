@@ -22,8 +22,8 @@ from chatsite.http.overload import Ticket, take_ticket
 
 Numbered = tuple[int, Event]
 
-MAX_EVENTS = 50  # passed on unchanged; a reader with more pending events has fallen behind
-MAX_TEXT = 8_000  # characters of merged text, so that a line with them stays below 64 KB
+MAX_EVENTS = 50  # more pending events are merged, because the reader has fallen behind
+MAX_TEXT = 8_000  # characters of merged text; keeps a line with such a text below 64 KB
 
 
 def parts_of(numbered: Sequence[Numbered], boundary: int) -> Iterable[Sequence[Numbered]]:
@@ -68,7 +68,7 @@ def coalesce(numbered: Iterable[Numbered], boundary: int) -> Iterator[list[Numbe
         yield part
 
 
-# Held by one catching-up reader at a time, so that everybody else waits for at most one such reader.
+# Held by one reader that catches up at a time, so that all others wait for at most one of these.
 catch_up_lock = PerEventLoop(asyncio.Lock)
 
 
@@ -98,7 +98,7 @@ metrics.RUNS_RUNNING.read_from(lambda: {(): float(run_slots.taken)})
 
 
 JUST_ACCEPTED_SECONDS = 1.0  # how long the check of rights at the request remains valid
-WAKEUP_SECONDS = 0.2  # between two wake-ups of readers for text: a wake-up costs more CPU than a token
+WAKEUP_SECONDS = 0.2  # between wake-ups of readers for text: a wake-up costs more CPU than a token
 
 
 @dataclass(eq=False)
@@ -107,13 +107,13 @@ class ActiveRun:
 
     run: AcceptedRun
     events: list[Event] = field(default_factory=list)
-    written: int = 0  # events that are in the journal
+    written: int = 0  # number of events that are in the journal
     sources: dict[UUID, int] = field(default_factory=dict)  # number of passages behind each message
     stopping: bool = False  # whether its owner has stopped it
-    withdrawn: bool = False  # whether it is ended because its owner lost access to one of its sources
+    withdrawn: bool = False  # whether it must end because its owner lost access to one of its sources
     title: str = ""  # the model's title for the conversation; stored when the run ends
     task: asyncio.Task[None] | None = None
-    ticket: Ticket = field(default_factory=take_ticket)  # it waits until the prompt is sent to the model
+    ticket: Ticket = field(default_factory=take_ticket)  # place in line, until the prompt is sent
     _waiting: "list[asyncio.Future[None]]" = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
     first_word_ms: int | None = None  # from the start of the run to its first text

@@ -40,7 +40,7 @@ SECOND_LOOK_SECONDS = 1.0
 UP_FOR = "SELECT pg_postmaster_start_time() < now() - make_interval(secs => %s)"
 
 _suspected: dict[tuple[UUID, datetime], float] = {}  # expired leases, and when this process first saw them
-executing: set[UUID] = set()  # runs of this process: alive, even if it was too busy to renew their leases
+executing: set[UUID] = set()  # runs of this process: alive even if their leases were not renewed in time
 
 
 def _close_messages(ended: EndedRun, every: Sequence[Event]) -> None:
@@ -182,7 +182,7 @@ def _closing(message: RunMessage, result: RunResult, end: Finished | Failed) -> 
         citations = message.done.citations
         verification = to_rows(message.done.verification)
     else:
-        # Not only the remaining sources: one may have been deleted while the answer was written.
+        # Check all sources, not only the remaining ones: one may have been deleted meanwhile.
         message_id = UUID(message.message_id)
         labels = Message.objects.filter(pk=message_id).values_list("labels", flat=True).first()
         citations = cited_labels(message.text, labels or ())

@@ -118,7 +118,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 Part = Sequence[Numbered]
 
-REFRESH_SECONDS = 1.0  # between two checks of the sources that a reader may no longer open
+REFRESH_SECONDS = 1.0  # seconds between checks for sources that a reader may no longer open
 MAX_READ = 2_000  # events of the journal in one read
 
 
@@ -324,11 +324,11 @@ class _Withheld:
         self._principal = principal
         self._active = active
         self._shows_itself = shows_itself
-        self._conversation: UUID | None = None  # its withheld labels are looked up again
+        self._conversation: UUID | None = None  # the conversation, for looking up its withheld labels again
         self._labels: frozenset[str] = frozenset()
         self._refreshed_at = 0.0
         self._length = 0  # characters of the message's stored text so far
-        self._edits: list[Edit] = []  # what is removed from that text for this reader
+        self._edits: list[Edit] = []  # what is removed from this text for this reader
 
     async def refresh(self, conversation: UUID, *, repeat: bool = True) -> None:
         self._conversation = conversation if repeat else None
@@ -375,7 +375,7 @@ class _Withheld:
             case Rechecked(verification):
                 return Rechecked(self._verification(verification))
             case FollowUps():
-                return FollowUps(())  # they can reveal what the source was about
+                return FollowUps(())  # follow-up questions can reveal what the source was about
         return event
 
     async def _with_sources(self, event: ContextReady) -> ContextReady:

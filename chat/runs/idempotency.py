@@ -24,7 +24,7 @@ def digest_of(request: RunRequest) -> str:
         "project_id": str(request.project_id or ""),
         "images": images,
     }
-    del values["seen"]  # the same form, sent again from a reloaded page
+    del values["seen"]  # it may differ if the same form is sent again from a reloaded page
     # Left out if empty, so that the digest equals that of versions without these members.
     for name, nothing in (
         ("wish", ""),

@@ -35,7 +35,7 @@ from history.recording import TurnIds
 from . import notifications
 
 SQL = Path(__file__).parent / "sql"
-JOURNAL_TTL = timedelta(seconds=60)  # after the run, for lagging readers in other processes
+JOURNAL_TTL = timedelta(seconds=60)  # kept this long after the run, for slow readers in other processes
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Batch:
     run_id: UUID
     first: int
     events: Sequence[Event]
-    conversation_id: UUID | None = None  # notified too, if set: pages may wait for a question in it
+    conversation_id: UUID | None = None  # its pages may wait for a question, and are notified, too
     first_word_ms: int | None = None  # only in the batch that ends its run
 
 
@@ -151,7 +151,7 @@ def read(run_id: UUID, after: int = 0, most: int | None = None) -> list[tuple[in
         for number, event in enumerate(events.list_from_json(entry.events), start=entry.first):
             if event is not None and number > after:
                 found.append((number, event))
-    if entries and not found:  # only events of a newer version
+    if entries and not found:  # they are all of a newer version
         return read(run_id, entries[len(entries) - 1].last, most)
     return found
 

@@ -63,8 +63,8 @@ class RunManager:
     def __init__(self) -> None:
         self.active: dict[UUID, ActiveRun] = {}
         self._writer: asyncio.Task[None] | None = None
-        self._writing = asyncio.Lock()  # one at a time: the journal's flush, or the end of one run
-        # One end at a time waits for `_writing`, so that flushes renew the leases in time.
+        self._writing = asyncio.Lock()  # held by the journal's flush, or while one run ends
+        # Only one end at a time waits for `_writing`, so that flushes can renew the leases in time.
         self._closing = asyncio.Lock()
         self._checked_at = 0.0
         self._access_check: asyncio.Task[None] | None = None
@@ -136,7 +136,7 @@ class RunManager:
         with reading_as(active.run.principal.user_id):
             end = await self._run_engine(active)
         if isinstance(end, Failed) and end.code == "storage_full" and not active.has_text():
-            active.publish(end)  # there is no text to lose, and storing the end may have to wait for long
+            active.publish(end)  # no text can be lost, and storing the end may take long
         # From here on a stop or a shutdown must not cancel anything.
         closing = asyncio.ensure_future(self._close(active, end))
         while not closing.done():

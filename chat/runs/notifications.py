@@ -37,10 +37,10 @@ CHANNEL = "chatsite_runs"  # of PostgreSQL, and the group of the channel layer
 MAX_IDS = 200  # in one message: PostgreSQL accepts 8,000 bytes
 MAX_PENDING = 2_000  # messages waiting to be sent; the oldest are dropped
 CHECK_SECONDS = 5.0  # between two checks that the connection is alive
-IDLE_SECONDS = 10.0  # without messages, after which the sender's connection is closed
-PAUSE_SECONDS = 0.1  # after a batch, so that further messages gather for the next one
+IDLE_SECONDS = 10.0  # time without messages after which the sender's connection is closed
+PAUSE_SECONDS = 0.1  # pause after a batch, in which further messages gather for the next one
 SEND_SECONDS = 1.0  # time limit for sending one batch, after which it counts as lost
-LAST_SECONDS = 0.2  # at the end of the process, for pending messages and for unsubscribing
+LAST_SECONDS = 0.2  # time limit at the end of the process, for pending messages and for unsubscribing
 NOTIFY = "SELECT pg_notify(%s, message) FROM unnest(%s::text[]) AS message"
 
 
@@ -187,7 +187,7 @@ def publish_on_commit(messages: list[str]) -> None:
 
     def publish_from_thread() -> None:
         for loop, box in outbox.items():
-            with suppress(RuntimeError):  # the event loop is closed
+            with suppress(RuntimeError):  # raised if the event loop is closed
                 loop.call_soon_threadsafe(box.put, messages)
 
     transaction.on_commit(publish_from_thread)
@@ -228,7 +228,7 @@ async def _from_layer() -> AsyncGenerator[str, None]:
     channel = await layer.new_channel()
     try:
         while True:
-            # Repeated, because a Redis that was flushed or restarted has lost its groups.
+            # Repeat the subscription, because a Redis that was flushed or restarted has lost its groups.
             async with asyncio.timeout(SEND_SECONDS):
                 await layer.group_add(CHANNEL, channel)
             yield ""
@@ -274,7 +274,7 @@ class NotificationHub:
 
     def __init__(self) -> None:
         self.listening = False
-        self.closing = False  # True when the process ends: nobody may wait for other processes any more
+        self.closing = False  # True when the process ends, so that nobody waits for other processes any more
         self._waiting: dict[UUID, set[Wakeup]] = {}
 
     @contextmanager

@@ -48,7 +48,7 @@ class InUse:
 
     def __init__(self, texts: SiteTexts, questions: tuple[tuple[str, int | None], ...] = ()) -> None:
         self.texts = texts
-        self.questions = questions  # each with the group whose members see it
+        self.questions = questions  # all questions, each with the group whose members see it
 
     @property
     def name(self) -> str:
@@ -102,7 +102,7 @@ def _moment(moment: datetime) -> str:
     return date_format(timezone.localtime(moment), gettext("j M Y, H:i"))
 
 
-_in_use: list[InUse] = []  # one, once they were read
+_in_use: list[InUse] = []  # one element, once the texts have been read
 
 
 def current() -> InUse:

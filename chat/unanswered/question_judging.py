@@ -26,11 +26,11 @@ from .question_likeness import alike, is_small_talk, numbered, tells_a_situation
 
 SQL = Path(__file__).parent / "sql"
 LISTED_FOR = timedelta(days=30)
-LAG = timedelta(seconds=30)  # in which the transaction that ended a run commits or is rolled back
+LAG = timedelta(seconds=30)  # within this time, the transaction that ended a run is committed or rolled back
 MAX_ASKED = 5_000  # newest questions that are grouped
 OWNERS_AT_ONCE = 200
-PLACE = 2  # of CountedUntil; 1 is that of the figures
-TOLD = "told"  # the question describes a situation: documents may answer it in other words
+PLACE = 2  # key of its row in CountedUntil; the figures have the key 1
+TOLD = "told"  # a question that describes a situation: documents may answer it in other words
 FIELDS = ("owner_id", "asked_at", "reasons", "digest", "answers", "shown", "cited")
 
 

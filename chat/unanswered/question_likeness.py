@@ -12,9 +12,9 @@ from chat.verification.asked_question import read
 from chat.verification.same_question import asks_the_same, content_words
 from ingestion.search.tokens import plain_words
 
-LIKE = 0.6  # share of common words for questions of a group
-COMPARED = 100  # other wordings that a question is compared with
-MIN_TOLD = 10  # words; a shorter message describes no situation
+LIKE = 0.6  # share of common words from which two questions are in one group
+COMPARED = 100  # number of wordings with which a question is compared
+MIN_TOLD = 10  # words; a shorter message does not describe a situation
 _FIRST_PERSON = re.compile(r"\b(?:i|me|my|we|us|our|ich|mir|mich|mein\w*|wir|uns|unser\w*)\b", re.IGNORECASE)
 # A message that consists of these words asks nothing.
 SMALL_TALK = frozenset(

@@ -30,7 +30,7 @@ from .question_judging import LISTED_FOR, PLACE, TOLD
 
 SQL = Path(__file__).parent / "sql"
 PERMISSION = "chat.view_unanswered"
-MIN_PEOPLE = 3  # who asked, before anything is shown
+MIN_PEOPLE = 3  # number of people who must have asked before anything is shown
 MAX_DOCUMENTS = 3  # shown of a group
 MAX_FEEDBACK = 3  # linked from a group
 MAX_LOOKED_UP = 200  # newest questions of a group whose documents are counted
@@ -47,14 +47,14 @@ class Asked:
     """A question without a satisfactory answer."""
 
     message: UUID
-    person: int | None  # None for guests and programs, of which anybody can have several
+    person: int | None  # None for guests and programs, because one person can have several of these
     at: datetime
     reasons: frozenset[str]  # of REASONS, and TOLD
-    shared: bool  # the asker agreed that content managers may read it
-    closed: bool  # it may reveal content that the manager may not read
+    shared: bool  # whether the asker agreed that content managers may read it
+    closed: bool  # whether it may reveal content that the manager may not read
     digest: str
     shown: tuple[int, ...]  # documents that its answers cite
-    text: str = ""  # only for the groups of a page
+    text: str = ""  # loaded only for the groups on a page
 
 
 @dataclass(slots=True)
@@ -128,7 +128,7 @@ class Group:
 
         A form of fewer than three people is not shown, but the word without its ending.
         """
-        writers: dict[str, dict[str, list[tuple[int, str]]]] = {}  # by word and form: who wrote it, and how
+        writers: dict[str, dict[str, list[tuple[int, str]]]] = {}  # by word and form: writer, spelling
         for each in self.asked:
             if not each.closed and each.person is not None:
                 for word, form in written_words(each.text).items():

@@ -23,7 +23,7 @@ class Scope(models.TextChoices):
     DOCUMENTS_READ = "documents:read", gettext_lazy("List and open documents")
     DOCUMENTS_WRITE = "documents:write", gettext_lazy("Add, change and delete documents")
     WEBHOOKS = "webhooks", gettext_lazy("Have events sent to an address of its own")
-    # In addition to documents:write; without effect unless the key's person is staff.
+    # Needed in addition to documents:write; without effect unless the key's person is staff.
     ADMIN_DOCUMENTS = (
         "admin:documents",
         gettext_lazy("Do to documents of others what its person may as staff"),
@@ -31,7 +31,7 @@ class Scope(models.TextChoices):
 
 
 STAFF_SCOPES = frozenset({Scope.ADMIN_DOCUMENTS})
-# Also the scopes of keys from versions without scopes, which allowed the same.
+# Keys from versions without scopes get these, which allow what they allowed.
 DEFAULT_SCOPES = [str(scope) for scope in (Scope.CHAT, Scope.SEARCH, Scope.DOCUMENTS_READ)]
 
 

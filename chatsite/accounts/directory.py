@@ -19,7 +19,7 @@ from django.views.decorators.http import require_safe
 from .models import User
 
 MOST = 8  # results
-MAX_WORDS, MAX_CHARACTERS = 5, 100  # of a query; the rest is ignored
+MAX_WORDS, MAX_CHARACTERS = 5, 100  # limits of a query; the rest is ignored
 NAMED = re.compile(r".*\((?P<username>[^()\s]+)\)", re.S)
 
 

@@ -51,7 +51,7 @@ class SignInForm(AuthenticationForm):
         try:
             attempt = throttling.admit(username, address, device)
         except throttling.TooManyAttempts as refused:
-            if refused.first:  # not each one, or an attacker would fill the log
+            if refused.first:  # not every one, or an attacker could fill the log
                 record_refused_sign_in(username, address, "too many attempts")
             raise self._refusal("throttled", refused.seconds) from refused
         try:

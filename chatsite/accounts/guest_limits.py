@@ -13,8 +13,8 @@ from chatsite.http.address_limit import IPV6_PREFIX, IPV6_SITE_PREFIX, subscribe
 
 from .models import User
 
-DIGEST_CHARACTERS = 31  # 124 bits; the column of a guest's address has room for two
-SITE_FACTOR = 4  # the limit of an IPv6 site (65,536 networks), as a multiple of that of an address
+DIGEST_CHARACTERS = 31  # 124 bits; two fit into the column of a guest's address
+SITE_FACTOR = 4  # limit of an IPv6 site (65,536 networks), as a multiple of that of one address
 
 # Add a timestamp at `key`; returns no row if there are `most` of them within the last minute already.
 COUNT = """

@@ -125,7 +125,7 @@ def purge() -> int:
     gone = User.objects.filter(guest_until__lt=now)
     count = gone.count()
     purge_counts()
-    with reading_everything():  # documents shared with them by name lose that entry
+    with reading_everything():  # documents that name a guest as a reader lose this entry
         gone.delete()
     return count
 

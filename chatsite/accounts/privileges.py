@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from .models import User
 
-Actor = User | DjangoUser | AnonymousUser  # `request.user`, as the stubs know it
+Actor = User | DjangoUser | AnonymousUser  # the types of `request.user` in the stubs
 
 
 def permissions_of(person: Actor) -> QuerySet[Permission]:

@@ -20,7 +20,7 @@ from django.utils import timezone
 from .guests import BACKEND as GUEST_BACKEND
 from .models import Device, User
 
-STARTED, SEEN, SEEN_IN_ADMIN = "begun_at", "seen_at", "admin_seen_at"  # seconds of the epoch
+STARTED, SEEN, SEEN_IN_ADMIN = "begun_at", "seen_at", "admin_seen_at"  # keys of times in a session
 # The first match in a User-Agent: many contain the names of other browsers, too.
 BROWSERS = (
     ("Edg", "Edge"), ("OPR/", "Opera"), ("Vivaldi", "Vivaldi"), ("SamsungBrowser", "Samsung Internet"),
@@ -31,7 +31,7 @@ SYSTEMS = (
     ("iPhone", "iPhone"), ("iPad", "iPad"), ("Android", "Android"), ("Windows", "Windows"),
     ("Macintosh", "macOS"), ("CrOS", "ChromeOS"), ("Linux", "Linux"),
 )  # fmt: skip
-PRECISION = 20  # activity is stored once in each twentieth of a limit
+PRECISION = 20  # activity is stored once in each twentieth of the limit
 
 
 def begin(request: HttpRequest, user: User) -> None:

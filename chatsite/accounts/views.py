@@ -27,9 +27,9 @@ from .sessions import begin, end_sessions, last_seen, note_device
 
 A_YEAR = 365 * 24 * 3600
 NAMES_TO_ASK = 5
-LEFT = "signed-out"  # in the address of the sign-in page after signing out
+LEFT = "signed-out"  # query parameter of the sign-in page after signing out
 EXAMPLE = 'curl -H "Authorization: Bearer {secret}" {site}api/whoami'
-MAX_DIGITS = 19  # of a number; the database accepts no longer ones
+MAX_DIGITS = 19  # in a number; the database accepts no more
 
 
 class SignIn(auth_views.LoginView):
@@ -123,7 +123,7 @@ def settings_page(request: HttpRequest) -> HttpResponse:
             "too_long": too_long,
         }
         return render(request, "accounts/settings.html", shown, status=422 if too_long else 200)
-    # An unchecked box is not sent.
+    # Browsers do not send an unchecked box.
     chosen = Preferences.of(request.POST.dict() | {"keys": request.POST.get("keys", "off")})
     mine = User.objects.filter(pk=session_principal(request).user_id)
     if "wish" in request.POST:

@@ -43,7 +43,7 @@ View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 UNUSABLE = (ValueError, OverflowError, DataError)
 
 
-# Found by typing. Rows of other models, such as conversations, would be listed without an audit entry.
+# Models that autocomplete may search. Others, such as conversations, would be listed without an audit entry.
 OFFERED = (User, Group, Document)
 DOCUMENT_OWNER = Document._meta.get_field("owner")
 READERS_RIGHTS = ("ingestion.add_document", "ingestion.change_document")
@@ -70,7 +70,7 @@ class Picker(AutocompleteJsonView):
         if found.model is not User:
             return found
         if not super().has_perm(self.request):
-            for word in self.term.split():  # and not by e-mail address, which they may not see
+            for word in self.term.split():  # and not by e-mail address, which the searcher may not see
                 names = Q(username__icontains=word) | Q(first_name__icontains=word)
                 found = found.filter(names | Q(last_name__icontains=word))
         return found.filter(guest_until=None)

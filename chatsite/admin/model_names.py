@@ -225,7 +225,7 @@ NAMES = (
     gettext_noop("sent by hand"),
 )
 
-# Messages that Django's own catalogues leave out, or word in another way than this site.
+# Messages that Django's own catalogues lack, or word differently from this site.
 OF_DJANGO = (
     gettext_noop("After you’ve created a user, you’ll be able to edit more user options."),
     gettext_noop("This action will <strong>enable</strong> password-based authentication for this user."),

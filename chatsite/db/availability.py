@@ -21,7 +21,7 @@ AWAY = ("08", "57P", "53300", "55P03")
 PROBE_SECONDS = 1.0
 QUIET_SECONDS = 1.0  # a database that is up has answered some query within this time
 FULL_SECONDS = 1.5
-EPISODE_SECONDS = 10.0  # after so long without an error, the next error starts a new series
+EPISODE_SECONDS = 10.0  # time without an error after which the next error starts a new series
 OPERATIONAL = (OperationalError, InterfaceError, psycopg.OperationalError, psycopg.InterfaceError)
 
 

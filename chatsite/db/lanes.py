@@ -5,15 +5,15 @@ import time
 
 FIRST_SECONDS = 0.02  # assumed time between two departures, until it is measured
 WEIGHT = 0.15  # of the newest interval in the moving average
-STALL_SHARE = 0.25  # this share of the time since the last departure is the least interval assumed
-DECISION_SECONDS = 0.7  # when a waiting caller is refused early, if at all: within a second
+STALL_SHARE = 0.25  # share of the time since the last departure that is assumed as the least interval
+DECISION_SECONDS = 0.7  # longest wait before an early refusal, so that it comes within a second
 
 
 class Departures:
     """How often something leaves a queue, measured while something waits in it."""
 
     def __init__(self) -> None:
-        self.each = FIRST_SECONDS  # seconds between two
+        self.each = FIRST_SECONDS  # average seconds between two departures
         self.since = time.monotonic()  # the last departure, or the first arrival in an empty queue
         self._is_first = True
 
@@ -64,7 +64,7 @@ class Lane:
         try:
             await asyncio.wait({turn}, timeout=min(DECISION_SECONDS, seconds))
             left = seconds - (time.monotonic() - asked)
-            # If nothing has left the queue, the database may be restarting, so the caller waits on.
+            # If nothing has left the queue, the database may be restarting, so the caller keeps waiting.
             moves = self._departures.since > asked
             if not turn.done() and not (moves and self._departures.wait(self._position(turn)) > left):
                 await asyncio.wait({turn}, timeout=max(0.0, left))
@@ -72,7 +72,7 @@ class Lane:
                 raise TimeoutError
         except BaseException:
             if turn.done():
-                self.release()  # it got its place at the same moment
+                self.release()  # the caller got its place at that moment
             raise
         finally:
             self.waiting.pop(turn, None)

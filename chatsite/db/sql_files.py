@@ -27,7 +27,7 @@ M = TypeVar("M", bound=Model)
 _DIRECTORY = Path(settings.BASE_DIR) / "ingestion" / "sql"
 _MARGIN = re.compile(r"^(?: *--.*\n|\\.*\n| +)", re.MULTILINE)
 _VARIABLE = re.compile(r"(?<![:\w]):(?:'(?P<quoted>[a-z_]+)'|(?P<bare>[a-z_]+))")
-_ESCAPED = re.compile(r'["\\]')  # within an element of an array
+_ESCAPED = re.compile(r'["\\]')  # must be escaped within an element of an array
 _columns: dict[str, tuple[str, ...]] = {}  # column names of each statement's rows
 
 
@@ -165,7 +165,7 @@ def _rows_by_cursor(texts: Sequence[str], parameters: Mapping[str, Any]) -> list
         if isinstance(text, Prepared):
             values |= text.constants
     with connection.cursor() as cursor:
-        results = cursor.cursor  # the driver's cursor: it has every result once the last statement has ended
+        results = cursor.cursor  # the driver's cursor, which has all results after the last statement
         with connection.wrap_database_errors:
             bound = ";\n".join(texts) % _Literals(adapt.Transformer.from_context(results), values)
         cursor.execute(bound)
@@ -217,7 +217,7 @@ class _Literals(dict[str, str]):
     def __missing__(self, name: str) -> str:
         value = self._values[name]
         kind = type(value)
-        # Most values are of these two types: without a call for each.
+        # Most values have one of these two types, which need no call.
         if kind is int:
             literal = f" {value}"  # the space keeps two minus signs from beginning a comment
         elif kind is str and "\\" not in value and "\0" not in value:
@@ -246,7 +246,7 @@ def _array(values: list[Any], transformer: Transformer) -> str:
     if kind not in _ARRAYS:
         return _quoted(values, transformer)
     cast, write = _ARRAYS[kind]
-    if kind is str and not _ESCAPED.search("".join(values)):  # as most are: without a call for each
+    if kind is str and not _ESCAPED.search("".join(values)):  # usual case, without a call for each
         elements = '"' + '","'.join(values) + '"'
     else:
         elements = ",".join(map(write, values))

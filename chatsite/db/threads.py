@@ -44,10 +44,10 @@ NOBODY = ""
 EVERYTHING = "everything"
 # Django's parameters, which libpq does not know
 DJANGOS = frozenset({"context", "cursor_factory", "prepare_threshold"})
-WAIT_SECONDS = 3.0  # for a thread or a connection, if no budget limits the total
+WAIT_SECONDS = 3.0  # wait for a thread or a connection, if no budget limits the total
 LOCKED = "The database is kept waiting by a lock."
 BUSY = "All database threads are at work."
-ALL = "*"  # the lane of all views together; no view has this name
+ALL = "*"  # name of the lane for all views together; no view has this name
 # the least that is left to a request that waited long for its address: the database may be fine
 MIN_BUDGET_SECONDS = 0.5
 MIN_SECONDS = 0.2  # for a statement when the budget is used up: most take less
@@ -78,10 +78,10 @@ class _Reader:
     name: str
     request: "_Reader | None" = None
     budget: Budget | None = None
-    view: str = ""  # of a request
+    view: str = ""  # the view of a request
 
 
-_default = _Reader(NOBODY)  # unless set otherwise, in every thread of this process
+_default = _Reader(NOBODY)  # used in every thread of this process unless another one is set
 _lanes_of: PerEventLoop[dict[str, Lane]] = PerEventLoop(dict)  # by view
 _reader: ContextVar[_Reader | None] = ContextVar("reader", default=None)
 
@@ -277,7 +277,7 @@ def release_connection() -> None:
 def _call(reader: _Reader | None, asked: float, function: Callable[[], T]) -> T:
     token = _reader.set(reader)
     if reader is not None and reader.budget is not None:
-        reader.budget.left -= time.monotonic() - asked  # the time in which the call waited for this thread
+        reader.budget.left -= time.monotonic() - asked  # minus the wait for this thread
     try:
         return function()
     except OperationalError as error:
@@ -323,7 +323,7 @@ async def in_database_within_budget(function: Callable[P, T], *args: P.args, **k
     if breaker.is_open or (breaker.is_missing and _threads().waiting):
         raise OperationalError("The database does not answer at the moment.")
     reader = _reader.get()
-    if reader is None or reader.budget is None:  # a request's own reader has a budget, and is used itself
+    if reader is None or reader.budget is None:  # a request's own reader has a budget and is used as it is
         reader = _Reader(reader_name(), reader.request if reader else None, Budget())
     assert reader.budget is not None
     asked, view = time.monotonic(), current_view()

@@ -24,7 +24,7 @@ class WarmThreads(Executor):
         self.max_workers = max_workers
         self._name = name
         self._lock = Lock()
-        self._idle: list[_Worker] = []  # the one that worked last is at the end
+        self._idle: list[_Worker] = []  # the thread that worked last is at the end
         self._waiting: deque[Call] = deque()
         self._workers: list[_Worker] = []
         self._over = False

@@ -40,7 +40,7 @@ class Record:
     def __init__(self) -> None:
         self.route = ""  # remains empty for an unknown URL, or if the URL was not resolved
         self.user: int | None = None
-        self.status: int | None = None  # None if the caller left before a response
+        self.status: int | None = None  # None if the caller left before a response began
         self.request_id = ""
         self.head = 0.0  # when the response started
 
@@ -55,7 +55,7 @@ class Record:
         if reader.isdecimal():
             self.user = int(reader)
         elif is_evaluated(user := getattr(request, "user", None)):
-            self.user = getattr(user, "pk", None)  # for the admin, where no reader is set
+            self.user = getattr(user, "pk", None)  # also for the admin, where no reader is set
 
     def see(self, message: Message) -> None:
         """Take the status and the request id from a message to the caller."""

@@ -29,11 +29,11 @@ HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
 # The longest time for which a request holds a slot: one that takes longer is waiting for a body, an answer or
 # the database, and costs others little.
 SLOT_SECONDS = 2.0
-WAIT_SECONDS = 10.0  # for a slot; a request that would wait longer is refused within a second
+WAIT_SECONDS = 10.0  # longest wait for a slot; a request that would wait longer is refused within a second
 RETRY_SECONDS = 5
 MAX_WAITING_OF_CALLER = 200
 MAX_WAITING_OF_ADDRESS = 1_000
-RECENT_SECONDS = 2.0  # how long a caller counts as active, so that others have only half of their slots
+RECENT_SECONDS = 2.0  # how long a caller counts as active, so that others get only half of their slots
 WAITED_KEY = "chatsite.waited"  # key in the ASGI scope: for how many seconds the request waited for a slot
 GONE_KEY = "chatsite.gone"  # key in the ASGI scope: a future that is done when the connection is lost
 IPV6_PREFIX = 64  # one network, in which a subscriber has very many addresses

@@ -42,10 +42,10 @@ DRAIN_SECONDS = 1.0
 # For all refused bodies together: reading a hundred at full speed would delay everybody else.
 DRAIN_PIECES_PER_SECOND = 500
 MAX_IDLE_THREADS = 16
-IDLE_SECONDS = 30.0  # without another part of the body
+IDLE_SECONDS = 30.0  # time without another part of the body
 # Large bodies that one account may send at the same time to each process; further ones queue.
 LARGE_BODIES = 4
-WAIT_SECONDS = 0.8  # a refusal comes within a second
+WAIT_SECONDS = 0.8  # short, so that a refusal comes within a second
 # Uploads that one session or key may send at the same time to each process. More would only wait for each
 # other, because they share a quota.
 UPLOADS = 6

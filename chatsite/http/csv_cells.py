@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from django.utils.translation import gettext
 
 MAX_FILE_BYTES = 1_000_000
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # with these a spreadsheet formula begins
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet formula begins with one of these
 
 
 class BadFile(Exception):
@@ -34,7 +34,7 @@ def unplain(cell: str) -> str:
 
 
 def _is_formula(cell: str) -> bool:
-    # Leading apostrophes count as well, so that `unplain` can remove one.
+    # Leading apostrophes count as well, so that `unplain` can remove exactly one.
     return cell.lstrip("'").startswith(FORMULA_STARTS)
 
 

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.utils import timezone, translation
 
-ZONE_COOKIE = "zone"  # written by portal.js: the browser's time zone, such as Europe/Berlin
+ZONE_COOKIE = "zone"  # written by portal.js: the time zone of the browser, such as Europe/Berlin
 MAX_ZONE_CHARACTERS = 64
 
 

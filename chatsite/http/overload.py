@@ -34,7 +34,7 @@ TICK_SECONDS = 0.05
 LAG_WEIGHT = 0.4  # of the newest tick in the moving average of the lag
 BUSY_LAG = 0.008  # seconds; if its event loop lags more, a process has no time to spare
 MAX_LAG = 0.8  # seconds; beyond that, even a refusal would take a second
-MIN_WAITING = 8  # as many requests may always wait, however slow earlier ones were
+MIN_WAITING = 8  # this many requests may always wait, however slow earlier ones were
 MAX_WAIT_SECONDS = 2.0  # expected wait of a new request
 
 
@@ -46,7 +46,7 @@ class Ticket:
     def __init__(self, backlog: "Backlog") -> None:
         self._backlog = backlog
         self._is_waiting: bool | None = None
-        self.is_taken = False  # by a run, which may outlive the request
+        self.is_taken = False  # whether a run has taken it; the run may outlive the request
 
     def enter(self) -> None:
         if self._is_waiting is None:

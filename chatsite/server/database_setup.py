@@ -20,7 +20,7 @@ from . import embedded_postgres
 from .pooler import check_sessions
 from .refusal import StartRefused
 
-LOCK = 7_236_114_901  # key of an advisory lock: any number, which must never change
+LOCK = 7_236_114_901  # key of an advisory lock: an arbitrary number that must never change
 MIN_POSTGRESQL = 16
 MIN_PGVECTOR = (0, 8)
 CONNECT_SECONDS = 5

@@ -35,7 +35,7 @@ MIN_OPEN_FILES = 4_096
 MAX_CLOCK_SECONDS = 5.0
 OLD_JOB_SECONDS = 1_800
 OLD_BACKUP = timedelta(days=8)
-LOOKED_AT = 500  # the newest documents, whose files are checked
+LOOKED_AT = 500  # newest documents whose files are checked
 MODEL_SECONDS = 5.0
 OPENAI = "https://api.openai.com/v1"
 WORKERS = "SELECT count(*) FROM procrastinate_workers WHERE last_heartbeat > now() - interval '1 minute'"

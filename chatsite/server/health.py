@@ -16,7 +16,7 @@ from chatsite.http.outgoing.retry_after import set_retry_after
 
 logger = logging.getLogger(__name__)
 
-DATABASE_SECONDS = 0.8  # for the database to respond, so that the check responds within a second
+DATABASE_SECONDS = 0.8  # time limit for the database, so that the check itself responds within a second
 RETRY_AFTER_SECONDS = 2
 
 _looks: WeakKeyDictionary[asyncio.AbstractEventLoop, "asyncio.Task[frozenset[tuple[str, str]]]"] = (

@@ -9,7 +9,7 @@ the import, or at a second signal. Long loops call `check`, in case the exceptio
 import signal
 from types import FrameType
 
-AGAIN_SECONDS = 0.02  # between two checks whether an import has ended
+AGAIN_SECONDS = 0.02  # between two checks whether the import has ended
 
 
 class Interrupt:

@@ -56,7 +56,7 @@ class Child:
     start_again_at: float = 0.0
     failures: int = 0
     pidfd: int = field(default=-1, repr=False)
-    # A descriptor that becomes readable when the process accepts requests.
+    # A descriptor that becomes readable once the process accepts requests.
     reports: int = field(default=-1, repr=False)
     serving: bool = False
 

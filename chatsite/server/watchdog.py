@@ -44,7 +44,7 @@ class Watchdog:
         self._interval = seconds / 4
         self._thread = threading.get_ident()
         self._rounds = 0
-        self._waited: dict[str, int] = {}  # nanoseconds each thread waited for a CPU, even if it has ended
+        self._waited: dict[str, int] = {}  # nanoseconds that each thread, even an ended one, waited for a CPU
         self._over = threading.Event()
 
     def start(self) -> None:

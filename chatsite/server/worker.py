@@ -42,7 +42,7 @@ QUEUES = (
     (fair_queue.QUEUE, 1),
     (side_jobs.QUEUE, 2),
 )  # queues, with the number of concurrent jobs of each
-GRACE_SECONDS = 2  # at SIGTERM, after which unfinished documents return to the queue
+GRACE_SECONDS = 2  # at SIGTERM, time after which unfinished documents return to the queue
 
 
 def main() -> None:
@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("--parent", type=int, required=True)
     exit_with_parent(parser.parse_args().parent)
     try:
-        recover_stalled_jobs()  # these are jobs of killed workers
+        recover_stalled_jobs()  # jobs of workers that were killed
         release_connection()
         recorder = metrics_page.start("worker")
         traces.start("worker")

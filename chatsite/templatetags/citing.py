@@ -9,7 +9,7 @@ from ingestion.models import Document
 
 register = template.Library()
 
-MIN_COUNTED = 3  # a smaller number would tell its owner of single people
+MIN_COUNTED = 3  # a smaller number would tell the document's owner about individuals
 MAX_COUNTED = 1_000  # counting goes no further
 
 

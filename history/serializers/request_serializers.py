@@ -42,7 +42,7 @@ UNTITLED = "New Chat"  # the client's title of a conversation that has none yet
 CLIENT_MEMBERS = ("sources", "error", "timestamp")  # stored and returned unchanged
 STORED_STATES = {
     "completed": Message.State.COMPLETE,
-    "processing": Message.State.STOPPED,  # the received part; this site does not continue it
+    "processing": Message.State.STOPPED,  # the part received so far; this site does not continue it
     "failed": Message.State.FAILED,
 }
 

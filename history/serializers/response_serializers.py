@@ -23,7 +23,7 @@ from ingestion.search.labels import content_address
 from .request_serializers import UNTITLED
 
 SNIPPET = 300  # characters of a source
-OWN_MEMBERS = frozenset({"pinned", "archived", "project_id"})  # members of a row that are omitted if empty
+OWN_MEMBERS = frozenset({"pinned", "archived", "project_id"})  # members that a row lacks if they are empty
 SENT_STATUSES = {
     Message.State.QUEUED: "processing",
     Message.State.STREAMING: "processing",

@@ -43,8 +43,8 @@ from .explain import (
 PERMISSION = "accounts.view_as_others"
 FOUND_SHOWN = 10
 MIN_REASON = 10  # characters
-MEANT_SHOWN = 5  # documents that are offered if the form has only a part of a title
-MAX_QUESTION = SUBJECT_CHARACTERS - Look.MAX_REASON - 20  # so that question and reason fit into the audit log
+MEANT_SHOWN = 5  # documents that are offered if only a part of a title was typed
+MAX_QUESTION = SUBJECT_CHARACTERS - Look.MAX_REASON - 20  # so that both fit into the audit log
 NAME_CHARACTERS = 460  # of first and last name, and user name
 
 

@@ -22,7 +22,7 @@ from .models import AccessEntry
 
 NAMES_SHOWN = 10
 DOCUMENTS_SHOWN = 20
-MAX_BRACKETS = 5  # pairs of brackets in a title or path that are tried
+MAX_BRACKETS = 5  # pairs of brackets tried in a title or path
 NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 Kind = Literal["owner", "person", "group", "guests", "everyone"]
@@ -55,8 +55,8 @@ class Explanation:
 
     readable: bool
     verdict: str
-    reasons: tuple[str, ...]  # why the person may read it, or else who may, and why not the person
-    notes: tuple[str, ...]  # other conditions on what the person sees of the document
+    reasons: tuple[str, ...]  # why the person may read it, or else who may, and why the person may not
+    notes: tuple[str, ...]  # other conditions for what the person sees of the document
 
 
 def why_readable(principal: Principal, document: Document) -> list[str]:

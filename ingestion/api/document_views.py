@@ -55,7 +55,7 @@ from .document_serializers import (
     UploadedDocumentSerializer,
 )
 
-RESERVED = {"batch"}  # cannot be names of documents: they are URLs of their own
+RESERVED = {"batch"}  # names that documents cannot have, because they are URLs of their own
 NAMES = gettext_lazy(
     "A name of your own has 1 to 200 letters, digits or ._~:@+- and no slash, and is neither “batch”"
     " nor like an id."

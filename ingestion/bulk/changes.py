@@ -32,7 +32,7 @@ from .models import BulkChange, BulkItem
 TASK = "ingestion.bulk_change"
 BATCH = 50  # documents per transaction
 SECONDS = 5.0  # per job
-RETENTION = timedelta(days=30)  # after which a change is deleted and cannot be undone any more
+RETENTION = timedelta(days=30)  # time after which a change is deleted and can no longer be undone
 GONE = gettext_noop("It was deleted meanwhile.")
 MOVED = gettext_noop("It now belongs to somebody else.")
 PART = gettext_noop("It is part of an archive or a message, which decides this.")
@@ -54,7 +54,7 @@ class Refused(Exception):
 class Change(ABC):
     """A property of documents that can be changed in bulk, as JSON values."""
 
-    mirrored = False  # whether documents that mirror a file can be changed, too
+    mirrored = False  # whether documents that mirror a file can also be changed
 
     @abstractmethod
     def read(self, document: Document) -> Any: ...

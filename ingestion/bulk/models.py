@@ -50,7 +50,7 @@ class BulkChange(models.Model):
         ordering = ["-pk"]
         verbose_name = gettext_lazy("bulk change")
         verbose_name_plural = gettext_lazy("bulk changes")
-        default_permissions: ClassVar[list[str]] = []  # those of documents apply
+        default_permissions: ClassVar[list[str]] = []  # the permissions for documents apply
 
     def __str__(self) -> str:
         return gettext("Change %(number)s") % {"number": self.pk}

@@ -36,7 +36,7 @@ class Side:
 
     people: int = 0
     readers: list[NamedReader] = field(default_factory=list)
-    more: int = 0  # readers that are not listed
+    more: int = 0  # number of readers that are not listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class _People:
         self.everybody = everybody
         self.some: set[int] = set()
         self.always: frozenset[int] | None = (
-            None  # accounts that are in every second set while the first is “all”
+            None  # accounts that are in every second set while the first one is “all”
         )
 
     def add(self, those: frozenset[int] | None, others: frozenset[int] | None) -> None:

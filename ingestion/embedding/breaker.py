@@ -11,9 +11,9 @@ from chatsite.http.outgoing.circuit_breaker import CircuitBreaker, CircuitOpen
 
 from .embedder import Embedder, EmbeddingError, Vectors
 
-FAILURES = 3  # in a row, after which the model gets no requests for a while
+FAILURES = 3  # failures in a row after which the model gets no requests for a while
 REST_SECONDS = 30.0
-MAX_REST_SECONDS = 300.0  # however long a server asks for
+MAX_REST_SECONDS = 300.0  # longest pause, even if a server asks for a longer one
 
 _breakers: WeakKeyDictionary[Embedder, CircuitBreaker] = WeakKeyDictionary()
 _making = threading.Lock()

@@ -5,7 +5,7 @@ import functools
 from .embedder import EmbeddingError
 from .selection import embedder, is_built_in, is_from_folder
 
-# German sentences and the same in English, without words that look alike.
+# German sentences and their translations, without words that look alike.
 _PAIRS = (
     ("Wie viele freie Tage habe ich im Jahr?", "How much leave do I get annually?"),
     ("Der Hund schläft unter dem Baum.", "The dog is asleep below a tree."),

@@ -15,7 +15,7 @@ from .selection import configured, embedder
 
 SPACE_LOCK = 0x636861740001  # any fixed number: the advisory lock for changing the active space
 ACTIVE = "SELECT * FROM ingestion_embeddingspace WHERE active LIMIT 1"  # run for every search
-LOCK_WAIT = "1min"  # for writers of vectors while the space changes
+LOCK_WAIT = "1min"  # longest wait of writers of vectors while the space changes
 INDEXED_DIMENSIONS = 4_000  # limit of an index on halfvec; larger vectors are scanned
 
 
@@ -32,7 +32,7 @@ def active_space(found: Rows | None = None) -> EmbeddingSpace:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [SPACE_LOCK])
         current = EmbeddingSpace.objects.filter(active=True).first()
-        if current and is_used(current):  # meanwhile
+        if current and is_used(current):  # it was changed meanwhile
             return current
         space, _ = EmbeddingSpace.objects.get_or_create(name=name, dimensions=dimensions)
         activate(space)

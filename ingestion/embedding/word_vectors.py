@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from .embedder import BUILT_IN_DIMENSIONS, BUILT_IN_NAME, Vectors
 from .selection import embedder
 
-MAX_CACHED = 40_000  # words, a kilobyte each: computing a vector is far more expensive than a cache hit
+MAX_CACHED = 40_000  # words, a kilobyte each; computing a vector is far more expensive than finding it here
 
 Numbers = NDArray[np.int32]
 
 _places: dict[str, int] = {}
-_kept = np.zeros((MAX_CACHED + 1, BUILT_IN_DIMENSIONS), dtype=np.float32)  # uses memory only as it fills
+_kept = np.zeros((MAX_CACHED + 1, BUILT_IN_DIMENSIONS), dtype=np.float32)  # takes memory only as it fills
 _generation = 0
 _keeping = threading.Lock()
 

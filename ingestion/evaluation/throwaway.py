@@ -32,7 +32,7 @@ BATCH = 200  # documents of one transaction
 PREFIX = "evaluation_"
 LOCKS = 7_236_115  # first half of an advisory lock's key: any number, which must never change
 CLAIM = "SELECT pg_try_advisory_lock(%s, hashtext(%s))"
-# Databases that nobody is connected to and that the role may drop.
+# Databases to which nobody is connected and that the role may drop.
 ABANDONED = """
     SELECT datname FROM pg_database
     WHERE starts_with(datname, %s) AND pg_has_role(datdba, 'USAGE')

@@ -32,7 +32,7 @@ from . import glossary_csv
 from .models import HouseWord, names_of
 
 LANGUAGES = ("simple", "english", "german")  # forms in which the index may have a word
-MAX_COUNTED = 1_000  # passages with a word; one with more is common
+MAX_COUNTED = 1_000  # passages with a word that are counted; a word in more passages is common
 MAX_ASKED = 300  # characters of a question shown beside the field
 ASKED = gettext_lazy(
     "People asked “{}”. Enter the words that documents do not use, separated by "

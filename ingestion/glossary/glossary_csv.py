@@ -102,7 +102,7 @@ def write_csv(user: User) -> str:
         csv.writer(cell, delimiter=BETWEEN_GROUPS, lineterminator="").writerow(names)
         groups = cell.getvalue()
         if word.restricted and not groups:
-            # hidden since its groups were deleted: without a group it would be imported for everyone
+            # It is hidden since its groups were deleted: without a group it would be imported for everyone.
             continue
         others = ", ".join(names_of(word.synonyms))
         rows.append((word.term, others, word.meaning, groups, word.kind))

@@ -19,7 +19,7 @@ from .models import MAX_WORDS_OF_A_NAME, HouseWord, names_of
 MAX_ASKED = 200  # words of a question that are looked up
 MAX_ADDED = 12  # words added to a question from the glossary
 MAX_EVERYDAY = 8  # everyday words of a question that are replaced by words of documents
-MAX_EXPLAINED = 20  # words of one answer
+MAX_EXPLAINED = 20  # words explained in one answer
 MAX_TERMS = 2_000  # terms with a meaning that are looked for in the texts of a page
 MAX_READ = 20_000  # characters of an answer
 
@@ -82,7 +82,7 @@ class Lookup:
         start = 0
         while start < len(asked):
             is_everyday = may_begin(asked[start])
-            for phrase in self._from[start]:  # “day off” before “off”
+            for phrase in self._from[start]:  # longer phrases first: “day off” before “off”
                 if phrase in own:
                     in_place = tuple(own[phrase])
                 else:

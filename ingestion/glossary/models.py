@@ -13,7 +13,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from ingestion.search.tokens import plain_words
 
-MAX_NAMES = 30  # of one word
+MAX_NAMES = 30  # names of one entry
 MAX_WORDS_OF_A_NAME = 6
 _BETWEEN_NAMES = re.compile(r"[,\n]")
 

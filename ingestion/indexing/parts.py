@@ -22,8 +22,8 @@ from ingestion.parsing.sections import Unreadable
 from ingestion.queue import fair_queue
 from ingestion.storage import files
 
-MAX_DEPTH = 2  # how deeply parts may be within parts
-MAX_LEFT_OUT = 200  # files that are listed as not read
+MAX_DEPTH = 2  # nesting depth of parts within parts
+MAX_LEFT_OUT = 200  # files that are listed as left out
 TOO_LARGE = "it is larger than {most:g} MB"
 TOO_MANY = "With the archives and messages in it, the file holds more than {most:,} files."
 TOO_MUCH = "With the archives and messages in it, the file unpacks to more than {most:g} MB."

@@ -16,8 +16,8 @@ from chatsite.dependency_internals import delete_rows
 from ingestion.models import Document, Passage, PassageWords, Vector
 from ingestion.search.stems import indexed_text
 
-PIECE_CHARACTERS = 250  # longer texts have less distinct vectors; a passage counts with its best piece
-PREFIX_CHARACTERS = 120  # of title and heading before each piece; more would drown the piece itself
+PIECE_CHARACTERS = 250  # longer texts have less distinct vectors; a passage has the score of its best piece
+PREFIX_CHARACTERS = 120  # of title and heading before each piece; more would outweigh the piece itself
 WRITING_TIMEOUT = "15min"  # of a statement that writes passages; a long document takes minutes to index
 
 

@@ -43,9 +43,9 @@ from .replacing import (
 from .splitting import passages_of
 
 PROGRESS_SECONDS = 0.5
-CANCEL_SECONDS = 5.0  # for the request to PostgreSQL to cancel a statement
-SHOWN_CHARACTERS = 6_000  # of a document, to the model that writes questions
-MAX_VERSIONS = 20  # that are listed
+CANCEL_SECONDS = 5.0  # how long PostgreSQL may take to cancel a statement on request
+SHOWN_CHARACTERS = 6_000  # of a document that the model sees when it writes questions
+MAX_VERSIONS = 20  # versions that are listed
 SWAP_ATTEMPTS = 3  # a change of the embedding model can make each of them fail
 SPACE_CHANGING = "The embedding model is being changed; the document is read again when that is done."
 

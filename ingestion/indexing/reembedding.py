@@ -46,10 +46,10 @@ from .replacing import (
     digest_of,
 )
 
-REEMBED_LOCK = 0x636861740002  # the advisory lock of the process that does this
+REEMBED_LOCK = 0x636861740002  # key of the advisory lock that the process which changes the model holds
 PASSAGE_BATCH = 200
 DELETE_BATCH = 5_000
-MAX_LEFT_FOR_LOCK = 200  # so few passages are embedded at the end, while writes are blocked
+MAX_LEFT_FOR_LOCK = 200  # passages that are embedded at the end, while writes are blocked
 RETRY_DELAYS = (1, 2, 4, 8, 16, 32)  # seconds before each retry of a failed service
 MAX_RETRY_SECONDS = 60.0  # longest Retry-After that is respected
 PAUSE = 1.0
@@ -98,7 +98,7 @@ def reembed() -> Iterator[Progress]:
             yield from _switch(space)
         others = list(EmbeddingSpace.objects.exclude(pk=space.pk))
         if others:
-            # Questions embedded by the former model a moment ago still use its vectors.
+            # Questions that the former model has just embedded still use its vectors.
             time.sleep(settings.EMBEDDING_QUESTION_SECONDS)
         for other in others:
             yield from _drop(other)
@@ -152,7 +152,7 @@ def _switch(space: EmbeddingSpace) -> Iterator[Progress]:
                         activate(space)
                     return
         yield from _fill(space)
-        allowed *= 2  # if documents arrive faster than they are embedded, they must wait in the end
+        allowed *= 2  # if documents arrive faster than they are embedded, they must wait at some point
         time.sleep(PAUSE)
 
 

@@ -67,7 +67,7 @@ def prepare(
     prepared = Prepared(active_space())
     space = prepared.space
     try:
-        # Pieces with a vector, from an earlier attempt or in use now.
+        # Pieces that have a vector already, from an earlier attempt or from the current version.
         with connection.cursor() as cursor:
             cursor.execute(statement("keep_vectors"), {"document_id": document.pk, "space_id": space.pk})
         ready = PreparedVector.objects.filter(document=document, space=space)
@@ -117,7 +117,7 @@ def write_passages(document: Document, passages: Sequence[NewPassage], prepared:
         }
         with connection.cursor() as cursor:
             cursor.execute(statement("insert_vectors"), parameters)
-            if cursor.rowcount != len(digests):  # the table is unlogged: PostgreSQL has crashed meanwhile
+            if cursor.rowcount != len(digests):  # rows are missing: unlogged, and PostgreSQL crashed
                 raise EmbeddingError(LOST, temporary=True)
     PreparedVector.objects.filter(document=document).delete()
 

@@ -11,7 +11,7 @@ from .passages import NewPassage
 # Search found passages of about 500 characters better than longer ones (see docs/decisions/). Beyond the
 # lower number, a passage ends with its paragraph or row.
 MIN_LENGTH, MAX_LENGTH = 300, 500
-MAX_LEAD_IN = 250  # characters of a paragraph that introduces the next one and is moved to its passage
+MAX_LEAD_IN = 250  # characters of a lead-in that is moved to the passage of the next paragraph
 SHORT_PIECE = 120  # a shorter piece is joined with its neighbour if both stay below MAX_JOINED
 MAX_JOINED = 600
 SPLITTER = TextSplitter((MIN_LENGTH, MAX_LENGTH))

@@ -15,11 +15,11 @@ COLUMN = re.compile(r"(?:^|(?<=[;\n]))[ ]?[^:;\n]{1,100}: ")
 PIECE = re.compile(r"[^\n]+")
 SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 OPENING = frozenset("([{\u201c\u2018\u201e\u00ab\u00bf\u00a1")
-LEAST_COLUMNS = 2  # of a row
-LEAST_PART = 12  # characters of a part of a row
-LEAST_LETTERS = 4  # shortest piece that is searched for by itself
-GAP = 1.5  # of a character's height: the widest gap between two words of a line
-OVERLAP = 0.5  # of a character's height: the least overlap of characters on one line
+LEAST_COLUMNS = 2  # in a row
+LEAST_PART = 12  # characters in a part of a row
+LEAST_LETTERS = 4  # letters in the shortest piece that is searched for by itself
+GAP = 1.5  # widest gap between two words of a line, as a multiple of a character's height
+OVERLAP = 0.5  # least vertical overlap of characters on one line, as a share of a character's height
 
 
 def boxes_of(
@@ -94,7 +94,7 @@ def _placed(content: str, start: int, end: int, cells: Cells) -> Iterator[tuple[
         while places[-1] >= 0 and not _is_value(content, places[-1], places[-1] + len(value), end):
             places.append(content.find(value, places[-1] + 1, end))
         if places[0] < 0:
-            continue  # the cell is in another line: long rows are split
+            continue  # the cell is on another line, because long rows are split
         start = max(places[0], places[-1])
         for word, left, right in cell:
             place = content.index(word, start)

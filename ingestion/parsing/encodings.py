@@ -24,7 +24,7 @@ DECLARED = re.compile(
     rb"<meta[^>]{0,200}charset\s*=\s*[\"']?([\w-]{2,30})|\A<\?xml[^>]{0,100}encoding=[\"']([\w-]{2,30})",
     re.IGNORECASE,
 )
-# In these encodings the same bytes are different letters: words and language decide which one was meant.
+# In these encodings, the same bytes are different letters: words and language decide between them.
 LATIN = re.compile(r"cp125[0247]|iso8859_(?:1|2|3|4|9|10|13|14|15|16)|latin_1|mac_\w+|cp1140|hp_roman8")
 CANDIDATES = ("cp1252", "cp1250", "iso8859_2")
 SETS = {
@@ -32,7 +32,7 @@ SETS = {
     **dict.fromkeys(("lithuanian", "(latvian)"), ("cp1257",)),
     "turkish": ("cp1254",),
 }
-VALID_FOR_BROKEN = 10  # characters beyond ASCII for each broken one
+VALID_FOR_BROKEN = 10  # valid characters beyond ASCII that outweigh one broken character
 BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 HIGH = re.compile(rb"[\x80-\xff]+")
 CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")

@@ -49,7 +49,7 @@ class Child:
         """Wait for its end: the exit status, or the signal as a negative number. Raises OSError."""
         if self._status is None:
             status = self._template.wait()
-            with self._lock:  # from here on its template may fork another child
+            with self._lock:  # after this, the template may fork another child
                 self._status = status
         return self._status
 
@@ -214,7 +214,7 @@ def _run(control: socket.socket, request: dict[str, Any], answer: int) -> int:
             select.select([ended], [], [])
     finally:
         os.close(ended)
-    # kill what the child has left running; its process id is not reused before waitpid
+    # Kill what the child has left running. Its process id is not reused before waitpid.
     _kill_group(number)
     return os.waitpid(number, 0)[1]
 

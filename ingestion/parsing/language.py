@@ -53,10 +53,10 @@ TAGS = {  # BCP 47 tags by the names of the list
 }
 SAMPLE_CHARACTERS = 60_000
 MIN_WORDS = 2  # least number of different known words
-MIN_IN_SHORT, MIN_IN_TABLES = 3, 5  # the same for a text of fewer than SHORT_WORDS, and for a table
+MIN_IN_SHORT, MIN_IN_TABLES = 3, 5  # the same for a text with fewer than SHORT_WORDS words, and for a table
 SHORT_WORDS, SHORT_CHARACTERS = 8, 400
 CELL = re.compile(r"(?<=[:;])\s")  # between the column names and the values of a row
-TABULAR_PIECES, TABULAR_CHARACTERS = 6, 25  # a text with more pieces of a lower mean length is a table
+TABULAR_PIECES, TABULAR_CHARACTERS = 6, 25  # a text with more pieces, of a lower mean length, is a table
 LEAST_SHARE = 0.05  # least share of known words among all words
 LEAD = 1.15  # least ratio between the first and the second language
 WORDS = Path(__file__).with_name("common_words.txt")

@@ -30,7 +30,7 @@ IMAGE_BYTES = 30_000_000
 PNG_ENDS = (b"\x89PNG", b"IEND\xae\x42\x60\x82")
 CHARACTERS_BYTES = 5_000_000
 LINE_BYTES = 8  # most bytes of JSON for one character
-AT_ONCE = threading.BoundedSemaphore(2)  # children that render pages
+AT_ONCE = threading.BoundedSemaphore(2)  # children that render pages at the same time
 
 
 @dataclass(frozen=True, slots=True)

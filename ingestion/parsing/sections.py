@@ -55,7 +55,7 @@ class Limits:
     characters: int
     unpacked_bytes: int
     ocr_languages: str = ""
-    with_parts: bool = False  # whether the files in it are taken out; not in files that are nested too deeply
+    with_parts: bool = False  # whether files in it are extracted; not for files that are nested too deeply
 
 
 class Parts(Protocol):

@@ -75,12 +75,12 @@ from ingestion.storage import files
 logger = logging.getLogger(__name__)
 
 AMBIGUOUS = "Several documents that you can read have this name. Choose one by its address."
-# The only choice is not opened in silence: the answer that cited the name meant another document.
+# The only choice is not opened automatically, because the answer that cited the name meant another document.
 SUCCESSOR = (
     "An answer cited another document by this name. You can read one that now has the name, at its address."
 )
 CHUNK_BYTES = 256 * 1024
-# Possessive: two neighbouring runs of white space would otherwise be divided in every possible way.
+# Possessive: otherwise two adjacent runs of white space would be divided in every possible way.
 RANGE = re.compile(r"\s*+bytes\s*+=\s*+(\d{0,18})\s*+-\s*+(\d{0,18})\s*+", re.ASCII)
 # Texts are shown as plain text: a browser would download CSV, and Markdown may hold HTML.
 SHOWN = {kind.media_type: "text/plain; charset=utf-8" for kind in (TEXT, MARKUP, CSV, TABS, JSON)}
@@ -110,7 +110,7 @@ class DrawnTooSlowly(APIException):
 
     status_code = HTTPStatus.SERVICE_UNAVAILABLE
     default_detail = gettext_lazy("Drawing this page took too long. Try again in a moment.")
-    wait = 10  # seconds, for Retry-After
+    wait = 10  # seconds for Retry-After
 
 
 class AnyAccept(BaseContentNegotiation):
@@ -249,7 +249,7 @@ def file_response(request: Request, document: Document) -> HttpResponseBase:
     except files.StorageFault as error:
         raise StorageAway from error
 
-    # The file or the part of it that was asked for; closing the response closes the file.
+    # The file or the requested part of it; closing the response closes the file.
     size = document.size
     wanted = _range(request, etag, size)
     start, end = wanted or (0, size - 1)

@@ -49,7 +49,7 @@ class ListingQuery:
     show: Show = "all"
     words: str = ""
     after: str = ""
-    folder: str = ""  # with its subfolders
+    folder: str = ""  # a folder with its subfolders
     category: str = ""
     owner: str = ""  # a user name
     sort: Sort = "newest"

@@ -29,7 +29,7 @@ from .document_actions import IS_PART, any_group, details_in_words, may_change, 
 from .forms import AudienceForm
 
 MOST = 100  # documents in one form
-MAX_NAMED = 3  # documents in a refusal
+MAX_NAMED = 3  # documents that a refusal names
 MAX_FAILED = 1_000  # failed documents that are removed at once
 
 
@@ -64,7 +64,7 @@ def several(request: HttpRequest) -> HttpResponse:
     may = may_delete if act == "delete" else may_change
     principal = session_principal(request)
     readable = library.with_readers(Document.objects.visible_to(principal)).order_by("name", "public_id")
-    if "failed" in request.POST:  # all failed documents of the caller
+    if "failed" in request.POST:  # the action is for all failed documents of the caller
         failed = readable.owned_by(principal).filter(status=Document.Status.FAILED, version=0, part_of=None)
         selected = failed[:MAX_FAILED]
     else:

@@ -93,7 +93,7 @@ class Comparison:
         page = min(max(page, 1), pages)
         shown = places[(page - 1) * CHANGES_SHOWN : page * CHANGES_SHOWN]
         found = []
-        seen = places[(page - 1) * CHANGES_SHOWN - 1] + 1 if page > 1 else 0  # from here on nothing was shown
+        seen = places[(page - 1) * CHANGES_SHOWN - 1] + 1 if page > 1 else 0  # before this, all was shown
         for at, following in zip_longest(shown, shown[1:], fillvalue=len(paragraphs) + 1):
             near = at > seen
             ends = at + 1 < len(paragraphs) and at + 2 < following and paragraphs[at + 1].kind == "same"

@@ -36,9 +36,9 @@ logger = logging.getLogger(__name__)
 TASK = "ingestion.read"
 QUEUE = "ingestion"
 MAX_COUNTED = 100  # waiting documents ahead of one, after which counting stops
-YIELD_SECONDS = 5.0  # how long every worker is busy and another owner waits before a document yields
-YIELDED_POSITIONS = 10  # how far it is moved back; otherwise it would soon yield again
-MAX_INSPECTED = 100  # the first waiting jobs; if an owner has no running job, their first one is among them
+YIELD_SECONDS = 5.0  # how long all workers must be busy, and another owner wait, before a document yields
+YIELDED_POSITIONS = 10  # positions that it moves back; with fewer it would soon yield again
+MAX_INSPECTED = 100  # waiting jobs inspected; the first one of an owner without a running job is among them
 
 # Read from the jobs, because row-level security hides other owners' documents from the caller.
 CURRENT_POSITION = """
@@ -92,8 +92,8 @@ FIRST_OF_OTHERS = """
     FROM waiting JOIN ingestion_document AS document ON document.id = waiting.document_id
     GROUP BY 1
 """
-MIN_DEBT_SECONDS = 2.0  # lead over another owner that puts a document back
-MAX_OWNERS = 1_000  # whose times are remembered
+MIN_DEBT_SECONDS = 2.0  # lead in reading time over another owner from which a document is put back
+MAX_OWNERS = 1_000  # owners whose times are remembered
 MAX_LOST = 1_000
 LOST = """
     SELECT document.id

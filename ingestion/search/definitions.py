@@ -7,7 +7,7 @@ from .rough_stems import held_stems, stems
 from .sentence_splitting import spans_of
 
 MAX_DEFINED = 200  # characters of a question that asks for a definition
-SUBJECT_WORDS = 2  # that may precede the verb of a definition, besides those of the question
+SUBJECT_WORDS = 2  # words that may precede the verb of a definition, in addition to those of the question
 _DEFINITION = re.compile(
     r"(?:what (?:is|are|does)|what's|was (?:ist|sind|bedeutet)) (?:(?:an?|the|ein|eine|der|die|das) )?"
     r"(?P<thing>[^?]{2,60}?)(?: (?:used for|for|mean|stand for|good for))?\Z",

@@ -31,9 +31,9 @@ from .tokens import plain_words
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 1  # of the compiled file; another number compiles the dictionary again
+FORMAT = 1  # version of the compiled file; another number means that the dictionary is compiled again
 NAME = "dictionary.sqlite"
-MAX_PHRASE = 3  # words of a translation
+MAX_PHRASE = 3  # words in a translation
 MAX_KEPT = 6  # translations of a word
 MAX_LINE = 20_000  # characters
 SUBJECT_WORTH = 0.5  # weight of a meaning that belongs to a subject, such as [mus.]

@@ -34,7 +34,7 @@ def source_name(name: str, folder: str, public_id: UUID, unique: Uniqueness) -> 
         if unique.name:
             return name
         parts = folder.split("/")
-        # In a URL, a first folder that looks like an id would be mistaken for an id.
+        # In a URL, a first folder that looks like an id would be taken for an id.
         if unique.path and folder and all(map(_is_plain, parts)) and not _UUID.fullmatch(parts[0]):
             return f"{folder}/{name}"
     cleaned = cleaned_label(name) or "document"
@@ -43,7 +43,7 @@ def source_name(name: str, folder: str, public_id: UUID, unique: Uniqueness) -> 
     return f"{stem}~{digits}.{ending}" if dot and stem and ending else f"{cleaned}~{digits}"
 
 
-@functools.lru_cache(maxsize=2_000)  # names and anchors come again with each answer
+@functools.lru_cache(maxsize=2_000)  # answers use the same names and anchors again and again
 def cleaned_label(text: str) -> str:
     """`text` on one line, without characters that would break a citation."""
     visible = "".join(" " if unicodedata.category(letter)[0] in "CZ" else letter for letter in text)

@@ -15,16 +15,16 @@ from .retrieval import FoundPassage
 from .sentence_splitting import Span, spans_of
 from .table_rows import continues, has_time, table_around
 
-REACH = 20  # passages before and after, among which the rest of a table is looked for
+REACH = 20  # number of passages before and after that are searched for the rest of a table
 MAX_ALONE = (
     600  # characters of a passage that is not joined with others (MAX_JOINED in indexing/splitting.py)
 )
 MAX_LENGTH = 4_000  # characters of a passage with the whole of its table
-MAX_TIMETABLE = 8_000  # the same if each row has a time of day: the last departure may be in any row
+MAX_TIMETABLE = 8_000  # the same if each row has a time of day, because the last departure may be in any row
 MAX_SECTION = 1_200  # characters of a passage with the whole of its section
-RUNNING_TITLE = 80  # characters of text that may be between the rows of a table that two pages have
-COMMON_COLUMNS = 2  # columns that the rows of a table on two pages must have in common
-UNKNOWN = -1  # number of rows of a table that continues beyond REACH
+RUNNING_TITLE = 80  # characters of text that may interrupt a table at the end of a page
+COMMON_COLUMNS = 2  # common columns that rows on two pages must have to be of one table
+UNKNOWN = -1  # number of rows if a table continues beyond REACH
 _COMPLETE = re.compile(r"[.!?:…]['\"”’»)\]]*\s*\Z")
 
 

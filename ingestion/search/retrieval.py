@@ -78,8 +78,8 @@ MAX_EMBEDDED_CHARACTERS = 4_000  # characters of a question
 MAX_PASSAGES = 50  # in one search result
 UNITS_OF_A_WORD = 2  # characters per word in scripts without spaces
 CONTEXT_WEIGHT = 0.3  # weight of the words, and of the vector, of earlier questions
-DEFINING = 2  # passages with a definition that are moved to the top
-BEST_PLACE = 3  # passages from the best passage's page or section that are not moved behind other places
+DEFINING = 2  # passages with a definition that move to the top
+BEST_PLACE = 3  # passages of the best page or section that do not move behind other places
 NEARLY = 0.75  # score of such a passage, as a share of the best passage's score
 COMPARED = 30  # passages whose texts are compared with the question word by word
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 MAX_CACHED = 1_000  # passages, some kilobytes each; cached because questions find the same passages again
-LONGEST = 500  # characters; longer ones are cut at semicolons or line breaks
-_SHORT_LINE = 70  # characters of a line that can be a heading
-_NUMBERED_LINE = 100  # of one that begins with a section number
+LONGEST = 500  # characters; longer sentences are cut at semicolons or line breaks
+_SHORT_LINE = 70  # characters in a line that may be a heading
+_NUMBERED_LINE = 100  # the same for a line that begins with a section number
 
 _BLOCK_START = re.compile(r"\s*(?:[-*•–▪‣]\s|\(?\d{1,2}[.)]\s|\(?[a-z]\)\s|#{1,6}\s|\||>)")
 _ITEM = re.compile(r"\s*(?:[-*•–▪‣]\s|\(?\d{1,2}[.)]\s|\(?[a-z]\)\s)")

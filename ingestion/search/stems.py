@@ -54,7 +54,7 @@ def stems_by_language(words: Sequence[str]) -> dict[str, list[str]]:
     """{language of LANGUAGES: the stems of these words and phrases, in the same order}"""
 
     def stemmed(word: str, language: str) -> str:
-        if " " not in word:  # as most are
+        if " " not in word:  # as in most texts
             return stem(word, language)
         return " ".join(filter(None, (stem(part, language) for part in word.split())))
 

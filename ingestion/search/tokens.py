@@ -10,7 +10,7 @@ import unicodedata
 
 from chatsite.normal_form import normal_form
 
-NORMAL_MARGIN = 1_000  # characters by which the normal form of a short text may be longer
+NORMAL_MARGIN = 1_000  # characters by which the normal form of a short text may exceed its length
 SEARCH_TEXT_LIMIT = 100_000  # characters; PostgreSQL refuses a tsvector of more than a megabyte
 
 # Thai, Lao, Burmese and Khmer; kana, bopomofo and hangul; Chinese characters, also those beyond 16 bits.

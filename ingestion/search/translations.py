@@ -81,11 +81,11 @@ _UNITS = {"tage": "days", "tagen": "days", "wochen": "weeks", "stunden": "hours"
 
 # Last parts of a compound that say less than the first one (Urlaubsgeld).
 _WEAK_ENDS = frozenset({*_UNITS, "tag", "zeit", "zeiten", "geld", "jahr", "stunde", "woche", "plan"})
-_LINKS = ("", "s", "n", "en", "es", "er")  # between the parts of a compound
+_LINKS = ("", "s", "n", "en", "es", "er")  # letters that may join the parts of a compound
 MIN_PART = 3  # letters, of a compound
 MIN_DICTIONARY_PART = 4  # letters; shorter parts would be found in too many words
 MAX_COMPOUND = 40  # letters
-_SAME = 3  # first letters that a part shares with a word of the list
+_SAME = 3  # number of first letters that a part must share with a word of the list
 MAX_TRANSLATED = 64  # words of a question
 
 _HOW = re.compile(r" wie (?:viele?|lange?|oft|hoch) ")

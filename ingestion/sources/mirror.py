@@ -35,7 +35,7 @@ from .tree import (
     scan_tree,
 )
 
-UNSURE_NS = 2_000_000_000  # a file changed so recently may change again without a different time
+UNSURE_NS = 2_000_000_000  # a file changed this recently may change again without getting another time
 CHUNK_BYTES = 1_000_000
 
 
@@ -76,7 +76,7 @@ class Differences:
     stamped: list[Difference] = field(default_factory=list)
     gone: list[SourceFile] = field(default_factory=list)
     unchanged: int = 0
-    failed: int = 0  # of the unchanged ones, those whose reading failed
+    failed: int = 0  # number of the unchanged documents whose reading failed
     files: int = 0
     documents: int = 0
     hidden: int = 0
@@ -181,7 +181,7 @@ def follow(source: Source, differences: Differences) -> Iterator[Synced | None]:
     for difference in [*differences.changed, *differences.new]:
         each = difference
         if each.known and _widened(source, each):
-            # Additional readers must not get the former contents, which are removed.
+            # Additional readers must not get the former contents, so these are removed.
             try:
                 documents.delete_document(each.known.document)
             except OnHold:

@@ -56,7 +56,7 @@ def scan_tree(root: Path) -> Tree:
 
     for folder, folders, names in os.walk(root, onerror=unreadable):
         tree.links += sum(Path(folder, name).is_symlink() for name in folders)
-        # Only as deep as paths can be: a tree may be deeper than that.
+        # Only as deep as paths can be, although a tree may be deeper.
         folders[:] = sorted(
             name
             for name in folders
@@ -86,7 +86,7 @@ def scan_tree(root: Path) -> Tree:
 def open_below(root: Path, path: str) -> BufferedReader:
     """Open a regular file without following any link on its path. Raises OSError."""
     wanted = root / path
-    # Without blocking: opening a pipe in the tree would wait for ever.
+    # Without blocking, because opening a pipe in the tree would wait for ever.
     descriptor = os.open(wanted, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         regular = stat.S_ISREG(os.fstat(descriptor).st_mode)

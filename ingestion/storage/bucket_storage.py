@@ -17,7 +17,7 @@ from .ranged import (
 )
 
 BUFFER_BYTES = 256 * 1024
-# A server that hangs is given up after READ_SECONDS times ATTEMPTS: a person waits for the answer.
+# Limits for a server that hangs: READ_SECONDS times ATTEMPTS, because a person waits for the answer.
 CONNECT_SECONDS = 3
 READ_SECONDS = 8
 ATTEMPTS = 2

@@ -97,7 +97,7 @@ def local_copy(name: str) -> Iterator[Path]:
     try:
         path = default_storage.path(name)
     except NotImplementedError:
-        with workspace() as folder:  # cleaned up by the next worker if this one is killed
+        with workspace() as folder:  # the next worker cleans it up if this one is killed
             copy = Path(folder) / "file"
             with _answering(), default_storage.open(name) as source, copy.open("wb") as target:
                 shutil.copyfileobj(source, target, CHUNK_BYTES)
@@ -147,7 +147,7 @@ def _kept(document: Document, part: str, make: Callable[[Path], bytes]) -> bytes
         made = make(path)
     with _answering():
         default_storage.save(cached, ContentFile(made))
-        if not default_storage.exists(name):  # deleted meanwhile with its other images
+        if not default_storage.exists(name):  # it was deleted meanwhile, with its other images
             _remove_images(name)
     return made
 
@@ -163,7 +163,7 @@ def names_older_than(age: timedelta) -> list[str]:
             for name in names:
                 if default_storage.get_modified_time(f"{folder}/{name}") < before:
                     found.append(f"{folder}/{name}")
-            for inner in folders:  # images, in a folder that is named after their file
+            for inner in folders:  # folders of images, each named after the document's file
                 for image in _listed(f"{folder}/{inner}")[1][:1]:
                     if default_storage.get_modified_time(f"{folder}/{inner}/{image}") < before:
                         found.append(f"{folder}/{inner.removesuffix(IMAGES)}")
@@ -217,7 +217,7 @@ class _Measured(File):  # type: ignore[type-arg]
         self.digest = hashlib.sha256()
 
     def read(self, size: int = -1) -> bytes:
-        # One byte beyond the limit is enough.
+        # Read one byte beyond the limit to notice that it is exceeded.
         most = self.limit - self.total + 1
         data = self.source.read(most if size < 0 else min(size, most))
         self.total += len(data)

@@ -15,7 +15,7 @@ from ingestion import quota
 from ingestion.access.models import AccessEntry
 from ingestion.models import Document, FormerVersion
 
-MAX_CHARACTERS = 1_000_000  # of a version; a longer text is not kept and not compared
+MAX_CHARACTERS = 1_000_000  # in a version; a longer text is not kept and not compared
 PURGE_BATCH = 1_000
 
 

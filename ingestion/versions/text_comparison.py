@@ -13,9 +13,9 @@ from itertools import pairwise
 from typing import Literal
 
 MAX_DEPTH = 8
-MIN_SHARED = 0.5  # of the words of the shorter text; with fewer both are shown one after the other
+MIN_SHARED = 0.5  # common words of the shorter text; with fewer, the texts are shown one after the other
 PARAGRAPHS = re.compile(r"\n\s*\n")
-# A line broken by the page's width, not before a row of a table.
+# A line break at the width of the page, but not before a row of a table.
 BROKEN = re.compile(r"(?<=[^\s.:;!?])\n(?=[^\W\d_]|[(“‘])(?![^:;\n]{1,80}: [^;\n]*;)")
 
 Kind = Literal["same", "added", "removed"]

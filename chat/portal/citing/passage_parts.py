@@ -41,12 +41,12 @@ def marked(content: str, quotes: Sequence[Sequence[int]]) -> list[Piece]:
 
 
 PAIR = re.compile(r"([^:;\n]{1,100}): ")
-MIN_PAIRS = 2  # least number of pairs in a table row
-MIN_STACKED_COLUMNS = 3  # a table with fewer fits a phone
-MAX_STACKED_ROWS = 3  # of a wide table in an answer: with more, it scrolls beside its first column
-PHONE_WIDTH = 48  # characters of a table on a phone
+MIN_PAIRS = 2  # in a row of a table
+MIN_STACKED_COLUMNS = 3  # a table with fewer columns fits on a phone
+MAX_STACKED_ROWS = 3  # rows of a wide table in an answer; a longer one scrolls next to its first column
+PHONE_WIDTH = 48  # characters of a table that fit across a phone
 CELL_SPACE = 4  # characters that the space around a cell takes
-MIN_WIDE_COLUMNS = 6  # of a table that may be wider than the text around it
+MIN_WIDE_COLUMNS = 6  # columns of a table that may be wider than the text around it
 
 
 def fits_phone(cells: Iterable[tuple[int, int]]) -> bool:

@@ -9,7 +9,7 @@ from django.db.models import Q
 from history.models import Source
 from ingestion.models import Passage
 
-MAX_PAGES = 2  # how many pages before and after its own a passage may extend to
+MAX_PAGES = 2  # pages before and after its own to which a passage may extend
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Stretch:
     page: int
 
 
-Stretches = Sequence[Stretch]  # in their order
+Stretches = Sequence[Stretch]  # in the order of the text
 
 
 def stretches_of(sources: Iterable[Source]) -> dict[int, Stretches]:

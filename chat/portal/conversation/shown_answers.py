@@ -131,8 +131,8 @@ class SourceLine:
     number: int
     label: str
     source: Source | None
-    tally: Tally  # of the statements that cite it
-    pages: Sequence[int] = ()  # of a passage on several
+    tally: Tally  # of the statements that cite this source
+    pages: Sequence[int] = ()  # the pages of a passage that is on several pages
 
     @property
     def place(self) -> str:
@@ -165,9 +165,9 @@ class Answer:
     run: Run | None = None
     newest: bool = False  # whether it is the newest of the conversation
     shows_thoughts: bool = True  # whether the reader may see the steps behind it
-    superseded: bool = False  # the answer was regenerated
-    shareable: bool = True  # guests cannot share
-    searched_in: str = ""  # the scope of the search; empty for everything
+    superseded: bool = False  # whether the answer was regenerated
+    shareable: bool = True  # False for guests
+    searched_in: str = ""  # the scope of the search in words; empty for everything
     scope: str = ""  # the label of that scope; empty for everything
     branches: Branches | None = None  # of the conversation; None if no other versions are offered
     glossary: Glossary | None = None  # of the reader
@@ -291,7 +291,7 @@ class Answer:
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
         """The verified statements; none if the answer was not verified."""
-        if self._live and self._live.done:  # complete, while follow-up questions are pending
+        if self._live and self._live.done:  # the text is complete, but follow-up questions are pending
             return self._live.done.verification
         return from_rows(self.message.verification or ())
 

@@ -17,7 +17,7 @@ class TurnsPage:
     """Successive turns of a conversation, and the positions that lead to the adjacent pages."""
 
     first: int = 0  # position of the first question
-    end: int | None = None  # position of the question after the last turn; None: there is none
+    end: int | None = None  # position of the question after the last turn; None if there is none
     older: int | None = None  # position of a question on the page before
     newer: int | None = None  # the same for the page after, unless that is the newest page
 

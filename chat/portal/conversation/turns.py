@@ -25,7 +25,7 @@ class Turn:
     answers: list[Answer] = field(default_factory=list)
     branches: Branches | None = None  # of the conversation; None if no other versions are offered
     documents: list[Document] = field(default_factory=list)  # the documents of its scope, if it names any
-    repeats: bool = False  # whether these are several, and the same as one turn before
+    repeats: bool = False  # whether there are several such documents, and the previous turn has the same ones
 
     @cached_property
     def switch(self) -> Switch | None:
@@ -59,7 +59,7 @@ def turn_of(principal: Principal, conversation: Conversation, position: int) -> 
 def turns_since(principal: Principal, conversation: Conversation, position: int) -> list[Turn]:
     """The turns with a message at this position or later."""
     asked = asked_in(conversation)
-    before = bisect_right(asked, position) - 2  # one turn more, to compare documents
+    before = bisect_right(asked, position) - 2  # include the turn before, to compare its documents
     turns = turns_of(principal, conversation, TurnsPage(asked[before] if before >= 0 else 0))
     return [turn for turn in turns if turn.last >= position]
 

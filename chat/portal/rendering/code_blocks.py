@@ -13,7 +13,7 @@ from pygments.lexers import find_lexer_class_by_name
 from pygments.token import Comment, Keyword, Name, Number, Operator, String
 from pygments.util import ClassNotFound
 
-# Only these are highlighted: lexers are sets of regular expressions, which are tested on hostile text.
+# Only these languages are highlighted, because their regular expressions were tested on hostile text.
 LANGUAGES = {
     "bash": "Bash",
     "c": "C",

@@ -22,17 +22,17 @@ from chat.quoting.table_rows.table_notices import translated
 from .markdown_rules import BRACKETS, TASK, parser
 from .open_block import closed
 
-LONGEST_BLOCK = 30_000  # characters; a hostile one of this length takes half a second, in a thread
+LONGEST_BLOCK = 30_000  # characters; hostile text of this length takes half a second, in a thread
 # Stored untranslated, so that answers without a source can be counted; displayed in the reader's language.
 NOTICES = frozenset({*NOTHING_FOUND, *QUOTING_NOTICES})
-LATEST_BLOCKS = 256  # rendered blocks in the cache
+LATEST_BLOCKS = 256  # number of rendered blocks in the cache
 FENCE_END = re.compile(r"\n[ \t]{0,20}[`~]{1,20}$")
 DEEPEST = 18  # nesting level of blocks from which the parser omits content
 # Punctuation characters, so that they do not change where emphasis beside them begins and ends.
 MARK_START, MARK_END = "\u2058", "\u2059"
 PIECE = re.compile(r'<(?:[^<>"]++|"[^"]*+")*+>|[\u2058\u2059]|[^<\u2058\u2059]++|<')
 LINE = re.compile(r"[^\n]+")
-# The beginning of a line that makes it a quotation, a row, a list item, a heading or a task.
+# The beginning of a line of a block quotation, table row, list item, heading or task.
 LINE_PREFIX = re.compile(
     r"[ \t>|]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)*+(?:#{1,6}[ \t]++)?+(?:\[[ xX]\][ \t]++)?+"
 )
@@ -104,7 +104,7 @@ class Citations:
     position: int = 0
     chips: Mapping[str, Chip] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
-    shown: int = 0  # chips in the blocks that were rendered so far
+    shown: int = 0  # number of chips in the blocks rendered so far
 
     def read(self, text: str) -> None:
         """Number the citations of the next piece of text, in order of first use."""
@@ -183,7 +183,7 @@ def _with_chips(text: str, citations: Citations, *, is_open: bool) -> str:
 
 @functools.lru_cache(LATEST_BLOCKS)
 def _rendered(
-    _language: str | None,  # of the words around code and tables
+    _language: str | None,  # language of the words around code and tables
     text: str,
     chips: tuple[tuple[str, str], ...],
     position: int,
@@ -300,11 +300,11 @@ class BlockSplitter:
     """
 
     def __init__(self) -> None:
-        self._lines: list[str] = []  # of the current block, complete ones
+        self._lines: list[str] = []  # the complete lines of the current block
         self._line = ""  # the unfinished line
         self._fence = ""
         self._list = False
-        self._blank = False  # the current block, a list, has been followed by a blank line
+        self._blank = False  # whether the current block is a list and has been followed by a blank line
 
     @property
     def tail(self) -> str:

@@ -33,7 +33,7 @@ BRACKETS = re.compile(r"\[([^\[\]\n]+)\](?!\()")
 FOOTNOTE = re.compile(r"\[\^([\w-]{1,40})\](:[ \t]*+)?")
 TASK = re.compile(r"\[([ xX])\][ \t]+")
 LONGEST_FORMULA = 2_000  # characters; longer or invalid formulas are shown as text
-LATEST_FORMULAS = 256  # converted ones in the cache
+LATEST_FORMULAS = 256  # converted formulas in the cache
 FORMULA_PAIRS = (("$$", "$$"), ("\\[", "\\]"), ("\\(", "\\)"), ("$", "$"))
 
 CHIP_WIDTH = 3  # characters that a citation takes in a cell
@@ -295,7 +295,7 @@ def _with_hosts(children: Sequence[Token]) -> Iterator[Token]:
                 continue
             host = address
             with suppress(ValueError):
-                parts = urlsplit(address)  # its host is ASCII, as in the link
+                parts = urlsplit(address)  # the host is in ASCII, as in the link
                 host = parts.path if parts.scheme == "mailto" else parts.hostname or address
             shown = f' <span class="host">({html.escape(host)})</span>'
             yield Token("html", "", 0, meta={"html": shown})

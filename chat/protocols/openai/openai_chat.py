@@ -42,7 +42,7 @@ DONE = "[DONE]"
 BRACKET = re.compile(r"\[([^\[\]\n]{1,400})\]")  # the form of a citation
 FILTERED = "content_filter"
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
-# How an answer is sampled and where it ends, as chat completions and completions spell it.
+# Names of options of sampling and length in chat completions and in completions.
 WRITING: Mapping[str, Reader | None] = {
     **shared.SAMPLING,
     "temperature": shared.TEMPERATURE,
@@ -73,7 +73,7 @@ class OpenAI:
     stream_type = "text/event-stream"
     gap = 0.0
     images_member = "messages"
-    site = ""  # the site's address, with which links to documents begin
+    site = ""  # the site's address, which is put before paths of documents
     # The member to which a failure of the model relates.
     members: Mapping[str, str] = {"format_refused": "response_format", "length_refused": "max_tokens"}
 
@@ -219,7 +219,7 @@ class OpenAIEncoder:
         self._context: ContextReady | None = None
         self._usage: Usage | None = None
         self._text: list[str] = []
-        self._refusing: bool | None = None  # known with the first text
+        self._refusing: bool | None = None  # whether the answer is a refusal; known with the first text
         self._ended = False
 
     def encode(self, event: Event) -> list[Any]:
@@ -265,7 +265,7 @@ class OpenAIEncoder:
         if text is not None:
             if self._refusing is None:
                 self._refusing = "refusal" in choice.get("delta", {})
-            elif "delta" in choice:  # decided by the first text
+            elif "delta" in choice:  # the first text decided whether this is a refusal
                 choice["delta"] = {"refusal" if self._refusing else "content": text}
         return self._form.envelope(self._started, streamed=True) | {"choices": [choice]}
 

@@ -102,7 +102,7 @@ SAMPLING: Mapping[str, Reader] = {
 }
 EFFORT: Reader = _one_of("none", "minimal", "low", "medium", "high", "xhigh")
 VERBOSITY: Reader = _one_of("low", "medium", "high")
-# Members that need no effect: labels, permissions, and ways to say that nothing more is wanted.
+# Members that may be ignored: labels, permissions, and values that request nothing.
 HARMLESS: Mapping[str, Reader] = {
     "user": a_label,
     "safety_identifier": a_label,
@@ -200,7 +200,7 @@ class RequestMessages:
     wishes: list[str] = field(default_factory=list)
     images: list[ImageInput] = field(default_factory=list)
     question: int | None = None  # the index of the last user message in `turns`
-    last: str = ""  # the role of the last message that is not a wish; `last_member` is its request member
+    last: str = ""  # role of the last message that is not a wish; `last_member` names its request member
     last_member: str = ""
     _length: int = 0
 

@@ -39,10 +39,10 @@ from .openai_members import (
     RequestMessages,
 )
 
-STEP = 1_000  # numbers that are reserved for the protocol's events of each event of the run
-ITEM, PART = 2, 3  # fixed numbers of the two events before the first text, whichever event that is
+STEP = 1_000  # numbers reserved for the protocol's events that belong to one event of the run
+ITEM, PART = 2, 3  # numbers of the two events before the first text; do not depend on the run's events
 MAX_ANNOTATION_EVENTS = 900  # in one response; the message itself contains all annotations
-INCLUDED = ("reasoning.encrypted_content",)  # the response never contains any
+INCLUDED = ("reasoning.encrypted_content",)  # accepted but without effect
 CODES = {"rate_limited": "rate_limit_exceeded"}  # error codes of a failed response; others: server error
 STATUSES = {"complete": "completed", "stopped": "cancelled"}
 
@@ -92,7 +92,7 @@ ECHO: Mapping[str, Any] = {
 }
 _ID = re.compile(r"(resp|msg)_([0-9a-f]{32})")
 _TOOL_OUTPUTS = ("function_call_output", "custom_tool_call_output")
-_PASSED_OVER = ("function_call", "custom_tool_call", "reasoning")  # earlier items, written by another model
+_PASSED_OVER = ("function_call", "custom_tool_call", "reasoning")  # another model's items, which are ignored
 
 
 def response_id(run_id: str) -> str:
@@ -124,8 +124,8 @@ class Responses(OpenAI):
         """
         self.echo = dict(echo or {})
         self.previous: UUID | None = None
-        self.references: tuple[UUID, ...] = ()  # messages of the site that the input names
-        self.known: Mapping[UUID, str] = {}  # their texts
+        self.references: tuple[UUID, ...] = ()  # ids of messages of the site that the input refers to
+        self.known: Mapping[UUID, str] = {}  # the texts of these messages
         self._after = after
 
     @classmethod

@@ -13,7 +13,7 @@ from django.utils.translation import gettext, ngettext
 from chatsite.accounts.models import User
 
 MAX_CHOSEN = 100  # rows shown as choices; more are edited as names in a text area
-UNKNOWN = " ?"  # appended to an unknown name: the field then rejects the value, and names it
+UNKNOWN = " ?"  # appended to an unknown name: the field then rejects the value and names it
 
 
 class _UsableChoices:
@@ -41,7 +41,7 @@ class SeveralPicker(_UsableChoices, AutocompleteSelectMultiple):
         lines = []
         for row in self._rows.filter(pk__in=[each for each in chosen if each.isdecimal()]):
             full = row.get_full_name() if isinstance(row, User) else ""
-            lines.append(f"{full} ({row})" if full else str(row))  # as in suggestions
+            lines.append(f"{full} ({row})" if full else str(row))  # with the full name, as in suggestions
         lines.sort()
         lines += [each.removesuffix(UNKNOWN) for each in chosen if not each.isdecimal()]
         kept = {key: each for key, each in (attrs or {}).items() if key in {"id", "aria-describedby"}}

@@ -30,7 +30,7 @@ from chatsite.http.origins import proves_same_origin
 
 logger = logging.getLogger(__name__)
 
-KEY_HEADERS = ("Authorization", "api-key", "X-Api-Key")  # the first one sent decides
+KEY_HEADERS = ("Authorization", "api-key", "X-Api-Key")  # the first of these that is sent is used
 ON_BEHALF_OF = "X-On-Behalf-Of"
 LAST_USED_PRECISION = timedelta(minutes=1)
 # Finds the owner of a valid key and records its last use, in one query for each request.
@@ -133,7 +133,7 @@ def caller(secret: str, resource: str = "", address: str = "") -> tuple[User, Pr
         "address": address_of(address),
     }
     for user in instances(User, rows_of_each([HOLDER_OF_KEY], parameters)[0]):
-        key: Any = user  # with the columns of its key
+        key: Any = user  # has the columns of its key, too
         return user, Principal(user.pk, "api_key", str(key.key_id), frozenset(key.key_scopes))
     return None
 

@@ -59,7 +59,7 @@ class WebhookEndpoint(models.Model):
     paused_until = models.DateTimeField(
         null=True, editable=False, help_text=gettext_lazy("It does not answer; until then none is tried.")
     )
-    # When its owner last sent tests and replays, for the limit on them.
+    # When the owner last sent tests and replays; these are limited.
     sent_by_hand = ArrayField(models.DateTimeField(), default=list, db_default=[], editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -18,7 +18,7 @@ from .provider import Key, Provider, ProviderUnavailable, public_key
 __all__ = ["Claims", "InvalidToken", "ProviderUnavailable", "looks_like_token", "verify"]
 
 MAX_CHARACTERS = 16_384
-LEEWAY = 30  # seconds of clock difference
+LEEWAY = 30  # seconds by which clocks may differ
 RSA_BITS = 2_048
 # By kind of key. Only asymmetric ones: with HS256 everyone who knows the public key could sign.
 ALGORITHMS = {

@@ -19,7 +19,7 @@ from django.conf import settings
 from chatsite.http.loopback import is_loopback
 
 CACHE_TTL = 3_600.0
-MIN_INTERVAL = 30.0  # between two requests for the provider's keys, whatever tokens arrive
+MIN_INTERVAL = 30.0  # least time between two requests for the provider's keys, whatever tokens arrive
 RETRY_SECONDS = 5.0  # the same interval, until the provider has responded once
 WAITING_SECONDS = 6.0  # how long a thread waits for the request of another
 TIMEOUT = httpx2.Timeout(5.0)

@@ -20,7 +20,7 @@ from .id_tokens import Claims, InvalidToken, verify
 from .provider import Provider, ProviderUnavailable, json_of, request
 
 IN_SESSION = "oidc_attempts"
-MAX_ATTEMPTS = 5  # in one session at a time: people open several tabs
+MAX_ATTEMPTS = 5  # in one session at the same time, because people open several tabs
 ATTEMPT_SECONDS = 600
 BY_PROVIDER = "oidc_signed_in"  # session key: the person signed in at the provider
 

@@ -28,7 +28,7 @@ from chatsite.normal_form import normal_form
 WINDOW = timedelta(minutes=15)
 DEVICE_AGE = timedelta(days=180)
 DEVICE_SALT = "chatsite.accounts.device"
-MAX_UNATTACKED = 50  # failures for one name from all addresses, after which it counts as attacked
+MAX_UNATTACKED = 50  # failures for one name from all addresses from which it counts as attacked
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,10 @@ from chatsite.accounts.models import WebhookDelivery, WebhookEndpoint
 Event = WebhookEndpoint.Event
 Data = dict[str, Any]
 TEST = "webhook.test"
-MAX_BY_HAND = 20  # tests and replays of one endpoint within BY_HAND_PERIOD, and also how many may wait
+MAX_BY_HAND = 20  # tests and replays of one endpoint within BY_HAND_PERIOD; also how many may wait
 BY_HAND_PERIOD = timedelta(minutes=1)
 
-# By the first part of the event: the current data for this person, or None if they may not see it.
+# By the first part of the event's name: returns current data for a person, or None if they may not see it.
 Lookup = Callable[[int, WebhookDelivery], Data | None]
 _lookups: dict[str, Lookup] = {}
 

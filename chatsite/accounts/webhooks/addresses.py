@@ -28,7 +28,7 @@ class Forbidden(ValueError):
 
 def check_url(url: str) -> None:
     """Refuse invalid URLs without resolving them. Raises Forbidden."""
-    # Before urlsplit, whose normalisation takes seconds for thousands of combining marks.
+    # Checked before urlsplit, whose normalisation takes seconds for thousands of combining marks.
     if len(url) > MAX_URL_CHARACTERS or not url.isascii() or not url.isprintable() or " " in url:
         raise Forbidden(gettext("This is not an address of at most 2,000 ASCII characters."))
     try:

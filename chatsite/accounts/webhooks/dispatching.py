@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 SECONDS_BETWEEN_LOOKS = 1.0
 MAX_AT_ONCE = 32
 MAX_OF_ONE_OWNER = 3
-TURN_SECONDS = 20.0  # after which an endpoint yields to others
+TURN_SECONDS = 20.0  # time after which an endpoint lets others go first
 
 
 async def send_while_running() -> None:

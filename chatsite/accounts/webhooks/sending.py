@@ -25,18 +25,18 @@ from .addresses import Forbidden, resolve
 logger = logging.getLogger(__name__)
 
 SECONDS = 10.0  # per attempt, from name resolution to the end of the response head
-# After each failure; then the delivery is given up.
+# Pauses after each failure; after the last one, the delivery is given up.
 RETRY_DELAYS = tuple(
     timedelta(seconds=seconds) for seconds in (5, 30, 120, 600, 1_800, 7_200, 14_400, 28_800, 43_200, 86_400)
 )
 JITTER = 0.2
-# For an endpoint that does not respond.
+# Pause for an endpoint that does not respond.
 MIN_PAUSE, MAX_PAUSE = timedelta(seconds=30), timedelta(minutes=5)
-# A claimed delivery is due again after this time: its worker has died.
+# After this time, a claimed delivery is due again, because its worker has died.
 LEASE = timedelta(seconds=3 * SECONDS)
-OFF_AFTER = timedelta(days=3)  # without a success
+OFF_AFTER = timedelta(days=3)  # time without a success after which an endpoint is switched off
 RETENTION = timedelta(days=30)
-MAX_WAITING = 50_000  # of one endpoint; if there are more, the oldest are given up
+MAX_WAITING = 50_000  # waiting deliveries of one endpoint; if there are more, the oldest are given up
 State = WebhookDelivery.State
 
 

@@ -48,11 +48,11 @@ from .pooling import SETTING
 
 SET_READER = f"SELECT set_config('{SETTING}', %s, false)"
 SET_NAMED_READER = SET_READER.replace("%s", "%(chatsite_reader)s")
-# By psycopg session; an absent session's reader is unknown.
+# The reader of each psycopg session; unknown if a session is missing.
 _readers: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 _checked: WeakSet[Any] = WeakSet()  # sessions whose settings were verified
 _used: WeakKeyDictionary[Any, float] = WeakKeyDictionary()  # when each session was returned to the pool
-MOMENT = 1.0  # seconds
+MOMENT = 1.0  # seconds within which a returned session needs no check
 # Statements that may share an implicit transaction with `set_config`; others, such as VACUUM, must run alone.
 TOGETHER = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b", re.IGNORECASE)
 LOCK_NOT_AVAILABLE = "55P03"  # SQLSTATE
@@ -87,7 +87,7 @@ class ReaderCursor(base.CursorMixin, ClientCursor[Any]):
         else:  # a reader is digits, a word of this code, or nothing
             query = f"{SET_READER.replace('%s', repr(name))}; {query}"
         super().execute(query, params, **options)
-        self.nextset()  # past the result of set_config
+        self.nextset()  # skip the result of set_config
         _readers[self.connection] = name
         return self
 
@@ -102,7 +102,7 @@ class ReaderCursor(base.CursorMixin, ClientCursor[Any]):
             yield copy
 
     def _lacks(self, name: str) -> bool:
-        # A failed transaction reads nothing more and accepts only its end.
+        # A failed transaction can read nothing; only its end is accepted.
         failed = self.connection.pgconn.transaction_status == TransactionStatus.INERROR
         return self.sets_reader and _readers.get(self.connection) != name and not failed
 
@@ -154,7 +154,7 @@ def _working_session(pool: Any, seconds: float) -> Any:
             _check(session)
         except Exception:
             session.close()
-            pool.putconn(session)  # which opens another one
+            pool.putconn(session)  # it opens another session
         except BaseException:
             pool.putconn(session)
             raise
@@ -173,7 +173,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         # The view that uses this connection, and whether it ran into a lock (None: not known yet).
         self._view = ""
         self._stuck: bool | None = False
-        self._is_known = False  # whether it was connected before
+        self._is_known = False  # whether this connection was opened before
         pooled = self.settings_dict["OPTIONS"].get("transaction_pooling", False)
         self.is_pooled = (
             bool(pooled) and self.alias != NO_DB_ALIAS
@@ -214,7 +214,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
             hand_out_last_returned(pool)
             pool.getconn = within_budget
-            pool.connection_class = Session  # last, because another thread may already use the pool
+            pool.connection_class = Session  # set last, because another thread may already use the pool
         return pool
 
     def connect(self) -> None:
@@ -330,7 +330,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         before: list[str] = []
         if status == TransactionStatus.IDLE and not session.autocommit:
             before.append("BEGIN")
-        # A failed transaction reads nothing more and accepts only its end.
+        # A failed transaction can read nothing; only its end is accepted.
         lacks_reader = status != TransactionStatus.INERROR and _readers.get(session) != name
         if lacks_reader:  # a reader is digits, a word of this code, or nothing
             before.append(SET_READER.replace("%s", repr(name)))
@@ -369,7 +369,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if state == LOCK_NOT_AVAILABLE:
             self._stuck = True
         elif not state and not self._stuck:
-            self._stuck = None  # closed, perhaps before the lock was released
+            self._stuck = None  # the session is closed, perhaps before the lock was released
         if state and not state.startswith(LOST):
             breaker.record_success()
 
@@ -378,7 +378,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if self.is_pooled:
             return  # each cursor sets the reader of its own transaction
         name = reader_name()
-        # A failed transaction reads nothing more and accepts only its end.
+        # A failed transaction can read nothing; only its end is accepted.
         if self.connection is None or _readers.get(self.connection) == name or self._has_failed():
             return
         with self.wrap_database_errors, self.connection.cursor() as cursor:

@@ -123,11 +123,11 @@ class Session(psycopg.Connection[Any]):
             with Waiting():
                 return super().wait(gen, interval, timeout)
         except psycopg.OperationalError:
-            # The server has answered with an error, which ended the statement: this is no time-out.
+            # The server has ended the statement with an error, so this is not a time-out.
             if self.pgconn.transaction_status != TransactionStatus.ACTIVE:
                 raise
             self.pgconn.finish()
-            # A shorter wait may have been for a lock and proves nothing about the server.
+            # After a shorter wait for a lock, nothing is known about the server.
             if self._seconds or timeout > settings.LOCK_SECONDS:
                 report_missed()
             raise psycopg.OperationalError(f"The database did not answer within {timeout:.3g} s.") from None

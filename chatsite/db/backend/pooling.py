@@ -47,14 +47,14 @@ class TransactionCursor(CursorMixin, ClientCursor[Any]):
     A transaction sets the reader and the settings before its first statement.
     """
 
-    constants = ""  # calls of set_config, each after a comma
+    constants = ""  # calls of set_config, each preceded by a comma
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
         name = reader_name()
         if not query or not self._lacks(name) or (isinstance(query, str) and ALONE.match(query)):
             return super().execute(query, params, **options)
         super().execute(*self._with_settings(query, params, name), **options)
-        self.nextset()  # past the result of set_config
+        self.nextset()  # skip the result of set_config
         if self._status() == TransactionStatus.INTRANS:
             readers[self.connection] = name
         return self

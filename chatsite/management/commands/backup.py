@@ -89,7 +89,7 @@ def _write(session: database.Session, target: backup_file.Archive) -> tuple[str,
         }
         target.add(backup_file.HEAD, json.dumps(head).encode())
         target.add(backup_file.SECRET, settings.SECRET_KEY.encode())
-        # Before the dump, which takes long: a document deleted meanwhile is deleted with its file.
+        # List the files before the dump, which takes long: a document deleted meanwhile loses its file, too.
         lost = _write_files(target, files) if settings.STORAGE == "FILESYSTEM" else []
         for number, part in enumerate(database.dumped(session, name)):
             target.add(f"{backup_file.DATABASE}{number:06d}", part)

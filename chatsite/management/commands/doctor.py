@@ -10,7 +10,7 @@ from chatsite.server.diagnosis import findings
 
 class Command(BaseCommand):
     help = "Say in plain words what is wrong with this site. Changes nothing; status 1 if something is wrong."
-    requires_system_checks = []  # it runs them itself and reports them like the rest
+    requires_system_checks = []  # the command runs the checks itself and reports them like the other findings
 
     def handle(self, *args: Any, **options: Any) -> None:
         wrong = 0

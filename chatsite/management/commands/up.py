@@ -52,7 +52,7 @@ WORKERS = min(2, os.cpu_count() or 1)
 
 class Command(BaseCommand):
     help = "Start the site: database, migrations, web server and ingestion worker. Ctrl-C stops it all."
-    requires_system_checks = []  # its own checks run first, and refuse in one line
+    requires_system_checks = []  # the command runs its checks first, and refuses to start in one line
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--web-workers", type=processes(1), default=1, help="Web server processes.")
@@ -158,7 +158,7 @@ def _prepare() -> None:
     with database_setup.start_lock(database_setup.parameters()):
         database_setup.migrate()
         if settings.EMBEDDED_DATABASE:
-            # Only this start uses the embedded database, so the writers of unfinished answers are dead.
+            # No other start uses the embedded database, so the writers of unfinished answers are dead.
             runs.expire_all()
             if settings.DEMO:
                 create_demo()

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 MAGIC = b"age-encryption.org/v1\n"
-WORK_FACTOR = 18  # of scrypt, as a power of two: takes about a second and 256 MB
+WORK_FACTOR = 18  # of scrypt, as a power of two; takes about a second and 256 MB
 MAX_WORK_FACTOR = 20
 PIECE_BYTES = 65_536
 TAG_BYTES = 16

@@ -78,7 +78,7 @@ END
 $chatsite$;
 """
 REHEARSAL = "chatsite_rehearsal_"
-LOCKS = 7_236_116  # first half of an advisory lock's key: any number, which must never change
+LOCKS = 7_236_116  # first half of the key of an advisory lock: an arbitrary number that must never change
 CLAIM = "SELECT pg_try_advisory_lock(%s, hashtext(%s))"
 ABANDONED = """
     SELECT datname FROM pg_database

@@ -25,7 +25,7 @@ from . import paths
 
 SUPERUSER = "postgres"
 START_SECONDS = 60
-MIN_BUFFERS = 256_000_000  # bytes, unless an eighth of the memory is less; unused buffers take no memory
+MIN_BUFFERS = 256_000_000  # bytes, or an eighth of the memory if that is less; unused buffers take no memory
 
 CONFIGURATION = """
 listen_addresses = ''

@@ -12,9 +12,9 @@ from chatsite.http import error_pages
 from chatsite.server.address import BACKLOG
 
 WORDS = "The site is starting again. Try again in a few seconds."
-READ_SECONDS = 2.0  # for a request's head; a client that sends none gets the response, too
+READ_SECONDS = 2.0  # for a request's head; a client that sends none gets the response after this time
 MAX_HEAD_BYTES = 65_536
-MAX_CALLERS = 500  # whose requests are read at the same time; further callers get the response at once
+MAX_CALLERS = 500  # callers whose requests are read at the same time; others get the response at once
 
 
 class FallbackServer:

@@ -25,7 +25,7 @@ MAX_HEAD_BYTES = 65_536  # request line and headers
 MAX_HEADER_BYTES = {b"cookie": 16_384, b"content-type": 1_024, b"accept": 4_096, b"accept-language": 4_096}
 MAX_UPGRADE_LINE_BYTES = 8_000  # the parser of WebSocket handshakes gives up at longer lines
 BODY_PIECE_BYTES = 4_096  # the parser gets a body in pieces of this size
-HEAD_SECONDS = 10.0  # from the first byte of a head to its last
+HEAD_SECONDS = 10.0  # from the first to the last byte of a head
 SILENT_SECONDS = 30.0  # from the connection to the first byte of a request
 BODY_BYTES_PER_SECOND = 500  # slowest pace of a body, on average over any BODY_SECONDS
 BODY_SECONDS = 30.0
@@ -41,7 +41,7 @@ CHUNKS_PER_SECOND = 100_000  # in such pieces, for all connections together
 TURN_SECONDS = 10.0  # longest wait after such a piece; a connection that would wait longer is closed
 # Time for which a refused caller's data is still read, because an immediate reset would discard the response.
 LINGER_SECONDS = 1.0
-SPARE_FILES = 128  # descriptors that are not for callers: database, files, listeners
+SPARE_FILES = 128  # descriptors kept for other purposes than callers: database, files, listeners
 HALF_CLOSED_PROBE_SECONDS = 15
 
 REFUSALS = {
@@ -98,9 +98,9 @@ class LimitedProtocol(HttpToolsProtocol):
         self._malformed = False  # whether the parser failed, and would fail again with further data
         self._heads = 0  # heads that began in the current piece
         self._head_bytes = self._fields_bytes = 0
-        self._header_bytes: Counter[bytes] = Counter()  # for the headers in MAX_HEADER_BYTES
+        self._header_bytes: Counter[bytes] = Counter()  # of the headers in MAX_HEADER_BYTES
         self._longest_line = 0
-        self._wire_bytes = self._body_bytes = 0  # of the body: as received, and without framing
+        self._wire_bytes = self._body_bytes = 0  # bytes of the body: as received, and without framing
         self._body_credit = 0.0  # bytes by which the body may fall behind the required pace
         self._body_seen = 0
         self._body_looked = 0.0
@@ -108,7 +108,7 @@ class LimitedProtocol(HttpToolsProtocol):
         # Bytes received while a request waits for an earlier one or for its turn, and the offset of the first
         # byte that is not parsed yet: with an offset, the bytes need not be copied for each request.
         self._unread, self._unread_from = b"", 0
-        self._chunks = 0  # of the body, in the current piece
+        self._chunks = 0  # chunks of the body in the current piece
         self._turn: asyncio.TimerHandle | None = None
 
     # --- the connection ---
@@ -148,7 +148,7 @@ class LimitedProtocol(HttpToolsProtocol):
         """
         if self._refused or self._in_body or self.cycle is None or self.cycle.response_complete:
             return False
-        self.cycle.keep_alive = False  # of the newest request: those before it are answered first
+        self.cycle.keep_alive = False  # concerns the newest request: those before it are answered first
         caller = self.transport.get_extra_info("socket")
         if caller is not None and caller.family in (socket.AF_INET, socket.AF_INET6):
             caller.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -190,7 +190,7 @@ class LimitedProtocol(HttpToolsProtocol):
             start = end
             if self._upgraded or self._refused:
                 return
-            if self.transport.is_closing():  # not HTTP
+            if self.transport.is_closing():  # it was not HTTP
                 self._limit(settings.READER_SECONDS, self.transport.abort)
                 return
             self._count(len(piece), in_head, in_body)
@@ -398,7 +398,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._refused = True
         metrics.CONNECTIONS_ENDED.add(str(status))
         if self.cycle is not None and not self.cycle.response_complete:
-            self._end()  # the answer to an earlier request is being sent
+            self._end()  # an answer to an earlier request is being sent
             return
         self._write_refusal(status, REFUSALS[status][1])
         self._limit(LINGER_SECONDS, self._end)

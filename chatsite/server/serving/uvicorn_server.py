@@ -18,9 +18,9 @@ from .http_protocol import LimitedProtocol
 
 # Connections accepted together. More would leave too few to other processes that share the listeners.
 ACCEPTED_AT_ONCE = 32
-LAST_REQUEST_SECONDS = 0.5  # at shutdown, for which idle connections stay open for a request on its way
-BODIES_SECONDS = 3.0  # at shutdown, for bodies to arrive completely
-READERS_SECONDS = 2.0  # at shutdown, for readers to receive the end of an interrupted answer
+LAST_REQUEST_SECONDS = 0.5  # at shutdown: how long idle connections stay open for a request on its way
+BODIES_SECONDS = 3.0  # at shutdown, how long bodies may take to arrive completely
+READERS_SECONDS = 2.0  # at shutdown, how long readers may take to receive the end of an interrupted answer
 
 
 class Server(uvicorn.Server):

@@ -23,7 +23,7 @@ GARBAGE_THRESHOLDS = (10_000, 5, 2)
 # A computing thread hands the interpreter to a waiting thread after this time; Python's default is 0.005. At
 # each of its dozens of queries, a request waits this long for each thread that renders a long conversation.
 SWITCH_SECONDS = 0.0005
-CUT_SECONDS = 1  # after the grace period, for clients that read nothing
+CUT_SECONDS = 1  # after the grace period, time for clients that read nothing
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ from ingestion.sources.folder_rights import (
     Rights,
 )
 
-FEW = 10  # so many documents may be deleted without a flag that allows it
+FEW = 10  # this many documents may be deleted without the flag that allows more
 SYNC_LOCK = 0x73796E63
 SOURCE_CHARACTERS = 500
 

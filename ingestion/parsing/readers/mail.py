@@ -34,11 +34,11 @@ RAW_ADDRESSES = 2 * HEADER_CHARACTERS  # of a list of addresses, which is parsed
 MAX_ATTACHMENTS = 200
 TOO_MANY = f"only {MAX_ATTACHMENTS} attachments are read"
 NAME_CHARACTERS = 150
-LOGO_BYTES = 30_000  # of a picture in the text of a message; smaller ones are logos and icons
+LOGO_BYTES = 30_000  # bytes of a picture in the text of a message; a smaller one is a logo or an icon
 MAX_PARTS = 2_000
 TOO_MANY_PARTS = f"only {MAX_PARTS} parts are read"
-STUB_SHARE = 2  # plain text with less than half of the words of the HTML beside it only points to the HTML
-STUB_MARGIN = 40  # words in which the two may differ, for footers and addresses of links
+STUB_SHARE = 2  # plain text with fewer than half of the words of its HTML alternative only points to the HTML
+STUB_MARGIN = 40  # words by which both may differ, for footers and addresses of links
 SHOWN_PICTURE = re.compile(r"""cid:([^"'\s>)]{1,300})""", re.IGNORECASE)
 ADDRESSES = ("From", "To", "Cc")
 FIELDS = (*ADDRESSES, "Date", "Subject")
@@ -89,7 +89,7 @@ class Message:
     texts: list[Text] = field(default_factory=list)
     html: str = ""  # all HTML, including parts with a plain-text alternative
     attachments: list[tuple[str, bytes]] = field(default_factory=list)
-    # Parts that are not read, each with the reason.
+    # Parts that are not read, with the reason for each.
     left_out: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -104,7 +104,7 @@ def read_mime(path: Path, limits: Limits, parts: Parts) -> Contents:
     if not any(header.values()):
         raise Unreadable("The file is not a message: it has no header.")
     message = Message(header)
-    pictures: dict[str, tuple[str, bytes]] = {}  # by the id under which the text shows them
+    pictures: dict[str, tuple[str, bytes]] = {}  # by the id that the text uses to show them
     for number, (part, choice) in enumerate(_parts(parsed)):
         if number >= MAX_PARTS:
             message.left_out.append(("further parts", TOO_MANY_PARTS))

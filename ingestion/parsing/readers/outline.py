@@ -26,8 +26,8 @@ def slug(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")[:ANCHOR_CHARACTERS]
 
 
-TITLE_CHARACTERS = 80  # of a bold line that is a heading
-PLACE_CHARACTERS = 4_000  # of a section; further parts of a longer one are cited by paragraph
+TITLE_CHARACTERS = 80  # in a bold line that counts as a heading
+PLACE_CHARACTERS = 4_000  # in a section; the other parts of a longer section are cited by paragraph
 
 
 def is_title(text: str) -> bool:

@@ -38,13 +38,13 @@ IMAGE_SIDE = 2_000  # pixels; pages may claim any size
 SCAN_SIDE = 4_000
 SCAN_LETTERS = 20  # a page with fewer letters that is mostly a picture is a scan
 SCAN_SHARE = 0.3  # of the page
-DRAWN_SHAPES = 20  # a page with more shapes than this has letters drawn as shapes
+DRAWN_SHAPES = 20  # share of the page that its pictures must cover
 MAX_BOOKMARKS = 10_000
 IMAGES = [pdfium.FPDF_PAGEOBJ_IMAGE]
 DEPTH = 3  # nesting depth of forms in which pictures are looked for
 NOTHING_READ = "No text was found on the scanned pages, or it is too faint or blurred to be read."
 WHAT = "The pages are scanned images"
-UNITS = 10_000  # of the page's longer side, for positions of characters
+UNITS = 10_000  # length of the page's longer side, in the unit of character positions
 MOST_CHARACTERS = 50_000
 
 
@@ -182,7 +182,7 @@ def _page(document: pypdfium2.PdfDocument, number: int, above: Table | None) -> 
         read = lines_of(page, above)
         letters = sum(character.isalnum() for line in read.lines for character in line.text)
         is_scan = letters < SCAN_LETTERS and _pictured(page, wordless=not letters)
-        pixels = 0  # of pictures, which take long to render
+        pixels = 0  # total of the pictures, which take long to render
         for picture in page.get_objects(filter=IMAGES, max_depth=DEPTH) if is_scan else ():
             columns, rows = picture.get_px_size()
             pixels += columns * rows

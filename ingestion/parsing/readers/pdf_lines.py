@@ -26,12 +26,12 @@ from .pdf_tags import has_tags, tagged_tables, words_in_cells
 FONT_NAME_BYTES = 200
 LINE_CHARACTERS = 20_000
 WORD = re.compile(r"\S+")
-MOST_WORDS = 5_000  # on a page that is searched for tables
+MOST_WORDS = 5_000  # words on a page that is searched for tables
 MOST_OBJECTS = 5_000
 MAX_RECTANGLES = 500
 LEAST_RULES = 3  # between the rows of a table
-GAP = 0.7  # of the line's height: a gap that may separate columns
-THIN = 2.5  # points: a thinner rectangle is a line
+GAP = 0.7  # share of the line's height: a wider gap may separate columns
+THIN = 2.5  # points; a thinner rectangle is a line
 BOLD_WEIGHT = 600
 EDGE_LINES = 2  # lines at the top and at the bottom that may be running titles or page numbers
 # PDFium returns a hyphen at the end of a line as U+0002 or U+FFFE, even if it has joined that line with the
@@ -276,16 +276,16 @@ def _rules(page: pypdfium2.PdfPage) -> list[Rule]:
 
 
 PAGE_NUMBER = re.compile(r"(?<!\d)\d{1,3}(?!\d)")  # longer ones are years, or numbers of invoices
-EDGE_SHARE = 0.6  # of the pages on which a line must appear to be boilerplate
-HEADING_SCALE = 1.12  # of the size of the surrounding text
+EDGE_SHARE = 0.6  # share of the pages on which a line must appear to be boilerplate
+HEADING_SCALE = 1.12  # a heading is larger than the surrounding text by this factor
 BOLD_HEADING_SCALE = 1.02  # the same for a bold line
 BOLD_HEADING_LINES = 2  # a bold line of normal size is a heading if at most this many are together
-BOLD_SHARE = 0.3  # and at most this share of the text is bold
+BOLD_SHARE = 0.3  # and if at most this share of the text is bold
 HEADING_LINE = 120
-FULL_LINE = 0.72  # of the widest usual line: a shorter one ends its paragraph
-SHORT_LINE = 40  # never joined with the next
-MAX_MARKS = 100  # bookmarks of a page
-MARKED_LINES = 3  # the most lines of a bookmark's title
+FULL_LINE = 0.72  # share of the widest usual line: a shorter line ends its paragraph
+SHORT_LINE = 40  # characters; a shorter line is never joined with the next
+MAX_MARKS = 100  # bookmarks on a page
+MARKED_LINES = 3  # lines in the title of a bookmark
 BULLET = re.compile(r"^(?:[•◦▪‣–*-]|\(?\d{1,2}[.)]|[a-z]\))\s")
 ITEM_NUMBER = re.compile(r"^\(?(\d{1,2})[.)]\s")
 SENTENCE_ENDS = ".!?:;"
@@ -439,7 +439,7 @@ def _paragraphs(lines: list[Line], full: float) -> str:
     Lines shorter than `full` (rows, ends of paragraphs) are not continued.
     """
     text = ""
-    previous: Line | None = None  # unless it is whole
+    previous: Line | None = None  # None if the previous line is complete
     item: Line | None = None  # the first line of the list item that the previous one belongs to
     for line in lines:
         joined = "\n" if text else ""

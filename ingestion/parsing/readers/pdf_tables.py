@@ -14,18 +14,18 @@ from statistics import median
 
 from .tables import header_of, is_number, numbered_lines
 
-NEAR = 4.0  # points between edges of lines that belong together
-SAME_HEIGHT = 3.0  # between the middles of words on one line
+NEAR = 4.0  # greatest distance, in points, between edges of lines that belong together
+SAME_HEIGHT = 3.0  # greatest distance between the middles of words on one line
 WIDTH = 60.0  # least width of a line between two rows
-EM = 1 / 0.72  # of the height of a capital
+EM = 1 / 0.72  # an em, as a multiple of the height of a capital letter
 RULED_GUTTER, GUTTER = 0.7, 1.1  # least white space between columns in em, with and without drawn lines
-PITCH = 2.6  # em between rows without drawn lines
+PITCH = 2.6  # greatest distance, in em, between rows without drawn lines
 ROWS = 3  # least number of rows without drawn lines
 CELL_CHARACTERS = 28  # a column with longer cells is text; one such column is allowed
 MARKERS = 3  # characters of a bullet or a list number
 
 
-LEAST_ALIKE = 2  # cells of a column without which nothing is known about its kind
+LEAST_ALIKE = 2  # least number of cells in a column from which its kind can be known
 ALIKE = 0.8  # share of a column's cells that must have numbers
 
 Span = tuple[float, float]

@@ -13,7 +13,7 @@ from .tables import CELL_CHARACTERS, add_rows
 
 SAMPLE_LINES = 50
 SAMPLE_CHARACTERS = 20_000
-LONGEST_QUOTED = 200_000  # a longer cell in quotation marks is one that was not closed
+LONGEST_QUOTED = 200_000  # a longer cell in quotation marks was probably not closed
 DELIMITERS = ",;\t|"
 UNDERLINES = "=-*~^"
 MIN_UNDERLINE = 3
@@ -26,7 +26,7 @@ def read_text(path: Path, limits: Limits) -> Contents:
     contents.check(len(text))
     is_short = len(text) <= PLACE_CHARACTERS
     lines = text.splitlines(keepends=True)
-    headings: list[tuple[str, str]] = []  # each with the character of its underline
+    headings: list[tuple[str, str]] = []  # with the character that underlines each
     part: list[str] = []
     first, size = 1, 0
 
@@ -35,7 +35,7 @@ def read_text(path: Path, limits: Limits) -> Contents:
         contents.add("" if is_short else f"line={first}", None, heading, "".join(part))
 
     is_bare = False  # whether the last heading has no text below it; it is then kept as text
-    skipped = 0  # the number of the line that underlines a heading
+    skipped = 0  # number of the line that underlines a heading, and is skipped
     for number, line in enumerate(lines, 1):
         underline = _underline(line, lines[number]) if number < len(lines) else ""
         ends = not line.strip() or size > 2 * PLACE_CHARACTERS

@@ -22,7 +22,7 @@ class Grid:
 
     def __init__(self) -> None:
         self.rows: list[list[str]] = []
-        self.is_open = False  # whether a cell has started and still needs its text
+        self.is_open = False  # whether a cell has started and its text is still missing
         self._across = self._down = 1
         self._above: dict[int, tuple[int, str]] = {}  # by column: (rows left, text) of cells that extend
         # into this row, and the same for those that extend into the next row
@@ -68,7 +68,7 @@ class Grid:
 
 ROW_CHARACTERS = 450  # a longer row becomes several lines, each naming the row again
 CELL_CHARACTERS = 1_000_000
-NAME_CHARACTERS = 100  # of a column's name
+NAME_CHARACTERS = 100  # in a column's name
 MAX_HEADER_ROWS = 3
 HEADER_AHEAD = 8  # rows that are inspected to find the header
 PLACE_ROWS = 50  # rows in each section of a longer table
@@ -100,7 +100,7 @@ def numbered_lines(
     filled = ((number, cells) for number, cells in cleaned if any(cells))
     names: Sequence[str] | None = None if named else []
     only_names = ""
-    unused: dict[int, str] = {}  # by column: names for which no row had a value
+    unused: dict[int, str] = {}  # by column: names of rows in which it had no value so far
     at = 0
     ahead: list[tuple[int, list[str]]] = []
     while ahead or (ahead := list(itertools.islice(filled, 1))):

@@ -37,7 +37,7 @@ BLOCKS = _tags(
 )
 # A start tag of one of these closes the open one before it.
 SIBLINGS = _tags("p li td th tr dt dd option")
-TERM_CHARACTERS = 120  # of a term that is written before its definition
+TERM_CHARACTERS = 120  # of a term in a definition list
 VOID = _tags("area base br col embed hr img input link meta source track wbr")
 LINK_SIGN = re.compile(r"[¶🔗]\Z|\s#\Z")  # the text of a link from a heading to itself
 HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
@@ -102,7 +102,7 @@ class Page(HTMLParser):
         self._in_title = self._in_header = False
         self._words: list[str] = []
         self._bullet = ""
-        self._term = ""  # of a definition list, until its definition
+        self._term = ""  # the term of a definition list, until its definition begins
         self._heading = 0
         self._lines_kept = False
         self._grid: Grid | None = None
@@ -180,7 +180,7 @@ class Page(HTMLParser):
             self._end_term()
         elif tag in BLOCKS or tag in HEADINGS or tag == "li":
             self._break(tag)
-        if tag == "dl" and self._term:  # without a definition
+        if tag == "dl" and self._term:  # a term without a definition
             self.outline.paragraph(self._term)
             self._term = ""
         if tag in ("main", "article"):
@@ -194,7 +194,7 @@ class Page(HTMLParser):
             self.title += data
         elif self._skipped or (self._only_main and not self._inside):
             return
-        elif self._heading or not self._in_header:  # of a page's header only its headings are read
+        elif self._heading or not self._in_header:  # in the header of a page only headings are read
             self._words.append(data)
 
     def _left_out(self, tag: str, attributes: Attributes) -> bool:
@@ -261,7 +261,7 @@ class Page(HTMLParser):
             return
         text = " ".join("".join(self._words).split())
         self._words.clear()
-        if caption or not self._grid.is_open:  # text between cells
+        if caption or not self._grid.is_open:  # captions, and text between cells
             self.outline.paragraph(text)
         else:
             self._grid.fill(text)

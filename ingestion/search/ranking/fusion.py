@@ -73,7 +73,7 @@ class Bound:
         return (value - least) / (sure - least)
 
 
-MIN_READABLE = 300  # passages; the bounds do not decrease for fewer
+MIN_READABLE = 300  # passages; for fewer, the bounds do not decrease further
 
 # COMBINED applies to the share of the question's words plus the similarity. Without usable vectors, WORDS or
 # PAIRS (character bigrams, which match less often by chance) apply to the share alone; SIMILARITY applies to
@@ -84,7 +84,7 @@ PAIRS = Bound(0.12, 0.005, 0.2, 0.03)
 SIMILARITY = Bound(0.275, 0.02, 0.4, 0.03)
 # Applies to the weighted sum of the signs in `Relevance`.
 CLOSE = Bound(1.07, 0.035, 1.45, 0.06, step=0.17)
-ALIKE = 0.3  # from this similarity on, a passage also counts as found by meaning
+ALIKE = 0.3  # similarity from which a passage also counts as found by meaning
 
 
 class Relevance(NamedTuple):
@@ -186,7 +186,7 @@ def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust, readab
     least = {language: bound.for_answer(readable) for language, bound in bounds.items()}
     met = _met(candidates, mode, trusted)
     fits = [value / least[row.language] for row, value in zip(candidates, met, strict=True)]
-    most: dict[str, float] = {}  # by language, the greatest of the values `met`
+    most: dict[str, float] = {}  # by language: the greatest of the values `met`
     for row, value in zip(candidates, met, strict=True):
         if value > most.get(row.language, -math.inf):
             most[row.language] = value
@@ -223,7 +223,7 @@ def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust, readab
             weight = 0.0
         score = min(1.0, (1 - weight) * text + weight * vector)
         ranked.append((-score, row.passage_id, row, row.found_by(mode, covered)))
-    ranked.sort()  # no two have the same id
+    ranked.sort()  # ids differ, so no other fields are compared
     best = max(bounds[language].fit(value, readable) for language, value in most.items())
     passages = [_new_ranked((row, -score, found_by)) for score, _, row, found_by in ranked]
     return Ranking(passages, best, opened)

@@ -81,7 +81,7 @@ MAX_SELDOM = 50  # passages that are searched for a readable one with a word tha
 EF_SEARCH = 300
 NEAREST = 500
 PIECES = 100
-EXACT_PIECES = 400  # nearest pieces that are taken if all vectors are compared
+EXACT_PIECES = 400  # nearest pieces that are considered if all vectors are compared
 MAX_SCANNED = 40_000
 PLANNER = {"ef_search": EF_SEARCH, "max_scanned": MAX_SCANNED}
 
@@ -99,7 +99,7 @@ PLANNED = (
     "with_vectors",
     "with_nearest",
 )
-_every: list[int] = []  # the number of all passages at this process's last survey; it only selects plans
+_every: list[int] = []  # number of all passages in this process's last survey; only used to select plans
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,15 +11,15 @@ from itertools import pairwise
 
 from ingestion.search.tokens import abbreviations, has_unspaced_script, plain_words, search_text
 
-PREFIX_SHARE = 0.6  # length of the prefix that is searched for, as a share of the word's length
+PREFIX_SHARE = 0.6  # length of the prefix used to search, as a share of the word's length
 MIN_PREFIX = 5  # characters
-MIN_PART = 3  # characters, of a word split in two
-MAX_SPLIT_WORD = 9  # for longer words the prefix works better than the parts
+MIN_PART = 3  # characters in each part of a word that is split
+MAX_SPLIT_WORD = 9  # letters; for longer words, a prefix works better than parts
 MAX_WORD = 40  # characters of a word considered
 MAX_JOINED_WORDS = 32
 MAX_EXPANDED = 8  # words of a question for which substitutes are searched for
 
-# A substitute counts less than the word, in the score and in the share of the question.
+# A substitute counts less than the word that it replaces, both in the score and in the share of the question.
 EXPANSION_WEIGHT = 0.7
 EVERYDAY_WEIGHT = 0.8  # weight of all the words together that documents use for an everyday word
 SHORT_QUESTION = 6  # words; in longer questions this weight decreases, because their other words say enough

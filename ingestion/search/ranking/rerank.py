@@ -19,15 +19,15 @@ from ingestion.embedding.word_vectors import (
 )
 from ingestion.search.tokens import has_unspaced_script, units
 
-WINDOW = 8  # words within which a pair counts as close together
-MAX_TEXT_UNITS = 1_000  # of one text
-MAX_QUERY_UNITS = 32  # of a question
+WINDOW = 8  # a pair of words counts as close together within this many words
+MAX_TEXT_UNITS = 1_000  # in a text
+MAX_QUERY_UNITS = 32  # in a question
 MAX_CACHED_TEXTS = 500  # some six kilobytes each; cached because questions find the same passages again
 # Texts without the word that are assumed in addition. Most of the compared texts are about the subject of the
 # question, so its words would look common if only these texts were counted.
 OTHERS = 500
-SYNONYM = 0.8  # similarity of a word of documents to the everyday word that it stands for
-LENGTH = 0.1  # a text twice as long is more likely by this amount to have a similar word
+SYNONYM = 0.8  # similarity of an everyday word to the word that documents use for it
+LENGTH = 0.1  # by how much a text of twice the length is more likely to have a similar word by chance
 
 Numbers = NDArray[np.float32]
 

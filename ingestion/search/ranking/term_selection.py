@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
-MAX_SAMPLED_TERMS = 8  # words in groups; the other words only add to the scores of passages that are found
-ROUNDING = 1e-5  # of the weights of words
-ALONE = 0.5  # the share of the wanted passages that single words may fill
+MAX_SAMPLED_TERMS = 8  # words in groups; other words only add to the scores of passages that are found
+ROUNDING = 1e-5  # tolerance for the weights of words
+ALONE = 0.5  # share of the wanted passages that groups of a single word may fill
 
 Sample = Mapping[frozenset[int], float]  # the number of passages with exactly these words
 

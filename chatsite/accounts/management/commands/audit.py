@@ -62,7 +62,7 @@ class Command(BaseCommand):
             )
         self.stdout.write(f"{verdict.checked} entries are as they were written.")
         if verdict.anonymized:
-            ranges = []  # numbers that follow each other are one: “4”, “7–9”
+            ranges = []  # consecutive numbers become a range: “4”, “7–9”
             for _, group in groupby(enumerate(sorted(verdict.anonymized)), lambda item: item[1] - item[0]):
                 first, *others = [number for _, number in group]
                 ranges.append(f"{first}–{others[-1]}" if others else str(first))

@@ -42,7 +42,7 @@ SETTINGS = (
     + ITEM.format("Calc/Content/Update", "Link", "1")
     + "</oor:items>"
 )
-UNREACHABLE_PROXY = "http://127.0.0.1:9"  # for requests that are made in spite of the settings
+UNREACHABLE_PROXY = "http://127.0.0.1:9"  # gets requests that are made in spite of the settings
 
 
 def read(path: Path, limits: Limits, ending: str) -> Contents:

@@ -31,7 +31,7 @@ AROUND = frozenset(
 )
 MAX_REPEATED = 1_000  # how often one element may repeat a row
 MAX_DEPTH = 100
-BOLD_LEVEL = 9  # of a heading that is only a bold paragraph
+BOLD_LEVEL = 9  # level of a heading that is only a bold paragraph
 
 
 def read_text(path: Path, limits: Limits) -> Contents:
@@ -219,7 +219,7 @@ def _numbered_rows(table: ElementTree.Element) -> Iterator[tuple[int, list[str]]
             number += repeated
             continue
         cells: list[str] = []
-        # By column: the cells that span further rows, with the number of those rows.
+        # By column: cells that also span the next rows, and how many of these.
         below = {column: (left - 1, text) for column, (left, text) in above.items() if left > 1}
         for cell in row:
             if cell.tag not in (f"{TABLE}table-cell", f"{TABLE}covered-table-cell"):

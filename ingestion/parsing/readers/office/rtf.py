@@ -33,7 +33,7 @@ CONTROL = re.compile(rb"\\[A-Za-z]+-?\d* ?")
 STARRED = frozenset([b"shpinst", b"shptxt"])  # text in groups that other programs may skip
 STYLES_BYTES = 500_000
 MAX_DEPTH = 1_000
-BOLD_LEVEL = 9  # of a heading that is only a bold paragraph
+BOLD_LEVEL = 9  # level of a heading that is only a bold paragraph
 TOO_DEEP = "The file's groups are nested too deeply."
 
 
@@ -73,7 +73,7 @@ class _Reader:
         self._in_table = False
         self._row: list[str] = []
         self._rows: list[list[str]] = []
-        self._skip = 0  # how many of the next characters to skip: they stand in for the one before
+        self._skip = 0  # next characters to skip: they replace the previous one for old programs
         self._star = False
         self._fonts_at = self._title_at = 0
         self._go_through(data)

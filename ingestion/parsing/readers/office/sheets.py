@@ -74,7 +74,7 @@ def _around(section: str) -> tuple[str, str]:
 
 MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s+ref="([A-Z]{1,3})(\d{1,7}):\1(\d{1,7})"')
 MERGED_LONGEST = 60
-MERGED_AT_MOST = 2_000  # cells that span several rows; each is repeated in MERGED_ROWS at most
+MERGED_AT_MOST = 2_000  # cells that span several rows; each is repeated at most MERGED_ROWS times
 MERGED_ROWS = 1_000
 CHUNK_BYTES = 1_000_000
 Merged = dict[int, list[tuple[int, int]]]  # by column: first and last row, from 1

@@ -51,7 +51,7 @@ class Numbering:
 
 
 HEADING = re.compile(r"heading ?([1-9])$", re.IGNORECASE)
-DEEPEST = 12  # inherited styles that are followed: in a damaged file, they may form a cycle
+DEEPEST = 12  # number of inherited styles that are followed: in a damaged file, they may form a cycle
 
 
 class Styles:
@@ -119,8 +119,8 @@ AROUND = frozenset(
 LEFT_OUT = frozenset({f"{W}del", f"{W}moveFrom", f"{MC}Fallback", f"{W}pPr", f"{W}rPr"})
 NOTES = ("footnote", "endnote")
 NOTES_BY_REFERENCE = {f"{W}{kind}Reference": kind for kind in NOTES}
-BOLD_LEVEL = 9  # of a heading that is only a bold paragraph
-BODY_DEPTH = 2  # of w:body, in w:document
+BOLD_LEVEL = 9  # level of a heading that is only a bold paragraph
+BODY_DEPTH = 2  # nesting depth of w:body in w:document
 SIGNS = {f"{W}tab": " ", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-"}
 
 
@@ -233,7 +233,7 @@ def _text(element: ElementTree.Element) -> str:
             words.append(SIGNS[child.tag])
         else:
             words.append(_text(child))
-            if child.tag == f"{W}p":  # of a text box, a cell or a footnote
+            if child.tag == f"{W}p":  # paragraph of a text box, a cell or a footnote
                 words.append("\n")
     return "".join(words)
 

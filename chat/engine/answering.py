@@ -159,7 +159,7 @@ async def documents_read(run: AcceptedRun, publish: Callable[[Event], object], s
 async def _model_and_search(run: AcceptedRun, model: ChatModel) -> tuple[ChatModel, Search]:
     """The verified answer as a model with its citations.
 
-    If there is none, `model` and the search results.
+    If there is none, `model` itself, with the search results.
     """
     request = run.request
     if request.earlier:  # then the search query costs a request to the model
@@ -177,9 +177,9 @@ async def _model_and_search(run: AcceptedRun, model: ChatModel) -> tuple[ChatMod
 async def _before_a_stop(storing: Coroutine[Any, Any, T]) -> T:
     """Await a call that stores sources.
 
-    A stop of the run cancels the caller only when the call is done. A cancelled database call would continue
-    in its thread and store the sources, so the readers of the run must get them as well: they still receive
-    what the caller publishes before its next `await`.
+    If the run is stopped meanwhile, the caller is cancelled only after the call has ended. A cancelled
+    database call would continue in its thread and store the sources, so the readers of the run must get the
+    sources, too. They receive everything that the caller publishes before its next `await`.
     """
     task = asyncio.ensure_future(storing)
     try:
@@ -237,7 +237,7 @@ class _Answer:
     done: MessageDone | None = None
 
     async def team_messages(self, model: ChatModel, found: Search) -> None:
-        """Write one message per agent, in turn; each agent sees the messages of the others."""
+        """Write one message for each agent in turn; each agent gets the messages of the others."""
         contributions: list[Contribution] = []
         run = self.run
         while speaker := await next_speaker(run, model, contributions):
@@ -343,7 +343,7 @@ class _Answer:
             self.publish(Rechecked(checked))
 
     async def _followups(self, model: ChatModel) -> list[str]:
-        """Questions from the model and the documents that the caller's search can answer."""
+        """Follow-up questions of the model and the documents that the caller's search can answer."""
         if not (self.run.request.options.followups and self.prompt.sources):
             return []
         if self.text.startswith(UNSURE):

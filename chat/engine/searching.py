@@ -55,7 +55,7 @@ NO_MINIMUM = "“minimum_reranker_score” has no effect without a ranker."
 
 
 def captions(query: str, passages: Sequence[FoundPassage]) -> list[tuple[Caption, ...]]:
-    """The captions of each passage; none for a passage without sentences, which is used whole."""
+    """The captions of each passage; a passage without sentences has none and is used completely."""
     return [
         tuple(Caption(sentence.text, tuple(matching_words(query, sentence.text))) for sentence in sentences)
         for sentences in best_sentences_per_passage(Question(query), passages, SENTENCES)
@@ -119,8 +119,8 @@ def is_simple(run: AcceptedRun) -> bool:
 def search_and_keep(run: AcceptedRun, model: ChatModel, asked: SearchQuery) -> Search:
     """A simple search whose sources are stored in the same database call.
 
-    Nothing is stored if one of the documents was deleted or withdrawn meanwhile; :func:`keep_context` tries
-    again.
+    Nothing is stored if one of the documents was deleted or withdrawn meanwhile; then :func:`keep_context`
+    tries again.
     """
     options, result = run.request.options, candidates(run, asked)
     shown_captions = captions(asked.text, result.passages) if options.captions else []
@@ -371,7 +371,7 @@ def as_source(
 class Ranking:
     """Passages in the ranker's order.
 
-    Without a ranker in the order of the search, without scores.
+    Without a ranker they are in the order of the search and have no scores.
     """
 
     passages: tuple[FoundPassage, ...]

@@ -101,9 +101,9 @@ def answering_passages(
 ) -> Outcome:
     """The passages of `scope` that the answer to `question` begins with.
 
-    None if nothing answers it. `earlier` is the conversation before the question. Without a language model, a
-    sentence must answer the question; with one, the search must be sure of its best passage. With
-    `document_id`, the best passage must be from that document.
+    The result is None if nothing answers it. `earlier` is the conversation before the question. Without a
+    language model, a sentence must answer the question; with one, the search must be sure of its best
+    passage. With `document_id`, the best passage must be from that document.
     """
     found = found_for(principal, search_query(question, earlier), scope=scope)
     if not found.sure or not found.passages:

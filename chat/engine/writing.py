@@ -28,7 +28,7 @@ class _Outcome:
 async def written(
     model: ChatModel, prompt: Prompt
 ) -> AsyncGenerator[Thinking | TextDelta | MessageDone | Usage, None]:
-    """Yield Thinking (if the model reasons), the text, then MessageDone.
+    """Yield Thinking (if the model reasons), then the text, then MessageDone.
 
     The text of a continued answer begins with the text in the prompt. If the model fails, all text that has
     arrived is yielded before ModelError is raised.
@@ -151,7 +151,7 @@ class StopSequences:
         return held
 
     def _undecided(self, text: str) -> int:
-        """Start of the suffix that more text may complete to a stop sequence."""
+        """Where the end of the text begins that further text may complete to a stop sequence."""
         for start in range(max(0, len(text) - self._longest + 1), len(text)):
             if any(sequence.startswith(text[start:]) for sequence in self._sequences):
                 return start

@@ -1,6 +1,7 @@
 """Usage figures of a period, of everyone or of one group, for readers with the permission.
 
-Groups of which fewer than three people asked are not shown, nor days on which fewer than three did.
+Groups in which fewer than three people asked are not shown, nor are days on which fewer than three people
+asked.
 """
 
 from collections.abc import Iterable, Sequence
@@ -86,7 +87,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """One day of the chart; `totals` is None where too few members of the group asked."""
+    """One day of the chart; `totals` is None if too few members of the group asked."""
 
     day: date
     people: int
@@ -207,7 +208,7 @@ class Figures:
 
     @cached_property
     def ratings(self) -> dict[str, int]:
-        """Times by rating, and by reason of a bad one."""
+        """How often each rating was given, and each reason for a bad one."""
         zone = timezone.get_current_timezone()
         parameters = {
             "since": datetime.combine(self.scope.first, time(), zone),

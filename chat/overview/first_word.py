@@ -1,4 +1,4 @@
-"""Histogram of the times to the first word: can be summed, and contains no single answer."""
+"""Histograms of the times to the first word, which can be summed and show no single answer."""
 
 from bisect import bisect_left
 from collections.abc import Sequence

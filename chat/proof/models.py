@@ -19,7 +19,7 @@ class ProofQuestionQuerySet(models.QuerySet["ProofQuestion"]):
     def managed_by(self, user_id: int) -> "ProofQuestionQuerySet":
         """Questions without a document, or with one that this person may read.
 
-        Their own also with a deleted one.
+        Questions of this person whose document was deleted are included.
         """
         readable = Q(document__access_list__in=AccessEntry.lists_of(user_id))
         gone = Q(document=None, added_by=user_id)
@@ -179,7 +179,7 @@ class ProofResult(models.Model):
     def is_right(self) -> bool:
         """Whether the expected document is among the first five.
 
-        Without one, whether the site claims no answer.
+        If no document is expected: whether the site gives no answer.
         """
         return (
             self.outcome in (self.Outcome.NOTHING, self.Outcome.UNSURE)

@@ -169,7 +169,7 @@ def _where(holds: Callable[[float], bool]) -> float:
 
 
 def _at_most(hits: int, total: int, share: float) -> float:
-    """The probability of at most that many hits."""
+    """The probability of at most this many hits."""
     return sum(
         math.comb(total, each) * share**each * (1 - share) ** (total - each) for each in range(hits + 1)
     )

@@ -57,7 +57,7 @@ def is_quoted(message: Message) -> bool:
 def quoted_parts(text: str, labels: Collection[str]) -> list[QuotedPart]:
     """The parts of such an answer, in order.
 
-    One that cites nothing and is no phrase was cut short.
+    A part without citations that is not one of the site's phrases was cut short.
     """
     parts: list[QuotedPart] = []
     waiting: list[str] = []

@@ -1,7 +1,7 @@
 """What the readers of a share may not see, for the person who shares.
 
-It uses only what this person may know: which documents are open to everybody, and who may read their own. Of
-other documents they may not learn whether a named reader can open them, so these count as closed.
+It uses only what this person may know: which documents are open to everybody, and who may read their own.
+They may not learn whether a named reader can open other documents, so these count as closed.
 """
 
 from dataclasses import dataclass

@@ -35,9 +35,9 @@ def listed_titles(principal: Principal, shares: Iterable[Share]) -> dict[UUID, s
     """The title that a list may show for each share.
 
     The number of queries does not depend on the number of shares. A conversation has the title of its page,
-    and an answer is called by its question. Missing if the reader may not know these words, or if an answer
-    may have suggested the question, which only the page decides; also if it is further away than LOOKED_AT
-    and LOOKED_BACK allow, so that a list costs the same for long conversations.
+    and an answer is called by its question. A title is missing if the reader may not know its words, or if an
+    answer may have suggested the question, which only the page can decide. It is also missing if the question
+    is further away than LOOKED_AT and LOOKED_BACK allow, so that a list costs no more for long conversations.
     """
     shares = list(shares)
     branches = Branches.of({share.conversation_id for share in shares})
@@ -86,7 +86,7 @@ def listed_titles(principal: Principal, shares: Iterable[Share]) -> dict[UUID, s
 
 
 def _at(places: Iterable[Place]) -> Q:
-    """The messages at these places, and no others."""
+    """A filter for the messages at these places."""
     positions: dict[UUID, set[int]] = defaultdict(set)
     for conversation, position in places:
         positions[conversation].add(position)

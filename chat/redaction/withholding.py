@@ -1,10 +1,10 @@
 """What a reader of a share may see.
 
 This is only text based on sources that the reader may read. An answer whose sources are all open to the
-reader is shown completely. Of any other one, and of later ones, which may repeat it, only the statements are
-shown that are supported by an open passage. An answer that the site put together from quotations rests only
-on the passages that it cites, and so does each of its parts. A verified answer for certain groups is shown
-only to their members.
+reader is shown completely. Of any other answer, and of later answers, which may repeat it, only statements
+that an open passage supports are shown. An answer that the site made of quotations is based only on the
+passages that it cites, and so is each of its parts. A verified answer for certain groups is shown only to
+their members.
 """
 
 import ast
@@ -42,9 +42,9 @@ _AFTER = re.compile(r"[.,;:!?…)\"'”’»*_。！？]*")
 class SharedMessage:
     """A question or an answer as its reader may see it.
 
-    Do not save `message`: text, citations and labels of closed sources are removed. `left_out` is the number
-    of removed ones of its `statements`; `closed` is true if nothing remains. `closed_documents` are the
-    documents because of which something is left out.
+    Do not save `message`: text, citations and labels of closed sources are removed. `statements` is the
+    number of its statements, and `left_out` how many of them were removed; `closed` is whether nothing
+    remains. `closed_documents` are the documents because of which something was left out.
     """
 
     message: Message
@@ -57,7 +57,7 @@ class SharedMessage:
 
 @dataclass
 class _Reader:
-    """The sources that a reader may open, and what is known to be based on others."""
+    """The sources that a reader may open, and what may be based on other sources."""
 
     sources: Mapping[UUID, Sequence[Source]]
     closed_sources: Mapping[UUID, Sequence[Source]]
@@ -264,8 +264,8 @@ OpenTo = Callable[[Document], bool]
 def shared_messages(principal: Principal, share: Share, is_open: OpenTo | None = None) -> list[SharedMessage]:
     """The messages that a share shows, in order, as `principal` may see them now.
 
-    With `is_open`, as seen by somebody who is in no group and may open only those of the documents open to
-    `principal` for which it is true.
+    With `is_open`, they are shown as to somebody who is in no group, and who may open only documents that
+    `principal` may open and for which `is_open` is true.
     """
     path = Branches(share.conversation_id).path_to(share.up_to)
     rows = share.conversation.messages.filter(position__in=path)
@@ -295,8 +295,8 @@ def shared_messages(principal: Principal, share: Share, is_open: OpenTo | None =
 def _is_of_unknown_origin(message: Message, answers: int, answered_words: Set[str]) -> bool:
     """Whether a program imported the text, or gave earlier messages that it may repeat.
 
-    The model is also given earlier answers: there are `answers` of them, with `answered_words`. More
-    messages, or other words, come from the program, which may replace the stored messages by others.
+    The model also gets the `answers` earlier answers, which have the `answered_words`. If it got more
+    messages, or other words, these are from the program, which may replace the stored messages.
     """
     if message.imported or (message.client_id is not None and message.run_id is None):
         return True
@@ -350,7 +350,7 @@ def joined(text: str, kept: Iterable[Statement]) -> str:
 
 
 def _balanced(piece: str) -> str:
-    """The text without unbalanced emphasis or code marks."""
+    """The text without unbalanced marks of emphasis or code."""
     for mark in ("**", "__", "`"):
         if piece.count(mark) % 2:
             piece = piece.replace(mark, "")
@@ -374,7 +374,7 @@ def _readable(
 ) -> dict[UUID, list[Source]]:
     """{answer: its sources that the reader may open in the present version of their documents}
 
-    A passage that is missing in a newer version may have been removed because of this reader.
+    If a newer version lacks a passage, it may have been removed to hide it from this reader.
     """
     rows = Source.objects.visible_to(principal).filter(message__in=[row.pk for row in messages])
     sources = list(rows.select_related("document__owner").order_by("message_id", "rank"))

@@ -117,7 +117,7 @@ def close_expired(conversation: Conversation | None = None, run_id: UUID | None 
 
 
 def needs_second_look() -> bool:
-    """Whether some leases were seen expired once and must be checked again."""
+    """Whether some leases have expired for the first time and must be checked again."""
     return bool(_suspected)
 
 

@@ -149,8 +149,8 @@ async def watch(
     """Like :func:`follow`, but yields lists of events.
 
     Yields an empty list after about a second without events. A merged text never continues past the event
-    numbered `boundary`. Without `replay_purged`, a run whose journal was purged yields only its end, with the
-    original number. The end is yielded even if its number is not above `after`.
+    numbered `boundary`. Without `replay_purged`, only the end of a run with a purged journal is yielded, with
+    its original number. The end is yielded even if its number is not above `after`.
 
     No event names a source that the reader may not open now, unless `names_gone` is set by a caller that
     removes these names itself.
@@ -314,8 +314,8 @@ def _read_new(run_id: UUID, after: int, boundary: int) -> tuple[list[Part], bool
 class _Withheld:
     """Removes the names of sources that a reader may not open now.
 
-    While a run is executed, its writer ends it as soon as a source is withdrawn. The sources of events from
-    the journal or from messages are checked again every second.
+    While a run is executed, its process ends it as soon as a source is withdrawn. For events from the journal
+    or from messages, the sources are checked again every second.
     """
 
     def __init__(

@@ -140,7 +140,8 @@ def end_run(rest: Batch, title: str = "", run: TurnIds | None = None) -> EndedRu
 def read(run_id: UUID, after: int = 0, most: int | None = None) -> list[tuple[int, Event]]:
     """The events with a number above `after`, in order, without the passages of ContextReady.
 
-    Returns about `most` events if it is given: journal entries, which contain several events, are read whole.
+    With `most`, returns about that many events, because journal entries with several events are read
+    completely.
     """
     entries = JournalEntry.objects.filter(run_id=run_id, last__gt=after).order_by("first")
     if most is not None:
@@ -199,7 +200,7 @@ def purge() -> int:
 def whole_run(principal: Principal, conversation_id: UUID) -> UUID | None:
     """The unfinished run of the caller's conversation, if its text is complete.
 
-    This is known from its journal.
+    The journal shows whether it is.
     """
     runs = Run.objects.owned_by(principal).unfinished().filter(conversation=conversation_id)
     run_id = runs.values_list("pk", flat=True).first()

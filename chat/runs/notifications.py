@@ -6,7 +6,8 @@ for news of the conversation. A message carries no events: followers read them f
 message only costs time.
 
 Nothing waits for delivery. :func:`publish` hands a message to a task and returns. NOTIFY is sent on a
-connection of its own, because committing a transaction that notifies takes a lock of the whole server.
+separate connection, because a transaction with a notification takes a lock on the whole server when it
+commits.
 """
 
 import asyncio
@@ -264,7 +265,7 @@ class Wakeup:
         self.came.clear()
 
     async def comes(self) -> None:
-        """Return at the next notification, however long that takes."""
+        """Wait for the next notification without a time limit."""
         await self.came.wait()
         self.came.clear()
 

@@ -75,7 +75,7 @@ class Counts:
     """The caller's counts compared with their limits, and a failed run to be repeated.
 
     `messages` is the number of messages sent today; its row stays locked until the transaction ends. `waits`
-    has, for each question of the last minute, the seconds until it stops counting, oldest first.
+    has the seconds until each question of the last minute stops counting, oldest question first.
     """
 
     messages: int
@@ -318,7 +318,7 @@ def _scoped(request: RunRequest, place: Conversation | Project) -> RunRequest:
 def _by_team(mode: str, request: RunRequest) -> bool:
     """Whether the agents answer.
 
-    They do in a conversation with them, or on request, if the model supports it.
+    They do in their conversations, or if the request asks for them and the model supports teams.
     """
     is_asked = request.team or mode == Conversation.Mode.MULTI_AGENT
     return is_asked and configured_model().works_in_team

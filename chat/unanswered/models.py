@@ -8,7 +8,7 @@ from history.models import Conversation, Message
 
 
 class UnansweredQuestion(models.Model):
-    """A question without a satisfactory answer; deleted with it.
+    """A question without a satisfactory answer; the row is deleted with the question.
 
     Its text is read from the message. Questions of the same `group_number` are alike; numbers change from one
     count to the next.

@@ -42,8 +42,8 @@ def digest_of(text: str) -> str:
 def judge_new(*, everything: bool = False) -> None:
     """Judge what has changed since the last time.
 
-    `everything`: all questions of the last 30 days. Stops as soon as another process judges. A round that was
-    interrupted begins again.
+    With `everything`, all questions of the last 30 days are judged. Stops as soon as another process judges.
+    A round that was interrupted begins again.
     """
     with reading_everything():
         begun = timezone.now()
@@ -68,7 +68,7 @@ def judge_new(*, everything: bool = False) -> None:
 
 
 def _is_mine() -> bool:
-    """Lock the place until the end of this transaction; False if another process has it."""
+    """Lock the position until the end of this transaction; False if another process has it."""
     return CountedUntil.objects.select_for_update(skip_locked=True).filter(pk=PLACE).exists()
 
 

@@ -1,6 +1,6 @@
 """Which messages ask something, which questions are alike, and the groups that they form.
 
-Pure.
+These functions are pure.
 """
 
 import re
@@ -38,7 +38,7 @@ def alike(one: str, other: str) -> bool:
 
 
 def _signature(text: str) -> tuple[object, ...]:
-    """What questions of a group must have in common: numbers and the number of negations."""
+    """What all questions of a group have in common: numbers, and how many negations."""
     return (read(text).negations, *sorted(word for word in content_words(text) if word.startswith("#")))
 
 
@@ -58,7 +58,7 @@ def tells_a_situation(text: str) -> bool:
 
 
 def numbered(texts: Sequence[str]) -> list[int]:
-    """The number of the group of each question: that of the first similar one among its nearest.
+    """The number of each question's group: that of the first similar question near it.
 
     Groups are numbered from 0 in the order of their first questions.
     """

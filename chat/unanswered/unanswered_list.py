@@ -124,9 +124,9 @@ class Group:
         return self._used_by(max(MIN_PEOPLE, self.people / 2))
 
     def _used_by(self, enough: float) -> list[str]:
-        """The content words of at least so many people, each as most of them wrote it.
+        """The content words that at least this many people used, each in its most frequent form.
 
-        A form of fewer than three people is not shown, but the word without its ending.
+        If fewer than three people used that form, the word is shown without its ending.
         """
         writers: dict[str, dict[str, list[tuple[int, str]]]] = {}  # by word and form: writer, spelling
         for each in self.asked:
@@ -153,7 +153,7 @@ class Group:
 class Unanswered:
     """The groups that may be shown, and the number of other questions.
 
-    Most frequent first; those that documents may answer in other words come after all others.
+    The most frequent group comes first; groups that documents may answer in other words come last.
 
     Their questions have no texts until `read_texts`. `since` is the time of the oldest grouped question if
     there are more than are grouped.
@@ -220,7 +220,7 @@ def judged_at() -> datetime | None:
 class ShownDocument:
     """A document that was cited in answers to a group's questions, and in how many of them.
 
-    `sure` is true if it may be named even without the answers that came from unsure searches.
+    `sure` is whether it may be named even if the answers of unsure searches do not count.
     """
 
     id: int

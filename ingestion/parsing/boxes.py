@@ -29,8 +29,8 @@ def boxes_of(
 
     For `page` see `readers.pdf.characters`. Words of a table row are located by the row's cells on the page.
     Other text is located by its letters and digits alone, because a passage has lost the hyphens and line
-    ends of its page; with `only_rows`, it gets no boxes. A row that is not on the page as a whole gets none
-    either: its words may be in other rows.
+    ends of its page; with `only_rows`, it gets no boxes. A row that is not completely on the page gets no
+    boxes either, because its words may be in other rows.
     """
     text, boxes = page["text"], page["boxes"]
     letters, places = _letters(text)
@@ -86,7 +86,7 @@ def _stretches(content: str, rows: Sequence[tuple[str, Cells]]) -> Iterator[_Str
 def _placed(content: str, start: int, end: int, cells: Cells) -> Iterator[tuple[int, int, int, int]]:
     """Start and end of each word in the cells of this line.
 
-    In the content, and in the page's text.
+    Both in the content and in the page's text.
     """
     for cell in cells:
         value = " ".join(word for word, _, _ in cell)
@@ -109,10 +109,10 @@ def _is_value(content: str, start: int, end: int, line_end: int) -> bool:
 
 
 def _numbers_of_rows(lines: Sequence[str], rows: Sequence[str]) -> list[int | None]:
-    """For each line, the number of the row that it is, or is a part of; None for other text.
+    """For each line, the number of the table row to which it belongs; None for other text.
 
-    Of equal rows, it is the one after the previous line's row, or else the one whose next rows agree best
-    with the next lines.
+    If several rows are equal, the one after the row of the previous line is taken, or else the one whose
+    following rows agree best with the following lines.
     """
     of_text: dict[str, list[int]] = {}
     for number, row in enumerate(rows):
@@ -236,7 +236,7 @@ def _found(letters: str, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _lines(boxes: Sequence[Sequence[int]], text: str) -> Iterator[Box]:
-    """The boxes of characters, joined while each is next to the one before."""
+    """The boxes of characters, with adjacent ones joined."""
     line: Box | None = None
     before: Box = (0, 0, 0, 0)
     for character, (left, top, right, bottom) in zip(text, boxes, strict=True):

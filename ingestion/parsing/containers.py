@@ -99,7 +99,7 @@ def receive(output: IO[bytes], target: Path, most: int) -> tuple[int, str]:
 
     The reason is empty if it is complete. Raises Unreadable and OSError.
 
-    What the child sends is not trusted: it may have been taken over by the file that it reads.
+    The child's output is not trusted, because the file that it reads may have taken it over.
     """
     size = 0
     with target.open("wb") as file:

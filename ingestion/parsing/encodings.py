@@ -50,8 +50,8 @@ def decode(data: bytes) -> str:
 def encoding_of(data: bytes, whole: bool = True) -> str:
     """The most likely encoding.
 
-    Tried are the byte order mark, UTF-8, the declaration in HTML, and UTF-16; else it is guessed. `whole` is
-    False if more bytes follow, so that the last character may be incomplete.
+    The byte order mark, UTF-8, the declaration in HTML, and UTF-16 are tried; otherwise it is guessed.
+    `whole` is False if more bytes follow, so that the last character may be incomplete.
     """
     for mark, encoding in MARKS:
         if data.startswith(mark):
@@ -68,7 +68,7 @@ def encoding_of(data: bytes, whole: bool = True) -> str:
 
 
 def _almost_utf8(data: bytes) -> bool:
-    """Whether only a few bytes are broken: other encodings hardly ever make characters of UTF-8."""
+    """Whether the text is UTF-8 with a few broken bytes; other encodings rarely look like that."""
     text = data.decode("utf-8", "replace")
     broken = text.count("\ufffd")
     return sum(len(run) for run in BEYOND_ASCII.findall(text)) > broken * (1 + VALID_FOR_BROKEN)

@@ -1,6 +1,7 @@
 """Forks children that read files.
 
-They are forked from a process (the template) that has loaded what they need. Uses only Django's settings.
+They are forked from a process (the template) that has loaded what they need. Of Django, only the settings are
+used.
 """
 
 import atexit
@@ -102,7 +103,7 @@ def forked(arguments: Sequence[str], folder: str, seconds: float) -> Iterator[Ch
 
 
 class _Template:
-    """A running template process, with one child at a time."""
+    """A running template process, which has one child at a time."""
 
     def __init__(self) -> None:
         self.closed = False
@@ -237,7 +238,7 @@ def _be_child(request: dict[str, Any], answer: int) -> NoReturn:
 def _lead_group(number: int) -> None:
     """Make the process the leader of its own group.
 
-    Parent and child call this, as either may be first.
+    Parent and child both call this, because either may be first.
     """
     with contextlib.suppress(OSError):
         os.setpgid(number, number)

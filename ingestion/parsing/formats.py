@@ -136,7 +136,7 @@ PASSWORD = "The file is password-protected. Save it without a password and add i
 def check(path: Path, expected: Format, limits: Limits) -> None:
     """Raise Unreadable if the file should not be read.
 
-    It is empty, protected, an archive bomb, or has a misleading name.
+    Reasons are that it is empty, protected or an archive bomb, or that its name is misleading.
     """
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
@@ -188,7 +188,7 @@ def _check_office(path: Path, head: bytes, expected: Format, actual: str, limits
 
 
 def _check_package(path: Path, head: bytes, expected: Format, actual: str, limits: Limits) -> None:
-    """Check an archive, and for OpenDocument files and books the type that they name.
+    """Check an archive; for OpenDocument files and books, also the type that they declare.
 
     Raises Unreadable.
     """

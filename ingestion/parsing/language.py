@@ -67,8 +67,8 @@ WORD = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\
 def language_of(text: str) -> str:
     """The language of the text; "simple" if it is unclear or there is no stemmer for it.
 
-    Of tables only distinct content counts: a column's name once, not in each row. A text of few words, or a
-    table without sentences, must contain several common words of the language.
+    In tables each distinct content counts once, for example a column's name, which is in each row. A text of
+    few words, or a table without sentences, must contain several common words of the language.
     """
     pieces = [piece for line in text[:SAMPLE_CHARACTERS].splitlines() for piece in CELL.split(line)]
     distinct = dict.fromkeys(pieces)
@@ -87,7 +87,7 @@ def language_tag(text: str) -> str:
 def detect_language(text: str, min_words: int = MIN_WORDS) -> str:
     """The language whose common words are most frequent. A name in brackets has no stemmer.
 
-    A word that several languages share counts for each by its share.
+    A word that several languages have counts for each of them in proportion.
     """
     votes: dict[str, float] = {}
     known: set[str] = set()

@@ -37,7 +37,7 @@ AT_ONCE = threading.BoundedSemaphore(2)  # children that render pages at the sam
 class Part:
     """A file in an archive or a message.
 
-    It has its path there, and a copy in the folder given to `read`.
+    `path` is its path there; a copy is in the folder given to `read`.
     """
 
     path: str
@@ -48,7 +48,7 @@ class Part:
 class Reading:
     """The result of reading a file.
 
-    `title` may be empty; `language` is a text search configuration. `left_out` has the files inside it that
+    `title` may be empty; `language` is a text search configuration. `left_out` has files within the file that
     were not read, with reasons.
     """
 
@@ -118,10 +118,10 @@ def read(
     *,
     folder: Path | None = None,
 ) -> Reading:
-    """Read a file of the format of the extension `ending` (".pdf").
+    """Read a file with the format of the extension `ending` (such as ".pdf").
 
-    The files in an archive or a message are written to `folder`; without one they are left out.
-    Raises Unreadable, FileNotFoundError, and Interrupted.
+    Files within an archive or a message are written to `folder`; without a folder they are left out. Raises
+    Unreadable, FileNotFoundError, and Interrupted.
     """
     path.stat()
     interruption = interruption or Interruption()

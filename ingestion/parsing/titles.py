@@ -1,4 +1,4 @@
-"""Tells the titles that authors gave from what programs fill in."""
+"""Distinguishes titles that authors gave from titles that programs filled in."""
 
 import re
 from pathlib import PurePath

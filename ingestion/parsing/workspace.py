@@ -19,7 +19,7 @@ PREFIX = "chatsite-reading-"
 
 @contextlib.contextmanager
 def workspace() -> Iterator[str]:
-    """An empty folder that is gone when the block ends. As long as it is in use, it is locked."""
+    """An empty folder, which is removed when the block ends, and is locked until then."""
     _sweep_once()
     with tempfile.TemporaryDirectory(prefix=PREFIX) as folder, _locked(Path(folder)):
         yield folder

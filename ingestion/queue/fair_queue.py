@@ -5,9 +5,9 @@ position after their last one, but never one below the position being served. Th
 with nothing waiting is therefore read next, ahead of ten thousand documents of another owner. The positions
 start again at 1 when the queue is empty.
 
-Turns are counted in documents, so a person with slow ones would take most of the time. Each worker therefore
-knows for how long it has read for each owner (`Shares`), and puts a document back behind the next one of an
-owner who has had less.
+Positions count documents, so a person with slow documents would take most of the time. Each worker therefore
+measures how long it has read for each owner (`Shares`), and puts a document back behind the next document of
+an owner for whom it has read less.
 
 Slow documents could still occupy every worker. Therefore, if a person waits and none of their documents is
 being read, the document that was started last yields: it is put back and started again later. The one that
@@ -119,8 +119,8 @@ COUNT_BEFORE = """
 class Shares:
     """How long this worker has read for each owner, compared with those who wait now.
 
-    A new owner starts with the smallest time of those present, so that nobody catches up on time in which
-    they had no documents.
+    A new owner starts with the smallest time of the current owners, so that nobody is compensated for times
+    without documents.
     """
 
     def __init__(self) -> None:
@@ -137,8 +137,8 @@ class Shares:
     def position_behind(self, owner_id: int, positions: Mapping[int, int]) -> int | None:
         """The position at which a document of this owner has to wait.
 
-        None if it is the owner's turn. It is behind the first document of an owner for whom this worker has
-        read less. `positions` has the position of the first waiting document of each owner.
+        None if it is the owner's turn. The position is behind the first document of an owner for whom this
+        worker has read less. `positions` has the position of the first waiting document of each owner.
         """
         present = {owner_id, *positions}
         self._least = min(self.of(each) for each in present)

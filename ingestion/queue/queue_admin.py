@@ -94,7 +94,7 @@ class WorkFilter(admin.SimpleListFilter):
 def work_of(task: str) -> str:
     """What a task does.
 
-    “Read document” also for jobs that a former version queued as ingestion.read_document.
+    It is also “Read document” for jobs that a former version queued as ingestion.read_document.
     """
     return str(WORK.get(task, task.rpartition(".")[2].replace("_", " ").capitalize()))
 

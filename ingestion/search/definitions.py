@@ -69,7 +69,7 @@ def defines(question: str, heading: str, content: str) -> bool:
 def states(thing: frozenset[str], text: str, headings: frozenset[str] = frozenset()) -> bool:
     """Whether `text` begins with the thing and says what it is, or introduces it as a name.
 
-    The subject of “This directory contains …” is the thing that the headings name.
+    In “This directory contains …”, the subject is the thing that the headings name.
     """
     if not thing:
         return False

@@ -59,7 +59,7 @@ def public_id_of(address: str) -> UUID | None:
 def content_address(public_id: UUID, name: str) -> str:
     """The permanent URL of a document's file.
 
-    It contains the name only for people, and for programs that need an extension.
+    The name in it is only for people, and for programs that need an extension.
     """
     return f"/content/{public_id}/{quote(name, safe='')}"
 

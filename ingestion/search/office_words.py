@@ -18,7 +18,7 @@ LIST = Path(__file__).with_suffix(".txt")
 def shipped() -> Mapping[str, tuple[str, ...]]:
     """The words that documents use, by everyday word.
 
-    If the list repeats a word, those of all its lines.
+    If the list has a word in several lines, those of all lines.
     """
     known: dict[str, tuple[str, ...]] = {}
     for everyday, words in lines():
@@ -32,7 +32,7 @@ def shipped() -> Mapping[str, tuple[str, ...]]:
 def documents_words(phrase: str) -> tuple[str, ...]:
     """The words and phrases that documents use for an everyday one.
 
-    It may be in any form (“picked on”, “picking on”).
+    The everyday word may have any form (“picked on”, “picking on”).
     """
     return shipped().get(phrase) or _by_stems().get(_stemmed(phrase), ())
 

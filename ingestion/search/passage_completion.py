@@ -41,8 +41,8 @@ class _Neighbour:
 def complete_passages(principal: Principal, passages: Sequence[FoundPassage]) -> tuple[FoundPassage, ...]:
     """The passages, each joined with the rest of a short section or table.
 
-    Of a table, other rows are added. A passage of a longer section or table is not joined; for one of a
-    longer table, the number of the table's rows is given.
+    The result for a table has its other rows. A passage of a longer section or table is not joined, but for a
+    longer table the number of its rows is given.
     """
     completed = [passage.passage_id for passage in passages if _may_be_part(passage)]
     if not completed:
@@ -156,7 +156,7 @@ def _following_table(around: Mapping[int, _Neighbour], direction: int) -> tuple[
 
 
 def _edge(passage: _Neighbour, direction: int) -> tuple[Span | None, bool]:
-    """The row at an edge of the passage, and whether it is the very first or last thing there."""
+    """The row at an edge of the passage, and whether nothing is between it and the edge."""
     spans = passage.spans[::-direction]
     if spans and spans[0].is_row:
         return spans[0], True

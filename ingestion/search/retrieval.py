@@ -189,8 +189,8 @@ def search(
     None if nothing is relevant. `context` has earlier questions that may contain the subject; their words
     count less. `minimum_score` applies to the final score (0..1), in hybrid mode after reranking. `to_person`
     restricts the search to documents that the caller owns or that name them as a reader, `to_groups` to those
-    shared with a group of theirs, and both to either; `scope` is one of ingestion.search.scopes; `without`
-    has the ids of documents to leave out. All narrow what the caller may read and never widen it.
+    shared with one of their groups; with both, either is enough. `scope` is one of ingestion.search.scopes;
+    `without` has the ids of documents to leave out. All narrow what the caller may read and never widen it.
     """
     query, context = storable(query), storable(context)
     top = min(top, MAX_PASSAGES)
@@ -258,7 +258,7 @@ def _search_once(wanted: _Wanted) -> tuple[SearchResult, bool]:
 
 
 def _search_in_english(wanted: _Wanted, found: SearchResult) -> SearchResult:
-    """Search for the question's English translation, worded as in the passages found so far.
+    """Search for the question's English translation, in the words of the passages found so far.
 
     The result is empty if the question cannot be translated.
     """
@@ -301,7 +301,7 @@ def readable_among(principal: Principal, documents: Collection[int]) -> set[int]
 
 
 def load(principal: Principal, passage_ids: Sequence[int]) -> list[FoundPassage]:
-    """These passages, in this order, if the caller may read them."""
+    """The given passages that the caller may read, in the given order."""
     loaded = _load(principal, passage_ids)
     by_id = {row["passage_id"]: row for row in loaded}
     return [
@@ -414,8 +414,8 @@ def _distinct(principal: Principal, ranked: Sequence[Ranked], loaded: Loaded, to
     """The first `top` passages with different texts.
 
     Those that are not `loaded` are loaded here. A further passage of the same page or section comes after
-    those of other places. Exceptions are passages in the best one's place, if they have a heading and are
-    nearly as good.
+    those of other places. Passages in the same place as the best one are exceptions, if they have a heading
+    and are nearly as good.
     """
     found: list[FoundPassage] = []
     others: list[FoundPassage] = []  # passages from places that are already among the results

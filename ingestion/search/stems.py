@@ -43,7 +43,7 @@ def english_stem(word: str) -> str:
 
 
 def indexed_text(text: str, language: str) -> str:
-    """The words of a text in this language that PostgreSQL indexes: stems, for one of LANGUAGES."""
+    """The words of a text as PostgreSQL indexes them: for LANGUAGES, these are stems."""
     words = search_text(text)
     if language not in LANGUAGES:
         return words

@@ -31,7 +31,7 @@ def table_around(spans: Sequence[Span], at: int) -> Sequence[Span]:
 def continues(row: str, following: str, least: int = 1) -> bool:
     """Whether two adjacent rows belong to the same table.
 
-    They must have that number of columns in common.
+    They must have at least that number of columns in common.
     """
     return len(cells_of(row).keys() & cells_of(following).keys()) >= least
 

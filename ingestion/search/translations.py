@@ -1,6 +1,6 @@
 """Translates words of a question between German and English.
 
-They are for documents in the other language. Translations are taken from a short list that comes with the
+The translations find documents in the other language. They are taken from a short list that comes with the
 product and, for words that are not in the list, from the site's dictionary.
 """
 
@@ -206,9 +206,9 @@ def is_german(question: str) -> bool:
 def question_in_english(question: str, held: Collection[str] = ()) -> str:
     """A German question's question word and content words in English; empty for other questions.
 
-    `held` has the stems of the passages to quote: of several translations, one whose stem is among them is
-    preferred. A word without a translation is kept if it is also English, or may be a name, which German
-    writes with a capital letter.
+    `held` has the stems of the passages to quote; a translation whose stem is among these is preferred to
+    others. A word without a translation is kept if it is also English, or may be a name, which German writes
+    with a capital letter.
     """
     if not is_german(question):
         return ""

@@ -7,8 +7,8 @@ Its `.chatsite.toml` says so, or else that of the nearest folder above.
     users = ["ann"]             # these people
     category = "policies"       # optional
 
-If the file has an error, the documents of its folder keep their rights: they never get those of a folder
-above.
+If the file has an error, the documents of its folder keep their former rights, and do not get those of a
+folder above.
 """
 
 import tomllib

@@ -1,6 +1,6 @@
 """Mirrors a folder tree: compares it with its documents and applies the differences.
 
-Documents of other sources are never touched: `SourceFile` lists those of this one.
+Documents of other sources are not changed: `SourceFile` lists the documents of this source.
 """
 
 import hashlib

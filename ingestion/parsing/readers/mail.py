@@ -206,9 +206,9 @@ def _without_logos(pictures: dict[str, tuple[str, bytes]], html: str) -> list[tu
 
 
 def _parts(message: Any) -> Iterator[tuple[Any, int]]:
-    """The leaf parts of a message, each with the number of its innermost alternatives.
+    """The leaf parts of a message, each with the number of its innermost group of alternatives.
 
-    The number is 0 outside of such a group. Messages within the message are not split.
+    The number is 0 outside of groups. Messages within the message are not split.
     """
     waiting = [(message, 0)]
     choices = 0

@@ -41,7 +41,7 @@ TOO_LONG = "Recognising the text of a page took longer than is allowed ({seconds
 
 
 def why_not(languages: str, what: str) -> str:
-    """Why text recognition is impossible here: a sentence beginning with `what`.
+    """The reason why text recognition is impossible here, as a sentence that begins with `what`.
 
     Empty if it is possible.
     """
@@ -54,7 +54,7 @@ def why_not(languages: str, what: str) -> str:
 
 @cache
 def usable(languages: str) -> str:
-    """Those of `languages` ("eng+deu") that are installed, in the same notation."""
+    """The installed ones among `languages` ("eng+deu"), in the same notation."""
     listed = subprocess.run(  # noqa: S603 - a fixed program
         [PROGRAM, "--list-langs"],
         capture_output=True,

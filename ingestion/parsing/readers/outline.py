@@ -44,7 +44,7 @@ def is_title(text: str) -> bool:
 class Outline:
     """Collects paragraphs under their headings into `contents`.
 
-    Each has the path of the headings above it.
+    Each section has the path of the headings above it.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -107,7 +107,7 @@ class Outline:
         return self.contents
 
     def titled(self, given: str) -> Contents:
-        """End the text; its title is the given one, or else the first heading.
+        """End the text; the title is `title`, or else the first heading.
 
         Paths of headings leave out the first heading. If it is not the title, it is therefore kept as text.
         """

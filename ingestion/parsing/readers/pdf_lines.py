@@ -70,7 +70,8 @@ class PageLines:
     """The lines of a page in the order of its text, with each table at the position of its first line.
 
     `last` is the table with which the page ends, if any. `completed` is the table at the end of the previous
-    page, if its last row goes on on this page: that row is complete there, and not in these lines.
+    page, if its last row continues on this page. That row is then complete in `completed`, and not among
+    these lines.
     """
 
     lines: list[Line]
@@ -161,7 +162,7 @@ def _tables(
     lines: list[tuple[int, Line]],
     above: Table | None = None,
 ) -> tuple[list[Table], dict[int, str]]:
-    """The tables of the page, and what their lines contain beside them."""
+    """The tables of the page, and the text that their lines contain next to them."""
     rules = _rules(page)
     has_rules, tags = len(rules) >= LEAST_RULES, has_tags(page)
     gaps = 0 if has_rules and not tags else sum(itertools.islice(filter(None, _gap(textpage, lines)), ROWS))
@@ -221,7 +222,7 @@ def _left(textpage: pypdfium2.PdfTextPage, position: int) -> float | None:
 def _gap(textpage: pypdfium2.PdfTextPage, lines: list[tuple[int, Line]]) -> Iterator[bool]:
     """Whether each line has a gap.
 
-    This is far faster to compute than the positions of its words.
+    This is far faster to compute than the positions of the words.
     """
     box = tuple(ctypes.c_double() for _ in range(4))  # left, top, right, bottom
     for start, line in lines:

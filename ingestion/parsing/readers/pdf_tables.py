@@ -135,7 +135,7 @@ class Table:
     def completed_by(self, other: "Table") -> "tuple[Table, Table] | None":
         """Both tables with the last row of this one complete, if `other` begins with the rest of that row.
 
-        The second may have no rows left.
+        The second table may then have no rows.
         """
         if not self.is_same(other):
             return None

@@ -63,7 +63,7 @@ def _values(text: str, start: int, end: str) -> Iterator[Any]:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object; a name that it has several times has all its values, as a list."""
+    """An object; if a name occurs several times, it has a list of all of its values."""
     values = dict(pairs)
     if len(values) < len(pairs):
         several: dict[str, list[Any]] = {}
@@ -82,7 +82,7 @@ class _Collector:
         self._first = ""
 
     def whole(self, value: Any) -> None:
-        """One value: its lists of objects become records under the path that leads to them."""
+        """Add one value; its lists of objects become records under the path that leads to them."""
         if isinstance(value, dict):
             title = value.get("title")
             self._contents.title = one_line(title, 200) if isinstance(title, str) else ""
@@ -99,7 +99,7 @@ class _Collector:
     def records(self, values: Iterator[tuple[str, str, Any]], path: str, keyed: bool = False) -> None:
         """Add each of `values`, which are (number or key, name, record); the name may be empty.
 
-        If they are `keyed`, the text of short records also gets the key, which the record itself lacks.
+        If they are `keyed`, the key is added to the text of short records, which do not contain it.
         """
         label = ""
         for count, (label, name, value) in enumerate(values):

@@ -180,9 +180,9 @@ def column_letters(number: int) -> str:
 def _header_rows(rows: Sequence[Sequence[str]]) -> int:
     """How many rows the header has.
 
-    Below the name of a group of columns are the names of these columns. A further row belongs to the header
-    if it has words where the row above has gaps, if numbers follow below it, and if the first column is one
-    cell over both rows.
+    Below the name of a group of columns are the names of these columns. Another row belongs to the header if
+    it has words where the row above has gaps, if numbers follow below it, and if the first column is one cell
+    over both rows.
     """
     count = 1
     while count < min(MAX_HEADER_ROWS, len(rows) - 1):
@@ -232,7 +232,7 @@ def _padded(cells: Sequence[str], width: int) -> list[str]:
 
 
 def row_lines(names: Sequence[str], cells: Sequence[str]) -> Iterator[str]:
-    """A row as "Column: value; …", in several lines if it is long, each with its first value."""
+    """A row as "Column: value; …"; a long row has several such lines."""
     pairs = [
         f"{names[index]}: {cell}" if index < len(names) and names[index] else cell
         for index, cell in enumerate(cells)

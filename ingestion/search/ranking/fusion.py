@@ -88,7 +88,7 @@ ALIKE = 0.3  # similarity from which a passage also counts as found by meaning
 
 
 class Relevance(NamedTuple):
-    """Signs that a question is answered, each with a weight of its own.
+    """The signs that a question is answered; each has a weight of its own.
 
     `met` is the greatest sum of share and similarity in one passage, `nearest` the greatest similarity.
     `closest` and `first` are those of RerankScores: how well the words of a passage match those of the
@@ -165,8 +165,8 @@ SHORT_QUESTION = 4
 class Ranking:
     """Candidates relevant to a question, best first.
 
-    Also returns how relevant the best one is (`Bound.fit`). If `settle` still has to decide on relevance,
-    `open` has the signs that are known so far.
+    `fit` is how relevant the best one is (`Bound.fit`). If `settle` still has to decide on relevance, `open`
+    has the signs that are known so far.
     """
 
     passages: list[Ranked]
@@ -230,7 +230,7 @@ def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust, readab
 
 
 def _met(candidates: Sequence[Candidate], mode: Mode, trusted: Collection[str]) -> list[float]:
-    """How much of the question each candidate matches; vectors count in the `trusted` languages."""
+    """How much of the question each candidate matches; vectors count in `trusted` languages."""
     if mode == "vectors":
         return [max(0.0, row.vector_score or 0.0) for row in candidates]
     summed = trusted if mode == "hybrid" else ()

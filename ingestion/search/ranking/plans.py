@@ -145,7 +145,7 @@ class Survey:
     def by_documents(self, plan: Plan) -> bool:
         """Whether to look for words in the readable documents instead of the index of words.
 
-        Of the passages that the index finds, hardly any would be readable.
+        Used if hardly any of the passages that the index finds would be readable.
         """
         return (
             plan == "mixed" and self.every > STEADY_SIZE and self.visible <= MAX_BY_DOCUMENTS * self.growth()

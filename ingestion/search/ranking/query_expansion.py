@@ -1,8 +1,8 @@
 """Substitutes for words of a question that no readable passage has.
 
-“Payday” may be written “pay day” in a passage. Instead of a compound, or of a form that stemming does not
-handle, a passage may have the parts of the word, or another word with the same beginning. Only a search shows
-which words no passage has.
+“Payday” may be written “pay day” in a passage. A passage may have the parts of a compound instead of the
+compound, or another word with the same beginning instead of a form that stemming does not handle. Only a
+search shows which words no passage has.
 """
 
 import math

@@ -129,7 +129,7 @@ def _alike(
 def distinct(numbers: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """The distinct numbers in order, and the index of each number among them.
 
-    Like `np.unique`, but without sorting, which is possible because the numbers of words are small.
+    Unlike `np.unique`, this does not sort, because the numbers of words are small.
     """
     places = np.zeros(int(numbers.max()) + 1, np.int32)
     places[numbers] = 1

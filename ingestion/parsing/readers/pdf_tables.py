@@ -19,6 +19,7 @@ SAME_HEIGHT = 3.0  # greatest distance between the middles of words on one line
 WIDTH = 60.0  # least width of a line between two rows
 EM = 1 / 0.72  # an em, as a multiple of the height of a capital letter
 RULED_GUTTER, GUTTER = 0.7, 1.1  # least white space between columns in em, with and without drawn lines
+LINE_PITCH = 1.6  # greatest distance, in em, between the lines of a cell
 PITCH = 2.6  # greatest distance, in em, between rows without drawn lines
 ROWS = 3  # least number of rows without drawn lines
 CELL_CHARACTERS = 28  # a column with longer cells is text; one such column is allowed
@@ -209,17 +210,36 @@ def _groups(rules: Iterable[Rule]) -> Iterator[list[Rule]]:
 
 
 def _ruled(words: Sequence[Word], group: list[Rule], em: float) -> Iterator[Table]:
-    """Tables between drawn lines: adjacent bands with the same white space between columns."""
+    """Tables between drawn lines: adjacent bands with the same white space between columns.
+
+    The names of the columns may be above the first line: bold words, below text that is not in the table.
+    """
     left, right = group[0].left - NEAR, group[0].right + NEAR
-    run = _Run(RULED_GUTTER * em)
+    inside = [word for word in words if left < word.middle_across < right]
+    gutter = RULED_GUTTER * em
+    run = _Run(gutter)
+    run.takes(_names_at_the_end([word for word in inside if word.middle > group[0].height], em))
     for above, below in pairwise(group):
-        inside = (word for word in words if left < word.middle_across < right)
         band = [word for word in inside if below.height < word.middle < above.height]
-        if not run.takes(band):
+        names = _names_at_the_end(band, em)
+        has_text_above = len(names) < len(band) and bool(_free(names, gutter)[1:-1])
+        if has_text_above or run.is_ended_by(band) or not run.takes(band):
             yield from run.table()
-            run = _Run(RULED_GUTTER * em)
-            run.takes(band)
+            run = _Run(gutter)
+            if not run.takes(names):
+                run.takes(band)
     yield from run.table()
+
+
+def _names_at_the_end(words: Sequence[Word], em: float) -> list[Word]:
+    """The bold lines with which these words end."""
+    names: list[Word] = []
+    for line in reversed(_visual_lines(words)):
+        near = not names or line[0].middle - names[-1].middle < LINE_PITCH * em
+        if not near or not all(word.bold for word in line):
+            break
+        names += line
+    return names
 
 
 def _aligned(words: Sequence[Word], em: float) -> Iterator[Table]:
@@ -258,8 +278,23 @@ class _Run:
             return True
         return False
 
+    def is_ended_by(self, band: Sequence[Word]) -> bool:
+        """Whether a line of the band, which would be one cell, goes over several columns of these rows."""
+        if len(self.bands) < ROWS - 1:
+            return False
+        gutters = self._gutters()
+        for line in _visual_lines(band):
+            left, right = line[0].left, max(word.right for word in line)
+            one = not any(left < start and end < right for start, end in _free(line, self._gutter))
+            if one and any(left < start and end < right for start, end in gutters):
+                return True
+        return False
+
+    def _gutters(self) -> list[Span]:
+        return [span for span in self._free if self._left < span[0] and span[1] < self._right]
+
     def table(self) -> Iterator[Table]:
-        gutters = [span for span in self._free if self._left < span[0] and span[1] < self._right]
+        gutters = self._gutters()
         cells = []
         for band in self.bands:
             # The texts between the gutters, in the reading direction of the script.

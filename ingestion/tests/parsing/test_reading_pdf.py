@@ -182,3 +182,36 @@ class TableOverPagesTests(SimpleTestCase):
     def test_columns_at_other_places_are_another_table(self):
         _, second = self.texts(table_page(self.FIRST), table_page(self.NEXT, lefts=(50, 300, 370)))
         self.assertNotIn("Route:", "".join(second))
+
+
+class RowsBetweenLinesTests(SimpleTestCase):
+    """Tables with a line below each row and none above the names of the columns, as browsers draw them."""
+
+    NAMES = [("Situation", "What happens"), ("", "then")]
+    ROWS = [("Another count", "Blocked with an error"), ("A negative quantity", "Rejected")]
+
+    def table(self, top):
+        """The content stream of the table, with names of two lines, and the height below it."""
+        names = "".join(
+            f"BT /F2 11 Tf 1 0 0 1 {left} {top - 13 * number} Tm ({word}) Tj ET\n"
+            for number, row in enumerate(self.NAMES)
+            for left, word in zip((50, 300), row, strict=True)
+        )
+        stream = f"{names}50 {top - 20} m 500 {top - 20} l S\n"
+        for number, row in enumerate(self.ROWS):
+            y = top - 36 - 22 * number
+            for left, word in zip((50, 300), row, strict=True):
+                stream += f"BT /F1 11 Tf 1 0 0 1 {left} {y} Tm ({word}) Tj ET\n"
+            stream += f"50 {y - 6} m 500 {y - 6} l S\n"
+        return stream, y - 30
+
+    def test_the_names_above_the_first_line_are_those_of_the_columns(self):
+        rows = [f"Situation: {first}; What happens then: {second}" for first, second in self.ROWS]
+        first, below = self.table(760)
+        text = f"BT /F1 11 Tf 1 0 0 1 50 {below} Tm (The counts of the second year are as follows) Tj ET\n"
+        second, _ = self.table(below - 30)
+        before = "BT /F2 11 Tf 1 0 0 1 50 790 Tm (Counts) Tj ET\n"
+        sections = reading("a.pdf", building.drawn(before + first + text + second)).sections
+        self.assertEqual(
+            [line for section in sections for line in section.text.split("\n") if ";" in line], rows * 2
+        )

@@ -42,7 +42,7 @@ from ingestion.search import retrieval
 from ingestion.search.passage_completion import complete_passages, cut_tables
 from ingestion.search.ranking.fusion import FoundBy
 from ingestion.search.retrieval import SearchResult
-from ingestion.search.scopes import ALL, count_named, count_unread
+from ingestion.search.scopes import ALL, count_attached, count_named, count_unread
 from ingestion.search.translations import language_of
 from ingestion.suggested_questions import document_questions
 
@@ -74,6 +74,9 @@ async def answer(run: AcceptedRun, publish: Callable[[Event], object]) -> str:
     request = run.request
     talk = small_talk(run)
     if not talk:
+        if run.attached and request.options.scope in ("", ALL):
+            more = await retry_until_available(count_attached, run.principal, run.attached)
+            run = replace(run, readable=run.readable + more)
         searched = run.readable
         if request.options.scope not in ("", ALL):
             searched = await retry_until_available(count_named, run.principal, request.options.scope)

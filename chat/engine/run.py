@@ -30,7 +30,8 @@ class AcceptedRun(TurnIds):
     request: RunRequest
     by_team: bool  # whether the team of agents answers
     allowance: Allowance | None  # the messages that the owner has left today
-    readable: int = 0  # documents that the owner may read
+    readable: int = 0  # documents in which a search of everything looks
+    attached: tuple[str, ...] = ()  # scopes of earlier questions that named documents, such as attached files
     owner_instructions: str = ""  # how the owner wants to be answered; only for questions asked in the portal
     is_new: bool = True
     is_first: bool = False  # whether this is the first turn of the conversation

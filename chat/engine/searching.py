@@ -14,7 +14,6 @@ from django.db import IntegrityError, ProgrammingError
 from chat.events import ContextReady, Thought, Verified, members
 from chat.llm import ChatModel, SearchQuery
 from chat.llm.chat_model import rerank
-from chat.models import Run
 from chat.quoting.questions.question import Question
 from chat.quoting.sentence_selection import best_sentences_per_passage
 from chat.requests import Options
@@ -30,7 +29,7 @@ from ingestion.search.retrieval import (
     SearchResult,
 )
 from ingestion.search.rough_stems import matching_words
-from ingestion.search.scopes import ALL, DOCUMENT, documents_in, kept_apart
+from ingestion.search.scopes import ALL, documents_in, kept_apart
 
 from . import steps
 from .page_images import (
@@ -183,19 +182,8 @@ def candidates(run: AcceptedRun, query: SearchQuery) -> SearchResult:
         minimum_score=options.minimum_score,
         to_person=options.to_person,
         to_groups=options.to_groups,
-        attached=attached_before(run),
+        attached=run.attached,
     )
-
-
-def attached_before(run: AcceptedRun) -> list[str]:
-    """The scopes of earlier questions that named documents, such as attached files.
-
-    These are questions of the same conversation.
-    """
-    if run.is_first:
-        return []
-    named = Run.objects.filter(conversation=run.conversation_id, options__scope__startswith=f"{DOCUMENT}:")
-    return list(named.values_list("options__scope", flat=True).distinct())
 
 
 def found_for(

@@ -290,9 +290,10 @@ def _store_run(
         statement("count_searched"),
         statement("owner_instructions", SQL),
         ANY_VERIFIED,
+        statement("attached_before", SQL),
     ]
     with reading_as(run.principal.user_id):
-        *earlier, _, counted, wished, verified = rows_of_each(
+        *earlier, _, counted, wished, verified, attached = rows_of_each(
             [*before, *texts], {**values, **parameters}, commits=True
         )
     # Only questions asked in the portal: programs specify the form of an answer in each request.
@@ -300,6 +301,7 @@ def _store_run(
     stored = replace(
         run,
         readable=counted[0]["count"],
+        attached=tuple(row["scope"] for row in attached),
         owner_instructions=owner_instructions,
         may_be_verified=verified[0]["any"],
     )

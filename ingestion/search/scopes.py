@@ -66,6 +66,13 @@ def count_searched(principal: Principal) -> int:
     return int(rows("count_searched", searched_parameters(principal))[0]["count"])
 
 
+def count_attached(principal: Principal, scopes: Iterable[str]) -> int:
+    """How many more documents are searched if those of `scopes` are not kept apart."""
+    searched = set(kept_apart(principal)).difference(kept_apart(principal, scopes))
+    current = Q(valid_until=None) | Q(valid_until__gte=timezone.localdate())
+    return Document.objects.filter(current, pk__in=searched, version__gt=0, passage_count__gt=0).count()
+
+
 def count_named(principal: Principal, scope: str) -> int:
     """The number of readable documents in a scope.
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from datetime import date
 from types import SimpleNamespace
 from unittest import mock
 
@@ -20,6 +21,7 @@ from chatsite.accounts.models import ApiKey
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import in_database
 from history import projects, recording
+from history.models import Message
 from ingestion.access.lists import Audience, audience_of, set_audience
 from ingestion.attachment_folder import as_shown
 from ingestion.models import Document
@@ -371,6 +373,11 @@ class ApartTests(TransactionTestCase):
         names, session = await self.found(self.named)
         self.assertEqual(names, {"hire.md"})
         self.assertEqual((await self.found("all", session))[0], {"hire.md", "timetable.md"})
+        answers = Message.objects.filter(conversation=session, role="assistant").order_by("position")
+        self.assertEqual([each.searched_count async for each in answers], [1, 2])
+        await Document.objects.filter(pk=self.document.pk).aupdate(valid_until=date(2026, 1, 1))
+        await self.found("all", session)
+        self.assertEqual((await answers.alast()).searched_count, 1)
 
     async def test_one_that_was_moved_or_shared_is_a_document_like_others(self):
         for values in ({"folder": "Bicycles"}, {"folder": "Attachments/2026-11-27"}):

@@ -80,8 +80,8 @@ class Prompt:
 class SearchQuery:
     """What to search for.
 
-    `context` has earlier questions that may contain the subject: their words count less. `parts` are searched
-    for instead if a question consists of several.
+    `context` has earlier questions that may contain the subject; their words count less. If a question
+    consists of several, its `parts` are searched for instead.
     """
 
     text: str
@@ -175,7 +175,7 @@ class ChatModel(Protocol):
         ...
 
     async def document_questions(self, title: str, text: str) -> list[str]:
-        """Questions that a document answers, of which `text` is the beginning.
+        """Questions that a document answers; `text` is the beginning of the document.
 
         None if the model returns none.
         """
@@ -232,7 +232,7 @@ def configured_model(name: str = "") -> ChatModel:
 async def rerank(question: str, passages: Sequence[str]) -> dict[int, float]:
     """Relevance of passages by index, as the reranking server grades it: 0 to 4.
 
-    Empty if it fails.
+    Empty if the server fails.
     """
     scores: dict[int, float] = await import_string(RERANKER)(question, passages)
     return scores
@@ -305,6 +305,6 @@ def contributions_text(contributions: Sequence[Contribution]) -> str:
 
 
 def sources_text(sources: Sequence[SourceView]) -> str:
-    """One source a line, label first; without sources given as images."""
+    """One source on each line, label first. Sources given as images are left out."""
     as_text = [source for source in sources if source.given != "image"]
     return "\n".join(f"{source.label}: {' '.join(source.model_text.split())}" for source in as_text)

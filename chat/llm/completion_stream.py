@@ -42,7 +42,7 @@ NAME = re.compile(r"[a-z_]{2,30}", re.I)  # a finish reason that is safe to log
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
-    """Seconds."""
+    """The deadlines, in seconds."""
 
     first: float
     idle: float
@@ -63,14 +63,14 @@ class Clock:
         self._wait(self._deadlines.idle)
 
     def reasoning_came(self) -> None:
-        """Reasoning shows that the model is alive: the wait for the first token starts again."""
+        """Restart the wait for the first token, because reasoning shows that the model is working."""
         self._wait(self._deadlines.first)
 
     def text_ended(self) -> None:
         self._wait(USAGE_SECONDS)
 
     def start_again(self) -> None:
-        """Before a second request: the total time keeps running."""
+        """Restart before a second request; the total time is not reset."""
         self._wait(self._deadlines.first)
 
     def _wait(self, seconds: float) -> None:
@@ -122,7 +122,7 @@ class Progress:
         self.started = self.thinking = self.ended = False
 
     def add(self, part: Part) -> list[Part]:
-        """What to pass on. Raises ModelError for a finish reason other than the model's own end."""
+        """What to pass on. Raises ModelError unless the finish reason is that of a complete answer."""
         if isinstance(part, Text):
             self.started = True
             self._clock.content_came()

@@ -78,7 +78,7 @@ def connection() -> Connection:
 
 @metrics.BREAKERS_OPEN.read_from
 def _open_breakers() -> dict[metrics.Labels, float]:
-    """How many of this process are open, by model."""
+    """How many circuit breakers of this process are open, by model."""
     found: dict[metrics.Labels, float] = {}
     for _, connections in _connections.items():
         for each in list(connections.values()):

@@ -92,8 +92,8 @@ def leans_on_earlier(question: str) -> bool:
 def may_lean_on_earlier(question: str) -> bool:
     """Whether the question may be about the subject of an earlier one.
 
-    It names little of a subject of its own. “What is the deadline?” may ask for the deadline of the earlier
-    subject, “Where is the canteen?” does not.
+    This is so if it names little of a subject of its own. “What is the deadline?” may ask for the deadline of
+    the earlier subject, “Where is the canteen?” does not.
     """
     if has_unspaced_script(question):
         return len(units(without_question_words(question))) <= FEW_CONTENT_CHARACTERS

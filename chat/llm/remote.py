@@ -66,8 +66,8 @@ class RemoteModel:
     async def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
         """Stream an answer.
 
-        Before its first text, the request may be repeated once, as the error suggests. Optional members that
-        the server refuses are dropped one by one.
+        Before the first text, the request may be repeated once if the error suggests it. Optional members
+        that the server refuses are dropped one by one.
         """
         clock = Clock(
             Deadlines(
@@ -236,7 +236,7 @@ class RemoteModel:
     async def _prepare_repetition(self, prompt: Prompt, error: ModelError) -> Prompt:
         """Wait, or shorten the request, as the error suggests.
 
-        Raises it if a repetition makes no sense.
+        Raises the error if a repetition makes no sense.
         """
         if error.code == "context_overflow" and (prompt.earlier or len(prompt.sources) > 1):
             kept = max(1, len(prompt.sources) // 2)
@@ -259,7 +259,7 @@ class RemoteModel:
         return {"model": self.name, "messages": conversation, **accepted}
 
     async def _side(self, name: str, messages: list[dict[str, str]], tokens: int = SIDE_TOKENS) -> str:
-        """Ask for a short text beside the answer; empty if the model fails."""
+        """Ask for a short text in addition to the answer; empty if the model fails."""
         if connection().breaker(self.name).is_open:
             return ""
         conversation = [{"role": "system", "content": instructions(name)}, *messages]

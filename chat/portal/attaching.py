@@ -92,7 +92,7 @@ def _ask(
 
 
 def _name_apart(principal: Principal, folder: str, name: str, file: "UploadedFile[Any]") -> str:
-    """The name, with a number if another file of the day has it: answers may cite that file."""
+    """The name, with a number if another file of this day has the name and may be cited."""
     try:
         name = file_name(name)  # the name under which it is stored, to compare it with stored names
     except UploadRefused:

@@ -7,7 +7,7 @@ the position of the last answer that the page shows (`seen`), and a scope for th
 Messages to the page: `accepted`, `refused`, `asked` (elsewhere; its answer follows), `branched` (another
 branch was chosen elsewhere) and the frames of chat.portal.frames, of which the last has `done`. An empty
 frame every few seconds shows the page that the socket is alive. Closing the socket does not stop the answer;
-the next socket follows it from where the page is.
+the next socket continues after the last event that the page has.
 """
 
 import asyncio
@@ -194,7 +194,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                 await self.close(CLOSED_INVALID)
 
     async def _read(self, text: str | None) -> Json | None:
-        """The message, or None after closing the socket because no page of ours sends this."""
+        """The message; None after closing the socket, for a message that no page would send."""
         now = time.monotonic()
         if len(self.received) == MAX_MESSAGES and now - self.received[0] < PERIOD:
             await self.close(CLOSED_FLOOD)
@@ -302,7 +302,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self.close(CLOSED_RESTART)
 
     async def _wait(self, first: int) -> None:
-        """Wait until another page has asked something; send what it asked and follow the answer."""
+        """Wait until another page has asked a question; send the question and follow its answer."""
         with runs.hub().waiting(self.conversation_id) as waiter:
             while (found := await self._asked_in_turn(first)) is None:
                 await waiter.comes()
@@ -335,7 +335,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await asyncio.gather(reader, return_exceptions=True)
 
     async def _read_run(self, run_id: UUID, place: int, after: int) -> None:
-        """Send a run to the page: first what it lacks, in one frame, then events as they come.
+        """Send a run to the page: first all that it lacks in one frame, then events as they come.
 
         A page that reads slowly delays only itself, not the answer. Raises Refused.
         """

@@ -422,7 +422,7 @@ def _question(request: HttpRequest) -> str:
 def _begin(request: HttpRequest, principal: Principal, asked: RunRequest, key: str | None) -> AcceptedRun:
     """Start a run.
 
-    A form sent twice asks once; one sent again with another text (after Back) asks again.
+    A form that is sent twice asks once; if its text has changed (after Back), it asks again.
     """
     try:
         return runs.begin(principal, asked, idempotency_key=key, request_id=_request_id(request))

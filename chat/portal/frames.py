@@ -144,7 +144,7 @@ class AnswerRenderer:
         return [{"type": "about", "html": html}] if html else []
 
     def finish(self) -> list[Json]:
-        """The messages for the tail of a text that broke off: it becomes a block."""
+        """The messages for the end of an interrupted text, which becomes a block."""
         return self._written(self._renderer.finish())
 
     def reset(self) -> Json:
@@ -268,8 +268,8 @@ def asked_after(
 ) -> tuple[UUID | None, str | None] | None:
     """The id of the running run, if any, and the HTML of all turns at position `first` or later.
 
-    Returns None if there are no such turns, and (None, None) if they begin another branch instead of
-    continuing the turns before them: the page then has to be loaded again.
+    Returns None if there are no such turns. Returns (None, None) if they begin another branch and do not
+    continue the turns before them; then the page must be loaded again.
     """
     conversation = Conversation.objects.owned_by(principal).filter(pk=conversation_id).first()
     if conversation is None:
@@ -290,7 +290,7 @@ def asked_after(
 def ended(
     principal: Principal, conversation_id: UUID, rendered: AnswerRenderer, shown: str | None
 ) -> Json | None:
-    """The message about the end of an answer, from its row and under the rights of this moment.
+    """The message about the end of an answer, from its row and under the current rights.
 
     A row that is still open is shown as it will be stored. The text is included only if it differs from
     `shown`, the HTML that the page has (None: unknown).
@@ -390,7 +390,7 @@ class SocketFrames:
         return frames
 
     async def _added(self, seq: int, event: Event) -> list[Json]:
-        """Render long text in a thread: a hostile one takes half a second."""
+        """Render long text in a thread, because hostile text takes half a second."""
         if self._answer.takes_long(event):
             return await asyncio.to_thread(self._answer.add, seq, event)
         return self._answer.add(seq, event)
@@ -409,7 +409,7 @@ class SocketFrames:
 
 
 def _joined(batch: Sequence[tuple[int, Event]], after: int) -> list[tuple[int, Event]]:
-    """Merge consecutive texts: each one renders the unfinished block again.
+    """Merge consecutive texts, because each one renders the unfinished block again.
 
     Texts that the page has (up to `after`) are not merged with those that it does not have.
     """

@@ -78,7 +78,7 @@ def conversations(
 def _beside(
     principal: Principal, query: str, known: list[Conversation], below: conversation_lists.Place | None
 ) -> tuple[list[Conversation], conversation_lists.Place | None]:
-    """The next matches that are not `known`, and where the page after them begins."""
+    """The next matches that are not `known`, and where the following page begins."""
     keys = {row.pk for row in known}
     while True:
         page, following = message_search.page(principal, query, PER_PAGE, below)
@@ -89,7 +89,7 @@ def _beside(
 
 
 def place_of(conversation_id: UUID, hit: message_search.Hit | None, last: int | None = None) -> str:
-    """The URL of a matching message; without one, of the conversation.
+    """The URL of a matching message; if there is none, of the conversation.
 
     `last` is the position of its last message, if known. The URL of an answer has a text fragment that
     highlights the words. Browsers highlight the first match on the page, and the sidebar comes before the

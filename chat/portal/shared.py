@@ -69,7 +69,7 @@ class SharedPage:
     def open_turns(self) -> list[list[SharedMessage]]:
         """The turns with a finished answer that the reader may see, at least partly.
 
-        Each is a list of the question and those answers.
+        Each turn is a list of the question and these answers.
         """
         turns: list[list[SharedMessage]] = []
         for shown in self.messages:
@@ -144,7 +144,7 @@ View = Callable[Concatenate[HttpRequest, SharedPage, P], HttpResponse]
 def for_reader(view: View[P]) -> Callable[..., HttpResponse]:
     """Decorator for pages that need an account and access to the share.
 
-    Otherwise always the same 404.
+    In all other cases the response is the same 404.
     """
 
     @wraps(view)
@@ -174,7 +174,7 @@ def shared(request: HttpRequest, page: SharedPage) -> HttpResponse:
 @require_safe
 @for_reader
 def shared_source(request: HttpRequest, page: SharedPage, place: str) -> HttpResponse:
-    """Only the panel, for the script."""
+    """Only the panel with a source, for the script."""
     panel = page.panel(place, source_asked_for(request))
     return render(request, "chat/panel.html", {"panel": panel, "shared": True})
 

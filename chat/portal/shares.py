@@ -91,7 +91,7 @@ def signed_in(view: View[P]) -> Callable[Concatenate[HttpRequest, P], HttpRespon
 def share(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
     """Share a conversation or one answer; only this response shows the link.
 
-    With `foresee` in the form nothing is shared: the page only shows what its readers would not see.
+    With `foresee` in the form nothing is shared; the page only shows what readers would not see.
     """
     row = own_conversation(principal, conversation_id)
     also = request.POST.get("answer", "") or request.GET.get("answer", "")

@@ -79,8 +79,8 @@ class PageBoxes:
 class Support:
     """A passage that was given to the model, with the place that opens it in the panel.
 
-    Passages of a page share a label. The cited one supports a statement; the others are only `near`: on
-    the same page.
+    Passages of a page share a label. The cited passage supports a statement; the others are only on the same
+    page (`near`).
     """
 
     source: Source
@@ -284,7 +284,7 @@ class Panel:
 
     @property
     def _before_own(self) -> int:
-        """Where the passage begins in the whole."""
+        """Where the passage begins in `_whole`."""
         return sum(len(content) + 1 for content in self._table[0])
 
     @cached_property
@@ -334,7 +334,7 @@ class Panel:
 
     @property
     def shown_as_text(self) -> str:
-        """What the text replacement of the image contains."""
+        """The text that replaces the image."""
         if self.source and self.page == self.source.page:
             place = place_of(self.source.label, self.source.heading)
             return gettext("The text of %(place)s.") % {"place": place}
@@ -381,7 +381,7 @@ class Panel:
 
     @property
     def thoughts(self) -> list[Step]:
-        """The steps, without the names of closed sources, also where they quote earlier answers."""
+        """The steps, without names of closed sources, even in quoted earlier answers."""
         gone = withheld_labels(self.principal, self.answer.message.conversation_id)
         return [step(thought, gone) for thought in self.answer.message.thoughts]
 
@@ -500,7 +500,7 @@ def _number(text: str) -> int:
 
 
 def _proof_of(answer: Answer, number: int, statement: int) -> Proof | None:
-    """The proof of the citation with that number in the text, if it cites this source."""
+    """The proof of the citation with this number in the text, if it cites this source."""
     proofs = answer.proofs
     if not 1 <= statement <= len(proofs):
         return None

@@ -25,7 +25,7 @@ KEY = re.compile(r"[A-Za-z0-9-]{8,64}", re.ASCII)
 
 
 def key_of(value: object) -> str | None:
-    """The form's key; None for an invalid one, whose question is asked without a key."""
+    """The key of a form; None if it is invalid, so that the question is asked without a key."""
     return value if isinstance(value, str) and KEY.fullmatch(value) else None
 
 
@@ -46,7 +46,7 @@ class Start:
 
 
 def starts(principal: Principal) -> list[Start]:
-    """The questions that managers wrote for the caller, filled up to three with found ones."""
+    """Up to three questions: those that managers wrote for the caller, then found ones."""
     chosen = [Start(text, "") for text in site_texts.starting_questions(principal.user_id)[:MAX_CHOSEN]]
     if len(chosen) >= STARTS:
         return chosen

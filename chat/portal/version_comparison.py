@@ -211,7 +211,7 @@ def compare_source(
     other: int,
     place: str,
 ) -> HttpResponse:
-    """Only the panel, for the script."""
+    """Only the panel with a source, for the script."""
     row = own_conversation(principal, conversation_id)
     _versions(principal, row, position, other)
     panel = panel_of(principal, row, place, *source_asked_for(request))

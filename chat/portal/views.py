@@ -201,7 +201,7 @@ def dots(request: HttpRequest, principal: Principal) -> HttpResponse:
 @require_safe
 @for_caller
 def source(request: HttpRequest, principal: Principal, conversation_id: UUID, place: str) -> HttpResponse:
-    """Only the panel, for the script."""
+    """Only the panel with a source, for the script."""
     row = own_conversation(principal, conversation_id)
     panel = panel_of(principal, row, place, *source_asked_for(request))
     if panel is None:

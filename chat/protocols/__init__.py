@@ -89,7 +89,7 @@ class ChatProtocol(ErrorFormat, Protocol):
     gap: float  # minimum seconds between two chunks of a stream
 
     def parse(self, body: Any) -> RunRequest:
-        """Raises InvalidRequest."""
+        """The request in a body. Raises InvalidRequest."""
         ...
 
     def encoder(self) -> Encoder: ...

@@ -1,6 +1,6 @@
 """The Microsoft AI Chat Protocol of 2024-05-29.
 
-It is as RAG chat, with `sessionState` and `application/jsonl`.
+It is like RAG chat, but with `sessionState` and `application/jsonl`.
 """
 
 from chat.events import Json

@@ -162,7 +162,7 @@ def id_of(body: Any) -> str | int | None:
 
 
 def is_handshake(headers: Mapping[str, str], body: Any) -> bool:
-    """Whether a message, even an invalid one, is of a revision with handshake."""
+    """Whether a message, even an invalid one, belongs to a revision with handshake."""
     return isinstance(body, dict) and _has_handshake(headers.get("MCP-Protocol-Version", "").strip(), body)
 
 
@@ -175,7 +175,7 @@ def _has_handshake(version: str, body: Mapping[str, Any]) -> bool:
 
 
 def _check_envelope(headers: Mapping[str, str], version: str, call: Call) -> None:
-    """Check what each request of the current revision carries. Raises McpError."""
+    """Check the members that each request of the current revision has. Raises McpError."""
     meta = call.params.get("_meta")
     if not isinstance(meta, dict) and version != CURRENT:
         raise _unsupported(version, (CURRENT, *HANDSHAKE))

@@ -206,7 +206,7 @@ def tools(allowed: Iterable[str]) -> Json:
 
 
 def search_arguments(members: Mapping[str, Any]) -> SearchArguments:
-    """Raises InvalidRequest."""
+    """The arguments of `search`. Raises InvalidRequest."""
     return SearchArguments(
         _wanted(members, "query", MAX_QUERY),
         validators.a_whole_number(members.get("limit", 10), "limit", 1, MAX_RESULTS),
@@ -221,7 +221,7 @@ def fetch_arguments(members: Mapping[str, Any]) -> str:
 
 
 def list_arguments(members: Mapping[str, Any]) -> ListArguments:
-    """Raises InvalidRequest."""
+    """The arguments of `list_sources`. Raises InvalidRequest."""
     return ListArguments(
         _optional(members, "query"),
         validators.a_whole_number(members.get("limit", 50), "limit", 1, MAX_LISTED),
@@ -230,7 +230,7 @@ def list_arguments(members: Mapping[str, Any]) -> ListArguments:
 
 
 def ask_arguments(members: Mapping[str, Any]) -> AskArguments:
-    """Raises InvalidRequest. The length of the question is checked where it is stored."""
+    """The arguments of `ask`; the length is checked elsewhere. Raises InvalidRequest."""
     return AskArguments(
         _wanted(members, "question"),
         _optional(members, "conversation_id"),
@@ -264,7 +264,7 @@ def _scope(members: Mapping[str, Any]) -> str:
 
 
 def tool_result(structured: Json) -> Json:
-    """The result as an object, and the same as JSON text for clients that read text alone."""
+    """The result as an object, and as JSON text for clients that only read text."""
     text = COMPACT.encode(structured)
     return {"content": [{"type": "text", "text": text}], "structuredContent": structured}
 

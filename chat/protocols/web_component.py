@@ -158,8 +158,8 @@ class WebComponentEncoder(ChatCompletionsEncoder):
 class Markup:
     """Converts streamed text to HTML, in pieces that the component shows completely.
 
-    `streamed` says which of the component's two parsers will read the text: the one for whole answers accepts
-    digits but no colons, and expects citations that are numbered already.
+    `streamed` says which of the component's two parsers will read the text: the parser for whole answers
+    accepts digits but no colons, and expects numbered citations.
     """
 
     def __init__(self, *, streamed: bool) -> None:

@@ -1,11 +1,11 @@
 """What the database's errors mean, and whether this process believes it to be available.
 
 Noticing that a server hangs takes seconds, so one request that times out opens the breaker: until the
-database answers again, one request a second probes it and the others are refused at once.
-If other queries succeeded meanwhile, the database is up and merely busy, so the breaker stays closed.
+database answers again, one request a second probes it and the others are refused at once. If other queries
+succeeded meanwhile, the database is up and merely busy, so the breaker stays closed.
 
-A server with a full disk refuses writes at once, but may store a question before it refuses the answer. New
-questions are therefore refused for a moment after each such error.
+A server with a full disk refuses writes at once, but may still store a question and then refuse its answer.
+New questions are therefore refused for a moment after each such error.
 """
 
 import time

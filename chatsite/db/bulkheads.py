@@ -21,7 +21,7 @@ KNOWN_SECONDS = 4.0
 
 
 class Bulkheads:
-    """Connections in use by view. A view is any name; the empty one has no limit."""
+    """The connections in use by each view. A view is any name; the empty name has no limit."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()

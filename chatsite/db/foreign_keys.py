@@ -1,7 +1,7 @@
 """Foreign keys on which PostgreSQL itself acts when a row is deleted, for migrations.
 
 While machines are upgraded one after the other, the previous version deletes rows without knowing newer
-tables that refer to them; a constraint of Django's alone would refuse that.
+tables that refer to them. Django's own constraints would prevent this.
 """
 
 from collections.abc import Iterable

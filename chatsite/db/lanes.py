@@ -36,7 +36,7 @@ class Departures:
         return time.monotonic() - self.since
 
     def wait(self, number: int) -> float:
-        """Seconds until this many have left, one after the other."""
+        """The expected seconds until this many have left, one after the other."""
         return number * max(self.each, STALL_SHARE * self.stall)
 
 

@@ -1,6 +1,6 @@
 """Whether the database has every migration that this code has.
 
-Names are compared, without importing the migrations: `/readyz` and every start ask this.
+Only names are compared, and no migration is imported, because `/readyz` and every start check this.
 """
 
 import pkgutil

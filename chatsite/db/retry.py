@@ -21,7 +21,7 @@ PAUSE = 0.3
 async def retry_until_available(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """As in_database, repeated until the database answers; only for idempotent calls.
 
-    Readers of a stream receive nothing meanwhile, because their rights cannot be checked. Raises the
+    Meanwhile, readers of a stream receive nothing, because their rights cannot be checked. Raises the
     database's error after half a minute, or after a few seconds if its disk is full.
     """
     started = time.monotonic()

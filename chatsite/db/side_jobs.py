@@ -10,8 +10,8 @@ QUEUE = "side"
 def requeue(task: str, argument: str, wanted: Iterable[int], defer: Callable[[int], None]) -> int:
     """Defer a job of `task` for each of the `wanted` ids that has none; return their number.
 
-    Queued and running jobs count. Jobs get lost when a worker of another version does not know their task,
-    and when the database fails more often than a job is retried.
+    An id with a queued or a running job gets no other one. Jobs get lost when a worker of another version
+    does not know their task, and when the database fails more often than a job is retried.
     """
     needed = set(wanted)
     if not needed:

@@ -1,8 +1,8 @@
 r"""SQL from named files in ingestion/sql or another folder, each read once.
 
-Values travel as parameters. Each file is one complete statement that `psql -f` can run: a parameter is a psql
-variable, `:'name'`, or `:name` where PostgreSQL allows no quotes. Lines `\set name value` may give it a value
-for trying the statement.
+Values are passed as parameters. Each file is one complete statement that `psql -f` can run: a parameter is a
+psql variable, `:'name'`, or `:name` where PostgreSQL allows no quotes. Lines `\set name value` may give it a
+value for trying the statement.
 """
 
 import functools
@@ -45,8 +45,8 @@ def statement(name: str, folder: Path = _DIRECTORY) -> str:
 class Prepared(str):
     """A statement that each session parses and plans once, and then runs by its name.
 
-    Planning takes most of the time of a short statement with row-level security. The text itself is run where
-    a session's state cannot be relied on. Policies are evaluated at each execution, as everywhere.
+    Planning takes most of the time of a short statement with row-level security. If a session's state cannot
+    be relied on, the text itself is run. Policies are evaluated at each execution, as always.
     """
 
     __slots__ = ("call", "constants", "definition", "name")
@@ -112,7 +112,7 @@ def rows(
 
 
 def rows_of_each(texts: Sequence[str], parameters: Mapping[str, Any], *, commits: bool = False) -> list[Rows]:
-    """As :func:`rows`, for several statements in one message.
+    """As :func:`rows`, but for several statements in one message.
 
     PostgreSQL runs them as one transaction.
     """
@@ -233,14 +233,14 @@ def _quoted(value: Any, transformer: Transformer) -> str:
 
 
 def _text(value: str, transformer: Transformer) -> str:
-    """Quotes plain text here; the driver quotes what needs escapes, or cannot be stored."""
+    """Quotes plain text; the driver quotes text that needs escapes or cannot be stored."""
     if "\\" in value or "\0" in value:
         return _quoted(value, transformer)
     return "'" + value.replace("'", "''") + "'"
 
 
 def _array(values: list[Any], transformer: Transformer) -> str:
-    """Formats the common array types here, because the driver inspects each value several times."""
+    """Formats the common types of arrays, because the driver inspects each value several times."""
     kinds = set(map(type, values))
     kind = kinds.pop() if len(kinds) == 1 else None
     if kind not in _ARRAYS:

@@ -1,15 +1,15 @@
 """Database work from asynchronous code, in threads that return their connection.
 
-Also for whom this work reads. A run lives for minutes and uses the database for milliseconds. Every call goes
-through :func:`in_database`, which returns the connection to the pool before the caller continues, so that an
-open stream holds none.
+It also determines for whom this work reads. A run lives for minutes and uses the database for milliseconds.
+Every call goes through :func:`in_database`, which returns the connection to the pool before the caller
+continues, so that an open stream holds none.
 
 PostgreSQL shows documents and passages only to a reader who may read them (row-level security, in addition to
 the predicate in each query). Before each statement the backend (chatsite.db.backend) sets that reader: a
 user's id, everything, or nobody, which is the default.
 
-None of the context managers below may enclose a `yield` of an asynchronous generator: its consumer's code
-would run with the changed reader.
+None of the context managers below may enclose a `yield` of an asynchronous generator, because its consumer's
+code would run with the changed reader.
 """
 
 import asyncio
@@ -59,8 +59,8 @@ class Budget:
     """The total time that a caller waits for the database.
 
     It includes waiting for a thread, a connection, and statements. The request's own work between statements
-    does not count. The time it `waited` before it began does, but leaves at least MIN_BUDGET_SECONDS. A
-    caller refused in time may try again.
+    does not count. The time that it `waited` before it began does count, but leaves at least
+    MIN_BUDGET_SECONDS. A caller who is refused soon may try again.
     """
 
     def __init__(self, waited: float = 0.0) -> None:
@@ -71,8 +71,8 @@ class Budget:
 class _Reader:
     """The reader for whom statements run.
 
-    `request` is the surrounding request, whose caller becomes known later. `budget` limits the waiting of
-    callers who should be refused rather than kept waiting.
+    `request` is the surrounding request, whose caller becomes known later. `budget` limits the wait of
+    callers who should be refused instead of having to wait long.
     """
 
     name: str
@@ -104,8 +104,9 @@ def reader_name() -> str:
 def statement_seconds() -> float | None:
     """How long a statement may take now before its session is closed.
 
-    After that time, the server may hang. Returns None in commands and workers: there only the server limits a
-    statement. With a budget, returns what is left of it; otherwise slightly more than the server's limit.
+    After that time, the server is assumed to hang. With a budget, this is the rest of the budget; otherwise
+    slightly more than the server's limit. None in commands and workers, where only the server limits
+    statements.
     """
     if _default.name:
         return None
@@ -122,7 +123,7 @@ def connection_seconds() -> float:
 
 
 class Waiting:
-    """Counts a block as waiting for the database, including nested waits once.
+    """Counts a block as waiting for the database; nested waits count once.
 
     It is a class and not a generator, because every statement enters it: a class takes half as many calls.
     """
@@ -148,7 +149,7 @@ def _budget() -> Budget | None:
 def reading_as(user_id: int | None) -> Iterator[None]:
     """Read what this person may read (None: nobody).
 
-    Inherited by threads of in_database and new tasks.
+    Threads of in_database and new tasks inherit the reader.
     """
     with _reading(NOBODY if user_id is None else str(user_id)):
         yield
@@ -156,7 +157,7 @@ def reading_as(user_id: int | None) -> Iterator[None]:
 
 @contextmanager
 def reading_everything() -> Iterator[None]:
-    """Read and write all documents; for a few statements after a permission check."""
+    """Read and write all documents; for a few statements, after permission was checked."""
     with _reading(EVERYTHING):
         yield
 
@@ -195,14 +196,14 @@ def current_view() -> str:
 
 
 def request_reads_everything() -> None:
-    """Let the rest of the request, for a page of the admin, read everything and take its time."""
+    """Let the rest of an admin page's request read everything, without a time budget."""
     _set_request(EVERYTHING, keep_budget=False)
 
 
 def request_may_wait() -> None:
     """Lift the request's time budget.
 
-    It was accepted, so its remaining work waits for a slow database.
+    The request was accepted, so its remaining work may wait for a slow database.
     """
     current = _reader.get()
     if current and current.request:
@@ -213,7 +214,7 @@ def request_may_wait() -> None:
 def time_budget(budget: Budget) -> Iterator[None]:
     """Let all database calls in the block share one time budget.
 
-    For callers outside of requests.
+    This is for callers outside of requests.
     """
     current = _reader.get()
     token = _reader.set(_Reader(reader_name(), current.request if current else None, budget))
@@ -268,7 +269,7 @@ def libpq_parameters() -> dict[str, Any]:
 def release_connection() -> None:
     """Return this thread's connection, unless a transaction is open on it.
 
-    It may be a transaction of a test.
+    An open transaction may be that of a test.
     """
     if not connection.in_atomic_block:
         connection.close()

@@ -1,7 +1,8 @@
 """A pool of threads in which the one that was used last takes the next call.
 
 An answer uses a database thread four times, for some milliseconds each. The standard library's executor wakes
-the thread that has been idle for longest, whose stack, allocator and database objects have left the caches.
+the thread that has been idle for longest, whose stack, allocator and database objects are no longer in the
+processor's caches.
 """
 
 import atexit

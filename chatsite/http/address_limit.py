@@ -53,7 +53,7 @@ def release_slot() -> None:
 class _Queue:
     """The requests of one key.
 
-    It has the number of those with a slot, and those that wait for one, in order.
+    It has the number of requests with a slot, and the waiting requests in order.
     """
 
     __slots__ = ("departures", "running", "waiting")
@@ -153,7 +153,7 @@ def _expected_seconds(queue: _Queue, turn: "asyncio.Future[bool]", slots: int) -
 
 
 def subscriber(client: str, prefix: int = IPV6_PREFIX) -> str:
-    """The address; for IPv6 its network, in which one caller has very many.
+    """The address; for IPv6 its network, because one caller has very many addresses in it.
 
     Other text is unchanged.
     """
@@ -174,15 +174,15 @@ class AddressLimit:
     A setting of 0 means no limit. There are CALLER_CONCURRENT_REQUESTS slots for a caller, and
     ADDRESS_CONCURRENT_REQUESTS for an address. A request holds its slots until its response starts, at most
     for SLOT_SECONDS, so open streams, long answers and accepted sockets do not count. A request that only
-    waits can release its slots earlier (`release_slot`). The wait for slots counts as waiting for the
-    database (`WAITED_KEY`), so that while PostgreSQL hangs, a queued request is refused no later than one
-    that got its slots at once.
+    waits can release its slots earlier (`release_slot`). The wait for slots counts as a wait for the database
+    (`WAITED_KEY`): while PostgreSQL hangs, a queued request is refused no later than one that got its slots
+    at once.
 
     A caller is a session or a key: `credential(scope)` returns what the request presents, valid or not.
     Callers without either have only the slots of their address. Requests queue for their caller's slots
-    first, so that those that wait there take no slot from others at the same address. While other callers are
-    active, a caller has half of its slots. Behind a trusted proxy, the address is that of the caller. Health
-    checks have slots of their own, because a load balancer may share its address with busy clients.
+    first, so that waiting requests take no slot from other callers at the same address. While other callers
+    are active, a caller has half of its slots. Behind a trusted proxy, the address is that of the caller.
+    Health checks have slots of their own, because a load balancer may share its address with busy clients.
     """
 
     def __init__(

@@ -69,7 +69,7 @@ class BodyTooSlow(Exception):
 
 
 class UploadLimit:
-    """Middleware: 429 for an upload if its session or key has too many others under way.
+    """Middleware: 429 for an upload if its session or key has too many running uploads.
 
     It reads only heads, and comes before everything that waits or queries the database, so that excess
     uploads are refused at once. `credential(scope)` returns what the sender presents, valid or not; senders
@@ -379,7 +379,7 @@ async def refuse(scope: Scope, receive: Receive, send: Send, status: int, words:
 
 
 class _Pace:
-    """Paces its callers to DRAIN_PIECES_PER_SECOND in total."""
+    """Slows its callers down to DRAIN_PIECES_PER_SECOND in total."""
 
     def __init__(self) -> None:
         self._next = 0.0

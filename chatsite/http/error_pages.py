@@ -117,7 +117,7 @@ def register_error_body(start: str, build: ErrorBody) -> None:
 
 
 def register_missing(start: str, words: str, advice: str) -> None:
-    """Show this for missing pages at or below `start`, instead of “There is nothing here”."""
+    """Show these texts for missing pages at or below `start`, instead of the usual ones."""
     _missing[start] = (words, advice)
 
 
@@ -158,7 +158,7 @@ def is_for_programs(path: str) -> bool:
 def wants_json(request: HttpRequest) -> bool:
     """Whether to answer with JSON.
 
-    At API paths, unless HTML is asked for; elsewhere only if JSON is.
+    At API paths it does unless HTML is requested, elsewhere only if JSON is requested.
     """
     if is_for_programs(request.path):
         return "text/html" not in request.headers.get("Accept", "")

@@ -26,7 +26,7 @@ def _zone(name: str) -> ZoneInfo | None:
 def activate_browsers(request: HttpRequest) -> None:
     """Use the language of `Accept-Language` and the time zone of the cookie.
 
-    This holds until the person is known.
+    These apply until the person is known.
     """
     translation.activate(translation.get_language_from_request(request))
     name = request.COOKIES.get(ZONE_COOKIE, "")

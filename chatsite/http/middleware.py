@@ -163,8 +163,8 @@ def _was_asked_for(request: HttpRequest) -> bool:
 class ErrorPageMiddleware(AsyncMiddleware):
     """Shows refusals and missing pages with the portal's sidebar.
 
-    Only if the browser asked for a page. This is a middleware because Django calls its error handlers in a
-    thread without the request's connection.
+    It does so only if the browser asked for a page. This is a middleware because Django calls its error
+    handlers in a thread without the request's connection.
     """
 
     async def __call__(self, request: HttpRequest) -> HttpResponseBase:

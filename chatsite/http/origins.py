@@ -42,7 +42,7 @@ class OwnOrigin:
 def proves_same_origin(request: HttpRequest) -> bool:
     """Whether the browser asserts that a page of this site sent the request.
 
-    A page of a trusted origin also counts. `Sec-Fetch-Site` decides alone if it is sent: browsers send it
+    A page of a trusted origin also counts. If `Sec-Fetch-Site` is sent, it alone decides: browsers send it
     over HTTPS and to loopback addresses. Otherwise `Origin` decides. A program that sends neither proves
     nothing.
     """
@@ -54,7 +54,7 @@ def proves_same_origin(request: HttpRequest) -> bool:
 
 
 def opened_from_here(request: HttpRequest) -> bool:
-    """Whether a link or form of this site opened the page, according to the browser."""
+    """Whether, according to the browser, a link or form of this site opened the page."""
     site = request.headers.get("Sec-Fetch-Site")
     if site is not None:
         return site == "same-origin"

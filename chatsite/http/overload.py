@@ -1,8 +1,8 @@
 """Refuses requests that this process cannot start soon.
 
-These are questions, searches and uploads. The decision is made as soon as the head of a request has arrived:
-a caller who is refused after seconds has waited in vain, and has cost as much as an answer. Pages, health
-checks, stops and open streams are never refused here.
+These are questions, searches and uploads. The decision is made as soon as the head of a request has arrived,
+because a caller who is refused after seconds has waited in vain and has cost as much as an answer. Pages,
+health checks, stops and open streams are never refused here.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ MAX_WAIT_SECONDS = 2.0  # expected wait of a new request
 
 
 class Ticket:
-    """A request in the backlog. It waits from `enter` to `leave`; repeated calls have no effect."""
+    """A request in the backlog. It waits from `enter` to `leave`; repeated calls do nothing."""
 
     __slots__ = ("_backlog", "_is_waiting", "is_taken")
 
@@ -80,7 +80,7 @@ class Backlog:
     def is_full(self) -> bool:
         """Whether new requests should be refused.
 
-        A process with time to spare refuses nothing: its requests wait for something else, such as a remote
+        A process that is not busy refuses nothing: its requests wait for something else, such as a remote
         model.
         """
         if self.lag > MAX_LAG:
@@ -92,7 +92,7 @@ class Backlog:
 
     @property
     def is_crowded(self) -> bool:
-        """Whether many requests wait and the process has no time to spare."""
+        """Whether many requests wait and the process is busy."""
         return self.waiting >= MIN_WAITING and self.lag > BUSY_LAG
 
     def entered(self) -> None:
@@ -121,7 +121,7 @@ _ticket: ContextVar[Ticket | None] = ContextVar("ticket", default=None)
 def take_ticket() -> Ticket:
     """Take over the ticket of the current request for the run that it starts.
 
-    Without one, a new ticket.
+    A new ticket if the request has none.
     """
     ticket = _ticket.get()
     if ticket is None or ticket.is_taken:

@@ -2,8 +2,8 @@
 
 While a command loads, the signals are only recorded; they are handled even if the shell started the command
 with SIGINT ignored. After `arm`, a signal raises KeyboardInterrupt, which ends a command through its
-`finally` blocks. During an import, Python would turn the exception into other errors: then it is raised after
-the import, or at a second signal. Long loops call `check`, in case the exception was swallowed.
+`finally` blocks. During an import, Python would turn the exception into other errors, so it is raised after
+the import, or at a second signal. Long loops call `check` in case the exception was swallowed.
 """
 
 import signal
@@ -28,7 +28,7 @@ class Interrupt:
         self.check()
 
     def disarm(self) -> None:
-        """Only record signals again: the command has ended, and a late alarm would kill its process."""
+        """Only record signals again: after the command, a late alarm would kill the process."""
         self._armed = False
         signal.setitimer(signal.ITIMER_REAL, 0)
 

@@ -88,7 +88,7 @@ def _is_shared(first: Probe, second: Probe, token: str) -> bool:
 def _check_pooled(pooled: Mapping[str, Any], direct: Mapping[str, Any]) -> None:
     """Raise StartRefused if DATABASE_URL is unsuitable.
 
-    It leads to another database, or transactions do not work there.
+    It is if it leads to another database, or if transactions do not work there.
     """
     with _connect(pooled, POOLED) as session, _connect(direct, DIRECT) as own:
         try:

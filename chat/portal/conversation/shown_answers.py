@@ -114,7 +114,7 @@ class Switch:
 
 
 def switch_of(branches: Branches | None, position: int) -> Switch | None:
-    """None if the message at this position is the only successor of the one before it."""
+    """The switch at this position; None if the previous message has only one successor."""
     siblings = branches.siblings(position) if branches else [position]
     if len(siblings) < 2:
         return None
@@ -144,7 +144,7 @@ class SourceLine:
 
     @property
     def use(self) -> str:
-        """How many statements cite it, and whether it supports any of them."""
+        """How many statements cite the source, and whether it supports any of them."""
         if not self.tally.cited:
             return ""
         if self.tally.is_confirmed:
@@ -185,7 +185,7 @@ class Answer:
 
     @property
     def comparable(self) -> tuple[int, int] | None:
-        """The positions of this version and the one beside it, the older first."""
+        """The positions of this version and of an adjacent one, the older first."""
         return self.switch.comparable(self.place) if self.switch else None
 
     @property

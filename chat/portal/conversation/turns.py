@@ -34,7 +34,7 @@ class Turn:
 
     @property
     def comparable(self) -> tuple[int, int] | None:
-        """The positions of this version of the question and the one beside it, the older first."""
+        """The positions of this version of the question and of an adjacent one, the older first."""
         return self.switch.comparable(self.question.position) if self.switch else None
 
     @property
@@ -102,7 +102,7 @@ def asked_about(principal: Principal, scope: str) -> list[Document]:
 
 
 def repeats(principal: Principal, question: Message, documents: Sequence[Document]) -> bool:
-    """Whether there are several documents, and the question before this one names the same ones."""
+    """Whether there are several documents, and the previous question names the same ones."""
     if len(documents) < 2:
         return False
     branches = Branches(question.conversation_id)

@@ -87,7 +87,7 @@ ATTRIBUTES = {
 class Chip:
     """What a citation of one source is called.
 
-    Without a name the reader may not open it (any more).
+    It has no name if the reader may not open the source (any more).
     """
 
     name: str = ""  # Working abroad policy, page 4
@@ -97,8 +97,8 @@ class Chip:
 class Citations:
     """The sources that an answer may cite, and the numbers its citations have so far.
 
-    `position` is the answer's in its conversation; `chips` has every label of the answer's sources, with an
-    empty Chip where the source is gone; `order` has the labels that are numbered already.
+    `position` is the answer's position in its conversation. `chips` has every label of the answer's sources,
+    with an empty Chip for a source that is gone. `order` has the labels that are already numbered.
     """
 
     position: int = 0
@@ -190,7 +190,7 @@ def _rendered(
     first: int,
     is_open: bool,
 ) -> str:
-    """Cached, because all readers of an answer need the same blocks at about the same time."""
+    """A rendered block. Cached, because all readers of an answer need it at about the same time."""
     env: dict[str, Any] = {"chips": dict(chips), "position": position, "first": first, "open": is_open}
     tokens = parser().parse(text.translate(DIRECTIONS), env)
     if any(token.level >= DEEPEST for token in tokens):

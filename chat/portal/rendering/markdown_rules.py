@@ -251,8 +251,8 @@ def _cell_widths(table: Sequence[Token]) -> Iterator[tuple[int, int]]:
 def _label_cells(tokens: Sequence[Token]) -> None:
     """Label the cells of wide tables.
 
-    On narrow pages their cells are stacked as “column: value” lines. The stylesheet takes away the layout of
-    a table, for which some browsers hide it from screen readers: explicit roles prevent that.
+    On narrow pages their cells are stacked as “column: value” lines. The stylesheet removes the layout of a
+    table, and some browsers then hide the table from screen readers; explicit roles prevent that.
     """
     for place, token in enumerate(tokens):
         if token.type != "table_open":

@@ -1,7 +1,7 @@
 """Renders the unfinished block of an answer.
 
 Its Markdown is closed, so that no markup is visible. The end of the text is omitted while its meaning is
-open: half a link, a list marker without its item, the line between a table's header and its rows.
+undecided: half of a link, a list marker without its item, or the line between a table's header and its rows.
 """
 
 import re

@@ -246,7 +246,7 @@ class Responses(OpenAI):
     def part(self, text: str, noted: list[Json]) -> Json:
         """The text as a part of a message, with these annotations.
 
-        A refusal if :meth:`refuses` says so.
+        It is a refusal if :meth:`refuses` is true.
         """
         if self.refuses(text):
             return {"type": "refusal", "refusal": text}

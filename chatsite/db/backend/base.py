@@ -68,7 +68,7 @@ DROPPED = (
 class ReaderCursor(base.CursorMixin, ClientCursor[Any]):
     """Django's ordinary cursor; if `sets_reader`, its statements also set the reader.
 
-    One message instead of two: a round trip costs the process more than most statements here.
+    Both travel in one message, because a round trip costs the process more than most statements here.
     """
 
     sets_reader = False
@@ -114,7 +114,7 @@ class ReaderCursor(base.CursorMixin, ClientCursor[Any]):
 
 @metrics.POOL.read_from
 def _pool_numbers() -> dict[metrics.Labels, float]:
-    """Statistics of this process's pools; a pool exists from its first use."""
+    """Statistics of this process's pools; a pool exists once it has been used."""
     found: dict[metrics.Labels, float] = {(state,): 0.0 for state in ("size", "idle", "waiting")}
     for pool in connection_pools(base.DatabaseWrapper):
         numbers = pool.get_stats()
@@ -128,7 +128,7 @@ def _pool_numbers() -> dict[metrics.Labels, float]:
 
 
 def _has_news(session: Session) -> bool:
-    """Whether the server has sent an idle session something: mostly that it has ended it."""
+    """Whether the server has sent something to an idle session, usually that it has ended."""
     poll = select.poll()  # unlike `select`, also for a process with more than 1,024 sockets
     poll.register(session.fileno(), select.POLLIN)
     return bool(poll.poll(0))
@@ -144,8 +144,8 @@ def _check(session: Session) -> None:
 def _working_session(pool: Any, seconds: float) -> Any:
     """A session of the pool that has passed the check. Raises PoolTimeout.
 
-    The pool's own check would pause for 1 s, then 2 s, from the second failure on. After a restart of the
-    server all of its sessions are dead, and a request would use up its budget on them.
+    After a restart of the server, all sessions of the pool are dead. The pool's own check pauses for 1 s,
+    then 2 s, from the second failure on, so a request would use up its budget.
     """
     deadline = time.monotonic() + seconds
     while True:
@@ -182,8 +182,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def get_connection_params(self) -> dict[str, Any]:
         """Django's parameters, with the process's default reader as an option of the session.
 
-        There may be no default reader. So sessions of commands and workers, also those that libraries open,
-        read everything from their start.
+        Sessions of commands and workers, including those that libraries open, therefore read everything from
+        their start. Web processes have no default reader.
         """
         parameters: dict[str, Any] = super().get_connection_params()
         if parameters.pop("transaction_pooling", False):
@@ -220,8 +220,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def connect(self) -> None:
         """As Django's, but after the first time without checks whose results are known.
 
-        They are known to this thread. Every short call takes a session from the pool, so the checks would be
-        repeated for a few statements.
+        This thread knows the results. Every short call takes a session from the pool, so the checks would be
+        repeated for a few statements each time.
         """
         if not self._is_known or self.pool is None:
             super().connect()
@@ -286,10 +286,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         _checked.add(session)
 
     def create_cursor(self, name: str | None = None) -> Any:
-        """A cursor with the reader of this moment, also for COPY.
+        """A cursor with the current reader, also for COPY.
 
-        Behind a pooler, a server-side cursor ends with its transaction. Without a transaction, the
-        cursor is therefore an ordinary one, which fetches all rows at once.
+        Behind a pooler, a server-side cursor ends with its transaction. Without a transaction, the cursor is
+        therefore an ordinary one, which fetches all rows at once.
         """
         if name and self.is_pooled:
             if self.connection.autocommit:
@@ -308,7 +308,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def can_exchange(self) -> bool:
         """Whether :meth:`exchange` may replace a cursor.
 
-        No pooler is used, and nobody observes statements.
+        It may if no pooler is used and nothing logs or counts statements.
         """
         return (
             len(self.execute_wrappers) == 1
@@ -321,8 +321,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """Send statements in one message, without the layers of a cursor.
 
         Returns the result of each. The message also sets the reader and begins the transaction of an `atomic`
-        block. With `commits` it ends that transaction too, if the block is the outermost: nothing may be sent
-        after it in the block.
+        block. With `commits`, and if the block is the outermost one, it also ends the transaction; then
+        nothing more may be sent in the block.
         """
         self.validate_no_broken_transaction()
         session, name = self.connection, reader_name()
@@ -436,7 +436,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _close(self) -> None:
         """Return the session.
 
-        Forgets its reader if a transaction is open, which the pool rolls back.
+        If a transaction is open, its reader is forgotten, because the pool rolls back.
         """
         if self.connection is not None:
             if self._transaction() != TransactionStatus.IDLE:

@@ -37,8 +37,8 @@ _watched = threading.Lock()
 def report_missed() -> None:
     """Report a time-out of the database and start a thread that detects its return.
 
-    Without that thread, only requests would probe the database, one per second. Of several requests that
-    arrive together after its return, all but one would be refused.
+    Without that thread, only requests would probe the database, one per second. If several requests arrive
+    together after its return, all but one would be refused.
     """
 
     def watch_for_return() -> None:
@@ -81,7 +81,7 @@ class Session(psycopg.Connection[Any]):
 
     @property
     def transformer(self) -> Transformer:
-        """Converts values of this session; kept, because it finds each type's loader only once."""
+        """The converter of this session's values; kept, so that it looks up each loader once."""
         if self._transformer is None:
             self._transformer = adapt.Transformer.from_context(self)
         return self._transformer

@@ -32,7 +32,7 @@ readers: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 def transaction_cursor(options: str) -> type["TransactionCursor"]:
     """A class of cursors whose transactions have the settings of libpq's `options`.
 
-    A pooler refuses these as a parameter of a session, or drops them.
+    As parameters of a session, a pooler would refuse or drop them.
     """
     settings = {name: re.sub(r"\\(.)", r"\1", value) for name, value in OPTION.findall(options)}
     constants = "".join(

@@ -117,7 +117,7 @@ async def pieces(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None
 def _closed(response: aiohttp.ClientResponse) -> asyncio.Future[None] | None:
     """A future of the connection's end, for a body that only this end delimits.
 
-    None for other bodies. aiohttp takes any end of the connection, even a reset, for the regular end of such
+    None for other bodies. aiohttp treats any end of the connection, even a reset, as the regular end of such
     a body. (For a body with a length, or in chunks, it detects truncation itself.) Call this before the body
     is read, because the response releases its connection with the last byte.
     """

@@ -40,7 +40,7 @@ class BadBackup(Exception):
 
 
 class Source(Protocol):
-    """Where an archive is read from: a path, or an object in a bucket."""
+    """The place from which an archive is read: a path, or an object in a bucket."""
 
     def open(self, mode: Literal["rb"], /) -> IO[bytes]: ...
 
@@ -96,7 +96,7 @@ def written(target: Path | BucketObject, passphrase: str) -> Iterator[Archive]:
 def place(words: str) -> Path | BucketObject:
     """The path or the object in a bucket that `words` name.
 
-    Raises CommandError for a bucket alone.
+    Raises CommandError for a bucket without a key.
     """
     return BucketObject(words) if words.startswith(SCHEME) else Path(words).absolute()
 

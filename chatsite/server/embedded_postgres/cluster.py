@@ -1,8 +1,8 @@
 """Lifecycle of the embedded PostgreSQL.
 
 It is created once, started on demand, and stopped by its last user. Every process that uses the server holds
-a shared lock on a file for as long as it lives. A process that leaves tries to take that lock exclusively,
-which succeeds only for the last one. The kernel releases the locks of a killed process, so a crash never
+a shared lock on a file for as long as it lives. A process that ends tries to take that lock exclusively,
+which only succeeds for the last one. The kernel releases the locks of a killed process, so a crash never
 leaves a stale user.
 """
 
@@ -155,7 +155,7 @@ class Cluster:
     def _check_way(self, account: pwd.struct_passwd) -> None:
         """Check that the server's account can enter its folders.
 
-        Changes only the data directory's mode.
+        Only the mode of the data directory is changed.
         """
         mode = self.data.stat().st_mode
         if not mode & 0o001:
@@ -314,7 +314,7 @@ def _password_on_descriptor(password: str) -> Iterator[int]:
 def _buffers(directory: Path) -> int:
     """Shared buffers in megabytes: twice the size of the data, at most an eighth of the memory.
 
-    With smaller buffers, every lookup in a large index copies its pages again.
+    With smaller buffers, every look-up in a large index reads its pages again.
     """
     data = sum(file.stat().st_size for file in directory.glob("base/*/*"))
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -52,7 +52,7 @@ def open_lock(path: Path) -> IO[bytes]:
 def is_private(folder: Path, accounts: Collection[int]) -> bool:
     """Whether this is a folder of one of the accounts, closed to others.
 
-    It must not be a link.
+    A link does not count.
     """
     status = folder.lstat()
     return stat.S_ISDIR(status.st_mode) and status.st_uid in accounts and not status.st_mode & 0o077

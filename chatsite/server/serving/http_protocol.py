@@ -216,7 +216,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._go_on()
 
     def _go_on(self) -> None:
-        """Parse data that was kept back; resume reading once all of it is parsed."""
+        """Parse the remaining data; resume reading once all of it is parsed."""
         unread, start = self._unread, self._unread_from
         self._unread, self.flow.held = b"", False
         self._parse(unread, start)
@@ -227,7 +227,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def _piece_end(self, data: bytes, start: int) -> int:
         """The end of the next piece.
 
-        A piece is a head, or a part of a body that is too short to hide many requests.
+        A piece is a head, or a part of a body that is too short to contain many requests.
         """
         if self._in_body:
             return min(start + BODY_PIECE_BYTES, len(data))
@@ -380,8 +380,8 @@ class LimitedProtocol(HttpToolsProtocol):
     def _body_is_due(self) -> None:
         """Keep reading while the body arrives fast enough, or the site itself has paused reading.
 
-        A fast beginning earns at most BODY_SECONDS of credit; otherwise the rest of a long body could arrive
-        very slowly for days.
+        A fast beginning counts for at most BODY_SECONDS; otherwise the rest of a long body could arrive very
+        slowly for days.
         """
         now, arrived = self.loop.time(), self._body_bytes - self._body_seen
         if not self.flow.read_paused:

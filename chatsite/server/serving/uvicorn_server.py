@@ -64,7 +64,7 @@ class Server(uvicorn.Server):
     def _at_work(self) -> bool:
         """Whether anything is still running.
 
-        A closing socket does not count: its page may be asleep.
+        A closing socket does not count, because its page may be suspended.
         """
         connections = self.server_state.connections
         return bool(self.server_state.tasks) or not all(

@@ -32,7 +32,7 @@ class LimitedWebSocketProtocol(WebSocketsSansIOProtocol):
     async def send(self, message: Mapping[str, Any]) -> None:
         """Send a message; a refusal (`websocket.http.response.…`) also ends the handshake.
 
-        Without this, uvicorn would take the handshake for unfinished, log an error, and send a 500 as well.
+        Otherwise uvicorn would treat the handshake as unfinished, log an error, and also send a 500.
         """
         await super().send(message)  # type: ignore[arg-type]
         if message["type"] == "websocket.http.response.body" and not message.get("more_body"):

@@ -46,7 +46,7 @@ def pdf(*pages, title="", encrypted=False):
     return _with_references(objects, trailer)
 
 
-def drawn(*streams, meaning="", bookmarks=()):
+def drawn(*streams, meaning="", bookmarks=(), producer=""):
     """A PDF whose pages have these content streams; F1 is plain, F2 bold.
 
     `meaning` has the characters that "A" and the following letters of F1 stand for; a bookmark is
@@ -74,7 +74,8 @@ def drawn(*streams, meaning="", bookmarks=()):
     objects[2] = f"<</Type/Pages/Kids[{kids}]/Count {len(streams)}>>".encode()
     if bookmarks:
         objects |= _outline(bookmarks, 20 + 2 * len(streams))
-    return _with_references(objects, "/Root 1 0 R")
+    objects[7] = f"<</Producer({producer})>>".encode()
+    return _with_references(objects, "/Root 1 0 R/Info 7 0 R")
 
 
 def tagged(*pages, lefts=(50, 200, 350)):

@@ -25,6 +25,7 @@ from .pdf_lines import (
     Bookmarks,
     Line,
     PageLines,
+    breaks_words,
     lines_of,
     replace_last_row,
     rows_of,
@@ -89,7 +90,8 @@ def read(path: Path, limits: Limits, progress: Progress) -> Contents:
         _recognise(document, pages, scans, limits, progress)
     elif is_too_large and not any(pages):
         raise Unreadable(f"The pages are images of more than {ocr.PIXELS // 1_000_000} million pixels.")
-    for section in sections_of(without_boilerplate(pages), _bookmarks(document)):
+    kept = without_boilerplate(pages)
+    for section in sections_of(kept, _bookmarks(document), breaks_words(document)):
         contents.add(section.anchor, section.page, section.heading, section.text)
     beginning = contents.sections[0].heading if contents.sections and contents.sections[0].page == 1 else ""
     contents.title = first_title(document.get_metadata_dict().get("Title", ""), beginning.partition(" › ")[0])

@@ -32,6 +32,7 @@ MAX_RECTANGLES = 500
 LEAST_RULES = 3  # between the rows of a table
 GAP = 0.7  # share of the line's height: a wider gap may separate columns
 THIN = 2.5  # points; a thinner rectangle is a line
+BROWSERS = ("Skia/PDF", "Qt ", "cairo ")  # the beginnings of what browsers give as the producer
 BOLD_WEIGHT = 600
 EDGE_LINES = 2  # lines at the top and at the bottom that may be running titles or page numbers
 # PDFium returns a hyphen at the end of a line as U+0002 or U+FFFE, even if it has joined that line with the
@@ -170,7 +171,7 @@ def _tables(
     tagged = tagged_tables(page) if tags and (gaps or goes_on) else []
     if not tagged and not has_rules and gaps < ROWS:
         return [], {}
-    words = list(itertools.islice(_words(textpage, text, lines), MOST_WORDS + 1))
+    words = list(itertools.islice(_words(textpage, text, lines, breaks_words(page.pdf)), MOST_WORDS + 1))
     if len(words) > MOST_WORDS:
         return [], {}
     if not tagged:
@@ -242,7 +243,14 @@ def _bold(textpage: pypdfium2.PdfTextPage, position: int) -> bool:
     return b"bold" in name.value.lower() or heavy
 
 
-def _words(textpage: pypdfium2.PdfTextPage, text: str, lines: list[tuple[int, Line]]) -> Iterator[Word]:
+def breaks_words(document: pypdfium2.PdfDocument) -> bool:
+    """Whether the program that wrote the file may have broken words; browsers do so only if a page asks."""
+    return not document.get_metadata_value("Producer").startswith(BROWSERS)
+
+
+def _words(
+    textpage: pypdfium2.PdfTextPage, text: str, lines: list[tuple[int, Line]], is_hyphenated: bool
+) -> Iterator[Word]:
     """Every word with its box and the number of its line."""
     box = tuple(ctypes.c_double() for _ in range(4))
     edge = tuple(ctypes.c_double() for _ in range(4))
@@ -256,7 +264,8 @@ def _words(textpage: pypdfium2.PdfTextPage, text: str, lines: list[tuple[int, Li
             # The first letter of an Arabic or Hebrew word is its rightmost.
             left, right = min(box[0].value, edge[0].value), max(box[1].value, edge[1].value)
             bottom, top = min(box[2].value, edge[2].value), max(box[3].value, edge[3].value)
-            word = BROKEN_WORD.sub(r"\1", BROKEN_LINE.sub(BREAK, match.group())).replace(BREAK, "-")
+            word = BROKEN_LINE.sub(BREAK, match.group())
+            word = (BROKEN_WORD.sub(r"\1", word) if is_hyphenated else word).replace(BREAK, "-")
             yield Word(word, left, right, bottom, top, line, lines[line][1].bold, first, last)
 
 
@@ -285,6 +294,7 @@ BOLD_SHARE = 0.3  # and if at most this share of the text is bold
 HEADING_LINE = 120
 FULL_LINE = 0.72  # share of the widest usual line: a shorter line ends its paragraph
 SHORT_LINE = 40  # characters; a shorter line is never joined with the next
+HYPHENATED_SHARE = 0.03  # of the lines, if words are broken: fewer end with a hyphen of their own
 MAX_MARKS = 100  # bookmarks on a page
 MARKED_LINES = 3  # lines in the title of a bookmark
 BULLET = re.compile(r"^(?:[•◦▪‣–*-]|\(?\d{1,2}[.)]|[a-z]\))\s")
@@ -324,14 +334,21 @@ def _shape(line: Line) -> str:
     return PAGE_NUMBER.sub("#", line.text)
 
 
-def sections_of(pages: list[list[Line]], bookmarks: Bookmarks | None = None) -> Iterator[Section]:
-    """One section for each heading on each page; a heading also applies to the next page."""
+def sections_of(
+    pages: list[list[Line]], bookmarks: Bookmarks | None = None, is_hyphenated: bool = True
+) -> Iterator[Section]:
+    """One section for each heading on each page; a heading also applies to the next page.
+
+    `is_hyphenated` says whether the program that wrote the file breaks words at the ends of lines.
+    """
     plain = [line for lines in pages for line in lines if not line.whole]
     sizes = [line.size for line in plain for _ in range(0, len(line.text), 20)]
     body = median(sizes) if sizes else 0
     bold = sum(len(line.text) for line in plain if line.bold)
     some_bold = bold <= BOLD_SHARE * sum(len(line.text) for line in plain)
     compounds = {word.lower() for line in plain for word in COMPOUND.findall(line.text)}
+    broken = sum(BREAK in line.text for line in plain)
+    is_hyphenated = is_hyphenated or broken > HYPHENATED_SHARE * len(plain)
     path: list[Line] = []
     for number, page in enumerate(pages, 1):
         lines = _with_bookmarks(page, (bookmarks or {}).get(number, ()))
@@ -345,13 +362,13 @@ def sections_of(pages: list[list[Line]], bookmarks: Bookmarks | None = None) -> 
                 if pending and pending[0].size and pending[0] not in path:
                     yield Section(f"page={number}", number, "", pending[0].text)
                 text = _without_hyphenation(
-                    " ".join(line.text for line in run).replace(f"{BREAK} ", BREAK), compounds
+                    " ".join(line.text for line in run).replace(f"{BREAK} ", BREAK), compounds, is_hyphenated
                 )
                 path.append(replace(run[0], text=text))
                 pending = path[-1:]
                 continue
             heading = " › ".join(line.text for line in path)
-            text = _without_hyphenation(_paragraphs(run, full), compounds)
+            text = _without_hyphenation(_paragraphs(run, full), compounds, is_hyphenated)
             if pending and len(heading) > HEADING_CHARACTERS:  # the heading is shortened
                 text = f"{pending[0].text}\n\n{text}"
             yield Section(f"page={number}", number, one_line(heading, HEADING_CHARACTERS), text)
@@ -484,11 +501,14 @@ def _is_after(line: Line, previous: Line, item: Line) -> bool:
     return line.left <= item.left + INDENT
 
 
-def _without_hyphenation(text: str, compounds: set[str]) -> str:
+def _without_hyphenation(text: str, compounds: set[str], is_hyphenated: bool) -> str:
     """The text with words joined that line ends had split.
 
-    A hyphen is kept if the document has the word with a hyphen elsewhere, and before digits and names.
+    A hyphen is kept if the document is not hyphenated or has the word with a hyphen elsewhere, and before
+    digits and names.
     """
+    if not is_hyphenated:
+        return text.replace(BREAK, "-")
 
     def joined(match: re.Match[str]) -> str:
         first, second = match.groups()

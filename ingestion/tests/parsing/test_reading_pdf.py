@@ -122,6 +122,14 @@ class PdfTests(SimpleTestCase):
         for word in ("efficient", "robust", "reproducible"):
             self.assertIn(word, text)
 
+    def test_browsers_keep_the_hyphens_of_the_text_at_the_ends_of_lines(self):
+        whole = [("F1", 11, SENTENCE)] * 40
+        page = lines(*whole[:20], ("F1", 11, f"{SENTENCE} in half-"), ("F1", 11, "days only."), *whole[20:])
+        for producer, words in (("Skia/PDF m140", "in half-days only"), ("LaTeX", "in halfdays only")):
+            self.assertIn(words, self.sections(page, producer=producer)[0][1])
+        page = lines(*whole[:8], *[("F1", 11, "all of the ef-"), ("F1", 11, "ficient offices")] * 3)
+        self.assertIn("efficient", self.sections(page, producer="Skia/PDF m140")[0][1])
+
     def test_a_table_in_hebrew_is_read_from_the_right(self):
         """Words of right-to-left scripts once had a negative width, and a page of them took minutes."""
         started = time.monotonic()

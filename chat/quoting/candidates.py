@@ -198,6 +198,8 @@ def quotations_of(
         places = taken.setdefault(sentence.passage, [])
         if any(start <= sentence.start < end for start, end in places):
             continue
+        if any(sentence.text in known.quoted.lines for known in quotations if known.quoted.kind == "list"):
+            continue  # two passages have parts of the same list
         source = sources[sentence.passage]
         is_long = len(rows_of(source.content)) > MAX_UNASKED_ROWS
         starts = [

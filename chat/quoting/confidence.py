@@ -12,6 +12,7 @@ import numpy as np
 
 from chat.quoting.questions.amounts import durations_in, measures_in, stated_durations
 from chat.quoting.questions.answer_types import QuotedText, types_asked_for
+from chat.quoting.questions.question import BETWEEN
 from ingestion.embedding.word_vectors import word_vectors
 from ingestion.search.rough_stems import STOP_WORDS, forms, held_stems, stem, stems, weak_stems
 from ingestion.search.stopwords import without_question_words
@@ -76,7 +77,8 @@ def is_close(quoted: QuotedText, fit: float) -> bool:
         needed += [question.head, question.named - question.head]
     if any(words and not quoted.known(words) for words in needed):
         return False
-    named = question.named
+    # “Before I get kicked out” names no more than “kicked”.
+    named = question.named - BETWEEN or question.named
     # The quotation may express a word of the question that the translation left out.
     return question.is_translated or fit >= FOUND or quoted.known(named) >= MIN_CLOSE * len(named)
 

@@ -45,7 +45,8 @@ _WORDS = (
     r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|zwanzig|dreißig|eine?|zwei|drei|vier|fünf|sechs"
     r"|sieben|acht|neun|zehn|elf|zwölf"
 )
-_COUNT = re.compile(rf"\b(?:\d[\d.,]*|{_WORDS})(?!\w)", re.IGNORECASE)
+# Not “ein Mitglied”: the article is no count.
+_COUNT = re.compile(rf"\b(?:\d[\d.,]*|(?!eine?\b)(?:{_WORDS}))(?!\w)", re.IGNORECASE)
 _EACH_NUMBER = re.compile(rf"\d+(?:[.,:]\d+)*|\b(?:{_WORDS})\b", re.IGNORECASE)
 _DIGITS = {
     word: str(value)
@@ -64,12 +65,20 @@ _DAYS = r"(?:calendar|consecutive|working|business|full|whole|complete)"
 _MEASURED = rf"(?:[ -]?(?:{_UNIT}|%|€|pounds?|euros?|dollars?|percent|per cent|Prozent|[ap]\.?m\.?)(?!\w))"
 _BARE_NUMBER = re.compile(
     r"(?<![£$€§\d.,:#-])(?<!§ )(?<!\bNr\. )(?<!\bAbs\. )(?<!\bsection )"
-    rf"(?:\d+(?:[.,]\d+)*|\b(?:{_WORDS}|none|no one|several)\b)(?![\d:]|[.)] )(?!{_MEASURED})",
+    rf"(?:\d+(?:[.,]\d+)*|\b(?!eine?\b)(?:{_WORDS}|none|no one|several)\b)(?![\d:]|[.)] )(?!{_MEASURED})",
     re.IGNORECASE,
 )
 _DURATION = re.compile(
     rf"\b(\d+|an?|(?:per|pro)(?= \w{{3,10}}:)|{_WORDS})[ -](?:{_DAYS} )?({_UNIT})\b"
     r"(?! (?:ago|ahead|earlier|later|prior|before|after|in advance)|['’]? notice)",
+    re.IGNORECASE,
+)
+# “Ten paid sick days”, “Days: up to 5”; not “six months in advance” or “longer than one year”.
+_LENGTH_OF_TIME = re.compile(
+    rf"(?<!than )\b(?:\d[\d.,]{{0,8}}|an?|{_WORDS})"
+    rf"(?:[ -](?!(?:per|an?|each|every|pro|im)\b)[\w()]{{1,30}}){{0,3}}[ -](?:{_UNIT})\b"
+    r"(?! (?:ago|ahead|earlier|later|prior|before|in advance|vorher|im Voraus)|['’]? notice)"
+    rf"|\b(?:{_UNIT})\b[^:;]{{0,40}}: (?:up to |at least )?\d",
     re.IGNORECASE,
 )
 _AGE = re.compile(r"\b(\d{1,3})(?:[ -]years?[ -]olds?|[ -]?jährig\w{0,2})\b", re.IGNORECASE)
@@ -89,17 +98,28 @@ _LENGTH = (
     r"|\b\d[\d.,]{0,12} ?(?:characters|letters|words|pages|met(?:re|er)s?|cm|km|m|miles|feet|Zeichen)\b"
     r"|\b(?:permanent|indefinite|unlimited|unbefristet|overnight|expire)"
 )
+_MONTHS = (
+    r"january|february|march|april|may(?= \d)|(?<=\d )may|june|july|august|september|october|november"
+    r"|december"
+)
 _DATE = (
     rf"\b(?:at|by|from|um|ab) (?:\d{{1,2}}|noon|midnight|{_WORDS})\b|"
     r"\b\d{1,2}(?::\d\d|[.:]\d\d ?Uhr| ?[ap]\.?m\b)|\b\d{1,2}(?:st|nd|rd|th)\b|\b(?:19|20)\d\d\b"
     r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:Mo|Di|Mitt|Do|Fr|Sa|So)\w{0,5}(?:tag|woch)s?\b"
-    r"|\b(?:january|february|march|april|may(?= \d)|june|july|august|september|october|november|december)\b"
+    rf"|\b(?:{_MONTHS})\b"
     r"|\b(?:Januar|Februar|März|Mai|Juni|Juli|Oktober|Dezember)\b"
     r"|\b(?:within|before|after|until|till|by the|as soon as|immediately|at once)\b"
     r"|\b(?:at the end|start|beginning|end) of\b"
     rf"|\b(?:first|last|next|letzte[nrs]?|erste[nrs]?) (?:[\w-]{{1,20}} )?(?:{_UNIT})\b"
     r"|\b(?:daily|weekly|monthly|quarterly|yearly|annually|every|each)\b"
     r"|\b(?:innerhalb|binnen|vor|nach|bis|spätestens|sofort|unverzüglich|täglich|monatlich|jährlich)\b"
+)
+_DAY_OR_HOUR = re.compile(
+    r"\b\d{1,2}(?:[:.]\d\d|\. ?(?=[A-Z])| ?[ap]\.?m\b|(?:st|nd|rd|th)\b)|\b(?:19|20)\d\d\b"
+    r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b"
+    rf"|\b(?:{_MONTHS})\b"
+    r"|\b(?:(?:Mon|Diens|Donners|Frei|Sams|Sonn)tag|Mittwoch|Januar|Februar|März|Mai|Juni|Juli|Oktober|Dezember)s?\b",
+    re.IGNORECASE,
 )
 # The end of the time in which something must be done.
 _DEADLINE = (
@@ -170,7 +190,8 @@ _KINDS = (
         re.compile(
             r"\b(?:by|until|till) when\b|\bbis wann\b|\bdeadline\b|\b(?:stichtag|frist)\b"
             r"|\bhow (?:far|long|much time|many \w+) (?:ahead|in advance|before(?:hand)?)\b"
-            r"|\bhow much notice\b|\bwie (?:lange|weit|viele? \w+) (?:vorher|im voraus|davor)\b",
+            r"|\bhow (?:much|many \w+['’]?) notice\b"
+            r"|\bwie (?:lange|weit|viele? \w+) (?:vorher|im voraus|davor)\b",
             re.IGNORECASE,
         ),
         _HAS_DEADLINE,
@@ -220,6 +241,11 @@ class AskedAmount:
             return has_number(text)
         return any(match[0].lower() not in self.periods for match in self.kind.has.finditer(text))
 
+    def is_said(self, text: str) -> bool:
+        """Whether a sentence has the amount; a date may be without a number, a count or a length may not."""
+        needs_number = self.kind is None or self.kind.has is _HAS_EXTENT
+        return self.is_in(text) and (not needs_number or has_number(text))
+
     def is_stated(self, text: str) -> bool:
         """Whether a sentence has the amount, and a number if that kind of amount needs one."""
         needs_number = self.kind is None or self.kind.is_number
@@ -244,6 +270,16 @@ def has_number(text: str) -> bool:
 
 def has_money(text: str) -> bool:
     return bool(_HAS_MONEY.search(text))
+
+
+def has_duration(text: str) -> bool:
+    """Whether `text` has a length of time that is neither a notice period nor a limit to compare with."""
+    return bool(_LENGTH_OF_TIME.search(_ITEM.sub(" ", text)))
+
+
+def has_date(text: str) -> bool:
+    """Whether `text` has a date, a day of the week, or a time of day."""
+    return bool(_DAY_OR_HOUR.search(_ITEM.sub(" ", text)))
 
 
 def has_bare_number(text: str) -> bool:

@@ -17,7 +17,7 @@ from ingestion.search.rough_stems import forms, held_stems, stem, stems
 from ingestion.search.sentence_splitting import spans_of
 from ingestion.search.tokens import search_text
 
-from .amounts import counts, has_bare_number, has_money, has_number
+from .amounts import counts, has_bare_number, has_date, has_duration, has_money, has_number
 from .applicability import directions_of, is_opposite
 from .entities import has_deed, has_place, says_who, says_who_does
 from .instructions import says_how
@@ -26,6 +26,13 @@ from .question import NEGATION, Question
 BETWEEN = 2  # other words allowed between the words of a phrase
 TOGETHER = 8  # largest distance, in words, of two words that are adjacent in the question
 
+_TIME_UNITS = frozenset(map(stem, ("minute", "hour", "day", "week", "month", "year")))
+_ADVANCE = re.compile(r"\b(?:ahead|advance|before(?:hand)?|notice|earlier|prior)\b", re.IGNORECASE)
+_UNITS = frozenset(map(stem, ("minute", "hour", "day", "week", "month", "year")))
+_ADVANCE = re.compile(r"\b(?:ahead|advance|before(?:hand)?|notice|earlier|prior)\b", re.IGNORECASE)
+_CELL_OF_TIME = re.compile(
+    r"\b(?:minutes?|hours?|days?|weeks?|months?|years?|Tage?|Stunden?|Wochen?)\b[^:;]{0,40}: (?=\d)"
+)
 _UNITS = frozenset(map(stem, ("minute", "hour", "day", "week", "month", "year", "time", "period")))
 # In such a compound adjective the first part does not count: “a smoke-filled space” says nothing about
 # smoking.
@@ -33,6 +40,10 @@ _DESCRIBED_BY = re.compile(r"\b\w{1,30}-(?=\w{1,30}(?:ed|free|proof|resistant)\b
 _NO_WORDS = frozenset[str]()
 _PAYS = dict.fromkeys(
     stems("pay pays zahlt bezahlt"), stems("reimburse expense cover fund bear erstatten übernehmen tragen")
+)
+_NEXT_TIME = re.compile(
+    r"\bwhen (?:is|are|will) (?:the|our|my) next\b|\bwann (?:ist|sind|findet|finden) (?:die|der|das) nächste",
+    re.IGNORECASE,
 )
 _EXTREME = re.compile(r"\b(?:max|min)(?:imum)?\b|\bno other\b", re.IGNORECASE)
 _MASS = re.compile(r"\bhow much \w|\bwie ?viel \w", re.IGNORECASE)
@@ -188,7 +199,7 @@ def _has_count(quoted: QuotedText) -> bool:
     words = [word for word in question.counted if word in question.named]
     if not words:
         return True
-    if not quoted.known(words):
+    if not quoted.known(words) or not _counts_time_of(quoted, words):
         return False
     others = question.named - frozenset(words)
     thing = [frozenset({word}) | quoted.other_words(word) for word in words]
@@ -219,6 +230,44 @@ def _has_count(quoted: QuotedText) -> bool:
         2 * quoted.known(below, held_stems(text) | held_stems(quoted.texts[-1])) > len(below)
         for text in spans
         if has_bare_number(text)
+    )
+
+
+def _counts_time_of(quoted: QuotedText, words: Sequence[str]) -> bool:
+    """Whether a sentence about the thing gives a length of time, if the question counts days or other units.
+
+    “How many sick days” is not answered by days of vacation, nor “how many parental leave days” by a sentence
+    about parental leave in which the only time is that of the notice.
+    """
+    thing = [word for word in words if word not in _UNITS]
+    if not thing or _TIME_UNITS.isdisjoint(words) or _ADVANCE.search(quoted.question.text):
+        return True
+    spans = [span.text for span in spans_of(quoted.texts[0])]
+    return any(
+        2 * quoted.known(thing, held_stems(" ".join(spans[max(0, place - 1) : place + 1])) | quoted.headings)
+        >= len(thing)
+        for place, text in enumerate(spans)
+        if has_duration(text)
+    )
+
+
+def _states_amount(quoted: QuotedText) -> bool:
+    """Whether a sentence gives the amount, and with its headings half of the words that the question names.
+
+    The sentence before may have these words instead. A number elsewhere is that of another thing.
+    """
+    question, amount = quoted.question, quoted.question.amount
+    if amount is None:
+        return True
+    spans = [span.text for span in spans_of(quoted.texts[0])]
+    return any(
+        2
+        * quoted.known(
+            question.named, held_stems(" ".join(spans[max(0, place - 1) : place + 1])) | quoted.headings
+        )
+        >= len(question.named)
+        for place, text in enumerate(spans)
+        if amount.is_said(text)
     )
 
 
@@ -282,6 +331,14 @@ def _has_extreme(quoted: QuotedText) -> bool:
 ANSWER_TYPES = (
     AnswerType("statement", lambda question: not question.asks_amount, _says_something),
     AnswerType("amount", lambda question: question.amount, _has_amount),
+    AnswerType(
+        "next date",
+        lambda question: _NEXT_TIME.search(question.own),
+        lambda quoted: has_date(quoted.texts[0]),
+    ),
+    AnswerType(
+        "stated amount", lambda question: question.asks_amount and not question.counted, _states_amount
+    ),
     AnswerType(
         "person",
         lambda question: question.asks_who_does,

@@ -69,7 +69,7 @@ _ENGLISH_ORDER = {
 _DIFFERENCE = re.compile(r"\b(?:difference|differ|unterschied)\w*\b", re.IGNORECASE)
 _SEVERAL = re.compile(r"\s*(?:what|which)\b|\bwelche\b", re.IGNORECASE)
 # Words that join two things instead of naming one: “ill before”, “a year may”.
-_BETWEEN = frozenset(
+BETWEEN = frozenset(
     map(
         stem, ("before", "after", "during", "may", "might", "until", "without", "between", "up", "out", "off")
     )
@@ -245,7 +245,7 @@ class Question:
         if self.is_translated or self.language == "german":
             return []
         words = [stem(word) for word in plain_words(self.own).split()]
-        named = self.named - _BETWEEN
+        named = self.named - BETWEEN
         return [pair for pair in pairwise(words) if named.issuperset(pair)]
 
     @cached_property

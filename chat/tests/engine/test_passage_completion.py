@@ -128,6 +128,33 @@ class WholeTableTests(MediaMixin, TransactionTestCase):
         self.assertEqual(whole.content, f"{texts[0]}\n\n{texts[1]}\n{texts[2]}")
         self.assertEqual(complete_passages(stranger, passages), tuple(passages))
 
+    def test_a_list_that_goes_on_in_the_next_passage_is_given_whole(self):
+        texts = [
+            "Each of these is enough:",
+            "- A new paper",
+            "- A new grant\n- New software\n\nAsk the head of the lab about anything else that you did.",
+        ]
+        document = make_document("grades.md", texts, users=[self.user])
+        reader, stranger = command_principal(self.user), command_principal(make_user("other"))
+        middle = Passage.objects.get(document=document, position=1)
+        [passage] = retrieval.load(reader, [middle.pk])
+        [whole] = complete_passages(reader, [passage])
+        items = ["- A new paper", "- A new grant", "- New software"]
+        self.assertEqual(whole.content.split("\n"), [texts[0], *items])
+        self.assertEqual(complete_passages(stranger, [passage]), (passage,))
+
+    def test_a_list_gets_its_lead_in_from_the_passage_before(self):
+        texts = [
+            "Some words.\n\nEach of these is enough:\n- A new paper",
+            "- A new grant",
+            "- " + "word " * 200,
+        ]
+        document = make_document("grades.md", texts, users=[self.user])
+        reader = command_principal(self.user)
+        second = Passage.objects.get(document=document, position=1)
+        [whole] = complete_passages(reader, retrieval.load(reader, [second.pk]))
+        self.assertEqual(whole.content, "Each of these is enough:\n- A new paper\n- A new grant")
+
     def test_a_passage_that_a_better_one_has_is_left_out(self):
         document = make_document("pay.md", ["Years: 1; Weeks: 4", "Years: 2; Weeks: 8"], users=[self.user])
         reader = command_principal(self.user)

@@ -332,6 +332,55 @@ class QuotingTests(QuotingCase):
                 answer = self.answer(question, sources=[source(1, "a.md", text)], fit=8.0)
                 self.assertTrue(answer.startswith(f"> {text}"), answer)
 
+    def test_an_amount_of_something_else_does_not_answer(self):
+        for question, other, own in (
+            (
+                "How many sick days do I get per year?",
+                "Everybody gets 25 vacation days per year. Whoever is sick informs the manager.",
+                "Everybody gets ten paid sick days per year.",
+            ),
+            (
+                "How many parental leave days do I get?",
+                "Parental leave is announced at least six months in advance.",
+                "Parental leave is 90 days.",
+            ),
+            (
+                "How much do I get per kilometre for my own car?",
+                "You get tickets for the tram. With a monthly card you pay nothing. Who uses their own "
+                "car asks the manager about kilometres.",
+                "You get 0.45 pounds per kilometre for your own car.",
+            ),
+            (
+                "Wie viele Mitglieder hat der Vorstand?",
+                "Scheidet ein Mitglied aus, so bestimmt der Vorstand drei Wochen später ein neues.",
+                "Der Vorstand hat sieben Mitglieder.",
+            ),
+            (
+                "When is the next election?",
+                "After the election, votes go to the next candidate.",
+                "The next election is on 4 May.",
+            ),
+        ):
+            with self.subTest(question):
+                answer = self.answer(question, sources=[source(1, "a.md", other)], fit=8.0)
+                self.assertTrue(answer.startswith(UNSURE), answer)
+                answer = self.answer(question, sources=[source(1, "a.md", own)], fit=8.0)
+                self.assertTrue(answer.startswith(f"> {own}"), answer)
+
+    def test_words_that_add_a_case_do_not_hide_the_closest_passage(self):
+        sources = [source(1, "a.md", "Senators attend all meetings, or send somebody.")]
+        question = "How many meetings may senators miss before they get kicked out?"
+        self.assertTrue(self.answer(question, sources=sources).startswith(UNSURE))
+
+    def test_an_item_that_two_passages_share_is_quoted_once(self):
+        items = ["- Submit a new grant", "- Submit a new paper to a journal", "- Submit new software"]
+        sources = [
+            source(1, "a.md", "\n".join(items[:2]), score=1.0),
+            source(2, "a.md", "\n".join(items), score=0.99),
+        ]
+        answer = self.answer("Where do I submit a new paper to a journal?", sources=sources)
+        self.assertEqual(answer.count("a new paper to a journal"), 1, answer)
+
     def test_a_case_with_when_asks_for_no_time(self):
         text = "Return all keys when you leave the company."
         answer = self.answer(

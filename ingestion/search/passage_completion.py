@@ -1,12 +1,13 @@
 """Completes passages that were found.
 
-A passage ends after some 500 characters, even within a section or a table.
+A passage ends after some 500 characters, even within a section, a table or a list.
 """
 
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import prepared, rows_of_each
@@ -22,6 +23,7 @@ MAX_ALONE = (
 MAX_LENGTH = 4_000  # characters of a passage with the whole of its table
 MAX_TIMETABLE = 8_000  # the same if each row has a time of day, because the last departure may be in any row
 MAX_SECTION = 1_200  # characters of a passage with the whole of its section
+MAX_ITEMS = 800  # characters of the items that are added to a list at each of its ends
 RUNNING_TITLE = 80  # characters of text that may interrupt a table at the end of a page
 COMMON_COLUMNS = 2  # common columns that rows on two pages must have to be of one table
 UNKNOWN = -1  # number of rows if a table continues beyond REACH
@@ -39,7 +41,7 @@ class _Neighbour:
 
 
 def complete_passages(principal: Principal, passages: Sequence[FoundPassage]) -> tuple[FoundPassage, ...]:
-    """The passages, each joined with the rest of a short section or table.
+    """The passages, each joined with the rest of a short section, table or list.
 
     The result for a table has its other rows. A passage of a longer section or table is not joined, but for a
     longer table the number of its rows is given.
@@ -76,11 +78,11 @@ def cut_tables(passages: Sequence[FoundPassage]) -> dict[int, int]:
 
 
 def _may_be_part(passage: FoundPassage) -> bool:
-    """Whether the passage may be part of a short section or of a table."""
+    """Whether the passage may be part of a short section, a table or a list."""
     if passage.heading and len(passage.content) < MAX_SECTION:
         return True
     spans = spans_of(passage.content)
-    return any(span.is_row for span in (*spans[:2], *spans[-2:]))
+    return any(span.is_row or span.is_item for span in (*spans[:2], *spans[-2:]))
 
 
 def _whole(passage: FoundPassage, around: Mapping[int, _Neighbour]) -> FoundPassage:
@@ -90,7 +92,7 @@ def _whole(passage: FoundPassage, around: Mapping[int, _Neighbour]) -> FoundPass
     if section and min(section) <= -len(before) and len(after) <= max(section):
         return replace(passage, content=_joined(section))
     if not (before or after) and is_first and is_last:
-        return passage
+        return replace(passage, content=_with_list(around))
     content = "\n".join([*reversed(before), passage.content, *after])
     is_timetable = all(has_time(span.text) for span in around[0].spans if span.is_row)
     if is_first and is_last and len(content) <= (MAX_TIMETABLE if is_timetable else MAX_LENGTH):
@@ -115,6 +117,47 @@ def _section(around: Mapping[int, _Neighbour]) -> dict[int, str]:
     contents = {place: each.content for place, each in around.items() if each.anchor == anchor}
     is_whole = -REACH not in contents and REACH not in contents
     return contents if is_whole and sum(map(len, contents.values())) <= MAX_SECTION else {}
+
+
+def _with_list(around: Mapping[int, _Neighbour]) -> str:
+    """The passage's content, with the rest of the lists with which it begins and ends.
+
+    The rest is the items in the passages directly before and after it, and the sentence that introduces them.
+    Nothing is added if they are too long.
+    """
+    here = around[0]
+    before = after = ""
+    if here.spans and here.spans[0].is_item and (near := around.get(-1)):
+        before = _items_at_end(near)
+    if here.spans and _is_in_list(here.spans[-1]) and (near := around.get(1)):
+        after = _items_at_start(near)
+    return "\n".join(filter(None, (before, here.content, after)))
+
+
+def _is_in_list(span: Span) -> bool:
+    """Whether an item may follow: it is one, or introduces some."""
+    return span.is_item or span.text.endswith(":")
+
+
+def _items_at_start(passage: _Neighbour) -> str:
+    """The items with which a passage begins; empty if there are none, or if they are too long."""
+    items = list(takewhile(lambda span: span.is_item, passage.spans))
+    if not items or items[-1].end > MAX_ITEMS:
+        return ""
+    return passage.content[: items[-1].end].strip("\n")
+
+
+def _items_at_end(passage: _Neighbour) -> str:
+    """The items with which a passage ends, and their lead-in; empty if there are none, or if too long."""
+    spans = passage.spans
+    items = list(takewhile(lambda span: span.is_item, reversed(spans)))
+    others = spans[: len(spans) - len(items)]
+    if others and others[-1].text.endswith(":"):
+        items.append(others[-1])
+    if not items:
+        return ""
+    start = passage.content.rfind("\n", 0, items[-1].start) + 1
+    return passage.content[start:].strip("\n") if len(passage.content) - start <= MAX_ITEMS else ""
 
 
 def _joined(contents: Mapping[int, str]) -> str:

@@ -29,10 +29,11 @@ from .serializers.response_serializers import (
 from .signatures import signed
 from .tally import HEDGES, is_by_model, is_unclear, tally
 
-# Any scheme but http, https and mailto, in a link or a link reference.
 # An address of a source that Markdown turns into a link by itself.
 ADDRESS = re.compile(r"https?://[^\s<>]+")
-UNSAFE_LINK = re.compile(r"(?i)(\]\(\s*|\]:\s*)(?!https?:|mailto:)([a-z][a-z0-9+.-]*):")
+# The end of the text of a link or link reference whose address may have another scheme than http, https and
+# mailto: one with a colon before the first slash, or with an entity or escape there, which viewers decode.
+UNSAFE_LINK = re.compile(r"(?i)\](?=(?:\(|:)\s*(?!https?:|mailto:)[^\s)/?#:&\\]*[:&\\])")
 
 
 def as_json(principal: Principal, conversation: Conversation) -> dict[str, Any]:
@@ -144,7 +145,8 @@ def _harmless(text: str) -> str:
     """Markdown that loads and runs nothing in any viewer.
 
     No HTML, no images, and only http, https and mailto links. Characters are replaced by entities, because a
-    backslash before an escaping backslash would undo the escape.
+    backslash before an escaping backslash would undo the escape. In an address they would be decoded, so the
+    bracket before it is replaced, and the link is shown as text.
     """
     text = text.replace("<", "&lt;").replace("![", "&#33;[")
-    return UNSAFE_LINK.sub(r"\1\2&#58;", text)
+    return UNSAFE_LINK.sub("&#93;", text)

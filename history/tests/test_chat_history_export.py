@@ -4,6 +4,7 @@ from django.test import TestCase
 from django.utils.formats import date_format
 from django.utils.timezone import localtime
 from django.utils.translation import override
+from markdown_it import MarkdownIt
 
 from history import recording
 from history.conversation_export import as_markdown
@@ -11,6 +12,14 @@ from history.tally import UNSURE
 from history.tests.chat_history_case import LABEL, ChatHistoryCase
 from ingestion.models import Document
 from ingestion.tests.factories import command_principal, make_user
+
+
+def links(text):
+    """The addresses of the links in Markdown, for a viewer that follows any scheme."""
+    viewer = MarkdownIt("commonmark")
+    viewer.validateLink = lambda url: True
+    inner = [token for block in viewer.parse(text) for token in block.children or ()]
+    return [token.attrs["href"] for token in inner if token.type == "link_open"]
 
 
 class ExportTests(ChatHistoryCase):
@@ -99,6 +108,29 @@ class HarmlessTests(TestCase):
         exported = as_markdown(principal, conversation)
         self.assertNotIn("<", exported)
         self.assertNotIn("![", exported)
-        self.assertNotIn("javascript:", exported)
-        self.assertNotIn("data:", exported)
+        schemes = {address.partition(":")[0] for address in links(exported)}
+        self.assertEqual(schemes, {"http", "https"})
         self.assertIn("[d](https://fine.example)", exported)
+
+    def test_no_viewer_finds_a_link_that_runs_something(self):
+        principal = command_principal(make_user())
+        for link in (
+            "[a](javascript:alert(1))",
+            "[a]( JavaScript:alert(1))",
+            "[a](\njavascript:alert(1))",
+            "[a](javascript&#58;alert(1))",
+            "[a](javascript&colon;alert(1))",
+            "[a](&#106;avascript:alert(1))",
+            "[a](javascript\\:alert(1))",
+            "[a](<javascript:alert(1)>)",
+            "[a](\x01javascript:alert(1))",
+            "[a](vbscript:x 'title')",
+            "[a]\n\n[a]: javascript:alert(1)",
+            "[a][]\n\n[a]:\n data&#58;text/html,x",
+            "[a\\](javascript:alert(1))",
+        ):
+            conversation = recording.open_conversation(principal, title="Links")
+            recording.append(conversation, "user", link)
+            recording.append(conversation, "assistant", f"{link}\n\n[b](https://fine.example/a:b)")
+            exported = as_markdown(principal, conversation)
+            self.assertEqual(links(exported), ["https://fine.example/a:b"], link)

@@ -177,7 +177,7 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Document], search_term: str
     ) -> tuple[QuerySet[Document], bool]:
-        """Pickers on other pages offer only documents that the member of staff may read."""
+        """The results; pickers on other pages only offer documents that this person may read."""
         found, may_repeat = super().get_search_results(request, queryset, search_term)
         if request.path == reverse("admin:autocomplete"):
             found = found.filter(access_list__in=AccessEntry.lists_of(request.user.pk or 0))

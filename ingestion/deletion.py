@@ -43,7 +43,7 @@ def delete_documents(documents: Iterable[Document]) -> None:
 
 
 def delete_rows(documents: DocumentQuerySet, *, announced: bool = True) -> None:
-    """Delete them with their parts in the caller's transaction; the files go when it commits."""
+    """Delete documents and their parts in the caller's transaction; files go on commit."""
     allow_long_statements()
     # Locked in the same order as everywhere: a document before its parts.
     locked = list(documents.with_parts().select_for_update(of=("self",)).order_by("pk"))

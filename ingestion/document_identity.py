@@ -1,4 +1,4 @@
-"""Which document an upload is, and what becomes of that document."""
+"""Finds the document to which an upload belongs, and decides what happens to it."""
 
 import hashlib
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from .storage import files
 
 @dataclass(frozen=True, slots=True)
 class Upserted:
-    """A document, the outcome, and the `replacement` for `read_document`."""
+    """The outcome of an upload: its document, and the `replacement` for `read_document`."""
 
     document: Document
     outcome: Literal["added", "replaced", "unchanged"]
@@ -58,7 +58,8 @@ class Upload:
     def unchanged(self, file: "File[bytes]") -> Upserted | None:
         """Apply audience, place, category and details to a document that has the same file.
 
-        Returns None if it has another file, or if there is no document. One that failed is read again.
+        Returns None if it has another file, or if there is no document. A document whose reading failed is
+        read again.
         """
         with reading_everything():  # the identity includes the owner, regardless of the access list
             existing = self.existing()

@@ -107,7 +107,7 @@ class Exists(Exception):
 
 
 class Yielded(Exception):
-    """The document yielded to another person's and is read later, with its job's new `priority`."""
+    """The document yielded to that of another person; its job has a new `priority`."""
 
     def __init__(self, priority: int) -> None:
         super().__init__(priority)
@@ -128,14 +128,14 @@ def upsert(
     details: Details | None = None,
     may_replace: bool = True,
 ) -> Upserted:
-    """Store a file as a new document, or as the next version of the document it already is.
+    """Store a file as a new document, or as the next version of an existing document.
 
     An uploaded document is identified by its owner, folder and name, under a unique constraint: however many
-    callers send one file at once, it is one document. It gets the audience of the last call. Readers that
-    this adds see the document when the new file has been read; readers that it removes lose access now. A
-    document with an `external_id` is identified by its owner and that id, so that its folder and name may
-    change. A `mirrored` document is identified by its SourceFile, and is always added here. Members that
-    `details` lacks stay as they are.
+    callers send one file at once, it becomes one document. The audience is that of the last call. Added
+    readers see the document when the new file has been read; removed readers lose access now. A document with
+    an `external_id` is identified by its owner and that id, so that its folder and name may change. A
+    `mirrored` document is identified by its SourceFile, and is always added here. Members that `details`
+    lacks stay as they are.
 
     Raises UploadRefused; with `within_quota` also if the file exceeds the owner's quota. Without
     `may_replace` raises Exists if there is such a document, and keeps nothing of the file.
@@ -262,7 +262,7 @@ def retry(document: Document) -> None:
 
 
 def take_turn(document_id: int, shares: Shares) -> int | None:
-    """Return the owner of the document (0: none), whose turn it is.
+    """Return the owner of the document (0 if there is none) if it is the owner's turn.
 
     None if the document was deleted. Raises Yielded if the next document of another owner comes first, and
     TemporaryFailure without a database.
@@ -346,7 +346,7 @@ def _read(
 
 
 def remove_jobs(document: Document, replacement: dict[str, str | int] | None) -> None:
-    """Remove the jobs of a reading that was done here; jobs for later requests remain."""
+    """Remove the jobs of a document that was read here; jobs for later requests remain."""
     lock, arguments = lock_name(document.pk), job_arguments(document, replacement)
     jobs = ProcrastinateJob.objects.filter(lock=lock, status="todo", args=arguments)
     with transaction.atomic():  # a request to read the document again changes its row first, and waits

@@ -50,9 +50,9 @@ class DocumentQuerySet(models.QuerySet["Document"]):
     def with_privacy(self, reader_id: int) -> "DocumentQuerySet":
         """Annotated with `is_private`.
 
-        It is whether the document is somebody else's, and only named people may read it. Such a name is a
-        person's own words, as those of files attached to questions are. Staff see it where they may read the
-        document, or on its own page, which is recorded in the audit log.
+        It is whether the document is somebody else's and only named people may read it. The name of such a
+        document may be private, like that of a file attached to a question. Staff only see it if they may
+        read the document, or on the document's page, which is recorded in the audit log.
         """
         entries = AccessEntry.objects.filter(access_list=OuterRef("access_list"))
         of_others = Q(owner__isnull=False) & ~Q(owner=reader_id)
@@ -273,7 +273,7 @@ class Document(models.Model):
 
     @property
     def is_private(self) -> bool:
-        """Whether its name is not to be shown; known only if it was selected by `with_privacy`."""
+        """Whether its name must not be shown; known only for rows of `with_privacy`."""
         return bool(self.__dict__.get("of_named_people"))
 
     @property
@@ -325,8 +325,9 @@ class ExternalId(models.Model):
 class FormerVersion(models.Model):
     """The text of a document before its file was replaced.
 
-    It is kept for a while to show what changed. Under row-level security of its own: visible to those who may
-    read the document now and who are in the access list that it had when it was replaced.
+    It is kept for a while to show what changed. It has row-level security of its own: it is visible to people
+    who may read the document now, and who are in the access list that the document had when the text was
+    replaced.
     """
 
     document = models.ForeignKey(
@@ -377,8 +378,8 @@ class SourceFile(models.Model):
 class CitedName(models.Model):
     """A name under which a document was cited to a reader.
 
-    For this reader, the name always means that document from then on. Not a foreign key: after a deletion the
-    name leads nowhere, instead of to another document with that name.
+    For this reader, the name always means that document from then on. It is not a foreign key, so that after
+    a deletion the name leads nowhere, and not to another document with that name.
     """
 
     reader = models.ForeignKey(
@@ -425,7 +426,7 @@ class Passage(models.Model):
 class PassageWords(models.Model):
     """The words of a passage, in a separate narrow table, so that ranking reads few pages.
 
-    Without row-level security, which would prevent the use of the word index.
+    It has no row-level security, which would prevent the use of the word index.
     """
 
     passage = models.OneToOneField(Passage, primary_key=True, on_delete=models.CASCADE, related_name="+")

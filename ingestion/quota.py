@@ -105,9 +105,9 @@ def lock(user: User) -> None:
 def claim(user: User, size: int, *, documents: int = 1, instead_of: int | None = None) -> None:
     """Reserve `size` more bytes.
 
-    They are for new documents, or for a file that replaces one of `instead_of` bytes. Raises UploadRefused.
-    The caller's transaction stores the file: until it ends, other claims of this user wait, so the limit
-    holds for any number of concurrent uploads.
+    The bytes are for new documents, or for a file that replaces one of `instead_of` bytes. Raises
+    UploadRefused. The caller's transaction stores the file: until it ends, other claims of this user wait, so
+    the limit holds for any number of concurrent uploads.
     """
     lock(user)
     use = usage_of(user)

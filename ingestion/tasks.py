@@ -229,7 +229,7 @@ async def _retry_stalled_jobs(grace_seconds: float = GRACE_SECONDS) -> int:
 
 
 def _fail_deadly(job_ids: Collection[int]) -> set[int]:
-    """Fail jobs that have killed several workers: others would wait behind them for ever."""
+    """Fail jobs that have killed several workers, because other jobs would wait behind them."""
     deadly = ProcrastinateJob.objects.filter(
         pk__in=job_ids, task_name=fair_queue.TASK, attempts__gte=ATTEMPTS - 1
     )

@@ -78,13 +78,13 @@ class PersonAdmin(UserAdmin):
     """Accounts, whose deletion erases all data of the person."""
 
     def get_actions(self, request: HttpRequest) -> Any:
-        """Without bulk deletion: each person is confirmed on a page that lists what is deleted."""
+        """All actions except bulk deletion: a page must list what is deleted for each person."""
         actions = super().get_actions(request)
         actions.pop("delete_selected", None)
         return actions
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
-        """After disabling an account, link to documents that may need a new owner."""
+        """After an account was disabled, link to documents that may need a new owner."""
         super().save_model(request, obj, form, change)
         owned = Document.objects.filter(owner=obj).count()
         if change and "is_active" in form.changed_data and not obj.is_active and owned:

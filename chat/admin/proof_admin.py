@@ -370,7 +370,7 @@ def result_words(result: ProofResult) -> str:
 
 
 def _lines(user: User, results: list[ProofResult], before: list[ProofResult] | None = None) -> list[Line]:
-    """The results as lines of the page, naming only the documents that this person may read now."""
+    """The results as lines of the page, with names only of documents that this person may read."""
     wanted = {number for result in results for number in result.found}
     readable = Document.objects.visible_to(Principal(user.pk, "session")).filter(pk__in=wanted)
     names = dict(readable.values_list("pk", "name"))

@@ -93,7 +93,7 @@ class CitationForm(forms.ModelForm):  # type: ignore[type-arg]
         return values
 
     def has_changed(self) -> bool:
-        """Treat each existing source as changed: saving confirms the present text of all sources."""
+        """Treat each existing source as changed: saving confirms the current text of all sources."""
         return super().has_changed() or bool(self.instance.pk)
 
 
@@ -393,7 +393,7 @@ def asked_in(request: HttpRequest) -> list[str]:
 
 
 def _reach(answer: Any) -> Reach | None:
-    """Who may get the answer; None for everyone. On the list page this has been counted already."""
+    """Who may get the answer; None for everyone. On the list page, it was already counted."""
     return answer.reach if hasattr(answer, "reach") else reach_of([answer]).get(answer.pk)
 
 

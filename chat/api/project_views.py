@@ -100,7 +100,7 @@ class _View(ResourceView):
         return self.found(projects.opened, project_id)
 
     def found(self, look_up: Callable[[Principal, UUID], Project], project_id: str) -> Project:
-        """Raises Http404, also for a malformed id."""
+        """The project with this id. Raises Http404, also for a malformed id."""
         try:
             return look_up(self.principal, UUID(project_id))
         except (ValueError, Project.DoesNotExist):

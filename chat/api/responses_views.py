@@ -125,7 +125,7 @@ class ResponseView(ProtocolView):
     def _asked(self, request: Request) -> tuple[Principal, Run, int | None, bool, ConnectionSlot]:
         """The principal, the run, the number of the event after which to stream, and a slot.
 
-        That number is None if no stream is requested. The flag before the slot says whether the events of the
+        The number is None if no stream is requested. A flag before the slot says whether the events of the
         run have been purged.
         """
         principal = cast(Principal, request.auth)

@@ -142,8 +142,8 @@ async def resumed_stream(
 ) -> AsyncGenerator[bytes, None]:
     """The events of a run with numbers above `after`; the last one contains the messages.
 
-    If access is revoked, or the database or this process becomes unavailable, the stream breaks off
-    without an end: it can be resumed.
+    If access is revoked, or the database or this process becomes unavailable, the stream breaks off without
+    an end event, so that it can be resumed.
     """
     frame = FRAMINGS[media_type]
     keep_alive = KeepAliveTimer()

@@ -182,7 +182,7 @@ class RagChat2026View(RunView):
 
 
 class ChatUiView(RunView):
-    """The Chat UI's addresses: streamed where the path or `Accept` asks for it."""
+    """The Chat UI's addresses: streamed if the path or `Accept` asks for it."""
 
     protocol: ChatProtocol = ChatUi()
 
@@ -235,7 +235,7 @@ class TeamMessagesChatUiView(RunView):
 
 
 def mark_run(response: HttpResponseBase, run_id: UUID, answer_id: UUID) -> HttpResponseBase:
-    """Add the ids by which the run is resumed and stopped, and the answer rated, to the headers."""
+    """Add headers with the ids to resume and stop the run, and to rate the answer."""
     response.headers["Chat-Run"] = str(run_id)
     response.headers["Chat-Message"] = str(answer_id)
     return response

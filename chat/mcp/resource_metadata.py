@@ -19,7 +19,7 @@ def _has_tokens() -> bool:
 @require_safe
 @cache_control(public=True, max_age=300)
 def resource_metadata(request: HttpRequest) -> HttpResponse:
-    """Public: clients read it before anybody has signed in."""
+    """The metadata. Public, because clients read it before anybody has signed in."""
     if not _has_tokens():
         raise Http404
     document = {

@@ -264,7 +264,7 @@ class McpView(ProtocolView):
             return mcp_tools.tool_failure(_with_wait(refusal.message, refusal.retry_after))
 
     def _answer_result(self, result: RunResult) -> Json:
-        """The result of a question, or why there is none."""
+        """The answer to a question as a result, or the reason why there is none."""
         if isinstance(result.end, Failed):
             return mcp_tools.tool_failure(_with_wait(errors.words(result.end.code), result.end.retry_after))
         sources = [

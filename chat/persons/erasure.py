@@ -1,4 +1,4 @@
-"""All data of one person: counted, deleted by themselves, or erased with the account."""
+"""Counts, deletes or erases all data of one person."""
 
 import json
 import logging
@@ -65,7 +65,7 @@ class Erased:
         return found if found and found.date_joined.isoformat() == self.joined else None
 
     def note(self) -> None:
-        """Append it to the list durably. If that cannot be written, it is logged."""
+        """Append the entry to the list durably. If the list cannot be written, the entry is logged."""
         path = Path(settings.ERASED_LIST)
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -147,10 +147,10 @@ def erase(
 ) -> DataCounts:
     """Delete the person with their data; the audit log keeps their number.
 
-    Returns the deleted counts. Documents that only they could read are deleted. Those that others read, their
-    verified answers and their proof questions go to `documents_to`, or are deleted with `delete_documents`.
-    Raises ErasureRefused before anything is deleted, also if `actor` may not give `documents_to` the right to
-    read them.
+    Returns the deleted counts. Documents that only they could read are deleted. Documents that others can
+    read, verified answers and proof questions are given to `documents_to`, or deleted with
+    `delete_documents`. Raises ErasureRefused before anything is deleted, also if `actor` may not give
+    `documents_to` the right to read them.
     """
     had = count_data(person)
     if person.legal_hold:
@@ -233,7 +233,7 @@ def erase_returned() -> list[str]:
 
 
 def _returned() -> list[tuple[Erased, User]]:
-    """People who are both on the list and in the database, after an older backup was restored."""
+    """People on the list who are in the database again, after an older backup was restored."""
     try:
         lines = Path(settings.ERASED_LIST).read_text().splitlines()
     except FileNotFoundError:

@@ -47,7 +47,7 @@ class ExportRunning(Exception):
 def export_response(
     request: HttpRequest, person: User, *, actor: User, name: str, reason: str = ""
 ) -> HttpResponseBase:
-    """The file for `actor`, one at a time, as exports are expensive.
+    """The file for `actor`; only one export at a time, because they are expensive.
 
     Raises ExportRunning, StorageFault. For another person's data, `reason` is recorded first.
     """
@@ -85,9 +85,9 @@ def export(person: User, path: Path, *, actor: User | None) -> None:
     """Write all data of the person to a new zip file that only its owner may read.
 
     The command's export has all audit entries about the person. An export by the person or by staff (`actor`)
-    has only entries of what they did themselves, because it may be handed to them: the site has its own rules
-    for disclosing acts of others. Staff give a reason first (`looks.begin_export`). Raises FileExistsError
-    and StorageFault. An incomplete file is removed.
+    only has entries of what the person did, because it may be given to the person, and the site has its own
+    rules for disclosing what others did. Staff give a reason first (`looks.begin_export`). Raises
+    FileExistsError and StorageFault. An incomplete file is removed.
     """
     about = Q(actor_id=person.pk)
     if actor is None:
@@ -197,7 +197,7 @@ def _project(project: Project, owner: User) -> dict[str, Any]:
 
 
 def _export_conversations(person: User, archive: ZipFile) -> None:
-    """Each as JSON and as Markdown, including deleted ones that can be restored."""
+    """Write each conversation as JSON and as Markdown, including deleted restorable ones."""
     principal = Principal(person.pk, "command")
     conversations = Conversation.objects.filter(owner=person).order_by("created_at", "pk")
     for number, conversation in enumerate(conversations, start=1):

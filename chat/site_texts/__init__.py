@@ -1,8 +1,8 @@
 """The texts of the site as this process knows them: reading them costs no query.
 
-Each web process reads them again every two seconds, and at once when it changes them. Until a process has
-read any, for instance while the database is unavailable, it uses the built-in texts and those of its
-settings.
+Each web process reads the texts again every two seconds, and immediately after it has changed them. Until a
+process has read them for the first time, for instance while the database is unavailable, it uses the built-in
+texts and those of its settings.
 """
 
 import asyncio
@@ -110,7 +110,7 @@ def current() -> InUse:
 
 
 def reload() -> None:
-    """Read them again."""
+    """Read the texts again."""
     texts, questions = rows_of_each([NEWEST, QUESTIONS], {})
     newest = next(iter(instances(SiteTexts, texts)), None)
     _in_use[:] = [InUse(newest or SiteTexts(), tuple((row["text"], row["group_id"]) for row in questions))]
@@ -122,7 +122,7 @@ def forget() -> None:
 
 
 async def follow() -> None:
-    """Keep up with what other processes change, until cancelled."""
+    """Read the changes of other processes, until cancelled."""
     while True:
         try:
             with time_budget(Budget()):

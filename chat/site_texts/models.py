@@ -146,13 +146,13 @@ class SiteTexts(models.Model):
 
     @classmethod
     def lock_newest(cls) -> "SiteTexts | None":
-        """The version in use, locked so that nobody else adds another until the transaction ends."""
+        """The version in use, locked so that nobody adds another one until the transaction ends."""
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
         return cls.objects.first()
 
     def translated(self, field: str) -> str:
-        """The text in the language of the page, or in the only one that it has."""
+        """The text in the language of the page, or in its only language."""
         german = getattr(self, f"{field}_de") if (get_language() or "").startswith("de") else ""
         text: str = german or getattr(self, field)
         return text

@@ -1,4 +1,4 @@
-"""An admin page: why a person may read a document, and what they would find.
+"""An admin page that explains why a person may read a document, and what they would find.
 
 The administrator may not be allowed to read what the page shows, so each use is audited before anything is
 shown.

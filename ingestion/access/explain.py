@@ -60,14 +60,14 @@ class Explanation:
 
 
 def why_readable(principal: Principal, document: Document) -> list[str]:
-    """Why the caller may read the document, one sentence per reason; empty if they may not."""
+    """The reasons why the caller may read the document, a sentence each; empty if they may not."""
     user = User.objects.filter(pk=principal.user_id, is_active=True).first()
     grounds = _access_reasons(user, document) if user else []
     return [gettext(TO_THEMSELVES[ground.kind]).format(group=ground.group) for ground in grounds]
 
 
 def explain(user: User, document: Document) -> Explanation:
-    """Explain to an administrator why the person may read the document, or why not."""
+    """Explain to an administrator why the person may, or may not, read the document."""
     name = user.get_username()
     grounds = _access_reasons(user, document)
     reasons = [gettext(TO_OTHERS[ground.kind]).format(person=name, group=ground.group) for ground in grounds]
@@ -177,7 +177,7 @@ def _access_reasons(user: User, document: Document) -> list[AccessReason]:
 
 
 def _why_not(user: User, document: Document) -> list[str]:
-    """Who may read the document, for a person whom none of the entries includes."""
+    """The reasons if no entry includes the person: who else may read the document."""
     name = user.get_username()
     entries = list(document.access_list.entries.select_related("user", "group"))
     people = sorted(entry.user.get_username() for entry in entries if entry.user)

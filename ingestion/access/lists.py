@@ -38,7 +38,7 @@ Entry = tuple[int | None, int | None, bool]
 
 
 def access_list_for(audience: Audience, owner_id: int | None) -> AccessList:
-    """The list of exactly these readers, created if needed. Always includes the owner.
+    """The list of exactly these readers and the owner, created if needed.
 
     Safe against concurrent creation of the same list. Users and groups must exist.
     """
@@ -115,7 +115,7 @@ def widens(before: Audience, after: Audience) -> bool:
 def narrowed(before: Audience, after: Audience) -> Audience:
     """The readers of `after` that `before` names too.
 
-    It leaves out people it covers only through a group.
+    It leaves out people whom `before` includes only through a group.
     """
     if not widens(before, after):
         return after

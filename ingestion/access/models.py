@@ -23,7 +23,7 @@ class AccessList(models.Model):
 class AccessEntry(models.Model):
     """One entry of an access list: a user, a group, or everyone.
 
-    Everyone, perhaps with guests, if user and group are empty.
+    If user and group are empty, it means everyone, perhaps with guests.
     """
 
     access_list = models.ForeignKey(AccessList, on_delete=models.CASCADE, related_name="entries")

@@ -112,7 +112,7 @@ class BatchRequestSerializer(StrictSerializer):
 
 
 class BatchResultSerializer(serializers.Serializer[Any]):
-    """The result of one item, like the response to a request for it alone."""
+    """The result of one item, like the response to a single request."""
 
     id = serializers.CharField(allow_blank=True)
     status = serializers.IntegerField(help_text="200, 201, 204, or that of the refusal.")

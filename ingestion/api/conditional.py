@@ -29,8 +29,8 @@ class PreconditionFailed(exceptions.APIException):
 def etag_of(document: Document) -> str:
     """The ETag of a document.
 
-    It changes with each value that programs can set, and with each file sent. It does not change when a file
-    has been read, even if its new readers apply only then.
+    It changes with each value that programs can set, and with each new file. It does not change when a file
+    has been read, although new readers may apply from then on.
     """
     state = (
         document.public_id, document.audience_version, document.name, document.folder, document.category,
@@ -53,7 +53,7 @@ def conditions_of(request: Request) -> dict[str, list[str]]:
 
 
 def checked(request: Request, document: Document) -> Document:
-    """The document, after checking the request's conditions, if any, with its row locked.
+    """The document with its row locked, after checking the request's conditions, if any.
 
     Raises Http404 and PreconditionFailed.
     """

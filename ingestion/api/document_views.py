@@ -239,7 +239,7 @@ class DocumentWriteView(OneDocumentView):
             documents.delete_document(document)
 
     def demand_staff_scope(self) -> None:
-        """Raise PermissionDenied for a key of staff without the scope for what they may do as such."""
+        """Raise PermissionDenied for a staff member's key without the scope for acting as staff."""
         user = self.request.user
         if isinstance(user, User) and user.is_staff:
             demand_scope(self.principal, Scope.ADMIN_DOCUMENTS)
@@ -359,7 +359,7 @@ class DocumentView(DocumentWriteView):
 
 
 class SlashedDocumentView(DocumentView):
-    """Refuses names with a slash, which no document has: a `PUT` gets an explanation."""
+    """Refuses names with a slash, which no document has; a `PUT` gets an explanation."""
 
     schema = None  # not described
 

@@ -99,7 +99,7 @@ class NeighbourSerializer(serializers.Serializer[Any]):
 class MatchSerializer(serializers.Serializer[Any]):
     """Where a word of the query is in `content`.
 
-    In characters (Unicode code points), `end` excluded.
+    Positions count characters (Unicode code points); `end` is excluded.
     """
 
     start = serializers.IntegerField()
@@ -107,7 +107,7 @@ class MatchSerializer(serializers.Serializer[Any]):
 
 
 class ExplanationSerializer(serializers.Serializer[Any]):
-    """How a passage was found; a score is null where that way did not find it."""
+    """How a passage was found; a score is null if the passage was not found in this way."""
 
     found_by = serializers.ChoiceField(["words", "meaning", "both"])
     text_score = serializers.FloatField(allow_null=True)

@@ -274,7 +274,7 @@ def stop(change: BulkChange, actor: User) -> bool:
 
 
 def resume(change: BulkChange, actor: User) -> bool:
-    """Continue a stopped change, in the name of `actor`; False if it was not stopped."""
+    """Continue a stopped change on behalf of `actor`; False if it was not stopped."""
     return _turn(change, actor, State.STOPPED, State.RUNNING, "Resumed")
 
 

@@ -43,7 +43,8 @@ class Side:
 class Preview:
     """Who gains and who loses access.
 
-    `fixed` is the number of documents that do not change: a folder or an archive decides who reads them.
+    `fixed` is the number of documents that do not change, because a folder or an archive decides who may read
+    them.
     """
 
     gaining: Side
@@ -87,7 +88,7 @@ class _Move:
 class _Comparison:
     """Compares readers by accounts.
 
-    A person loses no access if another group of theirs still may read.
+    A person loses no access if another of their groups may still read.
     """
 
     def __init__(self, moves: list[_Move]) -> None:

@@ -38,7 +38,7 @@ class Embedder(Protocol):
 
 
 def unit(vectors: Vectors) -> Vectors:
-    """Normalise each row to length 1; rows of zeros remain."""
+    """Normalise each row to length 1; rows of zeros are unchanged."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     result: Vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     return result

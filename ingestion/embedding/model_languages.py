@@ -18,7 +18,7 @@ MARGIN = 0.5  # how much nearer a translation is than the other sentences, as a 
 def is_english_only(name: str, dimensions: int) -> bool:
     """Whether questions in German mean nothing to the model.
 
-    A server's are assumed to mean something.
+    Models of a server are assumed to understand German.
     """
     if not is_from_folder(name):
         return is_built_in(name)

@@ -70,7 +70,8 @@ class CitationTarget:
 class QuestionScore:
     """The result of one question under one setting.
 
-    `scores` are in the order of COLUMNS, `labels` those found; `sure` says whether search was sure of them.
+    `scores` are in the order of COLUMNS. `labels` has the labels found, and `sure` is whether search was sure
+    of them.
     """
 
     question: Question

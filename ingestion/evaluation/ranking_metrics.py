@@ -2,7 +2,7 @@
 
 These are recall, reciprocal rank and nDCG of its first places. A ranking has the results, best first, each
 with the key of the relevant item that it matches, or None. Relevant items have a grade above 0. A repeated
-key scores nothing but occupies its place.
+key scores nothing, but takes up a position.
 """
 
 import math

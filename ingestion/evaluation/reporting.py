@@ -24,7 +24,7 @@ SAME = 1e-9  # smaller differences count as equal
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The reader, the questions, and their scores under one setting or two."""
+    """The reader, the questions, and their scores with one setting or two."""
 
     reader: str
     documents: int

@@ -101,10 +101,10 @@ def fill(
 ) -> dict[str, int]:
     """Store every text (id: title, text) as a document of one page, as ingestion would.
 
-    With `whole`, the page is a single passage: rankings can be compared with others of whole texts, but a
-    long passage has words of a question by chance, so that fewer are refused than on a site. Returns the
-    document's primary key by id. Without `language`, each text's language is detected. `progress` is called
-    now and then with the number written.
+    With `whole`, the page is a single passage. Rankings can then be compared with other rankings of whole
+    texts, but a long passage has words of a question by chance, so that fewer questions are refused than on a
+    site. Returns the document's primary key by id. Without `language`, each text's language is detected.
+    `progress` is called now and then with the number written.
     """
     everyone = access_list_for(Audience(everyone=True), None)
     identifiers = list(texts)

@@ -109,7 +109,7 @@ class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, 
     def formfield_for_manytomany(
         self, db_field: "ManyToManyField[Any, Any]", request: HttpRequest, **kwargs: Any
     ) -> Any:
-        """One's own groups; superusers choose from all by typing."""
+        """Managers choose among their own groups, superusers among all, by typing."""
         user = user_of(request)
         if user.is_superuser:
             kwargs["widget"] = SeveralPicker(db_field, self.admin_site)

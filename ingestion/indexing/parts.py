@@ -33,7 +33,7 @@ TOO_MUCH = "With the archives and messages in it, the file unpacks to more than 
 class NewParts:
     """The parts found in a document: by path, their stored files.
 
-    None if a part already has that file.
+    The file is None if a part already has it.
     """
 
     stored: dict[str, files.Stored | None] = field(default_factory=dict)
@@ -97,8 +97,8 @@ def replace(whole: Document, new: NewParts, *, widened: bool) -> None:
     """Replace the parts of a document by those found.
 
     Call it in the transaction that swaps its passages. A changed part keeps its passages until its new file
-    is read, except where the readers `widened`: then nothing of the former file may be seen any more. Raises
-    Unreadable if there is no room for the parts.
+    is read, unless there are new readers (`widened`), who may not see the former file. Raises Unreadable if
+    there is no room for the parts.
     """
     present = Document.objects.select_for_update().filter(part_of=whole).order_by("pk")
     before = {part.part_path: part for part in present}

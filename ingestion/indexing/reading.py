@@ -54,7 +54,7 @@ SPACE_CHANGING = "The embedding model is being changed; the document is read aga
 class NewAudience:
     """The access list that a document gets with its new file.
 
-    Only if its `audience_version` is still this one.
+    It applies only if the document's `audience_version` is still this one.
     """
 
     access_list_id: int
@@ -190,7 +190,8 @@ def _swap(
 def _is_read_again(current: Document, document: Document, stored: files.Stored | None) -> bool:
     """Whether another job will read the document again.
 
-    That is so if a further file is queued, or if a title was given meanwhile, which search does not have yet.
+    This is so if another file is queued, or if a title was given meanwhile, which is not in the search index
+    yet.
     """
     queued = last_queued_file(document.pk)
     return current.given_title != document.given_title or (

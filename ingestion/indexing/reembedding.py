@@ -111,7 +111,7 @@ def missing(space: EmbeddingSpace) -> int:
 
 
 def _fill(space: EmbeddingSpace) -> Iterator[Progress]:
-    """Embed missing passages, including new ones."""
+    """Embed the passages that lack a vector, including new ones."""
     model = embedder_of(space)
     left = missing(space)
     total = Passage.objects.count()
@@ -217,7 +217,7 @@ def _build_index(space: EmbeddingSpace) -> None:
 
 
 def _drop(space: EmbeddingSpace) -> Iterator[Progress]:
-    """Drop an unused space; its index first, so that no vector has to be removed from it."""
+    """Drop an unused space: its index first, so that vectors need not be removed from it."""
     with connection.cursor() as cursor:
         cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {index_name(space)}")
         cursor.execute("SELECT min(id), max(id) FROM ingestion_vector WHERE space_id = %s", [space.pk])
@@ -267,7 +267,7 @@ def _writes_blocked() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _without_timeouts() -> Iterator[None]:
-    """Statements here take minutes."""
+    """Run the block without time limits, because its statements take minutes."""
     with connection.cursor() as cursor:
         cursor.execute("SET statement_timeout = 0")
         cursor.execute("SET lock_timeout = 0")

@@ -123,7 +123,7 @@ def write_passages(document: Document, passages: Sequence[NewPassage], prepared:
 
 
 def delete_stale_prepared(age: timedelta) -> None:
-    """Delete prepared vectors of documents that failed at least that long ago."""
+    """Delete prepared vectors of documents whose reading failed at least this long ago."""
     failed = Document.objects.filter(status=Document.Status.FAILED, changed_at__lt=timezone.now() - age)
     PreparedVector.objects.filter(document__in=failed).delete()
 

@@ -1,7 +1,8 @@
 """The files of documents and the images of their pages, to those who may read them.
 
-A document that the caller may not read is a 404, like one that does not exist. Nothing served can run a
-script: types that may contain one are downloads of another type, and every file is sandboxed.
+A document that the caller may not read gives a 404, like one that does not exist. Nothing that is served can
+run a script: a file of a type that may contain a script is downloaded under another type, and every file is
+sandboxed.
 """
 
 import logging
@@ -149,7 +150,7 @@ class Content(APIView):
 class DocumentFile(Content):
     """`/content/<public_id>/<any name>`: the file of a document.
 
-    `/content/<sourcefile>`: the one so named. A fragment (# sent as %23) is ignored.
+    `/content/<sourcefile>`: the file of the document with this name. A fragment (# sent as %23) is ignored.
     """
 
     def get(self, request: Request, sourcefile: str) -> HttpResponseBase:
@@ -188,8 +189,8 @@ class PageImage(Content):
 def _cited(principal: Principal, address: str) -> NameResolution:
     """The readable document of this public id, or else of this name.
 
-    One published client gets, and asks for, names with look-alikes in place of digits: see
-    chat/protocols/web_component.py. Both spellings are tried; neither hides the other's document.
+    For one published client, names have look-alikes in place of digits (see chat/protocols/web_component.py).
+    Both spellings are tried, so that no document hides another one.
     """
     if public_id := public_id_of(address):
         return NameResolution(Document.objects.visible_to(principal).with_public_id(public_id).first())
@@ -334,7 +335,7 @@ async def _pieces_async(file: "File[bytes]", length: int) -> AsyncIterator[bytes
 
 
 def _piece(file: "File[bytes]", length: int) -> bytes:
-    """Raises RequestAborted if the storage fails.
+    """Read the next piece. Raises RequestAborted if the storage fails.
 
     The response has begun, so its connection ends early.
     """

@@ -135,7 +135,7 @@ def places(documents: Iterable[Document]) -> dict[int, int]:
 def state(document: Document, before: int | None = None, parts: PartsState | None = None) -> State:
     """The state of the document; `before` is the number of documents read before it, if known.
 
-    That of an archive or a message that was read is the state of its `parts`.
+    The state of an archive or a message that was read is that of its `parts`.
     """
     done, total = document.progress_done, document.progress_total
     match document.status:

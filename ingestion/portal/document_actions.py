@@ -48,7 +48,7 @@ IS_PART = gettext_noop(
 
 
 def _acts_as_staff(request: HttpRequest | Request) -> bool:
-    """Whether the caller has rights as staff here; an API key has them by its scope alone."""
+    """Whether the caller has the rights of staff; an API key only has them through its scope."""
     key = getattr(request, "auth", None)
     return (
         isinstance(request.user, User)
@@ -88,7 +88,7 @@ def record_as_staff(request: HttpRequest | Request, document: Document, did: str
 def details_in_words(changed: Mapping[str, Any]) -> str:
     """Changed details by their names in forms, with their new values.
 
-    In English, for the audit log.
+    They are in English, for the audit log.
     """
     words = {"given_title": "title", "source_url": "source", "valid_until": "last day"}
     values = {name: ", ".join(value) if isinstance(value, list) else value for name, value in changed.items()}

@@ -31,7 +31,7 @@ READERS = [
 class AudienceForm(forms.Form):
     """The choice of readers.
 
-    Only me, some groups and people, everyone, or guests too if the site has any.
+    The choices are: only me, some groups and people, everyone, and, if the site has guests, also guests.
     """
 
     who = forms.ChoiceField(

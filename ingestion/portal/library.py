@@ -115,7 +115,7 @@ def _conditions(principal: Principal) -> dict[Show, Q]:
 
 
 def listed_for(principal: Principal) -> DocumentQuerySet:
-    """Documents that the caller may read, and their own that are unread or failed."""
+    """Documents that the caller may read, and their own documents that are waiting or failed."""
     readable = Document.objects.visible_to(principal)
     return readable.filter(Q(version__gt=0) | Q(owner_id=principal.user_id))
 

@@ -63,7 +63,7 @@ class Pill:
 class Change:
     """A changed paragraph with its unchanged neighbours.
 
-    It also says how many unchanged paragraphs are left out before them.
+    It also has the number of unchanged paragraphs that are left out before them.
     """
 
     skipped: int
@@ -211,7 +211,7 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
 def changes(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """What changed between two versions of a document, by paragraphs.
 
-    By default since the last version.
+    By default, these are the changes since the last version.
     """
     principal = session_principal(request)
     readable = Document.objects.visible_to(principal)

@@ -67,7 +67,7 @@ def store(upload: "File[bytes]", limit: int) -> Stored:
 
 
 def digest(file: BufferedReader) -> str:
-    """The SHA-256 of a file, as `Stored` has it."""
+    """The SHA-256 of a file, in the form that `Stored` has."""
     return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -192,7 +192,7 @@ def _listed(folder: str) -> tuple[list[str], list[str]]:
 def _answering() -> Iterator[None]:
     """Translate errors of third-party storages into StorageFault.
 
-    Errors of this machine have a number. Those of libraries for HTTP are OSErrors as well, without one.
+    Errors of this machine have a number. Errors of HTTP libraries are also OSErrors, but without a number.
     """
     try:
         yield

@@ -69,7 +69,7 @@ def keep(document: Document) -> None:
 def visible(principal: Principal, document: Document) -> QuerySet[FormerVersion]:
     """The kept versions of a document that the caller may read, newest first.
 
-    For that the caller must be a reader of the document now, and of the version when it was replaced.
+    The caller must be a reader of the document now, and must have been one when the version was replaced.
     """
     return FormerVersion.objects.filter(
         document__in=Document.objects.visible_to(principal).filter(pk=document.pk),
@@ -85,7 +85,7 @@ def with_number(former: QuerySet[FormerVersion], version: int) -> FormerVersion 
 def purge() -> int:
     """Delete texts that are too many for their document, or too old; returns their number.
 
-    Those of documents whose owner is under a legal hold stay.
+    Texts of documents whose owner is under a legal hold are kept.
     """
     surplus = (
         FormerVersion.objects.filter(document=OuterRef("document"))

@@ -44,7 +44,7 @@ class Paragraph:
 class _Word:
     """A word; `ends`: a paragraph ends after it.
 
-    `ended`: one did in the old text, if the word stayed.
+    `ended`: the word stayed, and a paragraph of the old text ended after it.
     """
 
     text: str
@@ -159,7 +159,7 @@ def _words(paragraphs: Sequence[str]) -> list[_Word]:
 def _paragraphs(fates: Sequence[tuple[Kind, _Word]]) -> Iterator[Paragraph]:
     """Group words into paragraphs.
 
-    These are those of the new text, and for removed words those of the old text.
+    The paragraphs are those of the new text; removed words are in those of the old text.
     """
     pieces: list[tuple[Kind, list[str]]] = []
     waits = False  # the new paragraph has ended, but removed words that belonged to it may follow

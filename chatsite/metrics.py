@@ -34,7 +34,7 @@ Read = Callable[[], Mapping[Labels, float]]
 
 
 class Metric:
-    """Values by labels; for a histogram several for each."""
+    """A metric: its values by labels; a histogram has several numbers for each."""
 
     kind = "counter"
     size = 1  # length of Numbers

@@ -1,8 +1,8 @@
 """The sessions of a person on all devices, and their expiry.
 
 A session ends CHATSITE_SESSION_IDLE_HOURS after the last page or question, and CHATSITE_SESSION_DAYS after it
-began. The row's expiry date has both limits and ends requests, sockets and streams alike; the cookie has the
-latter only, because a socket cannot renew it. The admin asks for the password again
+began. The row's expiry date has both limits and ends requests, sockets and streams alike; the cookie has only
+the second limit, because a socket cannot renew a cookie. The admin asks for the password again
 CHATSITE_ADMIN_IDLE_MINUTES after its last page.
 """
 

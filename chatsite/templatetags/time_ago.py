@@ -12,7 +12,10 @@ register = template.Library()
 
 @register.filter
 def time_ago(moment: datetime) -> str:
-    """“just now” during the first minute, which `timesince` calls “0 minutes”; then “5 minutes ago”."""
+    """“just now” during the first minute, then “5 minutes ago” and so on.
+
+    `timesince` would call the first minute “0 minutes”.
+    """
     now = timezone.now()
     if now - moment < timedelta(minutes=1):
         return gettext("just now")

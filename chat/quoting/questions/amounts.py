@@ -242,7 +242,7 @@ class AskedAmount:
         return any(match[0].lower() not in self.periods for match in self.kind.has.finditer(text))
 
     def is_said(self, text: str) -> bool:
-        """Whether a sentence has the amount; a date may be without a number, a count or a length may not."""
+        """Whether a sentence has the amount; a count or a length needs a number, a date does not."""
         needs_number = self.kind is None or self.kind.has is _HAS_EXTENT
         return self.is_in(text) and (not needs_number or has_number(text))
 

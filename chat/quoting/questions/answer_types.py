@@ -234,7 +234,7 @@ def _has_count(quoted: QuotedText) -> bool:
 
 
 def _counts_time_of(quoted: QuotedText, words: Sequence[str]) -> bool:
-    """Whether a sentence about the thing gives a length of time, if the question counts days or other units.
+    """Whether a sentence about the thing gives a length of time, if the question asks for one.
 
     “How many sick days” is not answered by days of vacation, nor “how many parental leave days” by a sentence
     about parental leave in which the only time is that of the notice.

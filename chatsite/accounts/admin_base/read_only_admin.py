@@ -33,8 +33,8 @@ def shown_object(page: Any, request: HttpRequest, object_id: str) -> Any:
 class OwnFilters:
     """Lists can only be filtered by the page's own filters.
 
-    By any other field its values could be guessed letter by letter, whether or not the page shows them.
-    `linked_by` names further fields, for links from other pages.
+    A filter by any other field would allow guessing its values letter by letter, even if the page does not
+    show them. `linked_by` names further fields, for links from other pages.
     """
 
     linked_by: Sequence[str] = ()

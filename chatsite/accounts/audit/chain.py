@@ -79,7 +79,7 @@ def _unsealed() -> models.QuerySet[AuditEntry]:
 
 
 def words_of(entry: AuditEntry, salt: str) -> str:
-    """The digest of what may be removed when a person is erased."""
+    """The digest of the part of an entry that may be removed when a person is erased."""
     return _digest([salt, entry.actor, entry.person, entry.subject])
 
 

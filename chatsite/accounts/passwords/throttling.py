@@ -33,9 +33,9 @@ MAX_UNATTACKED = 50  # failures for one name from all addresses from which it co
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """This many failures in the window are free.
+    """The number of free failures in the window.
 
-    Then one attempt is allowed every `spacing` seconds.
+    After these, one attempt is allowed every `spacing` seconds.
     """
 
     free: int

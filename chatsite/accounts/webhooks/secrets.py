@@ -26,7 +26,7 @@ def encrypt(secret: str) -> str:
 
 
 def decrypt(stored: str) -> str:
-    """Raises Unreadable."""
+    """The plain text of a stored secret. Raises Unreadable."""
     try:
         return _box().decrypt(stored.encode()).decode()
     except InvalidToken as error:

@@ -27,7 +27,7 @@ LAYOUT_CHARACTERS = 800  # a table that names no column and has a longer cell on
 
 @dataclass(slots=True)
 class TaggedCell:
-    """A cell: its first column, the columns and rows that it spans, and the marked contents of its text."""
+    """A cell: its first column, its spans, and the marked contents of its text."""
 
     column: int
     across: int

@@ -221,13 +221,17 @@ def _ruled(words: Sequence[Word], group: list[Rule], em: float) -> Iterator[Tabl
     run.takes(_names_at_the_end([word for word in inside if word.middle > group[0].height], em))
     for above, below in pairwise(group):
         band = [word for word in inside if below.height < word.middle < above.height]
-        names = _names_at_the_end(band, em)
-        has_text_above = len(names) < len(band) and bool(_free(names, gutter)[1:-1])
-        if has_text_above or run.is_ended_by(band) or not run.takes(band):
+        row, below_row = run.split(band)
+        rest = below_row or band
+        names = _names_at_the_end(rest, em)
+        has_text_above = len(names) < len(rest) and bool(_free(names, gutter)[1:-1])
+        if below_row:
+            run.takes(row)
+        if below_row or has_text_above or not run.takes(band):
             yield from run.table()
             run = _Run(gutter)
             if not run.takes(names):
-                run.takes(band)
+                run.takes(rest)
     yield from run.table()
 
 
@@ -278,17 +282,15 @@ class _Run:
             return True
         return False
 
-    def is_ended_by(self, band: Sequence[Word]) -> bool:
-        """Whether a line of the band, which would be one cell, goes over several columns of these rows."""
-        if len(self.bands) < ROWS - 1:
-            return False
-        gutters = self._gutters()
-        for line in _visual_lines(band):
+    def split(self, band: Sequence[Word]) -> tuple[list[Word], list[Word]]:
+        """The words above the first line that would be one cell over several columns, and the other words."""
+        lines = _visual_lines(band)
+        for place, line in enumerate(lines if len(self.bands) >= ROWS - 1 else ()):
             left, right = line[0].left, max(word.right for word in line)
-            one = not any(left < start and end < right for start, end in _free(line, self._gutter))
-            if one and any(left < start and end < right for start, end in gutters):
-                return True
-        return False
+            is_one = not any(left < start and end < right for start, end in _free(line, self._gutter))
+            if is_one and any(left < start and end < right for start, end in self._gutters()):
+                return list(itertools.chain(*lines[:place])), list(itertools.chain(*lines[place:]))
+        return list(band), []
 
     def _gutters(self) -> list[Span]:
         return [span for span in self._free if self._left < span[0] and span[1] < self._right]

@@ -223,3 +223,13 @@ class RowsBetweenLinesTests(SimpleTestCase):
         self.assertEqual(
             [line for section in sections for line in section.text.split("\n") if ";" in line], rows * 2
         )
+
+    def test_text_over_several_columns_is_not_in_the_last_row_although_no_line_is_between_them(self):
+        first, below = self.table(760)
+        first = first[: first.rindex("50 ")]  # without the last line
+        text = "The counts of the second year are in the next table, in the order of their rooms"
+        between = f"BT /F1 11 Tf 1 0 0 1 50 {below} Tm ({text}) Tj ET\n"
+        sections = reading("a.pdf", building.drawn(first + between + self.table(below - 30)[0])).sections
+        found = "\n".join(section.text for section in sections).split("\n")
+        rows = [f"Situation: {first}; What happens then: {second}" for first, second in self.ROWS]
+        self.assertEqual(found, [*rows, text, *rows])

@@ -1,13 +1,15 @@
 """Pytest plugin: decides which modules share a process, and which of them start first.
 
 All tests of a module run in one process. Modules that use the same session-wide site share a process, so that
-the site is started once. Modules with servers and browsers come first, then slow ones, so that the short ones
-at the end let all processes finish at about the same time. While the first module with a database has it
-created, modules without one keep the other processes busy.
+the site is started once; these come first. Then come slow modules, which compute, in turn with those that use
+servers and browsers and so wait for much of their time: together they keep the processors busy. The short
+ones at the end let all processes finish at about the same time. While the first module with a database has
+it created, modules without one keep the other processes busy.
 """
 
 import os
 from collections import Counter
+from itertools import chain, zip_longest
 
 import pytest
 from django.test import TransactionTestCase
@@ -86,10 +88,16 @@ def pytest_collection_modifyitems(items):
 
     def place(module):
         waits = module in with_database and module != first
-        before = module not in GROUPS, module not in serving, module not in slow
-        return *before, waits, module != first, place_by_size[module]
+        return waits, module != first, place_by_size[module]
 
-    order = sorted(range(len(items)), key=lambda number: place(modules[number]))
+    ordered = sorted(numbers, key=place)
+    grouped = [module for module in ordered if module in GROUPS]
+    waiting = [module for module in ordered if module in serving and module not in GROUPS]
+    computing = [module for module in ordered if module in slow and module not in serving]
+    in_turn = filter(None, chain.from_iterable(zip_longest(computing, waiting)))
+    # Each module has the place of its first mention.
+    places = {module: place for place, module in enumerate(dict.fromkeys([*grouped, *in_turn, *ordered]))}
+    order = sorted(range(len(items)), key=lambda number: places[modules[number]])
     items[:] = [items[number] for number in order]
 
 

@@ -29,21 +29,42 @@ def test_no_other_module_starts_these_sites_in_another_process():
     assert found - GROUPS.keys() == set()
 
 
-def test_modules_without_a_database_begin_while_the_first_with_one_has_it_made():
-    def tests(module, kind, number=1, mark=None):
-        item = SimpleNamespace(
-            nodeid=f"{module}::test", cls=kind, get_closest_marker=lambda name: name == mark or None
-        )
-        return [item] * number
+def items_of(module, kind, number=1, mark=None):
+    item = SimpleNamespace(
+        nodeid=f"{module}::test", cls=kind, get_closest_marker=lambda name: name == mark or None
+    )
+    return [item] * number
 
-    items = [
-        *tests("plain", None),
-        *tests("of a database", TestCase, 2),
-        *tests("simple", SimpleTestCase, 2),
-        *tests("marked", None, 3, "django_db"),
-        *tests("slow", TestCase, 1, "slow"),
-        *tests("serving", None, 1, "server"),
-    ]
+
+def order_of(items):
+    """The modules in the order in which the plugin puts them."""
     pytest_collection_modifyitems(items)
-    order = list(dict.fromkeys(item.nodeid.partition("::")[0] for item in items))
-    assert order == ["serving", "slow", "marked", "simple", "plain", "of a database"]
+    return list(dict.fromkeys(item.nodeid.partition("::")[0] for item in items))
+
+
+def test_modules_without_a_database_begin_while_the_first_with_one_has_it_made():
+    items = [
+        *items_of("plain", None),
+        *items_of("of a database", TestCase, 2),
+        *items_of("simple", SimpleTestCase, 2),
+        *items_of("marked", None, 3, "django_db"),
+    ]
+    assert order_of(items) == ["marked", "simple", "plain", "of a database"]
+
+
+def test_modules_that_compute_and_those_that_wait_come_in_turn_after_the_groups():
+    group = next(iter(GROUPS))
+    items = [
+        *items_of("plain", None, 9),
+        *items_of("slow", TestCase, 2, "slow"),
+        *items_of("slow, too", None, 1, "slow"),
+        *items_of("serving", None, 2, "server"),
+        *items_of("browsing", None, 1, "browser"),
+        *items_of("slow at last", None, 1, "slow"),
+        *items_of(group, None, 1, "server"),
+    ]
+    order = order_of(items)
+    assert order[0] == group
+    assert order[-1] == "plain"
+    computes = [name.startswith("slow") for name in order[1:-1]]
+    assert computes == [True, False, True, False, True]

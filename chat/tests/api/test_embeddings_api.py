@@ -75,6 +75,24 @@ class EmbeddingTests(GoldenTestCase):
         self.assertEqual((await self.asked(429))["error"]["code"], "rate_limited")
         self.assertLessEqual(int(self.headers["Retry-After"]), 61)
 
+    async def test_a_refusal_of_one_person_leaves_the_others_served(self):
+        allowance = await MessageAllowance.objects.acreate(messages=1)
+        await self.asked()
+        for _ in range(2):
+            await self.asked(429)
+        self.assertEqual([len(times) for times in embeddings._asked_at.values()], [1])
+        embeddings._asked_at.clear()
+        await self.asked(429)
+        self.assertEqual(embeddings._asked_at, {})
+        await allowance.adelete()
+        await self.asked()
+
+    async def test_many_requests_at_once_are_counted_without_a_fault(self):
+        answers = await asyncio.gather(
+            *(self.post(PATH, {"model": "any", "input": "Leave"}) for _ in range(20))
+        )
+        self.assertLessEqual({each.status_code for each in answers}, {200, 429})
+
     async def test_a_model_that_fails_is_told_in_our_words(self):
         failing = EmbeddingError("secret address", temporary=True, retry_after=3)
         with mock.patch("ingestion.embedding.built_in.WordLlamaEmbedder.embed", side_effect=failing):

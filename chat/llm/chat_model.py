@@ -16,6 +16,7 @@ from chat import site_texts
 from chat.requests import EarlierMessage, Generation, ImageInput
 from chat.sources import PageImage, SourceView
 
+MAX_TOKENS = 1_000_000_000  # of a request or an answer; a server that reports more has not counted
 NOTHING_FITS = gettext_noop(
     "Nothing was found in the documents you may read. Try other words, or ask who keeps the document."
 )
@@ -69,6 +70,7 @@ class Prompt:
     prefill: str = ""  # the beginning of the answer, which the model continues
     table_rows: Mapping[int, int] = field(default_factory=dict)  # rows of whole tables, by passage
     narrowed: bool = False  # whether only a part of what the caller may read was searched
+    caller: str = ""  # who asks, if the request may be why the model fails; all guests are one caller
 
     @property
     def nothing_found(self) -> str:

@@ -17,6 +17,7 @@ from chatsite.http.outgoing.model_server import TRANSPORT_ERRORS
 from chatsite.http.overload import backlog
 
 from .chat_model import (
+    MAX_TOKENS,
     End,
     ModelError,
     Part,
@@ -211,8 +212,9 @@ def _parts_of(kind: bytes, data: bytes) -> list[Part]:
                 if reason := choice.get("finish_reason"):
                     found.append(End(str(reason)))
         if isinstance(usage := event.get("usage"), dict):
-            tokens = (int(usage.get(name) or 0) for name in ("prompt_tokens", "completion_tokens"))
-            found.append(TokenCount(*tokens))
+            tokens = [int(usage.get(name) or 0) for name in ("prompt_tokens", "completion_tokens")]
+            if all(0 <= number <= MAX_TOKENS for number in tokens):  # else it is no count
+                found.append(TokenCount(*tokens))
         return found
     except (AttributeError, LookupError, TypeError, ValueError, OverflowError, RecursionError) as error:
         detail = f"an event of another shape: {type(error).__name__}"

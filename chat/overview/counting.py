@@ -16,7 +16,7 @@ from django.db.models import Count
 from django.utils import timezone
 
 from chat import pleasantries
-from chat.llm.chat_model import NOTHING_FOUND
+from chat.llm.chat_model import MAX_TOKENS, NOTHING_FOUND
 from chatsite.accounts.models import User
 from chatsite.db.sql_files import rows
 from chatsite.db.threads import reading_everything
@@ -76,7 +76,7 @@ def _count_some() -> int | None:
             (until,) = border
     span = {"since": place.finished_at, "until": until, "zone": settings.TIME_ZONE}
     lines = {"nothing": list(NOTHING_FOUND), "unsure": UNSURE, "pleasantries": list(pleasantries.ANSWERS)}
-    ended = rows("ended_runs", {**span, **lines}, SQL)
+    ended = rows("ended_runs", {**span, **lines, "most": MAX_TOKENS}, SQL)
     if ended:
         rows("count_documents", span, SQL)
         # The present groups of each person, which may differ from those when they asked.

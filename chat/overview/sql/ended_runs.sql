@@ -6,6 +6,8 @@
 \set nothing '{Nothing}'
 \set unsure 'Unsure'
 \set pleasantries '{Hello}'
+-- A larger number of tokens, which version 0.3.0 may have stored, counts as this one.
+\set most 1000000000
 
 SELECT
     run.owner_id,
@@ -38,8 +40,8 @@ CROSS JOIN LATERAL (
             ),
             false
         ) AS unsure,
-        coalesce(sum((answer.usage ->> 'prompt')::bigint), 0)::bigint AS prompt,
-        coalesce(sum((answer.usage ->> 'completion')::bigint), 0)::bigint AS completion
+        coalesce(sum(least(coalesce((answer.usage ->> 'prompt')::numeric, 0), :'most'::bigint)), 0)::bigint AS prompt,
+        coalesce(sum(least(coalesce((answer.usage ->> 'completion')::numeric, 0), :'most'::bigint)), 0)::bigint AS completion
     FROM history_message AS answer
     WHERE answer.exchange = run.id AND answer.role = 'assistant'
 ) AS said

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from procrastinate.contrib.django import app
 
-from chat.llm.chat_model import NOTHING_FITS
+from chat.llm.chat_model import MAX_TOKENS, NOTHING_FITS
 from chat.models import Run
 from chat.overview import first_word
 from chat.overview.charts import stacked
@@ -73,6 +73,11 @@ class CountingTests(TestCase):
         self.assertEqual(DayFigures.objects.get(group=None).people, 2)
         self.assertEqual(DayFigures.objects.get(group=self.crew).people, 1)
         self.assertEqual(sum(DayFigures.objects.get(group=None).first_words), 4)
+
+    def test_an_impossible_number_of_tokens_does_not_stop_the_counting(self):
+        run_of(self.ada, self.document, usage={"prompt": 10**23, "completion": 20})
+        self.assertEqual(count_ended_runs(), 1)
+        self.assertEqual(sums()["prompt_tokens"], MAX_TOKENS)
 
     def test_counting_again_counts_only_what_ended_since(self):
         run_of(self.ada, self.document)
@@ -192,7 +197,7 @@ class PageTests(TestCase):
         self.assertContains(page, "100 %")
         self.assertContains(page, "It is out of date 1")
         self.assertContains(page, "Open guide")
-        self.assertContains(page, "counted 0")
+        self.assertContains(page, "counted just now")
         self.assertEqual(page.context["figures"].totals.questions, 5)
         self.assertEqual(page.context["figures"].people, 5)
         today = self.lines("days")[-1]

@@ -69,6 +69,13 @@ class EventStreamTests(SimpleTestCase):
         found = read(event("Hel"), event("lo"), event(reason="stop"), usage, b"data: [DONE]\n\n")
         self.assertEqual(found, [Text("Hel"), Text("lo"), End("stop"), TokenCount(7, 2)])
 
+    def test_numbers_of_tokens_that_cannot_be_are_no_count(self):
+        for number in (10**23, -1):
+            usage = {"prompt_tokens": number, "completion_tokens": 2}
+            line = f"data: {json.dumps({'choices': [], 'usage': usage})}\n\n".encode()
+            found = read(event("Hello", reason="stop"), line, b"data: [DONE]\n\n")
+            self.assertEqual(found, [Text("Hello"), End("stop")])
+
     def test_only_the_models_own_end_completes_an_answer(self):
         for reason, code in {
             "error": "interrupted",

@@ -92,6 +92,7 @@ async def answer(run: AcceptedRun, publish: Callable[[Event], object]) -> str:
         wish="\n\n".join(filter(None, (run.owner_instructions, request.wish))),
         generation=request.generation,
         narrowed=request.options.narrowed,
+        caller="guests" if run.principal.method == "guest" else str(run.principal.user_id),
     )
     state = _Answer(run, publish, prompt)
     if talk:

@@ -83,7 +83,7 @@ def _open_breakers() -> dict[metrics.Labels, float]:
     for _, connections in _connections.items():
         for each in list(connections.values()):
             for model, breaker in list(each.breakers.items()):
-                found[(model,)] = found.get((model,), 0.0) + breaker.is_open
+                found[(model,)] = found.get((model,), 0.0) + breaker.is_open()
     return found
 
 

@@ -174,10 +174,10 @@ class RemoteModel:
         # If another question is probing the server, its result decides whether this one is sent.
         time = asyncio.get_running_loop().time
         deadline = time() + PROBE_SECONDS
-        while breaker.is_probing and time() < deadline:  # noqa: ASYNC110 (a breaker serves threads too)
+        while breaker.is_probing(prompt.caller) and time() < deadline:  # noqa: ASYNC110 (a breaker serves threads too)
             await asyncio.sleep(PROBE_POLL_SECONDS)
         try:
-            with breaker.request():
+            with breaker.request(prompt.caller):
                 async with asyncio.timeout_at(clock.by):
                     members = self._asked(prompt, dropped)
                     response = await connection().server.stream(COMPLETIONS, members)
@@ -186,7 +186,7 @@ class RemoteModel:
         except TimeoutError:
             raise ModelError("upstream_timeout", detail="no answer in time") from None
         except openai.APIError as error:
-            raise self._counted(breaker, translated(error)) from None
+            raise self._counted(breaker, translated(error), prompt.caller) from None
         except (httpx2.InvalidURL, ValueError) as error:
             # The configured URL or key cannot be used in a request.
             raise ModelError("upstream_misconfigured", detail=type(error).__name__) from None
@@ -226,9 +226,9 @@ class RemoteModel:
         return self._members(messages(prompt), **accepted)
 
     @staticmethod
-    def _counted(breaker: CircuitBreaker, error: ModelError) -> ModelError:
+    def _counted(breaker: CircuitBreaker, error: ModelError, caller: str) -> ModelError:
         if error.code == "upstream_unavailable":
-            breaker.record_failure(error.retry_after)
+            breaker.record_failure(error.retry_after, caller)
         elif error.code != "upstream_timeout":
             breaker.record_success()
         return error
@@ -260,7 +260,7 @@ class RemoteModel:
 
     async def _side(self, name: str, messages: list[dict[str, str]], tokens: int = SIDE_TOKENS) -> str:
         """Ask for a short text in addition to the answer; empty if the model fails."""
-        if connection().breaker(self.name).is_open:
+        if connection().breaker(self.name).is_open():
             return ""
         conversation = [{"role": "system", "content": instructions(name)}, *messages]
         members = self._members(conversation, temperature=0, max_tokens=tokens)

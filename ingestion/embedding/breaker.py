@@ -18,7 +18,7 @@ MAX_REST_SECONDS = 300.0  # longest pause, even if a server asks for a longer on
 _breakers: WeakKeyDictionary[Embedder, CircuitBreaker] = WeakKeyDictionary()
 _making = threading.Lock()
 metrics.BREAKERS_OPEN.read_from(
-    lambda: {("embedding",): float(any(breaker.is_open for breaker in list(_breakers.values())))}
+    lambda: {("embedding",): float(any(breaker.is_open() for breaker in list(_breakers.values())))}
 )
 
 

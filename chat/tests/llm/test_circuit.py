@@ -1,6 +1,7 @@
 """A model's server that is down gets no requests, except for one that tries whether it is back."""
 
 import asyncio
+from dataclasses import replace
 
 from django.test import override_settings
 
@@ -17,11 +18,11 @@ REST = 0.3
 OPEN = [DOWN] * FAILURES
 
 
-async def asked(model=None):
+async def asked(model=None, caller=""):
     """The answer's text, or the code of the error."""
     text = ""
     try:
-        async for part in (model or RemoteModel()).answer(PROMPT):
+        async for part in (model or RemoteModel()).answer(replace(PROMPT, caller=caller)):
             text += getattr(part, "text", "")
     except ModelError as error:
         return error.code
@@ -122,6 +123,27 @@ class CircuitTests(FakeServerTestCase):
             self.on_one_loop(scenario)
         self.assertEqual(self.calls(), FAILURES * 3)
 
+    def test_the_failures_of_one_caller_do_not_keep_the_others_from_the_model(self):
+        async def scenario():
+            self.fake.script(*OPEN, answer("Here."))
+            for _ in range(2 * FAILURES):
+                self.assertEqual(await asked(caller="one"), "upstream_unavailable")
+            self.assertEqual(self.calls(), FAILURES)
+            return await asked(caller="two")
+
+        self.assertEqual(self.on_one_loop(scenario), "Here.")
+
+    def test_failures_of_several_callers_count_for_everyone(self):
+        async def scenario():
+            self.fake.script(*OPEN)
+            callers = ("one", "two", "three", "one", "two")
+            for caller in callers:
+                self.assertEqual(await asked(caller=caller), "upstream_unavailable")
+            return await asked(caller="four")
+
+        self.assertEqual(self.on_one_loop(scenario), "upstream_unavailable")
+        self.assertEqual(self.calls(), FAILURES)
+
     def test_another_model_of_the_same_server_has_its_own(self):
         async def scenario():
             await self.after_failures()
@@ -136,7 +158,7 @@ class CircuitTests(FakeServerTestCase):
                 codes = [await asked() for _ in range(FAILURES)]
                 model, turns = RemoteModel(), [EarlierMessage("user", "Leave?")]
                 self.assertEqual((await model.search_query("How many?", turns)).text, "How many?")
-                down = connection().breaker("fake").is_open
+                down = connection().breaker("fake").is_open()
                 await connection().server.close()
             return codes, down
 

@@ -5,8 +5,13 @@ After several failures a server gets no requests for a while, then one as a prob
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+# Failures of one caller that count for the others. With more, somebody whose requests make the server fail
+# could open the breaker for everyone.
+OF_ANOTHER = 2
 
 
 class CircuitOpen(Exception):
@@ -22,6 +27,10 @@ class CircuitBreaker:
 
     After `failures` failures within `window` seconds, no request is sent for `rest` seconds, or for longer if
     the server asks for it, up to `max_rest`. Then one request at a time probes whether the server is back.
+
+    A failure may be that of a caller's request. Then it counts for this caller, but for the others only up to
+    OF_ANOTHER of the same caller: the breaker may be open for one caller and closed for all others. Failures
+    without a caller count for everyone.
     """
 
     def __init__(self, *, failures: int, rest: float, max_rest: float, window: float = float("inf")) -> None:
@@ -30,30 +39,32 @@ class CircuitBreaker:
         self._max_rest = max_rest
         self._window = window
         self._lock = threading.Lock()
-        self._failures: list[float] = []
+        self._failures: list[tuple[float, str]] = []  # when, and of which caller
         self._open_until = 0.0
         self._paused_until = 0.0
         self._probing = False
 
-    @property
-    def is_open(self) -> bool:
-        """Whether there were too many failures.
+    def is_open(self, caller: str = "") -> bool:
+        """Whether there were too many failures for this caller; without one, for everyone.
 
         Still true when the next request may probe the server.
         """
-        return len(self._failures) >= self._limit
+        of_each = Counter(who for _, who in self._failures)
+        counted = sum(
+            number if who in ("", caller) else min(number, OF_ANOTHER) for who, number in of_each.items()
+        )
+        return counted >= self._limit
 
-    @property
-    def is_probing(self) -> bool:
-        """Whether a probe is under way."""
-        return self._probing
+    def is_probing(self, caller: str = "") -> bool:
+        """Whether a probe is under way, on whose result this caller's next request depends."""
+        return self._probing and self.is_open(caller)
 
     @contextmanager
-    def request(self) -> Iterator[None]:
+    def request(self, caller: str = "") -> Iterator[None]:
         """A context for each request, until the head of its response arrives. Raises CircuitOpen."""
         now = time.monotonic()
         with self._lock:
-            is_probe = self.is_open
+            is_probe = self.is_open(caller)
             wait = self._paused_until - now
             if is_probe:
                 wait = max(wait, self._open_until - now)
@@ -72,16 +83,16 @@ class CircuitBreaker:
             self._failures.clear()
             self._paused_until = 0.0
 
-    def record_failure(self, retry_after: float | None = None) -> None:
+    def record_failure(self, retry_after: float | None = None, caller: str = "") -> None:
         """Record that the server failed or was unreachable.
 
-        `retry_after` is the pause that it asked for.
+        `retry_after` is the pause that it asked for. `caller` is whose request may be the reason.
         """
         now = time.monotonic()
         with self._lock:
-            if not self.is_open:
-                self._failures = [moment for moment in self._failures if moment > now - self._window]
-                self._failures.append(now)
+            if not self.is_open(caller):
+                self._failures = [each for each in self._failures if each[0] > now - self._window]
+                self._failures.append((now, caller))
             self._open_until = now + min(max(self._rest, retry_after or 0.0), self._max_rest)
 
     def pause(self, seconds: float) -> None:

@@ -28,7 +28,7 @@ def title(text: str) -> str:
     """The title in a response; empty if the response is not a title."""
     line = _line(text).rstrip(".。 ")
     fits = len(line) <= TITLE_LENGTH and len(line.split()) <= TITLE_WORDS and not line.endswith(":")
-    return line if fits else ""
+    return line if fits and any(map(str.isalnum, line)) else ""
 
 
 def title_of(question: str) -> str:

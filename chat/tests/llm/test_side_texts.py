@@ -120,6 +120,9 @@ class SideTextTests(SimpleTestCase):
         ):
             self.assertEqual(side_texts.title(text), "Leave days")
         self.assertEqual(side_texts.title("<think>Hm, and then the tokens were"), "")
+        for nothing in ("{}", "[]", "—", "***"):
+            self.assertEqual(side_texts.title(nothing), "", nothing)
+        self.assertEqual(side_texts.title("年假"), "年假")
         self.assertEqual(side_texts.followups("<think>Is it?</think>Why?", ()), ["Why?"])
 
     def test_titles_lose_their_wrapping(self):

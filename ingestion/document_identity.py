@@ -97,8 +97,8 @@ class Upload:
     def replace(self, known: Document, stored: files.Stored) -> Upserted:
         """Queue the stored file as the next version of `known`, whose row is locked."""
         replacement: dict[str, str | int] = asdict(stored)
-        # Readers who may only see the new file must not see the earlier contents. They are added when the new
-        # file replaces these, unless the audience changes again before.
+        # Readers who may only see the new file must not see the earlier contents. They become readers when
+        # the new file replaces the old one, unless the audience changes again before.
         wanted = audience_of(self.document)
         change_rights(self.document.owner, known, narrowed(audience_of(known), wanted))
         rows = Document.objects.filter(pk=known.pk)

@@ -474,7 +474,7 @@ class Vector(models.Model):
     space = models.ForeignKey(EmbeddingSpace, on_delete=models.CASCADE, related_name="+", db_index=False)
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+", db_index=False)
     passage = models.ForeignKey(Passage, on_delete=models.CASCADE, related_name="+", db_index=True)
-    vector = HalfVectorField()  # its dimensions are those of the space, to which the index casts
+    vector = HalfVectorField()  # has the dimensions of the space; the index casts to these
     digest = models.BigIntegerField(null=True, help_text="Of the text: who reads it again finds it by this.")
 
     class Meta:

@@ -1,6 +1,6 @@
-// The admin: names for what Django's own scripts and lists leave without one, for people who hear the page.
-// Runs once the pickers are made, and again whenever the page gets more. A click beside a row's checkbox, in its
-// cell, counts for it. A summary of errors has the focus, which Django's script gives to the first field.
+// The admin: accessible names for elements that Django's own scripts and lists leave without one.
+// Runs once the pickers are made, and again whenever the page gets more. A click in the cell of a row's checkbox
+// toggles the checkbox. A summary of errors gets the focus, which Django's script would give to the first field.
 
 const textOf = element => element?.textContent.replace(/:\s*$/, '').trim();
 
@@ -51,5 +51,5 @@ document.addEventListener('click', ({ target, shiftKey }) => {
 addNames();
 window.addEventListener('load', addNames);
 window.addEventListener('load', () => document.querySelector('.error-summary')?.focus());
-// Pickers are made by another script, at a time of its own.
+// Another script creates the pickers, at an unknown time.
 new MutationObserver(addNames).observe(document.body, { childList: true, subtree: true });

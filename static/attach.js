@@ -1,4 +1,4 @@
-// Files attached to a question: uploaded one after the other, followed until they are read, and taken off again.
+// Files attached to a question: uploaded one after the other, watched until they have been read, and removed again.
 // Loaded by portal.js when a page shows attached documents, or a file is chosen, pasted or dropped.
 // Posts one file at a time and receives the members of an upload, and `scope: {value, words}`.
 
@@ -57,7 +57,7 @@ export function begin({ $, $$, t, parsed, say, toast, show }) {
       say(`${$('bdi', item).textContent}: ${tone === 'danger' ? `${words}. ${detail}` : `${words}.`}`);
     if (tone !== 'danger') return;
     setApart(item);
-    leaveOut(item); // nothing can be found in it
+    leaveOut(item); // a search could find nothing in it
   }
 
   function setApart(item) {
@@ -84,14 +84,14 @@ export function begin({ $, $$, t, parsed, say, toast, show }) {
     for (const option of $$('[data-attached]', scope))
       if (!option.selected && option.value.includes(item.dataset.document)) option.remove();
   }
-  // The chips are those of the documents that are searched, whatever else has been chosen meanwhile, and of
-  // those that failed.
+  // Show chips for the documents that are searched, whatever else was chosen meanwhile, and for those that failed.
   function showChosen() {
     for (const item of $$('[data-document]', list))
       item.hidden = !(item.matches('.danger') || scope.value.includes(item.dataset.document));
     showCount();
   }
-  // One line of a phone shows the beginning of a long list: how many there are, and how many failed, is said in words.
+  // On a phone, one line shows only the beginning of a long list, so a text says how many there are and how many
+  // failed.
   function showCount() {
     const [shown, failures] = [readable, unread].map(part => {
       const { length } = $$('li:not([hidden])', part);
@@ -155,7 +155,7 @@ export function begin({ $, $$, t, parsed, say, toast, show }) {
           resolve();
           return;
         }
-        // Others may have been taken off meanwhile.
+        // Other files may have been removed meanwhile.
         const chosen = scope.value.startsWith('document:') ? scope.value.slice(9).split(',') : [];
         const value = `document:${[...new Set([...chosen, made.id])].join(',')}`;
         choose(value, value === reply.scope.value ? reply.scope.words : t('Only the attached documents'));
@@ -213,7 +213,7 @@ export function begin({ $, $$, t, parsed, say, toast, show }) {
       waiting.push(...[...files].map(file => [file, named(file, pasted)]));
       sending ??= sendAll();
     },
-    // Whether all files have arrived, once none is on its way.
+    // Resolves when no upload is under way, with whether all files have arrived.
     async arrived() {
       await sending;
       return !failed;

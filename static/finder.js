@@ -1,4 +1,4 @@
-// The page of a document: moves between the hits of “Find in this document” without loading the page anew.
+// The page of a document: moves between the hits of “Find in this document” without reloading the page.
 // Enter in the field goes on to the next hit, Shift and Enter to the one before. A hit on another page is a link.
 // Without this module each step is a link.
 
@@ -47,7 +47,7 @@ field?.addEventListener('keydown', event => {
   event.preventDefault();
   go(steps[event.shiftKey ? 0 : 1]);
 });
-// A fragment would take the focus away that the next page gives to the field.
+// A fragment would take away the focus that the next page gives to the field.
 field?.form.setAttribute('action', location.pathname);
 // After a search the first hit comes into view, and the field keeps the focus for Enter.
 if (current()) {

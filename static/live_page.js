@@ -2,7 +2,7 @@
 // a change of many documents, a run of the proof.
 // Fetches the page it is on every 3 seconds while something in it is `data-running`, or a document is unfinished,
 // and copies the regions marked `data-live` and the cells of documents that have changed.
-// With `data-reload` on what is running, the page is loaded anew once that has ended.
+// If the running element has `data-reload`, the page is reloaded once it has ended.
 
 const EVERY = 3000;
 const SHOWN = ['state', 'reason', 'page_count', 'title', 'language'];
@@ -22,10 +22,10 @@ const isUnfinished = cell => cell?.textContent.trim().startsWith('…');
 const isRunning = () =>
   document.querySelector('[data-running]') || [...cellsByName(document).values()].some(isUnfinished);
 
-// What a region tells: the tokens of its forms differ each time.
+// The content of a region without the tokens of its forms, which differ each time.
 const told = region => `${region.textContent} ${region.querySelector('progress')?.value}`;
 
-// A region with the keyboard's focus in it stays as it is until what it is about has ended.
+// A region that contains the keyboard focus stays unchanged until its task has ended.
 function copyRegions(page) {
   for (const region of document.querySelectorAll('[data-live]')) {
     const fresh = page.getElementById(region.id);
@@ -49,7 +49,7 @@ async function refresh() {
     const reply = document.hidden ? null : await fetch(location.href);
     const page = reply?.ok && new DOMParser().parseFromString(await reply.text(), 'text/html');
     const ended = document.querySelector('[data-reload]') && page && !page.querySelector('[data-reload]');
-    // Redirected: signed out meanwhile.
+    // A redirect means that the person was signed out meanwhile.
     if (reply?.redirected || ended) {
       location.reload();
       return;

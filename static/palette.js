@@ -1,7 +1,7 @@
 // The palette: fetched when it is first opened, and again for each query. Focus stays in its box; the arrow keys move
 // through the options, Enter follows the current one. Without an option, Enter searches the conversations.
-// Beside the places that the server finds it offers what the page itself can do: [data-acts], the buttons and the menu of
-// the bar, and the last sources.
+// Besides the places that the server finds, the palette offers the actions of the page itself: [data-acts], the buttons
+// and the menu of the bar, and the last sources.
 // begin() returns open().
 
 const PAUSE = 120; // ms without a key before the query is sent
@@ -17,7 +17,7 @@ export function begin({ $, $$, t, parsed }, address) {
     return parsed(await answer.text());
   }
 
-  // The buttons and links of the last turn, or of a page without any, and those of the bar.
+  // The buttons and links of the last turn (of the page, if it has no turns), and those of the bar.
   function actions(query) {
     const scope = $$('.turn').at(-1) ?? $('main');
     const targets = new Set([...$$('[data-acts]', scope), ...$$('.bar :is(a.button, .menu .row)')]);
@@ -37,7 +37,7 @@ export function begin({ $, $$, t, parsed }, address) {
     );
     return { found: query && begins.length ? begins : found, first: begins.length > 0 };
   }
-  // Before the places if one begins with the query, else after them.
+  // The actions come before the places if one of them begins with the query, otherwise after them.
   function addActions() {
     const list = $('#palette-list', dialog);
     const { found, first } = actions($('[role=combobox]', dialog).value.trim());
@@ -75,7 +75,7 @@ export function begin({ $, $$, t, parsed }, address) {
   function mark(option) {
     for (const each of options()) each.setAttribute('aria-selected', each === option);
     const box = $('[role=combobox]', dialog);
-    box.setAttribute('aria-expanded', String(!$('#palette-list', dialog).hidden)); // an empty list is no list box
+    box.setAttribute('aria-expanded', String(!$('#palette-list', dialog).hidden)); // a list box must not be empty
     if (option) box.setAttribute('aria-activedescendant', option.id);
     else box.removeAttribute('aria-activedescendant');
     option?.scrollIntoView({ block: 'nearest' });
@@ -114,7 +114,7 @@ export function begin({ $, $$, t, parsed }, address) {
       event.preventDefault();
       all[at].click();
     } else if (event.key === 'Escape' && !event.isComposing) {
-      event.preventDefault(); // a search field would be emptied first
+      event.preventDefault(); // otherwise Escape would first empty the search field
       dialog.close();
     }
   }
@@ -143,7 +143,7 @@ export function begin({ $, $$, t, parsed }, address) {
         choose(appearance);
       }
       const followed = event.target.closest('a');
-      // A page that stays, or is shown again by Back, does not keep the words that have led on.
+      // Clear the words that led to another page, in case this page stays or is shown again by Back.
       if (followed && $('#find')) $('#find').value = '';
       if (event.target === dialog || followed) dialog.close();
     });

@@ -2,9 +2,9 @@
 // Requests GET source/<answer>.<citation>/ and puts the HTML it receives into #source.
 // begin() returns show(link), prefetch(link) and card(link), which shows a card beside a citation.
 
-// A share may be revoked, and its reader's rights withdrawn, at any moment: there it is kept for a second.
+// On a shared page a source is cached for only a second: the share, or the reader's rights, may be revoked at any time.
 const FRESH = 'shared' in document.body.dataset ? 1000 : 30000;
-const SIZES = [0.5, 0.75, 1, 1.5, 2, 3]; // of the page, by the width of the panel
+const SIZES = [0.5, 0.75, 1, 1.5, 2, 3]; // sizes of a page's image, relative to the width of the panel
 const COVERS = matchMedia('(max-width: 40rem)');
 
 export function begin({ $, $$, t, parsed, rove, enliven }) {
@@ -67,7 +67,7 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
     rove(bar);
     for (const tab of $$('a', bar)) tab.tabIndex = tab.getAttribute('aria-selected') === 'true' ? 0 : -1;
   }
-  // Of several citations of one source the opened one alone is current.
+  // If a source has several citations, only the opened one is current.
   function markCitations(query) {
     for (const link of $$('[data-source][aria-current]', main)) link.removeAttribute('aria-current');
     if (!query) return;
@@ -91,7 +91,7 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
     main.inert = COVERS.matches;
     aside.scrollTop = 0; // not where another source, or another view of this one, was left
     setUpStage();
-    // A screen reader says with the title what is marked, which few say within the text.
+    // The title includes the marked words, because few screen readers announce marks within the text.
     const said = [markedWords(aside), verdictOf(aside)?.textContent.trim().replace(/\s+/g, ' ')]
       .filter(Boolean)
       .join('. ');
@@ -114,7 +114,7 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
     zoomTo('');
     followImage($('.page-image', stage));
   }
-  // The place of the image is kept for it, so that nothing moves when it comes.
+  // Reserve the space of the image, so that nothing moves when it arrives.
   function followImage(figure) {
     const image = $('img', figure);
     const status = $('.page-state', aside);
@@ -210,7 +210,7 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
     aside.replaceChildren();
     markCitations();
   }
-  // As the browser's Back does, where it would: while Chromium goes back it tells screen readers of no focus.
+  // Go back in the history if the panel is part of it: while Chromium goes back, it reports no focus to screen readers.
   function leavePanel() {
     if (history.state?.panel) history.back();
     else {
@@ -258,7 +258,7 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
   });
   if (!aside.hidden) {
     setUpPanel(queryOf(location.href));
-    // A link from elsewhere: the answer whose source is open comes into view.
+    // If the link came from elsewhere, scroll the answer whose source is open into view.
     if (!scrollY && ['', '#marked'].includes(location.hash))
       $('.cite[aria-current]', main)?.scrollIntoView({ block: 'center' });
   }

@@ -1,5 +1,5 @@
-// The portal: every page and every form works without it. The order counts: listeners are called in it.
-// Of these modules each has one subject; in production they are served as one file (chatsite/joined_files.py).
+// The portal: every page and every form works without it. The order matters, because listeners are called in this
+// order. Each module has one subject; in production all are served as one file (chatsite/joined_files.py).
 // Loads stream.js on the page of a conversation, and panel.js, palette.js and attach.js when they are needed.
 import './scripts/portal/overlays.js';
 import './scripts/portal/conversation_list.js';

@@ -6,7 +6,7 @@
 const form = document.querySelector('form[data-creates]');
 const button = form?.querySelector('button.primary');
 
-class Refused extends Error {} // its cause: the note of the server
+class Refused extends Error {} // `cause` is the server's note
 
 async function create(body) {
   const reply = await fetch(form.action, { method: 'POST', body, redirect: 'manual' });
@@ -38,8 +38,8 @@ if (button && navigator.clipboard?.write && window.ClipboardItem) {
     const created = create(new FormData(form));
     const link = created.then(({ note }) => note.querySelector('[data-copy-text]').dataset.copyText);
     const text = link.then(address => new Blob([address], { type: 'text/plain' }));
-    text.catch(() => {}); // said below, also where the clipboard does not wait for it
-    // Begun at once: a clipboard may be written to only in answer to a key or a click.
+    text.catch(() => {}); // a failure is shown below, even if the clipboard does not wait for the text
+    // Begin at once: writing to the clipboard is allowed only in response to a key or a click.
     const copied = navigator.clipboard.write([new ClipboardItem({ 'text/plain': text })]).then(
       () => true,
       () => false,
@@ -88,5 +88,5 @@ async function foresee() {
 for (const name of ['input', 'change'])
   form?.addEventListener(name, () => {
     clearTimeout(waiting);
-    waiting = setTimeout(() => foresee().catch(() => {}), 300); // the page says it once the link is made
+    waiting = setTimeout(() => foresee().catch(() => {}), 300); // if this fails, the page says it once the link exists
   });

@@ -62,7 +62,8 @@ export function begin(tools) {
     showSeen();
     waitForQuestion();
   }
-  // What has come while the page was looked at is new on no other page, even if this one is left at once.
+  // Report what was shown while the page was visible, so that no other page shows it as new, even if this page is left
+  // at once.
   function showSeen() {
     if (document.hidden || now.run) return;
     const body = new FormData();
@@ -77,7 +78,7 @@ export function begin(tools) {
   }
 
   // ---- Questions. --------------------------------------------------------------------------------------------------
-  // Puts turns at the end of the thread, in place of those that it had in part.
+  // Appends turns to the thread, replacing those that were incomplete.
   function append(html) {
     const fresh = parsed(html);
     for (const old of $$('.next', thread)) old.remove();
@@ -98,7 +99,7 @@ export function begin(tools) {
     scroll.follow();
     scroll.keepUp();
   }
-  // On another device, or in another tab. What is typed here stays.
+  // Shows a question asked on another device or in another tab. Typed text stays in the box.
   function showAskedElsewhere({ run, html }) {
     view.drawFrames();
     if (scroll.isAtEnd()) scroll.follow();
@@ -121,7 +122,7 @@ export function begin(tools) {
       state.refused(message, code === 'busy');
     } else if (now.run) location.reload();
   }
-  // The last position that this page has: the identifiers of turns and answers end with theirs.
+  // The last position on this page; the ids of turns and answers end with their positions.
   const lastPlace = () => Math.max(-1, ...$$('.turn, .answer', thread).map(({ id }) => +id.slice(2)));
   function waitForQuestion() {
     if (socket.isOpen() && !now.run && !now.ending) socket.send({ type: 'wait', first: 1 + lastPlace() });
@@ -131,7 +132,7 @@ export function begin(tools) {
   function opened() {
     const { run, ending, asking, stopping } = now;
     if (run || ending) socket.send({ type: 'follow', run: run ?? ending, after: view.seq() });
-    if (run && stopping === run) socket.send({ type: 'stop', run }); // it is unknown what a dead socket has delivered
+    if (run && stopping === run) socket.send({ type: 'stop', run }); // a dead socket may not have delivered the stop
     if (asking) socket.send({ type: 'ask', ...asking });
     else waitForQuestion();
   }
@@ -142,7 +143,7 @@ export function begin(tools) {
     if (message.type === 'branched') location.reload();
     if (message.type === 'refused') showRefused(message);
   }
-  // Without a socket (a proxy that allows none) the page itself is asked every two seconds.
+  // Without a socket (if a proxy allows none), the page is polled every two seconds.
   async function pollPage() {
     try {
       const reply = await fetch(location.pathname, { redirect: 'manual' });

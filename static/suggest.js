@@ -1,6 +1,7 @@
-// Suggestions under a field for names, [data-suggest] with the address that finds them: people with commas between in an
-// input, groups on lines of their own in a textarea. What is found for the piece at the cursor is chosen by key, pointer
-// or finger, and takes its place; a field with [data-one] holds one name. Without this module names are typed in full.
+// Suggestions under a field for names, whose [data-suggest] is the URL of the search: people separated by commas in an
+// input, groups one per line in a textarea. The name at the cursor is searched, and replaced by the suggestion that is
+// chosen by key, pointer or finger. A field with [data-one] holds one name. Without this module, names are typed in
+// full.
 
 const PAUSE = 150; // ms without a key before the letters are sent
 const LEAST = 2; // letters
@@ -34,7 +35,7 @@ function begin(field) {
   let waiting;
   let asked = 0;
 
-  // Where the piece at the cursor begins and ends, and its letters.
+  // The beginning, end and letters of the name at the cursor.
   function piece() {
     if (one) return { start: 0, end: field.value.length, letters: field.value.trim() };
     const at = field.selectionStart;
@@ -117,11 +118,11 @@ function begin(field) {
   field.addEventListener('blur', () => {
     asked += 1;
     clearTimeout(waiting);
-    // A list that goes away while a button is pressed would move the button from under the pointer.
+    // A list that disappears while a button is pressed would move the button away from the pointer.
     if (pressed) addEventListener('pointerup', () => setTimeout(show, 0, []), { once: true });
     else show([]);
   });
-  // The field keeps the focus: a blur before the click would take the list away.
+  // The field keeps the focus, because a blur before the click would hide the list.
   list.addEventListener('pointerdown', event => event.preventDefault());
   list.addEventListener('click', event => {
     const option = event.target.closest('[role=option]');
@@ -130,9 +131,9 @@ function begin(field) {
 }
 
 for (const field of document.querySelectorAll('[data-suggest]')) begin(field);
-// Where naming people is what a page is opened for. On touch it would raise the keyboard.
+// Focus the field for which the page was opened, except on a touch screen, where this would open the keyboard.
 if (!matchMedia('(pointer: coarse)').matches) document.querySelector('[data-first]')?.focus();
-// Whoever names readers means “Some groups or people”.
+// Typing a reader selects “Some groups or people”.
 for (const named of document.querySelectorAll('form .some'))
   named.addEventListener('input', () => {
     const some = named.closest('form').querySelector('[name=who][value=some]');

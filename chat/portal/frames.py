@@ -336,7 +336,7 @@ class SocketFrames:
         self._after = after
         self._fresh = after == 0  # whether the page has no frame yet, only what it was rendered with
         self._in_sync = not self._fresh
-        self._started = False  # whether the first message has begun; the page was opened with it
+        self._started = False  # whether the first message has begun; its frame is part of the page
         self._whole = False  # whether the page has the whole text
         self._body: str | None = None  # the HTML that replaced the blocks on the page
         self._answer = AnswerRenderer(place)

@@ -34,7 +34,8 @@ from .single_message import Single
 class RagChat:
     """RAG chat of 2025.
 
-    If not `decided`, the request had no member for a session, and the answer has the session in both members,
+    If `decided` is false, the request had no member for a session, and the answer has the session in both
+    members,
     `session_state` and `sessionState`.
     """
 

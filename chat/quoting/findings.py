@@ -182,7 +182,7 @@ class Findings:
         """Whether the sentence is from one of the best search results.
 
         If it is not, the search or the choice of the sentence may be wrong. The results of several questions
-        are interleaved, so each question has one of the first.
+        are interleaved, so each question has one of the best search results.
         """
         best = max(source.score for source in self.sources)
         own = self.sources[sentence.passage].score

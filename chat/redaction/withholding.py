@@ -207,7 +207,7 @@ class _Reader:
         return shown
 
     def _supported(self, text: str, message: Message, sources: Sequence[Source]) -> tuple[str, int]:
-        """The statements of this text that are supported by these sources only, and their number."""
+        """The text of the statements that these sources alone support, and the number of statements."""
         open_labels = {source.label for source in sources}
         text = without(text, {*message.citations, *message.labels} - open_labels)
         kept = [
@@ -230,7 +230,7 @@ class _Reader:
             label if label in open_labels else CLOSED.format(numbers[label]) for label in message.citations
         ]
         shown.labels = [source.label for source in sources]
-        shown.verified = None  # nobody vouched for a part of it
+        shown.verified = None  # the person who verified the answer did not verify this part on its own
         left_out = total - kept
         if not left_out and LEFT_OUT in shortened:
             left_out = 1  # a heading or code was left out

@@ -77,7 +77,7 @@ class Claim:
 
     @cached_property
     def spoken(self) -> dict[str, str]:
-        """The words whose likeness is measured, by stem, each in its full form."""
+        """The full forms, by stem, of the words whose likeness is measured."""
         words = content_words(self.tokens).items()
         return {value: whole for value, whole in words if whole not in LIGHT_WORDS}
 

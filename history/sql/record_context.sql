@@ -1,4 +1,4 @@
--- Store the sources and steps of an answer before its first word. If this is repeated, they replace the former ones.
+-- Store the sources and steps of an answer before its first word. A repeated call replaces them.
 WITH former AS (
     DELETE FROM history_source WHERE message_id = :'answer' AND rank > :'count'
 ),

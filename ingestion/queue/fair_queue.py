@@ -38,7 +38,7 @@ QUEUE = "ingestion"
 MAX_COUNTED = 100  # waiting documents ahead of one, after which counting stops
 YIELD_SECONDS = 5.0  # how long all workers must be busy, and another owner wait, before a document yields
 YIELDED_POSITIONS = 10  # positions that it moves back; with fewer it would soon yield again
-MAX_INSPECTED = 100  # waiting jobs inspected; the first one of an owner without a running job is among them
+MAX_INSPECTED = 100  # waiting jobs inspected to find one of an owner without a running job
 
 # Read from the jobs, because row-level security hides other owners' documents from the caller.
 CURRENT_POSITION = """

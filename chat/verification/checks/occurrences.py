@@ -73,7 +73,7 @@ class Occurrence:
             if len(letters) < 2 or all(each.isdisjoint(own) for each in letters):
                 continue
             number = cells.index(at)
-            # A row of several lines begins with the first column, and lacks the last ones.
+            # A row on several lines has the first columns and may lack the last ones.
             is_cut = found is unit.columns and unit.numbers < len(letters)
             if len(letters) == len(cells) or is_cut:
                 return not letters[number].isdisjoint(own)

@@ -40,7 +40,7 @@ class Verdict:
 
 
 def lock() -> None:
-    """Wait until nobody else changes seals, until the end of the transaction."""
+    """Lock the seals until the end of the transaction, waiting for others who change them."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
 

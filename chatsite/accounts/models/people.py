@@ -101,7 +101,7 @@ class User(AbstractUser):
         return bool(self.service_for)
 
     def may_as_staff(self, permission: str) -> bool:
-        """Whether the permission applies in the admin: former staff may still have it."""
+        """Whether a member of staff has the permission; former staff may still have it without effect."""
         return self.is_staff and self.has_perm(permission)
 
     def display_name(self) -> str:

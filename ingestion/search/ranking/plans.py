@@ -73,7 +73,7 @@ COUNTED_FROM = 300_000
 COUNTED_EVERY = 17
 MAX_COUNTED = 2_500
 MEASURED = 300  # passages whose mean length is taken as that of all passages
-MAX_SELDOM = 50  # passages that are searched for a readable one with a word that the sample lacks
+MAX_SELDOM = 50  # passages inspected, for each word that the sample lacks, to find a readable one
 
 # The vector index scans at least EF_SEARCH entries, and stops after MAX_SCANNED if hardly any of them are
 # readable. Of the NEAREST pieces, the readable ones are taken, but at least PIECES. Callers who may read

@@ -1,4 +1,4 @@
-// Makes the buttons, words and sources of answers work that have come into the page.
+// Activates the buttons, terms and sources of answers that were added to the page.
 // enliven(root) is called for every answer or panel whose HTML has arrived.
 // Sends and receives nothing.
 import { $$ } from '../portal/dom.js';

@@ -1,5 +1,5 @@
 // Copying: an answer as Markdown and as HTML, code as text, a table as CSV.
-// Fetches the Markdown of an answer, which is the server's.
+// Fetches the Markdown of an answer from the server.
 // Receives it as text.
 import { $, $$, t } from '../portal/dom.js';
 import { toast } from '../portal/overlays.js';
@@ -27,7 +27,7 @@ function answerHtml(answer) {
   if (rows.length) prose.append(list);
   return prose.innerHTML;
 }
-// The Markdown is the server's: it is fetched while the clipboard waits for it.
+// The Markdown is fetched from the server while the clipboard waits for it.
 function copyAnswer(answer, url) {
   const markdown = fetch(url).then(reply => {
     if (!reply.ok) throw new Error(reply.status);

@@ -1,6 +1,6 @@
-// Editing a question in its place, and the focus on the page that comes when another version is chosen.
+// Edits a question in place, and sets the focus on the page of another version.
 // Fetches the page that the link leads to, and takes its form, which is sent as a page.
-// Without an answer the link is followed.
+// If there is no response, the link is followed.
 import { isSendKey, store } from '../portal/browser.js';
 import { $, $$, opensElsewhere } from '../portal/dom.js';
 

@@ -1,6 +1,6 @@
 // Feedback on an answer, without leaving the page.
 // Posts the form and receives JSON: {end}, the HTML of what is below the answer.
-// Without an answer the form is said to be unsent.
+// If there is no response, a message says that the form was not sent.
 import { tell } from '../portal/banners.js';
 import { $, parsed, t } from '../portal/dom.js';
 import { toast } from '../portal/overlays.js';

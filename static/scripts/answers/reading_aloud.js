@@ -1,4 +1,4 @@
-// Reading aloud, by voices of this device alone: others send the text to their maker.
+// Reads answers aloud, only with voices that run on this device: other voices send the text to their vendor.
 // One answer is read at a time; its button is pressed until it ends.
 // Sends and receives nothing.
 import { $, $$ } from '../portal/dom.js';
@@ -37,7 +37,7 @@ function sentencesOf(prose, language) {
     .map(sentence => sentence.trim().replace(/,$/, ''))
     .filter(sentence => /[\p{L}\p{N}]/u.test(sentence));
 }
-// A button is shown where the device has a voice of the answer's language.
+// A button is shown if the device has a voice for the answer's language.
 export function showAloudButtons(root) {
   for (const button of $$('[data-aloud]', root)) {
     button.hidden = !voiceFor(button);
@@ -76,7 +76,7 @@ document.addEventListener('click', event => {
   const button = event.target.closest('[data-aloud]');
   if (button) readAloud(button);
 });
-// Browsers find their voices late.
+// Browsers load their voices late.
 export function whenVoicesChange(act) {
   speech?.addEventListener?.('voiceschanged', () => {
     findVoices();

@@ -1,4 +1,4 @@
-// Words of the house: where one first occurs in an answer it is marked, and says what it means.
+// Terms of the glossary: the first occurrence of each in an answer is marked, and shows the meaning.
 // The meanings are in the page, each in an element with `data-explains`.
 // Sends and receives nothing.
 import { $ } from '../portal/dom.js';
@@ -24,7 +24,7 @@ export function markTerm(meaning) {
     return;
   }
 }
-// Where a text has the words of a name one after the other, whatever stands between them.
+// The place in a text where the words of a name follow each other, with any separators between them.
 function placeOf(name, text) {
   const words = [...text.matchAll(/[\p{L}\p{M}\p{N}]+/gu)];
   const at = words.findIndex((_, start) =>
@@ -53,7 +53,7 @@ function explain(term) {
   bubble.style.left = `${Math.max(8, Math.min(left, room))}px`;
   bubble.style.top = `${bottom + height < innerHeight ? bottom : Math.max(0, top - height)}px`;
 }
-// The pointer may go on to the bubble, which touches the word, and stay there.
+// The pointer may move from the word to the bubble, which touches it, and stay there.
 document.addEventListener('pointerover', ({ target, pointerType }) => {
   if (pointerType !== 'mouse' || bubble.contains(target)) return;
   const term = target.closest?.('.term');

@@ -18,7 +18,7 @@ function begin() {
   const openStream = page.conversation && page.stream ? streamOpener(state) : null;
   const files = attaching(show);
   form.addEventListener('submit', event => {
-    if (event.submitter?.formNoValidate) return; // a page of its own, to which the text goes
+    if (event.submitter?.formNoValidate) return; // the text is sent to another page
     event.preventDefault();
     const text = box.value;
     if (!text.trim()) {
@@ -66,7 +66,8 @@ function begin() {
   store.set('overtaken', null);
 }
 
-// Returns a function that loads the stream once. It is loaded now: it also hears what is asked here on another device.
+// Returns a function that loads the stream once. It is loaded now, because it also receives questions that are asked
+// here on another device.
 function streamOpener(state) {
   let loading;
   const open = () => {
@@ -125,9 +126,9 @@ async function askFirst(state, files, text) {
   }
 }
 
-// On the page for a new question the focus is in the box; a phone opens its keyboard when the box is touched. A first
-// question has led to a page of its own: the focus stays in the box there, too, but on touch the answer is to be seen
-// whole. The attribute autofocus would scroll past the beginning of the page.
+// On the page for a new question the focus is in the box; a phone opens its keyboard when the box is touched. On the
+// page to which a first question leads, the focus stays in the box, too, except on a touch screen, so that the whole
+// answer is visible. The attribute autofocus would scroll past the beginning of the page.
 function focusFirst(box, words) {
   const begins = 'focus' in words || (!touch.matches && (store.get('asked') || store.get('overtaken')));
   if (!begins) return;

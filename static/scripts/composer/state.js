@@ -1,6 +1,6 @@
 // What the composer shows and keeps: draft, hint, problem, Send or Stop, and the key of a question.
-// stream.js is given this object, too, and tells it what became of a question.
-// Sends a stop as a form where there is no socket.
+// stream.js also gets this object, and reports to it the outcome of a question. Stops an answer with a form if there is
+// no socket.
 import { likes, page, store, touch } from '../portal/browser.js';
 import { $, parsed } from '../portal/dom.js';
 
@@ -16,7 +16,8 @@ export function composerState(form) {
   const most = Number(words.most);
   const rest = touch.matches ? words.touch : words.hint;
   let running = Boolean(page.run);
-  // Describes the box, and does not change: a screen reader would read each change out in the middle of an answer.
+  // The description of the box does not change, because a screen reader would read each change in the middle of an
+  // answer.
   $('#keys').textContent = rest;
 
   const show = text => {
@@ -61,7 +62,7 @@ export function composerState(form) {
       box.value ||= store.get(drafts) ?? '';
       hinted();
     },
-    // A question that may have arrived keeps its key: sent again, it is not asked twice.
+    // A question that may have arrived keeps its key, so that sending it again does not ask it twice.
     keyOf(text) {
       const [known, kept] = JSON.parse(store.get(keys) ?? '[]');
       if (kept === text) return known;
@@ -82,7 +83,7 @@ export function composerState(form) {
       if (!unsure) store.set(keys, null);
       show(`${text} ${words.kept}`);
     },
-    // Another question came first: the page is loaded anew to show it, and says there what became of this one.
+    // Another question came first: reload the page to show it, with a message about this question.
     overtaken(question, text) {
       store.set(keys, null);
       store.set(drafts, box.value || question);
@@ -96,7 +97,7 @@ export function composerState(form) {
       running = value;
       goes.hidden = true;
       comes.hidden = false;
-      // The focus of a button that goes; on touch the box would raise the keyboard.
+      // Move the focus from a button that disappears; on a touch screen, the box would open the keyboard.
       if (held) (touch.matches ? comes : box).focus({ preventScroll: true });
       if (!value) show();
       hinted();
@@ -110,7 +111,7 @@ export function composerState(form) {
     left(text) {
       $('#left').textContent = text;
     },
-    // Without a socket; where nothing gets through, the next socket says it.
+    // Stop without a socket; if the request fails, the next socket sends the stop.
     stop() {
       const body = new FormData(form);
       fetch(stop.formAction, { method: 'POST', body, redirect: 'manual' }).catch(() => {});

@@ -1,4 +1,5 @@
-// The lines above a page: one of the browser (offline, signed out), one of the site, which changes while pages are open.
+// The lines above a page: one about the browser (offline, signed out), and one from the site, which may change while
+// the page is open.
 // The bar below them sticks under all of their lines.
 // Asks the site for its banner every 15 s: {kind, text}.
 import { $ } from './dom.js';

@@ -1,4 +1,4 @@
-// What this browser is, and what it keeps: the person's preferences, a touch screen, drafts and cookies.
+// Properties of this browser and what it stores: the person's preferences, a touch screen, drafts and cookies.
 // The server writes preferences and addresses into the page's `data-` attributes; other modules read them here.
 // Sends nothing itself; the server reads the cookies `zone` and `side`.
 
@@ -6,13 +6,13 @@ export const likes = document.documentElement.dataset;
 export const page = document.body.dataset;
 export const touch = matchMedia('(pointer: coarse)');
 
-// Whether a key sends what is typed: Ctrl or ⌘ and Enter always, Enter alone as one likes it.
+// Whether a key sends what is typed: Ctrl or ⌘ and Enter always, Enter alone if the person prefers it.
 export const isSendKey = event =>
   event.key === 'Enter' &&
   !event.isComposing &&
   (event.ctrlKey || event.metaKey || !(event.shiftKey || likes.enter === 'line' || touch.matches));
 
-// For as long as the tab is open.
+// Storage that lasts as long as the tab is open.
 export const store = {
   get(key) {
     try {
@@ -37,6 +37,6 @@ export function keepCookie(name, value) {
   document.cookie = `${name}=${value}; path=/; max-age=31536000; samesite=lax${secure}`;
 }
 
-// Times on the next page are those of this browser.
+// The next page shows times in the time zone of this browser.
 const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
 if (timeZone && !document.cookie.includes(`zone=${timeZone}`)) keepCookie('zone', timeZone);

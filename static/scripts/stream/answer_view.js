@@ -16,7 +16,7 @@ export function answerView(tools, now, title, { whole, done, painted }) {
   let answer = null;
   let prose;
   let open;
-  let top; // the question of the answer, or what comes first of a later answer of a team
+  let top; // the question of the answer, or the top of a later answer of a team
   let finishing = null;
   let seq = 0;
   let pieces = new Set(); // numbers of the frames that had text of the answer
@@ -90,7 +90,7 @@ export function answerView(tools, now, title, { whole, done, painted }) {
     title({ title: words }) {
       title.rename(words, Boolean(now.run));
     },
-    // In a team, the next agent's answer, below the one that has just ended.
+    // In a team, append the next agent's answer below the one that has just ended.
     next({ html }) {
       const fresh = parsed(html);
       const node = $('.answer', fresh);
@@ -143,7 +143,7 @@ export function answerView(tools, now, title, { whole, done, painted }) {
             : t('Answer complete, {n} sources.', end.sources)),
       );
   }
-  // The page shows a text later than it was written: a stop may find nothing to stop.
+  // The page shows text some time after it was written, so there may be nothing left to stop.
   function showNothingStopped({ state }) {
     if (!now.run || now.stopping !== now.run || state !== 'complete') return;
     const note = parsed('<div class="note plain"><div><p></p></div></div>');
@@ -152,11 +152,11 @@ export function answerView(tools, now, title, { whole, done, painted }) {
     $(':scope > .end', answer).prepend(note);
     say(words);
   }
-  // They come after the rest: what has the focus there keeps it.
+  // Follow-up questions arrive after the rest; an element that has the focus keeps it.
   function showFollowups(end) {
     const fresh = parsed(end.end);
     const next = $('.next', fresh);
-    // A second look of the language model changes marks in the text, and what is said of the sources.
+    // A second look by the language model changes marks in the text and the notes about the sources.
     const rechecked = end.body !== undefined;
     if (rechecked) prose.replaceChildren(parsed(end.body));
     for (const part of rechecked ? ['.sources-head', '.sources'] : ['.sources-head']) {

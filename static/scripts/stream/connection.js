@@ -1,10 +1,10 @@
-// The socket of a page: connects again when it is lost, and has the page itself asked where no socket gets through.
-// Sends and receives JSON; what it means is known to stream.js, which gives the functions that are called here:
+// The socket of a page: reconnects when it is lost, and polls the page if no socket can be opened.
+// Sends and receives JSON, which stream.js interprets in the functions that are called here:
 // opened(), received(message), givenUp() when a question did not arrive, polled(), and signedOut().
 // `now` is the state of the page in stream.js.
 
 const TRIES_BEFORE_POLLING = 3;
-const MAX_IDLE_TRIES = 8; // of a page that waits for nothing
+const MAX_IDLE_TRIES = 8; // tries to connect by a page that waits for nothing
 const POLL = 2000;
 const LATER = 30_000;
 const UNKNOWN = 4404;
@@ -83,7 +83,7 @@ export function connection({ t, tell, conversation }, now, { opened, received, g
   function showLost() {
     if (navigator.onLine) tell(t('Connection lost. Reconnecting …'));
   }
-  // After a sleep, or behind a network that swallows everything, a socket may look open for minutes.
+  // After a sleep, or on a network that drops all packets, a socket may look open for minutes.
   function drop() {
     if (socket) socket.onopen = socket.onmessage = socket.onclose = null;
     socket?.close();
@@ -124,7 +124,7 @@ export function connection({ t, tell, conversation }, now, { opened, received, g
     stopPolling,
     isEnded: () => ended,
     isFull: () => full,
-    // A question waits: what was silent until now is not dead, and a lost socket is tried at once.
+    // A question waits: earlier silence does not mean that the socket is dead, and a lost socket is reopened at once.
     hurry() {
       heard = Date.now();
       if (isOpen()) return;

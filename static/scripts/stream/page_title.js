@@ -1,4 +1,5 @@
-// The title of the tab and of the conversation while answers come: “Answering…” before it, or ● when one has ended unseen.
+// The title of the tab and of the conversation while answers arrive, with the prefix “Answering…”, or ● when an answer
+// has ended unseen.
 // rename(words) follows a conversation that was given its name.
 // Sends and receives nothing.
 
@@ -21,7 +22,7 @@ export function pageTitle({ $, t, conversation }) {
     showReady() {
       document.title = (document.hidden ? '● ' : '') + name;
     },
-    // Returns whether an answer has ended while nobody looked.
+    // Removes the ●, and returns whether there was one.
     see() {
       const isNew = document.title.startsWith('● ');
       if (isNew) document.title = document.title.slice(2);

@@ -6,7 +6,7 @@
 \set nothing '{Nothing}'
 \set unsure 'Unsure'
 \set pleasantries '{Hello}'
--- A larger number of tokens, which version 0.3.0 may have stored, counts as this one.
+-- A larger number of tokens, which version 0.3.0 may have stored, counts as this one, and a negative one as 0.
 \set most 1000000000
 
 SELECT
@@ -40,8 +40,8 @@ CROSS JOIN LATERAL (
             ),
             false
         ) AS unsure,
-        coalesce(sum(least(coalesce((answer.usage ->> 'prompt')::numeric, 0), :'most'::bigint)), 0)::bigint AS prompt,
-        coalesce(sum(least(coalesce((answer.usage ->> 'completion')::numeric, 0), :'most'::bigint)), 0)::bigint AS completion
+        coalesce(sum(least(greatest((answer.usage ->> 'prompt')::numeric, 0), :'most'::bigint)), 0)::bigint AS prompt,
+        coalesce(sum(least(greatest((answer.usage ->> 'completion')::numeric, 0), :'most'::bigint)), 0)::bigint AS completion
     FROM history_message AS answer
     WHERE answer.exchange = run.id AND answer.role = 'assistant'
 ) AS said

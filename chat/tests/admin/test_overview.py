@@ -76,7 +76,8 @@ class CountingTests(TestCase):
 
     def test_an_impossible_number_of_tokens_does_not_stop_the_counting(self):
         run_of(self.ada, self.document, usage={"prompt": 10**23, "completion": 20})
-        self.assertEqual(count_ended_runs(), 1)
+        run_of(self.ada, self.document, usage={"prompt": -5, "completion": 20})
+        self.assertEqual(count_ended_runs(), 2)
         self.assertEqual(sums()["prompt_tokens"], MAX_TOKENS)
 
     def test_counting_again_counts_only_what_ended_since(self):

@@ -13,6 +13,7 @@ from chat.verification.same_question import asks_the_same, content_words
 from ingestion.search.tokens import plain_words
 
 LIKE = 0.6  # share of common words from which two questions are in one group
+MAX_READ = 1_000  # characters of a question that are compared; what follows is pasted text
 COMPARED = 100  # number of wordings with which a question is compared
 MIN_TOLD = 10  # words; a shorter message does not describe a situation
 _FIRST_PERSON = re.compile(r"\b(?:i|me|my|we|us|our|ich|mir|mich|mein\w*|wir|uns|unser\w*)\b", re.IGNORECASE)
@@ -30,6 +31,7 @@ SMALL_TALK = frozenset(
 
 def alike(one: str, other: str) -> bool:
     """Whether questions ask the same, or share most words and all numbers and negations."""
+    one, other = one[:MAX_READ], other[:MAX_READ]
     first, second = content_words(one), content_words(other)
     shared = len(first & second)
     if 2 * shared < min(len(first), len(second)) or _signature(one) != _signature(other):
@@ -62,6 +64,7 @@ def numbered(texts: Sequence[str]) -> list[int]:
 
     Groups are numbered from 0 in the order of their first questions.
     """
+    texts = [text[:MAX_READ] for text in texts]
     frequency = Counter(word for text in texts for word in content_words(text))
     numbers: list[int] = []
     known = 0

@@ -2,7 +2,7 @@
 
 from django.test import SimpleTestCase
 
-from chat.unanswered.question_likeness import is_small_talk, tells_a_situation
+from chat.unanswered.question_likeness import MAX_READ, is_small_talk, numbered, tells_a_situation
 
 
 class SituationTests(SimpleTestCase):
@@ -27,3 +27,9 @@ class LikenessTests(SimpleTestCase):
             self.assertTrue(is_small_talk(text), text)
         for text in ("Hi, how much leave do I get?", "Who can help me?", "Good shoes?", "Is it open today?"):
             self.assertFalse(is_small_talk(text), text)
+
+    def test_what_is_pasted_behind_a_question_is_not_compared(self):
+        start = "How do I read this log? " + " ".join(f"line{number}" for number in range(MAX_READ))
+        self.assertEqual(
+            numbered([f"{start} one end", f"{start} quite another tail", "Who is it?"]), [0, 0, 1]
+        )

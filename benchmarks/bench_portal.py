@@ -23,7 +23,7 @@ from streaming.world import world  # noqa: E402
 
 from chat.tests.fake_openai import FakeOpenAI, completion_for  # noqa: E402
 from chat.tests.upstream_faults import chunk  # noqa: E402
-from chatsite.tests.chromium import driven_chromium, open_page, sign_in  # noqa: E402
+from chatsite.tests.chromium import MOVING, driven_chromium, open_page, sign_in  # noqa: E402
 
 TOKENS_A_SECOND = 30
 FOLLOWUP_SECONDS = 8
@@ -145,7 +145,7 @@ def main() -> None:
 
 def measure(chromium, site, folder) -> None:  # type: ignore[no-untyped-def]
     """One answer, from the question to its follow-up questions."""
-    with open_page(chromium, site.site.url, viewport={"width": 1280, "height": 900}) as page:
+    with open_page(chromium, site.site.url, viewport={"width": 1280, "height": 900}, **MOVING) as page:
         sign_in(page, "employee", site.site.passwords["employee"])
         page.goto("/")
         page.add_init_script(WATCH)

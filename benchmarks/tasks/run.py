@@ -23,7 +23,7 @@ import psycopg
 from playwright.sync_api import expect
 
 from benchmarks.clients.run import wait_for_handbook
-from chatsite.tests.chromium import PHONE, driven_chromium, open_page
+from chatsite.tests.chromium import MOVING, PHONE, driven_chromium, open_page
 from chatsite.tests.server import BASE, Site, prepared, reading_parameters, temporary_folder
 
 from .hand import SECONDS, Hand, has_focus, name
@@ -68,7 +68,7 @@ class Portal:
     def __init__(self, chromium, site, german=False, **context):
         self.say = GERMAN.gettext if german else str
         self.folder = site.folder
-        self._open = open_page(chromium, site.url, with_problems=True, **context)
+        self._open = open_page(chromium, site.url, with_problems=True, **MOVING, **context)
         self.page = self._open.__enter__()
         self.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         self.home = site.url
@@ -232,7 +232,7 @@ class OpenWebUi:
     product = "Open WebUI"
 
     def __init__(self, chromium, client, **context):
-        self._open = open_page(chromium, client.url, with_problems=True, **context)
+        self._open = open_page(chromium, client.url, with_problems=True, **MOVING, **context)
         self.page = self._open.__enter__()
         self.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         self.page.add_init_script(f"localStorage.setItem('token', {json.dumps(client.token)});")

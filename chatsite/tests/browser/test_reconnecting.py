@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from chatsite.tests.browser.wire import Wire
+from chatsite.tests.chromium import MOVING
 from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
 from chatsite.tests.long_answer import LONG_QUESTION
 from chatsite.tests.portal_pages import (
@@ -74,7 +75,10 @@ def wait_until_written(site, page, events=20):
 def test_who_was_offline_sees_the_whole_answer_and_what_was_typed_as_on_another_device(
     chromium, wire, slow_site
 ):
-    with signed_in(chromium, wire, with_problems=True) as page, signed_in(chromium, slow_site) as phone:
+    with (
+        signed_in(chromium, wire, with_problems=True, **MOVING) as page,
+        signed_in(chromium, slow_site, **MOVING) as phone,
+    ):
         begin(page)
         wire.cut()
         page.context.set_offline(True)
@@ -100,7 +104,7 @@ def test_who_was_offline_sees_the_whole_answer_and_what_was_typed_as_on_another_
 
 
 def test_a_lost_connection_is_told_and_taken_up_again(chromium, wire):
-    with signed_in(chromium, wire, with_problems=True) as page:
+    with signed_in(chromium, wire, with_problems=True, **MOVING) as page:
         begin(page)
         wire.cut()
         expect(page.locator("#banner")).to_contain_text(LOST)
@@ -113,7 +117,7 @@ def test_a_lost_connection_is_told_and_taken_up_again(chromium, wire):
 
 
 def test_a_page_that_slept_notices_that_its_connection_is_dead(chromium, wire):
-    with signed_in(chromium, wire, with_problems=True) as page:
+    with signed_in(chromium, wire, with_problems=True, **MOVING) as page:
         begin(page)
         wire.swallow()
         # Nothing comes while it sleeps, and then its clock has jumped.
@@ -127,7 +131,7 @@ def test_a_page_that_slept_notices_that_its_connection_is_dead(chromium, wire):
 
 
 def test_a_killed_server_leaves_what_had_arrived_and_the_page_says_so_by_itself(chromium, slow_site):
-    with signed_in(chromium, slow_site, with_problems=True) as page:
+    with signed_in(chromium, slow_site, with_problems=True, **MOVING) as page:
         begin(page, LONG_QUESTION)
         wait_until_written(slow_site, page)
         slow_site.kill_web()
@@ -142,7 +146,7 @@ def test_a_killed_server_leaves_what_had_arrived_and_the_page_says_so_by_itself(
 
 
 def test_a_question_that_cannot_be_sent_stays_and_is_asked_once(chromium, wire):
-    with signed_in(chromium, wire, with_problems=True) as page:
+    with signed_in(chromium, wire, with_problems=True, **MOVING) as page:
         ask_and_wait(page)
         wire.cut()
         submit(page, LONG_QUESTION)
@@ -161,7 +165,7 @@ def test_a_question_that_cannot_be_sent_stays_and_is_asked_once(chromium, wire):
 
 
 def test_a_stop_on_one_device_is_seen_on_the_other(chromium, slow_site):
-    with signed_in(chromium, slow_site) as page, signed_in(chromium, slow_site) as phone:
+    with signed_in(chromium, slow_site, **MOVING) as page, signed_in(chromium, slow_site, **MOVING) as phone:
         begin(page, LONG_QUESTION)
         phone.goto(page.url)
         wait_until(phone, BEGUN)
@@ -174,7 +178,7 @@ def test_a_stop_on_one_device_is_seen_on_the_other(chromium, slow_site):
 
 
 def test_a_stop_that_a_dead_connection_swallowed_is_said_again(chromium, wire):
-    with signed_in(chromium, wire, with_problems=True) as page:
+    with signed_in(chromium, wire, with_problems=True, **MOVING) as page:
         begin(page, LONG_QUESTION)
         wire.swallow()
         page.locator("#stop").click()
@@ -186,7 +190,7 @@ def test_a_stop_that_a_dead_connection_swallowed_is_said_again(chromium, wire):
 
 
 def test_a_stop_without_a_connection_stays_on_the_page_and_is_said_by_the_next(chromium, wire):
-    with signed_in(chromium, wire, with_problems=True) as page:
+    with signed_in(chromium, wire, with_problems=True, **MOVING) as page:
         begin(page, LONG_QUESTION)
         wire.cut()
         expect(page.locator("#banner")).to_contain_text(LOST)

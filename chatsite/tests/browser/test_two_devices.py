@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
+from chatsite.tests.chromium import MOVING
 from chatsite.tests.long_answer import LONG_QUESTION
 from chatsite.tests.portal_pages import (
     LAST_TEXT,
@@ -23,7 +24,7 @@ BEGUN = f"{LAST_TEXT}.length > 60"
 
 
 def test_an_idle_page_shows_what_is_asked_on_another_device_and_how_it_is_answered(chromium, slow_site):
-    with signed_in(chromium, slow_site) as desk, signed_in(chromium, slow_site) as phone:
+    with signed_in(chromium, slow_site, **MOVING) as desk, signed_in(chromium, slow_site, **MOVING) as phone:
         ask_and_wait(desk)
         open_connected(phone, desk.url)
         submit(desk, LONG_QUESTION)

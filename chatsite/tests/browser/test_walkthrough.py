@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from chatsite.tests.chromium import PHONE, violations
+from chatsite.tests.chromium import MOVING, PHONE, violations
 from chatsite.tests.long_answer import LONG_QUESTION
 from chatsite.tests.portal_pages import (
     LAST_TEXT,
@@ -48,7 +48,7 @@ FOCUS_IS_SEEN = """(() => {
 
 
 def test_a_question_is_answered_with_a_citation_that_opens_the_very_page(chromium, slow_site):
-    with signed_in(chromium, slow_site, **WIDE) as page:
+    with signed_in(chromium, slow_site, **WIDE, **MOVING) as page:
         page.goto("/")
         ask(page, QUESTION)
         wait_until(page, f"{LAST_TEXT}.length > 10")
@@ -67,7 +67,7 @@ def test_a_question_is_answered_with_a_citation_that_opens_the_very_page(chromiu
 
 
 def test_a_reload_in_mid_answer_loses_nothing(chromium, slow_site):
-    with signed_in(chromium, slow_site) as page:
+    with signed_in(chromium, slow_site, **MOVING) as page:
         page.goto("/")
         ask(page, QUESTION)
         wait_until(page, f"{LAST_TEXT}.length > 10")
@@ -244,7 +244,7 @@ def test_a_conversation_is_shared_read_with_fewer_rights_and_revoked(chromium, s
 
 
 def test_a_stop_keeps_what_had_arrived(chromium, slow_site):
-    with signed_in(chromium, slow_site) as page:
+    with signed_in(chromium, slow_site, **MOVING) as page:
         page.goto("/")
         ask(page, LONG_QUESTION)
         wait_until(page, f"{LAST_TEXT}.length > 10")
@@ -255,7 +255,7 @@ def test_a_stop_keeps_what_had_arrived(chromium, slow_site):
 
 
 def test_two_tabs_see_the_same_answer(chromium, slow_site):
-    with signed_in(chromium, slow_site) as one, signed_in(chromium, slow_site) as two:
+    with signed_in(chromium, slow_site, **MOVING) as one, signed_in(chromium, slow_site, **MOVING) as two:
         one.goto("/")
         ask(one, QUESTION)
         two.goto(one.url)

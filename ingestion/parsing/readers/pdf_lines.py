@@ -68,7 +68,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class PageLines:
-    """The lines of a page in the order of its text, with each table at the position of its first line.
+    """The lines of a page in the order of its text.
+
+    A table stands at the position of its first line.
 
     `last` is the table with which the page ends, if any. `completed` is the table at the end of the previous
     page, if its last row continues on this page. That row is then complete in `completed`, and not among
@@ -116,7 +118,7 @@ def lines_of(page: pypdfium2.PdfPage, above: Table | None = None) -> PageLines:
 
 
 def replace_last_row(lines: list[Line], table: Table, completed: Table) -> None:
-    """Replace the lines of the last row of a table, with which a page ends, by the completed row."""
+    """Replace the last row of the table with which a page ends by the completed row."""
     row = len(table.cells) - 1
     old = [text for number, text in table.numbered_lines() if number == row]
     new = [text for number, text in completed.numbered_lines() if number == row]
@@ -244,7 +246,10 @@ def _bold(textpage: pypdfium2.PdfTextPage, position: int) -> bool:
 
 
 def breaks_words(document: pypdfium2.PdfDocument) -> bool:
-    """Whether the program that wrote the file may have broken words; browsers do so only if a page asks."""
+    """Whether the program that wrote the file may have broken words.
+
+    Browsers do so only if the page asks for it.
+    """
     return not document.get_metadata_value("Producer").startswith(BROWSERS)
 
 

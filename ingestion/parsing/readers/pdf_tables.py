@@ -134,9 +134,9 @@ class Table:
         return same and len(self.cells[0]) == len(other.cells[0])
 
     def completed_by(self, other: "Table") -> "tuple[Table, Table] | None":
-        """Both tables with the last row of this one complete, if `other` begins with the rest of that row.
+        """Both tables, the last row of this one completed by the first of `other`.
 
-        The second table may then have no rows.
+        None if `other` does not begin with the rest of that row. The second table may then have no rows.
         """
         if not self.is_same(other):
             return None
@@ -283,7 +283,7 @@ class _Run:
         return False
 
     def split(self, band: Sequence[Word]) -> tuple[list[Word], list[Word]]:
-        """The words above the first line that would be one cell over several columns, and the other words."""
+        """The words above the first line that span several columns, and the other words."""
         lines = _visual_lines(band)
         for place, line in enumerate(lines if len(self.bands) >= ROWS - 1 else ()):
             left, right = line[0].left, max(word.right for word in line)

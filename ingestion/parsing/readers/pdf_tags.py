@@ -79,11 +79,13 @@ def words_in_cells(
     `above` is the table at the end of the previous page, which the first one may continue.
     """
     cell_of: dict[int, TaggedCell] = {}  # by marked content
+    place_of: dict[int, int] = {}  # of a marked content in its cell
     for table in tagged:
         for row in table.rows.values():
             for cell in row:
-                for mark in cell.marks:
+                for place, mark in enumerate(cell.marks):
                     cell_of.setdefault(mark, cell)
+                    place_of.setdefault(mark, place)
     objects = _marked_texts(page)
     words_of: dict[int, list[tuple[int, Word]]] = {}  # by identity of the cell, with the place of the mark
     outside: list[Word] = []
@@ -98,7 +100,7 @@ def words_in_cells(
             if around is None:
                 outside.append(part)
             else:
-                words_of.setdefault(id(around), []).append((around.marks.index(mark), part))
+                words_of.setdefault(id(around), []).append((place_of[mark], part))
 
     found = []
     for table in tagged:
@@ -118,7 +120,7 @@ def words_in_cells(
 def _parts(
     word: Word, mark_at: Callable[[int], int], cells: Mapping[int, TaggedCell]
 ) -> Iterator[tuple[Word, int]]:
-    """The word with its mark, or its parts, if it is the end of one cell and the beginning of the next."""
+    """The word with its mark; its parts, if it belongs to two cells."""
     first, last = mark_at(word.first), mark_at(word.last)
     if cells.get(first) is cells.get(last) or len(word.text) != word.last - word.first + 1:
         yield word, first
@@ -304,7 +306,8 @@ class _TagReader:
             attribute = pdfium.FPDF_StructElement_GetAttributeAtIndex(element, place)
             value = pdfium.FPDF_StructElement_Attr_GetValue(attribute, name) if attribute else None
             if value and pdfium.FPDF_StructElement_Attr_GetNumberValue(value, number):
-                return max(1, min(int(number.value), MOST_SPAN))
+                # A broken file may have NaN, which is not less than anything.
+                return int(min(number.value, MOST_SPAN)) if number.value >= 1 else 1
         return 1
 
 

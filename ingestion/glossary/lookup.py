@@ -13,6 +13,7 @@ from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import rows
 from ingestion.search.office_words import documents_words, may_begin
 from ingestion.search.tokens import plain_words, search_text
+from ingestion.search.translations import HOMOGRAPHS, is_german
 
 from .models import MAX_WORDS_OF_A_NAME, HouseWord, names_of
 
@@ -59,6 +60,8 @@ class Lookup:
     def __init__(self, principal: Principal, question: str) -> None:
         self._asked = plain_words(question).split()[:MAX_ASKED]
         self._from = [list(_from(self._asked, start)) for start in range(len(self._asked))]
+        # In German “die” is an article.
+        self._articles = HOMOGRAPHS if is_german(question) else frozenset[str]()
         self._phrases = {phrase for phrases in self._from for phrase in phrases}
         self.parameters = _parameters(principal, sorted(self._phrases))
 
@@ -86,7 +89,8 @@ class Lookup:
                 if phrase in own:
                     in_place = tuple(own[phrase])
                 else:
-                    in_place = documents_words(phrase) if is_everyday else ()
+                    is_word = is_everyday and phrase not in self._articles
+                    in_place = documents_words(phrase) if is_word else ()
                 if phrase not in terms and phrase not in own and not in_place:
                     continue
                 new = [word for word in terms.get(phrase, ()) if word not in asked and word not in of_terms]

@@ -43,7 +43,7 @@ _ENGLISH = frozenset(
 )
 _GRAMMAR = {"german": _GERMAN, "english": _ENGLISH}
 # English content words that are also German function words
-_HOMOGRAPHS = frozenset({"also", "bin", "die", "hat", "man", "war"})
+HOMOGRAPHS = frozenset({"also", "bin", "die", "hat", "man", "war"})
 _ASKING = {
     "german": frozenset({"darf", "dürfen", "viele", "wieviel"}),
     "english": frozenset({"many", "much"}),
@@ -177,7 +177,7 @@ def language_of(question: str) -> str:
     """
     words = {*plain_words(question).split()}
     only = {
-        "german": words & (_GERMAN - _ENGLISH - _HOMOGRAPHS | _ASKING["german"]),
+        "german": words & (_GERMAN - _ENGLISH - HOMOGRAPHS | _ASKING["german"]),
         "english": words & (_ENGLISH - _GERMAN | _ASKING["english"]),
     }
     language, other = sorted(only, key=lambda each: -len(only[each]))

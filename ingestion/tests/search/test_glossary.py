@@ -78,6 +78,10 @@ class ExpansionTests(TestCase):
         self.assertIn("lateness", self.added("They turn up late")[1])
         self.assertEqual(self.added("They turned up late"), self.added("They turn up late"))
 
+    def test_a_german_article_is_no_english_everyday_word(self):
+        self.assertIn("bereavement", self.added("Did his father die?")[1])
+        self.assertNotIn("bereavement", self.added("Wann macht die Kita in den Sommerferien zu?")[1])
+
     def test_everyday_words_without_others_switch_the_entry_off(self):
         make_word("payday, pay day", kind="everyday")
         self.assertEqual(self.added("When is payday?"), ([], []))

@@ -6,7 +6,7 @@ a heading does.
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 MAX_CACHED = 1_000  # passages, some kilobytes each; cached because questions find the same passages again
@@ -19,6 +19,7 @@ _ITEM = re.compile(r"\s*(?:[-*•–▪‣]\s|\(?\d{1,2}[.)]\s|\(?[a-z]\)\s)")
 _NUMBERED = re.compile(r"(?:\d{1,3}\.){1,5}\d{1,3}\.?[ \t]{1,8}(?:[^\Wa-zß-öø-ÿ\d_]|/)")
 _MARKER = re.compile(r"(?:\s|[-*•–▪‣](?=\s)|#{1,6}(?=\s)|\|(?=\s)|>(?=\s))+")
 _ROW = re.compile(r"\s*[^;:\n]{1,80}: [^;\n]*(?:; [^;:\n]{1,80}: [^;\n]*)+\s*\Z")
+_CELL = re.compile(r"\s*([^;:\n]{1,80}): [^;:\n]+\s*\Z")
 _RULE = re.compile(r"[\s|:\-=_*+]*\Z")
 # Full stops of scripts with and without spaces; the first kind is not followed by a lower-case letter.
 _END = re.compile(
@@ -72,10 +73,11 @@ def spans_of(content: str) -> tuple[Span, ...]:
 def split_sentences(content: str) -> list[Span]:
     """The sentences and headings of `content` in order, without bullets, marks and empty ones."""
     spans = []
-    for number, (start, end) in enumerate(_blocks(content)):
+    columns = _first_columns(content)
+    for number, (start, end) in enumerate(_blocks(content, columns)):
         block = content[start:end]
         heading = _is_heading(block)
-        row = bool(_ROW.match(block))
+        row = _is_row(block, columns)
         item = not row and bool(_ITEM.match(block))
         for first, last in [(start, end)] if heading else _sentences(content, start, end):
             marker = _MARKER.match(content, first, last)
@@ -88,13 +90,25 @@ def split_sentences(content: str) -> list[Span]:
     return spans
 
 
-def _blocks(content: str) -> Iterator[tuple[int, int]]:
+def _first_columns(content: str) -> frozenset[str]:
+    """The names of the first columns of the tables in the content."""
+    rows = filter(_ROW.match, content.splitlines())
+    return frozenset(row.partition(": ")[0].strip() for row in rows)
+
+
+def _is_row(line: str, columns: Collection[str]) -> bool:
+    """Whether it is a row of several cells, or one of which only the first cell is filled: “Item: Files”."""
+    cell = _CELL.match(line)
+    return bool(_ROW.match(line)) or (cell is not None and cell[1] in columns)
+
+
+def _blocks(content: str, columns: Collection[str]) -> Iterator[tuple[int, int]]:
     """Paragraphs, list items, table rows and headings."""
     start = place = 0
     single = False  # whether the next line cannot continue the block
     for line in content.splitlines(keepends=True):
         blank = not line.strip()
-        row = bool(_ROW.match(line))
+        row = _is_row(line, columns)
         heading = _is_numbered_heading(line)
         if place > start and (blank or single or row or heading or _BLOCK_START.match(line)):
             yield start, place

@@ -43,6 +43,11 @@ class SplittingTests(SimpleTestCase):
             ["Bring:", "a muzzle", "a lead", "Grade: E; Salary: 48,000", "Grade: F; Salary: 52,000"],
         )
 
+    def test_a_row_with_only_its_first_cell_filled_is_a_row_of_the_table(self):
+        spans = split_sentences("Item: Drill; Notes: 14 volts\nItem: Files\nItem: Driver\nNote: Ask first.")
+        self.assertEqual([span.is_row for span in spans], [True, True, True, False])
+        self.assertFalse(any(span.is_row for span in split_sentences("Item: Files\nItem: Driver")))
+
     def test_lines_of_a_page_are_joined(self):
         self.assertEqual(
             self.texts("You may take\nthree weeks. Ask\nfirst."), ["You may take three weeks.", "Ask first."]

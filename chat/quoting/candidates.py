@@ -17,7 +17,7 @@ from ingestion.search.sentence_splitting import spans_of
 from ingestion.search.table_rows import rows_of
 
 from .confidence import answers
-from .extracts import MAX_UNASKED_ROWS, Extract, extract, with_surroundings, without_rows
+from .extracts import MAX_CHARACTERS, MAX_UNASKED_ROWS, Extract, extract, with_surroundings, without_rows
 from .rendering import markdown
 from .sentence_selection import Sentence
 
@@ -62,10 +62,14 @@ class Quotation:
     def held(self) -> QuotedText:
         """The quoted text with its title and heading, as the checks of answers read it.
 
-        Of a table only the matching rows count: other rows do not make the answer more certain.
+        Of a table only the matching rows count, and of a long list only the best item: other rows and items
+        do not make the answer more certain.
         """
         quoted = self.quoted
-        asked_for = " ".join((quoted.lead, *(quoted.matching or quoted.lines)))
+        lines = quoted.matching or quoted.lines
+        if quoted.kind == "list" and sum(map(len, lines)) > MAX_CHARACTERS:
+            lines = tuple(line for line in lines if self.sentence.text in line) or lines
+        asked_for = " ".join((quoted.lead, *lines))
         return QuotedText(self.question, (asked_for, self.source.title, self.source.heading))
 
     @cached_property

@@ -80,7 +80,10 @@ def is_close(quoted: QuotedText, fit: float) -> bool:
     # “Before I get kicked out” names no more than “kicked”.
     named = question.named - BETWEEN or question.named
     # The quotation may express a word of the question that the translation left out.
-    return question.is_translated or fit >= FOUND or quoted.known(named) >= MIN_CLOSE * len(named)
+    if question.is_translated or fit >= FOUND or quoted.known(named) >= MIN_CLOSE * len(named):
+        return True
+    # A long question names much beside its subject, but hardly anything else has its “laser cutter”.
+    return any(1 in distances for distances in quoted.pair_distances)
 
 
 def is_likely(quoted: QuotedText, score: float, lead: float) -> bool:

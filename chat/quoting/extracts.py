@@ -16,6 +16,7 @@ MAX_LIST = 900  # of a list that is quoted in full
 MAX_ROWS = 12
 MAX_UNASKED_ROWS = 6  # of a table; a longer one is quoted with the rows that were asked for
 FEW_ROWS = 3  # that were asked for
+MAX_GROUPS = 1 / 3  # share of the rows that name groups of others
 MAX_TABLE = 1_600  # of a table that is quoted in full
 MAX_PASSAGE = 700  # of a passage that is quoted in full
 MAX_ITEM = 80  # of a list item that intentionally ends without a full stop
@@ -25,6 +26,11 @@ _POINTS_BACK = re.compile(
     r"|however|otherwise|but|and|or|also|instead|then|thus|therefore|hence|moreover|furthermore|conversely"
     r"|in (?:this|these|that|such|other|addition)|for (?:this|these|example|instance)|if so|e\\.g|i\\.e"
     r"|dies\w{0,2}|sie|er|es|dabei|dann|daher|jedoch|dort|hierbei|hierfür|ferner)\b",
+    re.IGNORECASE,
+)
+# “Try the following. If one does not help, go on to the next.”, before a list
+_INTRODUCES = re.compile(
+    r"\b(?:the following|as follows|these (?:steps|rules|points)|here is how|folgende\w{0,2}|wie folgt)\b",
     re.IGNORECASE,
 )
 _RUNNING_TITLE = re.compile(r"\d{1,4} (?:chapter|section|part|kapitel)\b", re.IGNORECASE)
@@ -157,11 +163,9 @@ def _paragraph(content: str, spans: Sequence[Span], at: int, has_part_of_table: 
         last += 1
     if spans[last].end - spans[first].start > MAX_CHARACTERS:
         first, last = _neighbours(spans, at, first, last)
-    if last + 1 < len(spans) and spans[last].text.endswith(":") and spans[last + 1].is_item and last == at:
-        return _list(content, spans, last + 1)
+    if (listed := _introduced_list(content, spans, at, first, last)) is not None:
+        return listed
     if spans[last].text.endswith(":") and last > at:
-        if (listed := _list_below(content, spans, first, last)) is not None:
-            return listed
         last -= 1  # a lead-in without its list
     # A sentence cut off at the passage's edge is left out, or marked “…” if it is the one to quote.
     if first < at and first == 0 and spans[0].text[:1].islower():
@@ -197,6 +201,18 @@ def _paragraph(content: str, spans: Sequence[Span], at: int, has_part_of_table: 
         text,
         needs_heading=bool(_POINTS_BACK.match(spans[first].text)),
     )
+
+
+def _introduced_list(content: str, spans: Sequence[Span], at: int, first: int, last: int) -> Extract | None:
+    """The list that the end of a paragraph introduces, with the paragraph; None if there is none."""
+    following = spans[last + 1] if last + 1 < len(spans) else None
+    if spans[last].text.endswith(":"):
+        if last > at:
+            return _list_below(content, spans, first, last)
+        return _list(content, spans, last + 1) if following and following.is_item else None
+    said = " ".join(span.text for span in spans[at : last + 1])
+    goes_on = following and following.is_item and _INTRODUCES.search(said)
+    return _list_below(content, spans, first, last) if goes_on else None
 
 
 def _list_below(content: str, spans: Sequence[Span], first: int, last: int) -> Extract | None:
@@ -311,7 +327,8 @@ def _table(spans: Sequence[Span], at: int, wanted: Sequence[int], is_part: bool)
     best = [spans[at].start, *(start for start in wanted if start in by_start)]
     matching = [by_start[start] for start in sorted(list(dict.fromkeys(best))[:MAX_ROWS])]
     is_asked_for_few = len(rows) > MAX_UNASKED_ROWS and len(matching) <= FEW_ROWS
-    own = matching if is_part or is_asked_for_few or not _is_short(rows) else rows
+    is_whole = not (is_part or is_asked_for_few) and _is_short(rows)
+    own = rows if is_whole else _with_groups(rows, matching)
     columns, cells = _columns_and_cells(own)
     first = spans.index(rows[0])
     before = spans[first - 1] if first else None
@@ -328,6 +345,18 @@ def _table(spans: Sequence[Span], at: int, wanted: Sequence[int], is_part: bool)
         matching=tuple(span.text for span in matching),
         rows=len(rows),
     )
+
+
+def _with_groups(rows: Sequence[Span], chosen: Sequence[Span]) -> Sequence[Span]:
+    """The chosen rows, each below the row that names its group: one in which only the first cell is filled.
+
+    If many rows have one cell, these are no groups.
+    """
+    names = [row for row in rows if len(cells_of(row.text)) == 1]
+    if len(names) > MAX_GROUPS * len(rows):
+        return chosen
+    above = [next((name for name in reversed(names) if name.start < row.start), row) for row in chosen]
+    return sorted({*above, *chosen}, key=lambda row: row.start)
 
 
 def _is_short(rows: Sequence[Span]) -> bool:

@@ -33,6 +33,8 @@ from .findings import Findings
 from .quoted_answer import NOTHING_MORE, NOTICES, OTHERS, Quoted
 from .sentence_selection import shared_words
 
+# The heading above a quotation, the signs before its lines, and the citation at its end
+_AROUND_QUOTED = re.compile(r"\A\*\*[^\n]*\*\*\n\n|^> ?| ?\[[^\[\]\n]+\]\Z", re.MULTILINE)
 # Share of the question's words in a heading that is suggested as a follow-up: of a cited or another document
 OF_CITED, OF_OTHER = 0.3, 0.5
 
@@ -183,16 +185,33 @@ def quote(prompt: Prompt) -> Quoted:
         _Asked(question, before, len(asked), prompt, sources).answer(shown) for question, before in asked
     ]
     is_sure = all(each.is_sure for each in quoted)
-    first = [text for each in quoted for text in each.first_texts]
-    others = [text for each in quoted for text in each.other_texts if text not in first]
+    first = _without_repeated([text for each in quoted for text in each.first_texts])
+    others = [text for each in quoted for text in each.other_texts]
+    others = _without_repeated([*first, *others])[len(first) :]
     texts = [*first, OTHERS, *others] if first and others else first or others
     return Quoted(
-        tuple(dict.fromkeys(texts)),
+        tuple(texts),
         is_sure,
         any(each.is_several for each in quoted),
         any(each.is_part for each in quoted),
         any(each.is_sure or each.is_likely for each in quoted),
     )
+
+
+def _without_repeated(texts: Sequence[str]) -> list[str]:
+    """The quotations, without those that repeat the text of an earlier one.
+
+    These are parts of an earlier one, and longer parts of the same passage.
+    """
+    kept: list[str] = []
+    said: list[tuple[str, str]] = []  # with the citation
+    for text in texts:
+        own = " ".join(_AROUND_QUOTED.sub("", text).split())
+        citation = text[text.rfind("[") :]
+        if not any(own in other or (other in own and citation == cited) for other, cited in said):
+            kept.append(text)
+            said.append((own, citation))
+    return kept
 
 
 @dataclass(frozen=True)

@@ -148,7 +148,7 @@ def _items_at_start(passage: _Neighbour) -> str:
 
 
 def _items_at_end(passage: _Neighbour) -> str:
-    """The items with which a passage ends, and their lead-in; empty if there are none, or if too long."""
+    """The items with which a passage ends, and their lead-in; empty if none, or too long."""
     spans = passage.spans
     items = list(takewhile(lambda span: span.is_item, reversed(spans)))
     others = spans[: len(spans) - len(items)]

@@ -273,7 +273,10 @@ def has_money(text: str) -> bool:
 
 
 def has_duration(text: str) -> bool:
-    """Whether `text` has a length of time that is neither a notice period nor a limit to compare with."""
+    """Whether `text` has a length of time.
+
+    Notice periods (“two weeks before”) and limits (“longer than a year”) do not count.
+    """
     return bool(_LENGTH_OF_TIME.search(_ITEM.sub(" ", text)))
 
 

@@ -252,9 +252,10 @@ def _counts_time_of(quoted: QuotedText, words: Sequence[str]) -> bool:
 
 
 def _states_amount(quoted: QuotedText) -> bool:
-    """Whether a sentence gives the amount, and with its headings half of the words that the question names.
+    """Whether a sentence gives the amount and is about the thing that was asked for.
 
-    The sentence before may have these words instead. A number elsewhere is that of another thing.
+    The sentence, the one before it, and its headings together have half of the words that the question names.
+    A number elsewhere is that of another thing.
     """
     question, amount = quoted.question, quoted.question.amount
     if amount is None:

@@ -320,67 +320,6 @@ class QuotingTests(QuotingCase):
                 answer = self.answer(question, sources=[source(1, "a.md", text)], fit=8.0)
                 self.assertTrue(answer.startswith(UNSURE), answer)
 
-    def test_what_has_the_kind_of_amount_asked_for_is_given_as_the_answer(self):
-        for question, text in (
-            ("When do we have retrospectives?", "We have retrospectives on the first Monday of each month."),
-            ("How long does the daily meeting take?", "The daily meeting is limited to 15 minutes."),
-            ("How often is the list of ships checked?", "The list of ships is checked in an annual review."),
-            ("What is the budget for desks?", "The budget for desks is $400 for each colleague."),
-            ("How many people guard the office?", "Four people guard the office at night."),
-        ):
-            with self.subTest(question):
-                answer = self.answer(question, sources=[source(1, "a.md", text)], fit=8.0)
-                self.assertTrue(answer.startswith(f"> {text}"), answer)
-
-    def test_an_amount_of_something_else_does_not_answer(self):
-        for question, other, own in (
-            (
-                "How many sick days do I get per year?",
-                "Everybody gets 25 vacation days per year. Whoever is sick informs the manager.",
-                "Everybody gets ten paid sick days per year.",
-            ),
-            (
-                "How many parental leave days do I get?",
-                "Parental leave is announced at least six months in advance.",
-                "Parental leave is 90 days.",
-            ),
-            (
-                "How much do I get per kilometre for my own car?",
-                "You get tickets for the tram. With a monthly card you pay nothing. Who uses their own "
-                "car asks the manager about kilometres.",
-                "You get 0.45 pounds per kilometre for your own car.",
-            ),
-            (
-                "Wie viele Mitglieder hat der Vorstand?",
-                "Scheidet ein Mitglied aus, so bestimmt der Vorstand drei Wochen später ein neues.",
-                "Der Vorstand hat sieben Mitglieder.",
-            ),
-            (
-                "When is the next election?",
-                "After the election, votes go to the next candidate.",
-                "The next election is on 4 May.",
-            ),
-        ):
-            with self.subTest(question):
-                answer = self.answer(question, sources=[source(1, "a.md", other)], fit=8.0)
-                self.assertTrue(answer.startswith(UNSURE), answer)
-                answer = self.answer(question, sources=[source(1, "a.md", own)], fit=8.0)
-                self.assertTrue(answer.startswith(f"> {own}"), answer)
-
-    def test_words_that_add_a_case_do_not_hide_the_closest_passage(self):
-        sources = [source(1, "a.md", "Senators attend all meetings, or send somebody.")]
-        question = "How many meetings may senators miss before they get kicked out?"
-        self.assertTrue(self.answer(question, sources=sources).startswith(UNSURE))
-
-    def test_an_item_that_two_passages_share_is_quoted_once(self):
-        items = ["- Submit a new grant", "- Submit a new paper to a journal", "- Submit new software"]
-        sources = [
-            source(1, "a.md", "\n".join(items[:2]), score=1.0),
-            source(2, "a.md", "\n".join(items), score=0.99),
-        ]
-        answer = self.answer("Where do I submit a new paper to a journal?", sources=sources)
-        self.assertEqual(answer.count("a new paper to a journal"), 1, answer)
-
     def test_a_case_with_when_asks_for_no_time(self):
         text = "Return all keys when you leave the company."
         answer = self.answer(
@@ -420,13 +359,6 @@ class QuotingTests(QuotingCase):
         self.assertEqual(answer, NOTHING_FITS)
         answer = self.answer("What is the hotel rate of capital cities?", sources=[rates], fit=1.0)
         self.assertIn("155", answer)
-
-    def test_the_number_of_a_paragraph_counts_nothing(self):
-        text = "3. Die Personen im Vorstand werden gewählt; § 15 gilt auch hier."
-        answer = self.answer(
-            "Wie viele Personen sind im Vorstand?", sources=[source(1, "a.md", text)], fit=8.0
-        )
-        self.assertTrue(answer.startswith(UNSURE), answer)
 
     def test_how_to_do_something_is_answered_with_what_to_do(self):
         question = "How do I add a metric?"

@@ -33,6 +33,7 @@ _INTRODUCES = re.compile(
     r"\b(?:the following|as follows|these (?:steps|rules|points)|here is how|folgende\w{0,2}|wie folgt)\b",
     re.IGNORECASE,
 )
+_ADDS = re.compile(r"\b(?:also|additionally|in addition|außerdem|zusätzlich|ebenfalls)\b", re.IGNORECASE)
 _RUNNING_TITLE = re.compile(r"\d{1,4} (?:chapter|section|part|kapitel)\b", re.IGNORECASE)
 NUMBERED = re.compile(r"\d{1,2}[.)]\s")
 _COMPLETE = re.compile(r".*[.!?:;…。！？]['\"”’»)\]*_]{0,4}\Z", re.DOTALL)
@@ -76,7 +77,7 @@ def extract(
     if spans[at].is_row:
         return _table(spans, at, wanted, has_part_of_table)
     if spans[at].is_item:
-        return _list(content, spans, at)
+        return _with_what_comes_before(content, _list(content, spans, at))
     if spans[at].text.endswith(":"):
         following = spans[at + 1] if at + 1 < len(spans) else None
         if following is None or not (following.is_item or following.is_row):
@@ -87,8 +88,13 @@ def extract(
             )
         if following.is_row:
             return _table(spans, at + 1, [span.start for span in spans], has_part_of_table)
-        return _list(content, spans, at + 1)
+        return _with_what_comes_before(content, _list(content, spans, at + 1))
     return _paragraph(content, spans, at, has_part_of_table)
+
+
+def _with_what_comes_before(content: str, listed: Extract) -> Extract:
+    """The list; with the text around it, if its lead-in adds it to something: “You also need to wear:”."""
+    return with_surroundings(content, listed) if _ADDS.search(listed.lead) else listed
 
 
 def as_item(text: str) -> str:

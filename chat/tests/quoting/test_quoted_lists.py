@@ -59,6 +59,14 @@ class QuotedListTests(QuotingCase):
         )
         self.assertIn("> - Restart the program.\n> - Enter the address again.", answer)
 
+    def test_a_list_that_is_added_to_another_is_quoted_with_it(self):
+        text = (
+            "In the room you wear:\n\n- Sterile gloves\n\nTo open a cage you also need:\n\n- Covers\n- A mask"
+        )
+        answer = self.answer("What do I need to open a cage?", sources=[source(1, "a.md", text)])
+        self.assertIn("Sterile gloves", answer)
+        self.assertIn("Covers", answer)
+
     def test_an_item_that_two_passages_share_is_quoted_once(self):
         items = ["- Submit a new grant", "- Submit a new paper to a journal", "- Submit new software"]
         sources = [

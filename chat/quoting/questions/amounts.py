@@ -96,7 +96,7 @@ _LENGTH = (
     rf"\b(?:\d[\d.,]{{0,12}}|half an?|an?|several|{_WORDS})(?:[ -]\w{{1,30}}){{0,2}}[ -](?:{_UNIT})\b"
     rf"|\b(?:{_UNIT}): \d"
     r"|\b\d[\d.,]{0,12} ?(?:characters|letters|words|pages|met(?:re|er)s?|cm|km|m|miles|feet|Zeichen)\b"
-    r"|\b(?:permanent|indefinite|unlimited|unbefristet|overnight|expire)"
+    r"|\b(?:permanent(?:ly\b|(?! \w))|indefinite|unlimited|unbefristet|overnight|expire)"
 )
 _MONTHS = (
     r"january|february|march|april|may(?= \d)|(?<=\d )may|june|july|august|september|october|november"

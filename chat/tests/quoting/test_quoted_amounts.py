@@ -30,6 +30,11 @@ class QuotedAmountTests(QuotingCase):
                 "Der Vorstand hat sieben Mitglieder.",
             ),
             (
+                "How long is the probationary period?",
+                "The bonus is paid once the probationary period ends and a permanent contract begins.",
+                "The probationary period is six months.",
+            ),
+            (
                 "When is the next election?",
                 "After the election, votes go to the next candidate.",
                 "The next election is on 4 May.",

@@ -8,6 +8,7 @@ checks does not answer the question.
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from django.utils.functional import cached_property
 
@@ -28,12 +29,7 @@ TOGETHER = 8  # largest distance, in words, of two words that are adjacent in th
 
 _TIME_UNITS = frozenset(map(stem, ("minute", "hour", "day", "week", "month", "year")))
 _ADVANCE = re.compile(r"\b(?:ahead|advance|before(?:hand)?|notice|earlier|prior)\b", re.IGNORECASE)
-_UNITS = frozenset(map(stem, ("minute", "hour", "day", "week", "month", "year")))
-_ADVANCE = re.compile(r"\b(?:ahead|advance|before(?:hand)?|notice|earlier|prior)\b", re.IGNORECASE)
-_CELL_OF_TIME = re.compile(
-    r"\b(?:minutes?|hours?|days?|weeks?|months?|years?|Tage?|Stunden?|Wochen?)\b[^:;]{0,40}: (?=\d)"
-)
-_UNITS = frozenset(map(stem, ("minute", "hour", "day", "week", "month", "year", "time", "period")))
+_UNITS = _TIME_UNITS | {stem("time"), stem("period")}
 # In such a compound adjective the first part does not count: “a smoke-filled space” says nothing about
 # smoking.
 _DESCRIBED_BY = re.compile(r"\b\w{1,30}-(?=\w{1,30}(?:ed|free|proof|resistant)\b)", re.IGNORECASE)
@@ -242,33 +238,26 @@ def _counts_time_of(quoted: QuotedText, words: Sequence[str]) -> bool:
     thing = [word for word in words if word not in _UNITS]
     if not thing or _TIME_UNITS.isdisjoint(words) or _ADVANCE.search(quoted.question.text):
         return True
-    spans = [span.text for span in spans_of(quoted.texts[0])]
-    return any(
-        2 * quoted.known(thing, held_stems(" ".join(spans[max(0, place - 1) : place + 1])) | quoted.headings)
-        >= len(thing)
-        for place, text in enumerate(spans)
-        if has_duration(text)
-    )
+    return _is_said_of(thing, quoted, has_duration)
 
 
 def _states_amount(quoted: QuotedText) -> bool:
-    """Whether a sentence gives the amount and is about the thing that was asked for.
+    """Whether a sentence gives the amount and is about the thing that was asked for."""
+    amount = quoted.question.amount
+    return amount is None or _is_said_of(quoted.question.named, quoted, amount.is_said)
 
-    The sentence, the one before it, and its headings together have half of the words that the question names.
-    A number elsewhere is that of another thing.
+
+def _is_said_of(thing: Collection[str], quoted: QuotedText, is_said: Callable[[str], bool]) -> bool:
+    """Whether a sentence of which `is_said` is true is about the thing.
+
+    The sentence, the one before it, and the headings together have half of the words of the thing. A number
+    elsewhere is that of another thing.
     """
-    question, amount = quoted.question, quoted.question.amount
-    if amount is None:
-        return True
     spans = [span.text for span in spans_of(quoted.texts[0])]
     return any(
-        2
-        * quoted.known(
-            question.named, held_stems(" ".join(spans[max(0, place - 1) : place + 1])) | quoted.headings
-        )
-        >= len(question.named)
-        for place, text in enumerate(spans)
-        if amount.is_said(text)
+        2 * quoted.known(thing, held_stems(f"{before} {text}") | quoted.headings) >= len(thing)
+        for before, text in pairwise(["", *spans])
+        if is_said(text)
     )
 
 

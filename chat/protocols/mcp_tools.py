@@ -9,7 +9,7 @@ from chat.requests import SCOPE_CHARACTERS, InvalidRequest
 from chat.sources import SourceView
 
 from . import validators
-from .answer_context import graded
+from .answer_context import verification
 from .framing import COMPACT
 
 MAX_RESULTS = 50
@@ -120,6 +120,18 @@ CITED = _object(
     cited={"type": "boolean", "description": "Whether the answer cites it."},
     text=_text("The passage."),
 )
+STATEMENT = _object(
+    ("start", "end", "citations", "verdict"),
+    start={"type": "integer", "description": "First character of the statement in `answer`, from 0."},
+    end={"type": "integer", "description": "The character after its last one."},
+    citations={"type": "array", "items": {"type": "string"}, "description": "Labels that it cites."},
+    verdict=_text(
+        "Whether the cited sources contain the statement.",
+        enum=["quoted", "supported", "not_found", "uncited"],
+    ),
+    by_model={"type": "boolean", "description": "Confirmed only by the language model."},
+    unclear={"type": "boolean", "description": "Nothing disagrees, but the words differ too much to tell."},
+)
 # Of history.tally, which this module may not import.
 GRADES = ("given", "several", "likely", "closest", "none")
 READS = {"readOnlyHint": True, "openWorldHint": False}
@@ -190,6 +202,7 @@ TOOLS: Mapping[str, Json] = {
             conversation_id=_text("To ask on."),
             sources={"type": "array", "items": CITED},
             followups={"type": "array", "items": {"type": "string"}},
+            verification={"type": "array", "items": STATEMENT},
             grade=_text(
                 "Without a language model: how surely the quoted passages answer the question.", enum=GRADES
             ),
@@ -352,7 +365,7 @@ def answered(result: RunResult, urls: Mapping[str, str]) -> Json:
         "conversation_id": result.started.conversation_id if result.started else "",
         "sources": sources,
         "followups": list(result.followups),
-        **graded(result.grade),
+        **verification(result.verification, result.grade),
     })  # fmt: skip
 
 

@@ -280,6 +280,21 @@ class Tools(McpTestCase):
         with use_model(ScriptedModel([f"Five days [{self.open.name}]."])):
             self.assertNotIn("grade", self.call("ask", user=self.bob, question=QUESTION))
 
+    def test_an_answer_says_of_each_statement_whether_its_sources_support_it(self):
+        statements = [f"At most five days may be carried over [{self.open.name}].",
+                      f"At most seventy days may be carried over [{self.open.name}].",
+                      "The office is closed on Sundays."]  # fmt: skip
+        with use_model(ScriptedModel([" ".join(statements)])):
+            told = self.call("ask", user=self.bob, question=QUESTION)
+        found = [
+            (told["answer"][each["start"] : each["end"]], each["verdict"]) for each in told["verification"]
+        ]
+        self.assertEqual([verdict for _, verdict in found], ["supported", "not_found", "uncited"])
+        for (text, _), statement in zip(found, statements, strict=True):
+            self.assertTrue(text.startswith(statement.partition(" [")[0][:-1]), text)
+        self.assertEqual(len(told["verification"][0]["citations"]), 1)
+        self.assertIn(f"[{told['verification'][0]['citations'][0]}]", told["answer"])
+
     def test_wrong_arguments_are_told_to_the_model(self):
         for tool, arguments, words in [
             ("search", {}, "“query” is missing"),
